@@ -1,0 +1,38 @@
+"""What all tests share: where the real traces are, and how hypothesis runs.
+
+The real traces are not part of the repository. `KINETOSCOPE_TRACES` says where they are, by
+default beside the checkout; tests that need them are marked and say why they were skipped:
+
+    from tests.conftest import TRACES, requires_traces
+
+    @requires_traces
+    def test_reads_a_truncated_file() -> None:
+        trace = read(TRACES / "damaged" / "truncated.json.gz")
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The root of the repository."""
+
+TRACES = Path(os.environ.get("KINETOSCOPE_TRACES") or ROOT.parent / "shared" / "traces").resolve()
+"""The folder of real and damaged traces. It may be absent: see `requires_traces`."""
+
+requires_traces = pytest.mark.skipif(
+    not TRACES.is_dir(),
+    reason=f"no traces at {TRACES}: set KINETOSCOPE_TRACES to the folder that holds them",
+)
+"""Skips a test, with the reason, where the real traces are absent."""
+
+# The machine that runs the tests may be slow and shared: no example fails for taking its time.
+settings.register_profile("local", deadline=None)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") else "local")

@@ -1,0 +1,125 @@
+"""Builds the page into tb_plugin/static when its sources changed since the last build.
+
+Usage: python tools/build_page.py [--force | --modules]
+
+A digest of the sources is left beside the built page. As long as it fits, nothing is done: so
+an install from a source distribution, which carries the built page, needs no Node.js.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from node import ROOT, NodeNotFoundError, find_npm
+
+FRONTEND = ROOT / "frontend"
+PAGE = ROOT / "tb_plugin" / "static"
+STAMP = PAGE / ".build-stamp"
+MODULES = ROOT / "node_modules"
+MODULES_STAMP = MODULES / ".install-stamp"
+SKIP_VARIABLE = "KINETOSCOPE_SKIP_PAGE"
+"""Set to 1, an install goes on without building the page."""
+
+
+class PageBuildError(RuntimeError):
+    """The page could not be built; the text says in one sentence why and what to do."""
+
+
+def is_stale() -> bool:
+    """Whether the built page is missing or older than its sources."""
+    if not (PAGE / "index.js").is_file():
+        return True
+    if not FRONTEND.is_dir():  # a distribution with the built page alone
+        return False
+    return _read(STAMP) != sources_digest()
+
+
+def build() -> None:
+    """Installs what the page needs and builds it.
+
+    Raises:
+        PageBuildError: there is no Node.js, or one of the steps failed.
+    """
+    if not FRONTEND.is_dir():
+        raise PageBuildError("the page cannot be built: this distribution has no frontend/ folder")
+    install_modules()
+    digest = sources_digest()
+    shutil.rmtree(PAGE, ignore_errors=True)  # hashed chunks of earlier builds must not linger
+    _npm("run", "build", because="building the page failed; its messages are above")
+    STAMP.write_text(digest, encoding="ascii")
+
+
+def build_if_stale() -> None:
+    """Builds the page unless it is fresh, or the environment says to leave it alone."""
+    if os.environ.get(SKIP_VARIABLE) == "1":
+        if is_stale():
+            print(f"{SKIP_VARIABLE}=1: the page is missing or stale and stays so", file=sys.stderr)
+    elif is_stale():
+        build()
+
+
+def install_modules() -> None:
+    """Installs the locked npm packages unless they are there."""
+    lock = hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()
+    if _read(MODULES_STAMP) == lock:
+        return
+    _npm("ci", because="`npm ci` failed, so the page cannot be built; its messages are above")
+    MODULES_STAMP.write_text(lock, encoding="ascii")
+
+
+def sources_digest() -> str:
+    """One digest over everything the page is built from: names and contents, in order."""
+    digest = hashlib.sha256()
+    for path in _sources():
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _sources() -> Iterator[Path]:
+    """Files that the built page depends on; tests beside the sources are not among them."""
+    yield ROOT / "package-lock.json"
+    yield ROOT / "package.json"
+    for path in sorted(FRONTEND.rglob("*")):
+        if path.is_file() and ".test." not in path.name and not path.name.startswith("."):
+            yield path
+
+
+def _npm(*args: str, because: str) -> None:
+    try:
+        status = find_npm().run(*args)
+    except NodeNotFoundError as error:
+        raise PageBuildError(f"the page cannot be built: {error}") from error
+    if status != 0:
+        raise PageBuildError(because)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+
+
+def main(args: list[str]) -> int:
+    """Builds the page if it is stale, or always (`--force`), or installs packages (`--modules`)."""
+    try:
+        if "--modules" in args:
+            install_modules()
+        elif "--force" in args:
+            build()
+        else:
+            build_if_stale()
+    except PageBuildError as error:
+        print(f"kinetoscope: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
