@@ -1,0 +1,67 @@
+/**
+ * Builds the page into tb_plugin/static, from where the Python package serves it.
+ *
+ * There are two entries: `index.js`, which TensorBoard imports into its frame and whose `render()`
+ * it calls, and `index.html`, the same page on its own.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import react from "@vitejs/plugin-react";
+import { defineConfig, type Plugin } from "vite";
+
+const root = import.meta.dirname;
+const outDir = join(root, "../tb_plugin/static");
+const compressible = /\.(css|html|js|json|svg|txt)$/;
+
+/** Writes `x.gz` beside a text file `x` that gets smaller: the server need not compress the page. */
+function gzipSiblings(): Plugin {
+  return {
+    name: "gzip-siblings",
+    apply: "build",
+    closeBundle() {
+      for (const name of readdirSync(outDir, { recursive: true, encoding: "utf8" })) {
+        if (compressible.test(name)) {
+          const path = join(outDir, name);
+          const plain = readFileSync(path);
+          const packed = gzipSync(plain, { level: 9 });
+          if (packed.length < plain.length) {
+            writeFileSync(`${path}.gz`, packed);
+          }
+        }
+      }
+    },
+  };
+}
+
+export default defineConfig({
+  root,
+  // Relative, because TensorBoard and proxies serve the page under a path of their own.
+  base: "./",
+  cacheDir: join(root, "../node_modules/.vite"),
+  plugins: [react(), gzipSiblings()],
+  worker: { format: "es" },
+  build: {
+    outDir,
+    emptyOutDir: true,
+    target: "es2022",
+    // TensorBoard's content policy forbids fetching data: URLs.
+    assetsInlineLimit: 0,
+    // A preload helper would resolve against the page's address, which is not where the chunks are.
+    modulePreload: false,
+    reportCompressedSize: false,
+    license: { fileName: "third-party-licenses.txt" },
+    rolldownOptions: {
+      input: { index: join(root, "src/index.ts"), standalone: join(root, "index.html") },
+      // Without this, `render` counts as unused and is removed.
+      preserveEntrySignatures: "strict",
+      output: {
+        // TensorBoard knows index.js by name; everything else may be cached for ever.
+        entryFileNames: (chunk) =>
+          chunk.name === "index" ? "index.js" : "assets/[name]-[hash].js",
+        chunkFileNames: "assets/[name]-[hash].js",
+        assetFileNames: "assets/[name]-[hash][extname]",
+      },
+    },
+  },
+});
