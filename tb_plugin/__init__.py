@@ -1,0 +1,27 @@
+"""kinetoscope records and explains PyTorch profiles.
+
+Importing the package is free of heavy dependencies, because training jobs import
+``kinetoscope.handlers`` through it. ``kinetoscope.open(path)`` pulls in the reader on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .notebook import OpenTrace
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "open"]
+
+
+def open(path: str) -> OpenTrace:
+    """Read one trace file and return it with its tables as pandas DataFrames.
+
+    Raises:
+        kinetoscope.base.errors.TraceFormatError: the file is no PyTorch trace; names what it is.
+        kinetoscope.base.errors.NotFoundError: there is no such file.
+    """
+    from .notebook import open_trace
+
+    return open_trace(path)

@@ -1,0 +1,1 @@
+"""Pure functions from a ``Trace`` to small frozen results; one file per question, no I/O."""

@@ -1,0 +1,150 @@
+"""What ingest computes of a trace once, small enough to keep: every figure of the first screen (contract).
+
+All durations are integer ns, so that sums are exact; ratios are formed by the views. A fact that the
+recording cannot give is None, with the reason in ``Facts.unavailable`` under the field's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ..trace.health import HealthRecord
+
+
+class Breakdown(Struct, frozen=True):
+    """A step by the classic categories: each instant counts for the first active one, in this order.
+
+    The eight fields sum to the step.
+    """
+
+    kernel_ns: int = 0
+    memcpy_ns: int = 0
+    memset_ns: int = 0
+    communication_ns: int = 0
+    runtime_ns: int = 0
+    dataloader_ns: int = 0
+    cpu_exec_ns: int = 0
+    other_ns: int = 0
+
+
+class Partition(Struct, frozen=True):
+    """A step seen from one device. The first five sum to the step; the rest refine them.
+
+    ``overlap_ns`` is the part of compute under which communication ran. The ``idle_*`` parts say what
+    the host did while the device was idle and sum to ``idle_ns``.
+    """
+
+    compute_ns: int = 0
+    exposed_communication_ns: int = 0
+    exposed_copy_ns: int = 0
+    memset_ns: int = 0
+    idle_ns: int = 0
+    overlap_ns: int = 0
+    idle_dataloader_ns: int = 0
+    idle_runtime_ns: int = 0
+    idle_sync_ns: int = 0  # the host sat in a synchronizing or blocking call
+    idle_cpu_exec_ns: int = 0  # ops, annotations, Python of the launching threads
+    idle_unattributed_ns: int = 0
+
+
+class HostPartition(Struct, frozen=True):
+    """A step of a run without device activity, seen from the main thread. All parts sum to the step."""
+
+    dataloader_ns: int = 0
+    forward_ns: int = 0
+    backward_ns: int = 0
+    optimizer_ns: int = 0
+    communication_ns: int = 0
+    compile_ns: int = 0
+    python_ns: int = 0  # ops outside the parts above, annotations, Python frames
+    uninstrumented_ns: int = 0
+
+
+class Gauges(Struct, frozen=True):
+    """Integrals over one window of one device, from which the GPU summary is formed for any choice of steps."""
+
+    busy_ns: int = 0  # union of kernels
+    kernel_ns: int = 0  # sum of kernel durations, clipped to the window
+    sm_ns: float | None = None  # ∫ min(1, Σ blocks per SM) dt; None: not recorded
+    occupancy_weighted: float | None = None  # Σ occupancy% · dur; None: not recorded
+    occupancy_ns: int = 0  # Σ dur of the kernels that carry an occupancy
+    tensor_core_ns: int = 0  # by kernel name
+    op_kernel_ns: int = 0  # Σ dur of kernels launched by ops: the base of the tensor-core share
+    eligible_ns: int = 0  # Σ dur of kernels whose op could use tensor cores
+
+
+class DeviceStep(Struct, frozen=True):
+    """One device in one step. ``gap`` covers [end of the step before, start of this step)."""
+
+    device: int  # row of Facts.devices
+    partition: Partition
+    gauges: Gauges
+    gap: Gauges
+
+
+class StepFacts(Struct, frozen=True):
+    """One step: its window and where its time went. ``excluded`` says why it is left out by default."""
+
+    index: int
+    number: int
+    name: str
+    host_start_ns: int
+    host_end_ns: int
+    start_ns: int  # window extended to the device work it launched; windows never overlap
+    end_ns: int
+    breakdown: Breakdown
+    devices: tuple[DeviceStep, ...]
+    host: HostPartition | None  # of runs without device activity
+    launches: int
+    device_events: int
+    excluded: str | None = None  # "incomplete": cut off at the end; "warm-up": first and slow
+
+
+class DeviceFacts(Struct, frozen=True):
+    index: int
+    type: str
+    vendor: str
+    name: str
+    memory_bytes: int | None
+    capability: tuple[int, int] | None
+    used: bool
+    peak_allocated_bytes: int | None  # highest allocated total of the recording
+    peak_reserved_bytes: int | None
+
+
+class RunTraits(Struct, frozen=True):
+    """What the advice rules ask about the job, apart from times."""
+
+    data_parallel: bool
+    distributed_data_parallel: bool
+    communication_backends: tuple[str, ...]  # seen in names and distributedInfo: "nccl", "gloo", …
+    dataloader_class: str | None  # "_SingleProcessDataLoaderIter" …
+    dataloader_longest_ns: int
+    dataloader_shortest_ns: int
+    pageable_copy_count: int
+    eligible_ops: tuple[str, ...]  # names of ops that could use tensor cores, by kernel time
+
+
+class Facts(Struct, frozen=True):
+    """The summary of one trace (one worker × span)."""
+
+    schema: int
+    path: str
+    base_ns: int
+    duration_ns: int
+    torch_era: str
+    device_type: str  # "CPU" when no device activity was recorded
+    rank: int | None
+    world_size: int | None
+    host_name: str | None
+    step_source: str
+    step_family: str
+    steps: tuple[StepFacts, ...]
+    devices: tuple[DeviceFacts, ...]
+    traits: RunTraits
+    counts: Mapping[str, int]  # rows of each table: {"op": …, "kernel": …}
+    classified: Mapping[str, int]  # ns of kernel time by class; "unclassified" included
+    unavailable: Mapping[str, str]  # fact → "why; record with …"
+    health: HealthRecord

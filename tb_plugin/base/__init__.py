@@ -1,0 +1,1 @@
+"""Errors, units and interval arithmetic: the layer that knows nothing of traces."""

@@ -1,0 +1,67 @@
+"""Every error a user can meet, as one small tree.
+
+KinetoscopeError            has kind, message and hint; the web answers its status, the CLI its exit code
+├── TraceFormatError        the file is not a PyTorch trace, or nothing of it can be read
+├── NotFoundError           no such file, run, worker, span or view
+├── QueryError              a parameter has no meaning here
+├── NotReadyError           being read right now; ask again
+└── UnavailableError        this recording cannot answer; says what to record
+"""
+
+from __future__ import annotations
+
+
+class KinetoscopeError(Exception):
+    """A condition with a name, a sentence for the user and a remedy."""
+
+    kind = "error"
+    status = 500
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class TraceFormatError(KinetoscopeError):
+    """The file cannot be used as a trace. ``kind`` tells what it is instead, for example ``lfs_pointer``."""
+
+    status = 422
+    exit_code = 3
+
+    def __init__(self, kind: str, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Crosses the process boundary of the ingest pool.
+        return (_rebuild_format_error, (self.kind, self.message, self.hint))
+
+
+def _rebuild_format_error(kind: str, message: str, hint: str) -> TraceFormatError:
+    return TraceFormatError(kind, message, hint=hint)
+
+
+class NotFoundError(KinetoscopeError):
+    kind = "not_found"
+    status = 404
+    exit_code = 4
+
+
+class QueryError(KinetoscopeError):
+    kind = "bad_query"
+    status = 400
+    exit_code = 2
+
+
+class NotReadyError(KinetoscopeError):
+    kind = "reading"
+    status = 202
+    exit_code = 5
+
+
+class UnavailableError(KinetoscopeError):
+    kind = "not_available"
+    status = 409
+    exit_code = 6

@@ -1,0 +1,85 @@
+"""What the catalog tells the page: runs, workers, spans, files, each with its state (contract)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+# waiting: temporary name or still growing · queued: for a free process · reading · ready ·
+# refused: is no trace · failed: could not be read, see error
+State = Literal["waiting", "queued", "reading", "ready", "refused", "failed"]
+
+
+class ErrorInfo(Struct, frozen=True):
+    """The one form in which an error leaves the program: {"error": {"kind", "message", "hint"}}."""
+
+    kind: str
+    message: str
+    hint: str = ""
+
+
+class ReadProgress(Struct, frozen=True):
+    phase: str  # "reading events" | "linking launches" | "summarizing" | "writing the cache" | "waiting for a free process"
+    bytes_done: int
+    bytes_total: int
+    events: int
+    seconds: float  # since reading began
+    seconds_left: float | None = None  # None: cannot be told yet
+
+
+class FileInfo(Struct, frozen=True):
+    """One file seen below a logdir: accepted, or why not."""
+
+    path: str  # relative to its logdir
+    logdir: str  # as shown to the user
+    run: str | None  # None: not part of a run
+    worker: str | None
+    span: str | None
+    bytes: int
+    modified: float  # seconds since the epoch
+    state: State
+    events: int | None
+    read_seconds: float | None
+    from_cache: bool
+    verdict: str  # "in use" | "truncated" | "waiting" | "not a trace" | …: one or two words
+    reason: str  # the sentence behind the verdict, "" when in use and whole
+    hint: str
+
+
+class SpanInfo(Struct, frozen=True):
+    """One recorded cycle of a worker. ``key`` identifies it in queries."""
+
+    key: str  # "1", "2", … in time order, or "default" for a lone file without a time stamp
+    label: str  # shown: wall-clock time when known
+    state: State
+    digest: str  # content key; "" until known. Answers are immutable per digest
+    file: str
+    progress: ReadProgress | None
+    error: ErrorInfo | None
+
+
+class WorkerInfo(Struct, frozen=True):
+    name: str
+    rank: int | None
+    spans: tuple[SpanInfo, ...]
+
+
+class RunInfo(Struct, frozen=True):
+    name: str
+    logdir: str
+    modified: float
+    workers: tuple[WorkerInfo, ...]
+
+
+class Catalog(Struct, frozen=True):
+    """Everything seen below the logdirs. ``version`` changes whenever anything else does."""
+
+    version: str
+    logdirs: tuple[str, ...]
+    problems: tuple[ErrorInfo, ...]  # a logdir that does not exist or cannot be read
+    scanning: bool  # the first look is not finished yet
+    looked: float  # when the last look ended, seconds since the epoch; 0 = never
+    runs: tuple[RunInfo, ...]
+    files: tuple[FileInfo, ...]
+    files_total: int  # files may be cut to the first 2,000

@@ -1,0 +1,38 @@
+"""The health record: what reading a trace tolerated, lost, or found missing, and what follows from it (contract)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class Note(Struct, frozen=True):
+    """One thing to know about a trace."""
+
+    kind: str  # key of CATALOG
+    severity: str  # "error" (part of the file is lost) | "warning" (taints a figure) | "info" | "good"
+    title: str  # "Allocator events carry no addresses or totals"
+    count: int  # how often; 0 where counting makes no sense
+    total: int  # out of how many; 0 = not a share
+    consequence: str  # what it means for the reader of the page
+    remedy: str = ""  # how to record it better; "" = nothing to do
+    example: str = ""
+    offset: int = -1  # place of the example in the inflated text, −1 = none
+    taints: tuple[str, ...] = ()  # stems of views whose figures it touches
+
+
+class HealthRecord(Struct, frozen=True):
+    """Counts that reconcile, and the notes.
+
+    ``events`` = ``used`` + ``ignored`` and every ignored kind is listed with its count.
+    """
+
+    file_bytes: int
+    text_bytes: int
+    events: int
+    used: int
+    ignored: Mapping[str, int]  # for example {"flow without an other end": 312}
+    skipped: int  # pieces of text that could not be decoded as an event
+    repaired: int  # events that needed a repair
+    notes: tuple[Note, ...]

@@ -1,0 +1,302 @@
+"""The trace in memory: frozen struct-of-arrays tables, one per kind of event (contract).
+
+* ``ts`` and ``dur`` are int64 ns; ``ts`` counts from the start of the trace, ``Trace.base_ns`` + ``ts`` is
+  wall clock. ``end`` is ``ts + dur``.
+* Names, categories and texts are codes into ``Trace.strings``.
+* Links are row indexes of the table named beside them, −1 where there is none.
+* Every duration event of the file is a row of exactly one table; ``raw`` is its row in file order,
+  by which ``read_event`` finds everything else the file says of it.
+* ``args`` holds sparse columns under the names of ``raw.INT_ARGS`` …, with ``row`` counted in this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .health import HealthRecord
+from .raw import Blocks, Sparse
+
+I8 = NDArray[np.int8]
+I16 = NDArray[np.int16]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+
+class HostKind(IntEnum):
+    """What a host event is; the answer to "whose time is this?"."""
+
+    OP = 0  # cpu_op
+    ANNOTATION = 1  # user_annotation, record_function
+    PYTHON = 2  # python_function frame
+    MODULE = 3  # python_function frame of an nn.Module call
+    RUNTIME = 4  # runtime or driver call
+    OVERHEAD = 5  # the profiler's own time
+    OTHER = 6  # unknown category: kept and shown
+
+
+class DeviceKind(IntEnum):
+    """What device activity is, by category; the class of a kernel is ``DeviceClass``."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+    OTHER = 3  # device-side event of a vendor category without a kind
+
+
+class DeviceClass(IntEnum):
+    """What the time of a device activity counts as (analytics: kernel classification)."""
+
+    COMPUTE = 0
+    COMMUNICATION = 1
+    COPY = 2
+    MEMSET = 3
+
+
+class Link(IntEnum):
+    """How a device activity found its launch: the confidence of the link."""
+
+    CORRELATION = 0
+    EXTERNAL_ID = 1  # no runtime call recorded; the op is known by External id, launch is −1
+    GRAPH = 2  # one graph launch owns many
+    PROLOGUE = 3  # launched before the recording began
+    UNLINKED = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostTable:
+    """Duration events of host threads, sorted by (thread, ts, −dur); shape (n,)."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8  # HostKind
+    thread: I32  # row of ThreadTable
+    parent: I32  # row of this table: innermost event that was open at ts (see nest.py)
+    depth: I16
+    self_ns: I64  # exclusive time: instants at which this was the latest started event still open
+    step: I32  # row of StepTable whose host range holds ts
+    correlation: I64  # of runtime calls, else −1
+    external_id: I64  # of ops and annotations, else −1
+    forward: I32  # row of the forward op of a backward op
+    raw: I32
+    args: Mapping[str, Sparse]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def end(self) -> I64:
+        return self.ts + self.dur
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceTable:
+    """Kernels, copies, memsets, sorted by (stream, ts); shape (n,)."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8  # DeviceKind
+    klass: I8  # DeviceClass
+    device: I32  # row of Trace.devices
+    stream: I32  # row of StreamTable
+    correlation: I64
+    launch: I32  # row of HostTable: the runtime or driver call
+    op: I32  # row of HostTable: the innermost op around the launch
+    step: I32  # row of StepTable: the step that launched it
+    link: I8  # Link
+    raw: I32
+    args: Mapping[str, Sparse]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def end(self) -> I64:
+        return self.ts + self.dur
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeTable:
+    """Plain ranges: device annotations, syncs, spans of the recorder, profiler ranges."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    device: I32  # row of Trace.devices, −1 on the host
+    stream: I32  # row of StreamTable, −1
+    raw: I32
+    args: Mapping[str, Sparse]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryTable:
+    """Allocator events in time order."""
+
+    ts: I64
+    bytes: I64  # negative = free
+    device_type: I32  # c10 DeviceType: 0 CPU, 1 CUDA, 6 HIP, 12 XPU, 13 MPS, 20 PrivateUse1
+    device_id: I32  # −1 for the CPU
+    address: I64  # 0 where the recorder wrote none (see has_addresses)
+    total_allocated: I64  # −1 where not written
+    total_reserved: I64  # −1 where not written
+    thread: I32
+    raw: I32
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterTable:
+    """Counter samples; ``values`` is the JSON text of the sample."""
+
+    ts: I64
+    name: I32
+    values: I32
+    raw: I32
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowTable:
+    """Forward→backward flows whose two ends were both found."""
+
+    source: I32  # row of HostTable
+    target: I32  # row of HostTable
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CollectiveTable:
+    """Collective calls seen by this rank, in host order (record_param_comms, nccl:*, gloo:*)."""
+
+    host: I32  # row of HostTable
+    name: I32  # operation, for example allreduce
+    group: I32  # code of the process group name, −1
+    device_rows: tuple[I32, ...]  # rows of DeviceTable, one array per collective
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadTable:
+    pid: I32  # codes
+    tid: I32
+    name: I32  # code; of "" where unnamed
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamTable:
+    device: I32  # row of Trace.devices
+    stream: I64  # number as recorded, −1 when it is not a number
+    name: I32  # code of the label
+
+    def __len__(self) -> int:
+        return len(self.device)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepTable:
+    """Steps in time order, host side as recorded.
+
+    ``source`` says where they come from: "profiler_step", "annotation" (a regular family of
+    annotations, named in ``family``), or "whole_trace" when nothing marks steps.
+    """
+
+    number: I64  # N of ProfilerStep#N; running number otherwise
+    name: I32
+    ts: I64
+    end: I64
+    host: I32  # row of HostTable, −1 for the whole trace
+    source: str
+    family: str
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One accelerator of the file: declared in deviceProperties, used by an event, or both."""
+
+    key: str  # pid text of its events, "" when declared only
+    index: int  # number shown: "GPU 0"
+    type: str  # "GPU", "XPU", "MTIA", "NPU", "HPU", …
+    vendor: str  # "NVIDIA", "AMD", "Intel", "Ascend", "Meta", "" when unknown
+    name: str  # "" when the file does not say
+    memory_bytes: int | None
+    capability: tuple[int, int] | None  # CUDA compute capability, or gfx major.minor
+    multiprocessor_count: int | None
+    used: bool  # has device activity in this trace
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What the file says about how it was made; None where it is silent."""
+
+    torch_era: str  # era of the format, "A" … "G", "Ascend", "unknown"
+    resolution_ns: int  # 1000 for whole-microsecond files, else 1
+    trace_id: str | None
+    host_name: str | None
+    backend: str | None  # of distributedInfo
+    rank: int | None
+    world_size: int | None
+    with_stack: bool
+    with_modules: bool
+    record_shapes: bool
+    profile_memory: bool
+    with_flops: bool
+    handler: Mapping[str, Any]  # what our handler added; empty otherwise
+    metadata: Mapping[str, Any]  # every other top-level key
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    path: str
+    base_ns: int  # wall clock (ns since the epoch, or since the recorder's zero) of ts = 0
+    end_ns: int  # last instant of the trace, from its start
+    strings: tuple[str, ...]
+    host: HostTable
+    device: DeviceTable
+    device_annotations: RangeTable  # gpu_user_annotation
+    syncs: RangeTable  # cuda_sync and friends: they wait, they are not work
+    ranges: RangeTable  # Trace spans, overhead without a thread, profiler ranges, device OTHER leftovers
+    memory: MemoryTable
+    counters: CounterTable
+    flows: FlowTable
+    collectives: CollectiveTable
+    threads: ThreadTable
+    streams: StreamTable
+    steps: StepTable
+    devices: tuple[Device, ...]
+    recording: Recording
+    blocks: Blocks
+    health: HealthRecord
+
+    def text(self, code: int) -> str:
+        """The string behind a code."""
+        return self.strings[code]
+
+
+

@@ -1,0 +1,162 @@
+"""What a scanner hands over: the events of a file as columns, nothing interpreted yet (contract).
+
+Two scanners may exist (pure Python and native); both obey this page and are held against each other:
+
+    scan(stream, progress) -> RawTrace
+
+* Rows are the events of ``traceEvents`` in file order; every event that could be decoded has a row,
+  whatever its phase or category. What could not be decoded is in ``faults``, with a count and an example.
+* Times are exact int64 ns, from the decimal text: "4370504323436.782" µs is 4370504323436782 ns.
+  Numbers and numeric strings are the same time. Digits below 1 ns are rounded half to even.
+* Texts are codes into ``strings``. ``pid`` and ``tid`` are texts too: 7 and "7" are the same key.
+* Args named in ``INT_ARGS``, ``FLOAT_ARGS`` and ``TEXT_ARGS`` become sparse columns under the name given
+  there; the value of a nested text arg (a list, an object) is its compact JSON text. Every other arg is
+  found again through ``blocks``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = np.iinfo(np.int64).min  # a ts that the event does not have
+NO_DUR = -1  # a dur that the event does not have; negative durations in the file are kept below -1 + clamped later
+
+# Key in the file → column. Later spellings of one thing share a column.
+INT_ARGS: Mapping[str, str] = {
+    "External id": "external_id",
+    "external id": "external_id",
+    "correlation": "correlation",
+    "Sequence number": "sequence",
+    "Fwd thread id": "forward_thread",
+    "Python id": "python_id",
+    "Python parent id": "python_parent_id",
+    "Python module id": "python_module_id",
+    "device": "device",
+    "stream": "stream",
+    "bytes": "bytes",
+    "registers per thread": "registers",
+    "shared memory": "shared_memory",
+    "graph id": "graph_id",
+    "graph node id": "graph_node_id",
+    "Device Type": "device_type",
+    "Device Id": "device_id",
+    "Bytes": "memory_bytes",
+    "Addr": "address",
+    "Total Allocated": "total_allocated",
+    "Total Reserved": "total_reserved",
+    "wait_on_stream": "wait_on_stream",
+    "wait_on_cuda_event_id": "wait_on_event",
+    "wait_on_cuda_event_record_corr_id": "wait_on_record",
+    "Seq": "collective_seq",
+    "In msg nelems": "in_elements",
+    "Out msg nelems": "out_elements",
+    "Group size": "group_size",
+    "connection_id": "connection_id",
+    "sort_index": "sort_index",
+    "finished": "finished",
+}
+FLOAT_ARGS: Mapping[str, str] = {
+    "blocks per SM": "blocks_per_sm",
+    "warps per SM": "warps_per_sm",
+    "est. achieved occupancy %": "occupancy",
+    "memory bandwidth (GB/s)": "bandwidth",
+}
+TEXT_ARGS: Mapping[str, str] = {
+    "Input Dims": "input_dims",
+    "Input dims": "input_dims",
+    "Input type": "input_types",
+    "Input Strides": "input_strides",
+    "Concrete Inputs": "concrete_inputs",
+    "Call stack": "call_stack",
+    "Module Hierarchy": "module_hierarchy",
+    "grid": "grid",
+    "block": "block",
+    "kind": "copy_kind",
+    "cuda_sync_kind": "sync_kind",
+    "Collective name": "collective",
+    "dtype": "collective_dtype",
+    "Process Group Name": "group_name",
+    "Process Group Description": "group_description",
+    "Process Group Ranks": "group_ranks",
+    "kernel_backend": "kernel_backend",
+    "kernel_file": "kernel_file",
+    "Task Type": "task_type",
+    "name": "label_name",  # of metadata events: process_name, thread_name
+    "labels": "labels",
+}
+# Outside args: the flow or async id ("id", an int or a text) and the whole args text of counter events.
+ID_INT, ID_TEXT, COUNTER_ARGS = "id", "id_text", "counter_args"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """A column that only some rows have: ``row`` ascending without repeats, one value each."""
+
+    row: NDArray[np.int32]
+    value: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawEvents:
+    """Dense columns, one entry per event, in file order."""
+
+    phase: NDArray[np.uint8]  # ord of "ph"; 0 when missing
+    category: NDArray[np.int32]  # code of "cat"; code of "" when missing
+    name: NDArray[np.int32]
+    pid: NDArray[np.int32]
+    tid: NDArray[np.int32]
+    ts: NDArray[np.int64]  # ns as written (not yet relative to the trace); MISSING
+    dur: NDArray[np.int64]  # ns; NO_DUR
+
+    def __len__(self) -> int:
+        return len(self.phase)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Where rows are in the inflated text: block b holds rows [first_row[b], first_row[b + 1])."""
+
+    offset: NDArray[np.int64]
+    length: NDArray[np.int64]
+    first_row: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One kind of thing the reader tolerated: how often, the first example, and what follows from it."""
+
+    kind: str  # a key of health.CATALOG, for example "truncated"
+    count: int
+    example: str = ""
+    offset: int = -1  # of the first example in the inflated text; -1 = not a place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawTrace:
+    events: RawEvents
+    ints: Mapping[str, Sparse]
+    floats: Mapping[str, Sparse]
+    texts: Mapping[str, Sparse]  # values are codes into strings
+    strings: tuple[str, ...]
+    metadata: Mapping[str, Any]  # every top-level key but traceEvents, decoded
+    blocks: Blocks
+    faults: tuple[Fault, ...]
+    text_bytes: int  # size of the inflated text
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far reading is: of the file as stored, and in events."""
+
+    phase: str  # "reading" | "linking" | "summarizing" | "caching"
+    bytes_done: int
+    bytes_total: int
+    events: int
+
+
+OnProgress = Callable[[Progress], None]

@@ -1,0 +1,73 @@
+"""Structs of the routes that are not views (contract).
+
+GET api/info                                        → Info
+GET api/catalog                                     → Catalog       (ETag = version; 304 when unchanged)
+GET api/trace?run=&worker=&span=                    → TraceInfo     202 while reading
+GET api/view/<stem>?run=&worker=&span=&<query…>     → the view's answer   202 while reading
+GET api/rescan                                      → Catalog       after looking again at once
+GET api/retry?path=&logdir=                         → Catalog       reads a failed or refused file again
+Errors: {"error": {"kind", "message", "hint"}} with status 400, 404, 409, 422, 500; 202 → Reading.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ..store.catalog_types import ErrorInfo, ReadProgress
+
+
+class ErrorAnswer(Struct, frozen=True):
+    error: ErrorInfo
+
+
+class Reading(Struct, frozen=True):
+    """The body of a 202: the trace is being read; ask again."""
+
+    reading: ReadProgress
+
+
+class ViewInfo(Struct, frozen=True):
+    stem: str
+    title: str
+    key: str
+    question: str
+
+
+class Info(Struct, frozen=True):
+    version: str
+    reader: str  # "python" | "native"
+    host: str  # "tensorboard" | "standalone"
+    vscode: bool
+    views: tuple[ViewInfo, ...]  # the registry, in tab order
+    recipe: str  # the three lines to paste into a training loop
+
+
+class StepInfo(Struct, frozen=True):
+    index: int
+    number: int
+    name: str
+    dur_ns: int
+    excluded: str | None
+    outlier: bool
+
+
+class ViewState(Struct, frozen=True):
+    stem: str
+    unavailable: str | None  # why this trace cannot fill the view
+    badge: int | None  # findings of the Overview, notes of Health
+
+
+class TraceInfo(Struct, frozen=True):
+    """What the shell needs of the chosen trace, whatever the view."""
+
+    digest: str
+    run: str
+    worker: str
+    span: str
+    rank: int | None
+    device_type: str
+    step_source: str
+    steps: tuple[StepInfo, ...]
+    views: tuple[ViewState, ...]
+    note_count: int  # health notes of severity warning or error
+    worst: str  # "error" | "warning" | "info" | "good"
