@@ -1,0 +1,17 @@
+"""The half of kinetoscope that runs inside a training job.
+
+Importing it costs nothing: no torch, no TensorBoard, no pandas. It keeps the promise that a
+profiler owes to the job it watches: whatever goes wrong when a trace is saved, training goes on.
+"""
+
+from .trace_handler import ExportError, TraceHandler, tensorboard_trace_handler
+from .writer import LocalWriter, Publication, Writer
+
+__all__ = [
+    "ExportError",
+    "LocalWriter",
+    "Publication",
+    "TraceHandler",
+    "Writer",
+    "tensorboard_trace_handler",
+]

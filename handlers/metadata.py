@@ -1,0 +1,143 @@
+"""What the handler knows and torch does not write: the `"kinetoscope"` object of a trace.
+
+It is spliced into the file as the first member of the root object. All values are plain JSON; what
+could not be found out is null.
+
+- `schema`: 1; grows when a key changes its meaning
+- `handler_version`: of the installed distribution, null in a bare checkout
+- `worker`, `host`, `pid`: who recorded
+- `rank`, `world_size`: of the default process group, else from RANK and WORLD_SIZE
+- `cycle`: 0 for the first trace given to this handler in this process, then 1, 2, …
+- `step_num`: the profiler's step counter when the trace was saved
+- `cwd`, `source_roots`: where the file names in stacks are to be looked up; by default the current
+  directory and the directories of `sys.path`, in order of import
+- `python`, `torch`, `cuda`, `hip`: versions
+- `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
+  `with_flops`, `with_modules`, as far as it has them
+- `handler`: its options `use_gzip`, `compresslevel`, `use_python_export`
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from .process import Process
+
+_SCHEMA = 1
+_PROFILER_OPTIONS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
+_WHITESPACE = b" \t\r\n"
+
+
+def describe(
+    prof: object,
+    process: Process,
+    *,
+    worker: str,
+    cycle: int,
+    source_roots: Sequence[str] | None,
+    handler_options: Mapping[str, bool | int],
+) -> dict[str, object]:
+    """The metadata object of one trace. `source_roots` None: the directories of `sys.path`."""
+    return {
+        "schema": _SCHEMA,
+        "handler_version": _own_version(),
+        "worker": worker,
+        "host": process.host,
+        "pid": process.pid,
+        "rank": process.rank,
+        "world_size": process.world_size,
+        "cycle": cycle,
+        "step_num": _integer(getattr(prof, "step_num", None)),
+        "cwd": _current_directory(),
+        "source_roots": list(_import_directories() if source_roots is None else source_roots),
+        "python": platform.python_version(),
+        **_torch_versions(),
+        "profiler": _profiler_options(prof),
+        "handler": dict(handler_options),
+    }
+
+
+def to_json(metadata: Mapping[str, object]) -> bytes:
+    """One line of ASCII. Undecodable bytes in a path become `?`: lone surrogates are no JSON."""
+    return json.dumps(_encodable(metadata), allow_nan=False).encode("ascii")
+
+
+def splice(start: bytes, metadata: bytes) -> bytes:
+    """`start`, the first block of a trace, with `"kinetoscope": metadata` as its first member.
+
+    A text with another root than an object (a list, or not JSON at all) is returned unchanged.
+    """
+    body = start.lstrip(_WHITESPACE)
+    if not body.startswith(b"{"):
+        return start
+    members = body[1:]
+    comma = b"" if members.lstrip(_WHITESPACE).startswith(b"}") else b","
+    return b'{\n  "kinetoscope": ' + metadata + comma + members
+
+
+def _own_version() -> str | None:
+    try:
+        return importlib.metadata.version("kinetoscope")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _torch_versions() -> dict[str, str | None]:
+    # Looked up, not imported: whoever hands us a profile has imported torch.
+    torch = sys.modules.get("torch")
+    version = getattr(torch, "version", None)
+    return {
+        "torch": _text(getattr(torch, "__version__", None)),
+        "cuda": _text(getattr(version, "cuda", None)),
+        "hip": _text(getattr(version, "hip", None)),
+    }
+
+
+def _profiler_options(prof: object) -> dict[str, object]:
+    """Only what `prof` has: a wrapper around it, or another torch, may have less."""
+    options: dict[str, object] = {
+        name: bool(getattr(prof, name)) for name in _PROFILER_OPTIONS if hasattr(prof, name)
+    }
+    activities = getattr(prof, "activities", None)
+    if isinstance(activities, Iterable):
+        options["activities"] = sorted(str(getattr(a, "name", a)) for a in activities)
+    return options
+
+
+def _current_directory() -> str | None:
+    try:
+        return str(Path.cwd())
+    except OSError:  # the job's directory was deleted under it
+        return None
+
+
+def _import_directories() -> Iterator[str]:
+    here = _current_directory()
+    for entry in dict.fromkeys(map(str, sys.path)):
+        path = Path(entry) if here is None else Path(here, entry)
+        if path.is_absolute() and path.is_dir():
+            yield str(path)
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _encodable(value: object) -> object:
+    """`value` with every string encodable as UTF-8, through mappings and lists."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {str(key): _encodable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    return value

@@ -1,0 +1,78 @@
+"""File names: `<worker>.<time_ns>.pt.trace.json[.gz]`.
+
+This is the pattern of torch's own handler, so that every reader of its files finds ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass, replace
+
+from .process import Process
+
+# A file name may have 255 bytes; time, suffixes and the marks of temporary files take about 60.
+_MAX_WORKER_BYTES = 150
+# Not allowed in names on Windows: a job may write to a share that a Windows machine reads.
+_UNSAFE = frozenset('/\\:*?"<>|')
+# Two letters at least: `C:/logs` is a drive. One slash is enough: Path eats the other.
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+@dataclass(frozen=True)
+class TraceName:
+    """The name of one trace file: who recorded it and when (ns since 1970)."""
+
+    worker: str
+    time_ns: int
+    use_gzip: bool
+
+    @property
+    def file_name(self) -> str:
+        """The name under which the trace is published."""
+        return f"{self.worker}.{self.time_ns}.pt.trace.json" + (".gz" if self.use_gzip else "")
+
+    @property
+    def hidden_name(self) -> str:
+        """A name for a temporary file, another one each time it is asked for.
+
+        The leading dot and `.tmp` tell scanners that the file is none of their business yet. The
+        rest is the trace's name, because torch writes the path of the export into the trace.
+        """
+        return f".{self.worker}.{self.time_ns}.pt.trace.json.{secrets.token_hex(4)}.tmp"
+
+    def following(self) -> TraceName:
+        """The name to try when this one is taken."""
+        return replace(self, time_ns=self.time_ns + 1)
+
+
+def worker_of(process: Process, wanted: str | None) -> str:
+    """The worker part of a name: what the user wants, made safe, or `<host>_<pid>[_rank<r>]`."""
+    return safe_worker(wanted or "") or safe_worker(_default_worker(process))
+
+
+def _default_worker(process: Process) -> str:
+    worker = f"{process.host or 'unknown'}_{process.pid}"
+    return worker if process.rank is None else f"{worker}_rank{process.rank}"
+
+
+def safe_worker(name: str) -> str:
+    """`name` as one visible path component of bounded length. Empty when nothing is left of it.
+
+    Separators, control characters and undecodable bytes become `_`. Leading dots go, because a
+    hidden file is never shown.
+    """
+    safe = "".join("_" if c in _UNSAFE or not c.isprintable() else c for c in name)
+    safe = safe.strip(" ").lstrip(". ")
+    encoded = safe.encode()
+    if len(encoded) <= _MAX_WORKER_BYTES:
+        return safe
+    # Long names often differ only at their end: the digest keeps two workers apart.
+    digest = hashlib.sha256(encoded).hexdigest()[:8]
+    return encoded[: _MAX_WORKER_BYTES - 9].decode(errors="ignore") + "_" + digest
+
+
+def is_remote(directory: str) -> bool:
+    """Does this name an object store (`s3://bucket/logs`) rather than a directory?"""
+    return _REMOTE.match(directory) is not None
