@@ -1,0 +1,253 @@
+"""Writes the JSON contracts as TypeScript: msgspec Structs → frontend/src/api/types.gen.ts.
+
+Usage: python tools/gen_api_types.py [--check]
+
+Docstrings and the comments beside fields come along, so the page's author reads what the Python
+says. With --check nothing is written; the exit status is 1 when the file is stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import sys
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from types import ModuleType
+from typing import Literal, get_args, get_origin
+
+import msgspec
+
+from kinetoscope import views
+from kinetoscope.store import catalog_types
+from kinetoscope.views import health, overview
+from kinetoscope.web import contract
+
+
+@dataclass(frozen=True)
+class _Entry:
+    stem: str
+    query: type[msgspec.Struct]
+    answer: type[msgspec.Struct]
+
+
+# The registry, once it is there.
+VIEWS = getattr(views, "VIEWS", None) or (
+    _Entry("overview", overview.OverviewQuery, overview.Overview),
+    _Entry("health", health.HealthQuery, health.Health),
+)
+TARGET = Path(__file__).resolve().parent.parent / "frontend" / "src" / "api" / "types.gen.ts"
+HEADER = """\
+// Written by tools/gen_api_types.py from the Structs of tb_plugin. Do not edit: run that script.
+"""
+ROUTES: tuple[type[msgspec.Struct], ...] = (
+    contract.ErrorAnswer,
+    contract.Reading,
+    contract.Info,
+    contract.TraceInfo,
+    catalog_types.Catalog,
+)
+"""What the routes that are no view answer; what these refer to follows by itself."""
+
+
+class TypeGenerationError(RuntimeError):
+    """A contract says something that has no TypeScript form here, or two things by one name."""
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A named union of literals: `State = Literal["waiting", …]`."""
+
+    name: str
+    values: tuple[str | int, ...]
+
+
+Names = Mapping[frozenset[str | int], str]
+"""The values of a literal union → its name."""
+
+
+def typescript() -> str:
+    """The whole file: literal unions first, then interfaces by name, then the view maps."""
+    queries = [view.query for view in VIEWS]
+    structs = _reachable([*ROUTES, *(view.answer for view in VIEWS), *queries])
+    aliases = _aliases({inspect.getmodule(struct) for struct in structs})
+    names: Names = {frozenset(alias.values): alias.name for alias in aliases}
+    parts = [HEADER]
+    parts += [f"export type {a.name} = {_union(a.values)};\n" for a in aliases]
+    parts += [_interface(s, names, optional=s in queries) for s in structs]
+    parts.append(
+        _view_map("ViewAnswers", "The answer of each view, by its stem.", "answer")
+        + "\n"
+        + _view_map("ViewQueries", "The parameters of each view, by its stem.", "query")
+    )
+    return "\n".join(parts)
+
+
+def _reachable(roots: Sequence[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
+    """Every Struct that the roots mention, by name.
+
+    Raises:
+        TypeGenerationError: two Structs share a name.
+    """
+    found: dict[str, type[msgspec.Struct]] = {}
+    waiting = list(roots)
+    while waiting:
+        struct = waiting.pop()
+        known = found.setdefault(struct.__name__, struct)
+        if known is not struct:
+            raise TypeGenerationError(
+                f"{known.__module__} and {struct.__module__} both define {struct.__name__}: "
+                "the page knows types by name, so rename one"
+            )
+        for field in _fields(struct):
+            waiting += [s for s in _structs_in(field.type) if s.__name__ not in found]
+    return [found[name] for name in sorted(found)]
+
+
+def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
+    info = msgspec.inspect.type_info(struct)
+    if not isinstance(info, msgspec.inspect.StructType):
+        raise TypeGenerationError(f"{struct!r} is no Struct")
+    return info.fields
+
+
+def _structs_in(node: msgspec.inspect.Type) -> Iterator[type[msgspec.Struct]]:
+    """The Structs named in a type."""
+    match node:
+        case msgspec.inspect.StructType():
+            yield node.cls
+        case msgspec.inspect.UnionType():
+            for member in node.types:
+                yield from _structs_in(member)
+        case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
+            yield from _structs_in(node.item_type)
+        case msgspec.inspect.TupleType():
+            for member in node.item_types:
+                yield from _structs_in(member)
+        case msgspec.inspect.DictType():
+            yield from _structs_in(node.value_type)
+
+
+def _aliases(modules: set[ModuleType | None]) -> list[Alias]:
+    """The named literal unions of the modules, by name."""
+    found = {}
+    for module in modules - {None}:
+        for name, value in vars(module).items():
+            if get_origin(value) is Literal:
+                found[name] = Alias(name, get_args(value))
+    return [found[name] for name in sorted(found)]
+
+
+def _interface(struct: type[msgspec.Struct], names: Names, *, optional: bool) -> str:
+    """One interface. In a query, what has a default may be left out."""
+    comments = field_comments(struct)
+    lines = [*_comment(_own_doc(struct), ""), f"export interface {struct.__name__} {{"]
+    for field in _fields(struct):
+        lines += _comment(comments.get(field.name, ""), "  ")
+        mark = "?" if optional and not field.required else ""
+        lines.append(f"  readonly {field.encode_name}{mark}: {type_text(field.type, names)};")
+    return "\n".join([*lines, "}", ""])
+
+
+SCALARS: Mapping[type[msgspec.inspect.Type], str] = {
+    msgspec.inspect.StrType: "string",
+    msgspec.inspect.IntType: "number",
+    msgspec.inspect.FloatType: "number",
+    msgspec.inspect.BoolType: "boolean",
+    msgspec.inspect.NoneType: "null",
+    msgspec.inspect.AnyType: "unknown",
+}
+
+
+def type_text(node: msgspec.inspect.Type, names: Names) -> str:
+    """A type in TypeScript.
+
+    Raises:
+        TypeGenerationError: the type has no form here.
+    """
+    match node:
+        case msgspec.inspect.StructType():
+            return node.cls.__name__
+        case msgspec.inspect.LiteralType():
+            return names.get(frozenset(node.values)) or _union(node.values)
+        case msgspec.inspect.UnionType():
+            # null last, as people write it
+            members = sorted(node.types, key=lambda t: isinstance(t, msgspec.inspect.NoneType))
+            return " | ".join(dict.fromkeys(type_text(member, names) for member in members))
+        case msgspec.inspect.DictType():
+            return f"Readonly<Record<string, {type_text(node.value_type, names)}>>"
+    return SCALARS.get(type(node)) or _array_text(node, names)
+
+
+def _array_text(node: msgspec.inspect.Type, names: Names) -> str:
+    match node:
+        case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
+            item = type_text(node.item_type, names)
+            return f"readonly ({item})[]" if " " in item else f"readonly {item}[]"
+        case msgspec.inspect.TupleType():
+            items = ", ".join(type_text(item, names) for item in node.item_types)
+            return f"readonly [{items}]"
+    raise TypeGenerationError(f"no TypeScript form for {node}")
+
+
+def field_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """The comment at the end of each field's line: {"dur_ns": "…"}."""
+    source = inspect.cleandoc("\n" + inspect.getsource(struct))
+    by_line = {
+        token.start[0]: token.string.lstrip("# ").rstrip()
+        for token in tokenize.generate_tokens(StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    return {
+        node.target.id: by_line[node.lineno]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and node.lineno in by_line
+    }
+
+
+def _own_doc(struct: type[msgspec.Struct]) -> str:
+    return inspect.cleandoc(struct.__doc__) if struct.__doc__ else ""
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    """A JSDoc comment, or nothing for no text."""
+    if not text:
+        return []
+    text = re.sub(r"\bNone\b", "null", text).replace("``", "`")
+    lines = text.replace("*/", "* /").splitlines()  # a comment must not end early
+    if len(lines) == 1:
+        return [f"{indent}/** {lines[0]} */"]
+    return [f"{indent}/**", *(f"{indent} * {line}".rstrip() for line in lines), f"{indent} */"]
+
+
+def _union(values: Sequence[str | int]) -> str:
+    return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
+
+
+def _view_map(name: str, comment: str, attribute: Literal["answer", "query"]) -> str:
+    rows = [f"  readonly {v.stem}: {getattr(v, attribute).__name__};" for v in VIEWS]
+    return "\n".join([f"/** {comment} */", f"export interface {name} {{", *rows, "}", ""])
+
+
+def main(args: Sequence[str]) -> int:
+    """Writes the file, or says whether it is stale."""
+    text = typescript()
+    if "--check" not in args:
+        TARGET.parent.mkdir(parents=True, exist_ok=True)
+        TARGET.write_text(text, encoding="utf-8")
+        return 0
+    if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"{TARGET.name} is stale: run `python tools/gen_api_types.py`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
