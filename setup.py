@@ -18,7 +18,7 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from build_page import PageBuildError, build_if_stale  # noqa: E402
+from build_page import PageBuildError, build_if_wanted  # noqa: E402
 
 FOLDERS = {"kinetoscope": "tb_plugin", "kinetoscope.handlers": "handlers"}
 
@@ -34,10 +34,10 @@ def packages() -> list[str]:
 def with_page(command: type[Command]) -> type[Command]:
     """The command, preceded by a build of the page."""
 
-    class WithPage(command):  # type: ignore[misc, valid-type]
+    class WithPage(command):  # type: ignore[misc]
         def run(self) -> None:
             try:
-                build_if_stale()
+                build_if_wanted()
             except PageBuildError as error:
                 sys.exit(f"kinetoscope: {error}")
             super().run()

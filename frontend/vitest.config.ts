@@ -1,9 +1,13 @@
 /** Runs the tests that lie beside the sources of the page. */
+import { join } from "node:path";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
+const root = import.meta.dirname;
+
 export default defineConfig({
-  root: import.meta.dirname,
+  root,
+  cacheDir: join(root, "../node_modules/.vite"),
   plugins: [react()],
   test: {
     environment: "happy-dom",

