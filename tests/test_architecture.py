@@ -1,0 +1,415 @@
+"""The layers point one way, files stay small, and a view keeps its name in every layer.
+
+    base ◄─ trace ◄─ analysis ◄─ views ◄─┐
+              ▲          ▲               ├─ web ◄─ cli      handlers: imports nothing of ours
+              └──────────┴── store ◄─────┘
+
+    base ◄─ api ◄─ state ◄─ components ◄─ timeline ◄─ views ◄─ the files beside them
+
+An import against the arrows fails here. So does a line under the heading *debt* once it is paid.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.conftest import ROOT
+
+# What each layer of the Python package may import beside itself.
+PYTHON_LAYERS: Mapping[str, frozenset[str]] = {
+    "base": frozenset(),
+    "trace": frozenset({"base"}),
+    "analysis": frozenset({"base", "trace"}),
+    "views": frozenset({"base", "trace", "analysis"}),
+    # Ingest computes the facts of a trace once, in the process that read it, and keeps them.
+    "store": frozenset({"base", "trace", "analysis"}),
+    "web": frozenset({"base", "trace", "views", "store"}),
+    "cli": frozenset({"base", "trace", "views", "store", "web"}),
+}
+# The files beside the layers (`__init__.py`, `notebook.py`) are the public face: they may import
+# every layer. From there the layers may take one name.
+TOP = "the package itself"
+TOP_NAMES = frozenset({"__version__"})
+
+# Each layer of the page may import those before it.
+PAGE_LAYERS = ("base", "api", "state", "components", "timeline", "views", TOP)
+
+SOURCE_CAP = 400
+TEST_CAP = 600
+
+# --- debt: exceptions, each with the reason why it is still there. They may only become fewer. ----
+
+DEBT: Mapping[str, str] = {}
+"""Import, as the failing test prints it → why it is still there."""
+
+LONG_FILES: Mapping[str, int] = {}
+"""File over the cap → its number of lines now, which may only fall."""
+
+# --------------------------------------------------------------------------------------------------
+
+
+def test_python_layers_point_one_way() -> None:
+    assert python_faults() - DEBT.keys() == set()
+
+
+def test_page_layers_point_one_way() -> None:
+    assert page_faults() - DEBT.keys() == set()
+
+
+def test_handlers_import_only_themselves_and_the_standard_library() -> None:
+    assert handler_faults() == set()
+
+
+def test_debt_is_still_owed() -> None:
+    paid = DEBT.keys() - python_faults() - page_faults()
+    assert paid == set(), "remove these lines from DEBT"
+
+
+def test_files_stay_small() -> None:
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in all_sources()
+    }
+    too_long = {name: lines for name, lines in lengths.items() if lines > cap_of(name)}
+    assert too_long.keys() - LONG_FILES.keys() == set(), "split these files"
+    assert {name for name in too_long if too_long[name] > LONG_FILES[name]} == set(), "these grew"
+    assert LONG_FILES.keys() - too_long.keys() == set(), "paid: remove these from LONG_FILES"
+
+
+def test_a_view_has_the_same_name_everywhere() -> None:
+    stems = view_stems()
+    assert stems, "no file in tb_plugin/views defines VIEW"
+    places = {
+        "page": ROOT / "frontend/src/views/{}.tsx",
+        "docs": ROOT / "docs/{}.md",
+    }
+    missing = {
+        (stem, place)
+        for stem in stems
+        for place, pattern in places.items()
+        if not Path(str(pattern).format(stem)).is_file()
+    }
+    assert missing == set()
+
+
+# --- Python -------------------------------------------------------------------------------------
+
+
+def python_faults() -> set[str]:
+    """Every import of the package that points the wrong way."""
+    return faults_below(
+        ROOT / "tb_plugin", "*.py", partial(wrong_python_imports, stems=view_stems())
+    )
+
+
+def wrong_python_imports(
+    name: str, source: str, stems: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Imports that the layers forbid, as `file → imported`; `name` is relative to tb_plugin."""
+    here = PurePosixPath(name)
+    package = here.parts[:-1]
+    layer = package[0] if package else TOP
+    for module, names in imported_modules(source, package):
+        if module[:1] == ("kinetoscope",):
+            yield f"{name} → {'.'.join(module)} (imports inside the package are relative)"
+        elif module[:1] != ("",):
+            continue
+        elif any(not allowed(layer, target) for target in targets(module[1:], names)):
+            yield f"{name} → {'.'.join(module[1:]) or TOP}"
+        elif layer == "views" and (other := other_view(here, module[1:], names, stems)):
+            yield f"{name} → views.{other} (a view never imports another view)"
+
+
+def imported_modules(
+    source: str, package: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Each imported module with the names taken from it.
+
+    Modules of our own package begin with an empty part: `from ..web import app` in `trace/x.py` is
+    `("", "web")`. Other modules are given as they are written.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield tuple(alias.name.split(".")), ()
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            module = tuple((node.module or "").split(".")) if node.module else ()
+            if node.level == 0:
+                yield module, names
+            else:
+                above = package[: len(package) - node.level + 1]
+                yield ("", *above, *module), names
+
+
+def targets(module: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """The layers that an import reaches; `from .. import web` reaches the layer web."""
+    if module:
+        return (module[0] if module[0] in PYTHON_LAYERS else TOP,)
+    return tuple(name if name in PYTHON_LAYERS else TOP for name in names if name not in TOP_NAMES)
+
+
+def allowed(layer: str, target: str) -> bool:
+    """Whether a file of this layer may import from that one."""
+    return layer in {TOP, target} or target in PYTHON_LAYERS.get(layer, ())
+
+
+def other_view(
+    here: PurePosixPath, module: tuple[str, ...], names: tuple[str, ...], stems: frozenset[str]
+) -> str | None:
+    """The other view that a view imports. The registry, `__init__.py`, imports them all."""
+    if here.stem == "__init__" or module[:1] != ("views",):
+        return None
+    imported = {module[1]} if len(module) > 1 else set(names)
+    own = owner(here.stem, stems)
+    others = {owner(name, stems) for name in imported} - {own, None}
+    # A file that no view owns is shared by them, and lies below them all.
+    return min(filter(None, others), default=None)
+
+
+def owner(module: str, stems: frozenset[str]) -> str | None:
+    """The view that a file belongs to: `overview_rows` is a part of `overview`."""
+    return next((x for x in stems if module == x or module.startswith(f"{x}_")), None)
+
+
+def view_stems() -> frozenset[str]:
+    """The views: files of tb_plugin/views that define `VIEW`."""
+    return frozenset(
+        path.stem
+        for path in (ROOT / "tb_plugin/views").glob("*.py")
+        if re.search(r"^VIEW\b.*=", path.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+
+
+def handler_faults() -> set[str]:
+    """Every import that a training job must not pay for."""
+    return faults_below(ROOT / "handlers", "*.py", wrong_handler_imports)
+
+
+def wrong_handler_imports(name: str, source: str) -> Iterator[str]:
+    """Imports that a training job must not pay for; inside functions only torch is allowed."""
+    package = PurePosixPath(name).parts[:-1]
+    tree = ast.parse(source)
+    lazy = {
+        id(node)
+        for function in ast.walk(tree)
+        if is_function(function)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level > 0:
+            if node.level > len(package) + 1:
+                yield f"{name} → {'.' * node.level}{node.module or ''}"
+            continue
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module or ""]
+        else:
+            continue
+        for module in modules:
+            root = module.split(".")[0]
+            if root not in sys.stdlib_module_names and not (root == "torch" and id(node) in lazy):
+                yield f"{name} → {module}"
+
+
+def is_function(node: ast.AST) -> bool:
+    """Whether the node's body runs later than the import of its module."""
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+IMPORT = re.compile(
+    r"""^\s*(?:import|export)\b[^"'`;]*?["']([^"']+)["']"""  # import x from "y", export … from "y"
+    r"""|\bimport\(\s*["']([^"']+)["']\s*\)"""  # import("y")
+    r"""|new\s+URL\(\s*["']([^"']+)["']\s*,\s*import\.meta\.url""",  # workers
+    re.MULTILINE,
+)
+
+
+def page_faults() -> set[str]:
+    """Every import of the page that points the wrong way."""
+    find = partial(wrong_page_imports, stems=view_stems())
+    return faults_below(ROOT / "frontend/src", "*.ts*", find)
+
+
+def wrong_page_imports(
+    name: str, source: str, stems: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Imports that the layers of the page forbid; `name` is relative to frontend/src."""
+    here = PurePosixPath(name)
+    layer = page_layer(here)
+    for match in IMPORT.finditer(source):
+        path = next(group for group in match.groups() if group is not None)
+        if not path.startswith("."):
+            continue
+        target = resolve(here.parent, path)
+        if target.parts[:1] == ("styles",):  # tokens and rules of the look, below everything
+            continue
+        if PAGE_LAYERS.index(page_layer(target)) > PAGE_LAYERS.index(layer):
+            yield f"{name} → {target}"
+        elif layer == "views" == page_layer(target) and is_other_page_view(here, target, stems):
+            yield f"{name} → {target} (a view never imports another view)"
+
+
+def page_layer(path: PurePosixPath) -> str:
+    """The layer that a file of the page belongs to."""
+    return path.parts[0] if len(path.parts) > 1 and path.parts[0] in PAGE_LAYERS else TOP
+
+
+def resolve(folder: PurePosixPath, path: str) -> PurePosixPath:
+    """`../api/client` seen from `views` is `api/client`."""
+    parts = list(folder.parts)
+    for part in PurePosixPath(path.partition("?")[0]).parts:
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return PurePosixPath(*parts)
+
+
+def is_other_page_view(here: PurePosixPath, target: PurePosixPath, stems: frozenset[str]) -> bool:
+    """Whether one view reaches into another; the registry, `index.ts`, reaches into all."""
+    own, other = (PurePosixPath(path.parts[1]).name.split(".")[0] for path in (here, target))
+    return own != "index" and owner(other, stems) not in {None, owner(own, stems)}
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def faults_below(folder: Path, pattern: str, find: Callable[[str, str], Iterable[str]]) -> set[str]:
+    """What `find` says of all files of a folder, given their relative names and their texts."""
+    return {
+        fault
+        for path in sorted(folder.rglob(pattern))
+        for fault in find(path.relative_to(folder).as_posix(), path.read_text(encoding="utf-8"))
+    }
+
+
+def page_sources() -> list[Path]:
+    """Sources of the page that people write."""
+    found = (ROOT / "frontend/src").rglob("*.ts*")
+    return sorted(path for path in found if ".gen." not in path.name)
+
+
+def all_sources() -> Iterator[Path]:
+    """Every file in which people write code."""
+    yield ROOT / "setup.py"
+    for folder in ("tb_plugin", "handlers", "tools", "benchmarks", "samples", "tests"):
+        yield from (ROOT / folder).rglob("*.py")
+    yield from page_sources()
+
+
+def cap_of(name: str) -> int:
+    """How long a file may be; a test reads top to bottom and may be longer."""
+    return TEST_CAP if name.startswith("tests/") or ".test." in name else SOURCE_CAP
+
+
+# --- the rules themselves can fail ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong"),
+    [
+        ("trace/model.py", "from ..web.static import find", ["trace/model.py → web.static"]),
+        ("trace/model.py", "from .. import web", [f"trace/model.py → {TOP}"]),
+        ("trace/model.py", "from ..base.errors import TraceFormatError", []),
+        ("trace/model.py", "from .raw import RawTrace", []),
+        ("trace/era/kineto.py", "from ...store import cache", ["trace/era/kineto.py → store"]),
+        ("views/overview.py", "from ..store import catalog", ["views/overview.py → store"]),
+        ("web/app.py", "from ..cli import main", ["web/app.py → cli"]),
+        ("web/app.py", "from .. import __version__", []),
+        ("web/app.py", "from ..notebook import open_trace", ["web/app.py → notebook"]),
+        ("notebook.py", "from .store import catalog", []),
+        (
+            "cli/show.py",
+            "from kinetoscope.web import app",
+            ["cli/show.py → kinetoscope.web (imports inside the package are relative)"],
+        ),
+        (
+            "base/units.py",
+            "def f() -> None:\n    from ..trace import model",
+            ["base/units.py → trace"],
+        ),
+    ],
+)
+def test_a_python_import_against_the_arrows_is_found(
+    name: str, line: str, wrong: list[str]
+) -> None:
+    assert list(wrong_python_imports(name, line)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "other"),
+    [
+        ("views/health.py", "from .overview import Sentence", "overview"),
+        ("views/health_rows.py", "from .overview_rows import rows", "overview"),
+        ("views/health.py", "from . import overview", "overview"),
+        ("views/health.py", "from .health_rows import rows", None),
+        ("views/health.py", "from .table import Table", None),
+        ("views/table.py", "from .overview import VIEW", "overview"),
+        ("views/__init__.py", "from . import overview, health", None),
+    ],
+)
+def test_a_view_that_imports_another_view_is_found(name: str, line: str, other: str | None) -> None:
+    wrong = [f"{name} → views.{other} (a view never imports another view)"] if other else []
+    assert list(wrong_python_imports(name, line, frozenset({"overview", "health"}))) == wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong"),
+    [
+        ("base/format.ts", 'import { get } from "../api/client";', ["base/format.ts → api/client"]),
+        ("views/x.tsx", 'import { get } from "../api/client";', []),
+        ("api/client.ts", 'export * from "../views/index";', ["api/client.ts → views/index"]),
+        ("api/client.ts", 'const m = await import("../app");', ["api/client.ts → app"]),
+        (
+            "state/url.ts",
+            'import type {\n  A,\n} from "../components/a";',
+            ["state/url.ts → components/a"],
+        ),
+        ("components/table.tsx", 'import css from "../styles/table.css?inline";', []),
+        ("components/table.tsx", 'import "react";', []),
+    ],
+)
+def test_a_page_import_against_the_arrows_is_found(name: str, line: str, wrong: list[str]) -> None:
+    assert list(wrong_page_imports(name, line)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "other"),
+    [
+        ("views/health.tsx", "./overview", True),
+        ("views/health.tsx", "./overview_rows", True),
+        ("views/health/rows.tsx", "../overview/rows", True),
+        ("views/health.tsx", "./health_rows", False),
+        ("views/health.tsx", "./heading", False),
+        ("views/index.ts", "./overview", False),
+    ],
+)
+def test_a_page_view_that_imports_another_view_is_found(name: str, path: str, other: bool) -> None:
+    source = f'import {{ X }} from "{path}";'
+    assert bool([*wrong_page_imports(name, source, frozenset({"overview", "health"}))]) is other
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("import torch", ["x.py → torch"]),
+        ("def f() -> None:\n    import torch.distributed", []),
+        ("def f() -> None:\n    import numpy", ["x.py → numpy"]),
+        ("from ..base import errors", ["x.py → ..base"]),
+        ("from .naming import TraceName", []),
+        ("import gzip, json", []),
+    ],
+)
+def test_an_import_that_a_job_would_pay_for_is_found(line: str, wrong: list[str]) -> None:
+    assert list(wrong_handler_imports("x.py", line)) == wrong
