@@ -1,0 +1,151 @@
+"""What people install: one package, with the page, without anything that burdens a training job."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+from build_page import is_stale
+
+SOURCES = (
+    *("tb_plugin", "handlers", "frontend", "tools", "tests"),
+    *("setup.py", "pyproject.toml", "MANIFEST.in", "package.json", "package-lock.json", ".npmrc"),
+    *("LICENSE", "README.md", "CHANGELOG.md"),
+)
+
+needs_page = pytest.mark.skipif(is_stale(), reason="the page is missing or stale: run `make page`")
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources and the built page, in which an old build left its traces."""
+    copy = tmp_path_factory.mktemp("checkout")
+    ignore = shutil.ignore_patterns("__pycache__", "node_modules")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=ignore)
+        elif (ROOT / name).is_file():
+            shutil.copy2(ROOT / name, copy / name)
+    leftover = copy / "build/lib/kinetoscope/static/assets/of-an-earlier-build.js"
+    leftover.parent.mkdir(parents=True)
+    leftover.touch()
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel made from a checkout."""
+    return make_wheel(checkout, tmp_path_factory.mktemp("wheel"))
+
+
+@needs_page
+def test_wheel_has_one_package_with_the_page_and_no_tests(wheel: Path) -> None:
+    names = names_in(wheel)
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"kinetoscope"}
+    assert {
+        "kinetoscope/__init__.py",
+        "kinetoscope/handlers/__init__.py",
+        "kinetoscope/py.typed",
+        "kinetoscope/static/index.html",
+        "kinetoscope/static/index.js",
+        "kinetoscope/static/third-party-licenses.txt",
+        "kinetoscope/web/loader.py",
+    } <= names
+    assert {name for name in names if "test" in name.lower()} == set()
+    assert {name for name in names if Path(name).name.startswith(".")} == set()
+
+
+@needs_page
+def test_wheel_has_every_module_of_the_checkout(checkout: Path, wheel: Path) -> None:
+    modules = {
+        *(f"kinetoscope/{x}" for x in relative_names(checkout / "tb_plugin", "*.py")),
+        *(f"kinetoscope/handlers/{x}" for x in relative_names(checkout / "handlers", "*.py")),
+    }
+    assert modules == {name for name in names_in(wheel) if name.endswith(".py")}
+
+
+@needs_page
+def test_wheel_has_this_page_and_no_chunk_of_an_earlier_one(checkout: Path, wheel: Path) -> None:
+    page = relative_names(checkout / "tb_plugin/static", "[!.]*")
+    packed = {name for name in names_in(wheel) if name.startswith("kinetoscope/static/")}
+    assert {f"kinetoscope/static/{name}" for name in page} == packed
+
+
+@needs_page
+def test_wheel_names_the_command_and_the_plugin(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        parser = configparser.ConfigParser()
+        parser.read_string(archive.read(name).decode())
+    assert parser["console_scripts"]["kinetoscope"] == "kinetoscope.cli:main"
+    assert parser["tensorboard_plugins"]["kinetoscope"] == "kinetoscope.web.loader:Loader"
+
+
+@needs_page
+def test_source_distribution_installs_without_node(
+    checkout: Path, wheel: Path, tmp_path: Path
+) -> None:
+    code = "import setuptools.build_meta as b, sys; b.build_sdist(sys.argv[1])"
+    run([sys.executable, "-c", code, str(tmp_path)], cwd=checkout)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    (tmp_path / "wheel").mkdir()
+    assert names_in(make_wheel(unpacked, tmp_path / "wheel")) == names_in(wheel)
+
+
+@pytest.mark.parametrize("module", ["kinetoscope", "kinetoscope.handlers"])
+def test_a_training_job_imports_nothing_heavy(module: str) -> None:
+    assert heavy_imports_of(module) == "[]"
+
+
+def test_tensorboard_starts_without_reader_and_tables() -> None:
+    # TensorBoard imports the loader of every installed plugin before it serves anything.
+    heavy = heavy_imports_of("kinetoscope.web.loader")
+    assert not {"pandas", "pyarrow", "torch"} & set(heavy.strip("[]").replace("'", "").split(", "))
+
+
+def heavy_imports_of(module: str) -> str:
+    """Which heavy packages an import of the module brings along, as a printed list."""
+    heavy = ["numpy", "pandas", "pyarrow", "tensorboard", "torch", "werkzeug"]
+    code = f"import sys, {module}; print([x for x in {heavy!r} if x in sys.modules])"
+    return run([sys.executable, "-c", code], cwd=ROOT.parent).strip()
+
+
+def make_wheel(source: Path, target: Path) -> Path:
+    """Builds a wheel as pip would, on a machine without Node.js."""
+    code = "import setuptools.build_meta as b, sys; b.build_wheel(sys.argv[1])"
+    run([sys.executable, "-c", code, str(target)], cwd=source)
+    (wheel,) = target.glob("*.whl")
+    return wheel
+
+
+def names_in(wheel: Path) -> set[str]:
+    """The files in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if not name.endswith("/")}
+
+
+def relative_names(folder: Path, pattern: str) -> set[str]:
+    """The files below a folder, by their names in it."""
+    return {x.relative_to(folder).as_posix() for x in folder.rglob(pattern) if x.is_file()}
+
+
+def run(command: list[str], cwd: Path) -> str:
+    """Runs a command with nothing on PATH and returns what it printed."""
+    env = {**os.environ, "PATH": ""}
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
