@@ -42,7 +42,7 @@ vitest: node_modules/.install-stamp
 	$(NPM) run --silent test
 
 check: lint types $(VENV)/.dev
-	$(PY) -m pytest --quiet tests/test_architecture.py $(wildcard tests/test_api_types.py)
+	$(PY) -m pytest --quiet tests/test_architecture.py $(wildcard tests/test_generated_types.py)
 
 lint: $(VENV)/.dev node_modules/.install-stamp
 	$(PY) -m ruff check
