@@ -1,8 +1,8 @@
 """The layers point one way, files stay small, and a view keeps its name in every layer.
 
     base ◄─ trace ◄─ analysis ◄─ views ◄─┐
-              ▲          ▲               ├─ web ◄─ cli      handlers: imports nothing of ours
-              └──────────┴── store ◄─────┘
+              ▲                          ├─ web ◄─ cli      handlers: imports nothing of ours
+              └───────── store ◄─────────┘
 
     base ◄─ api ◄─ state ◄─ components ◄─ timeline ◄─ views ◄─ the files beside them
 
@@ -12,6 +12,7 @@ An import against the arrows fails here. So does a line under the heading *debt*
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,10 +29,10 @@ PYTHON_LAYERS: Mapping[str, frozenset[str]] = {
     "trace": frozenset({"base"}),
     "analysis": frozenset({"base", "trace"}),
     "views": frozenset({"base", "trace", "analysis"}),
-    # Ingest computes the facts of a trace once, in the process that read it, and keeps them.
-    "store": frozenset({"base", "trace", "analysis"}),
-    "web": frozenset({"base", "trace", "views", "store"}),
-    "cli": frozenset({"base", "trace", "views", "store", "web"}),
+    # The store keeps what a function made of a trace; which function, it is told from above.
+    "store": frozenset({"base", "trace"}),
+    "web": frozenset({"base", "trace", "analysis", "views", "store"}),
+    "cli": frozenset({"base", "trace", "analysis", "views", "store", "web"}),
 }
 # The files beside the layers (`__init__.py`, `notebook.py`) are the public face: they may import
 # every layer. From there the layers may take one name.
@@ -252,7 +253,8 @@ def wrong_page_imports(
         if not path.startswith("."):
             continue
         target = resolve(here.parent, path)
-        if target.parts[:1] == ("styles",):  # tokens and rules of the look, below everything
+        # Tokens and rules of the look lie below everything, and so does what is outside src.
+        if target.parts[:1] in {("styles",), ("..",)}:
             continue
         if PAGE_LAYERS.index(page_layer(target)) > PAGE_LAYERS.index(layer):
             yield f"{name} → {target}"
@@ -267,13 +269,7 @@ def page_layer(path: PurePosixPath) -> str:
 
 def resolve(folder: PurePosixPath, path: str) -> PurePosixPath:
     """`../api/client` seen from `views` is `api/client`."""
-    parts = list(folder.parts)
-    for part in PurePosixPath(path.partition("?")[0]).parts:
-        if part == "..":
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return PurePosixPath(*parts)
+    return PurePosixPath(os.path.normpath(folder / path.partition("?")[0]))
 
 
 def is_other_page_view(here: PurePosixPath, target: PurePosixPath, stems: frozenset[str]) -> bool:

@@ -84,12 +84,20 @@ def sources_digest() -> str:
 
 
 def _sources() -> Iterator[Path]:
-    """Files that the built page depends on; tests beside the sources are not among them."""
+    """Files that the built page depends on; tests and what they need are not among them."""
     yield ROOT / "package-lock.json"
     yield ROOT / "package.json"
     for path in sorted(FRONTEND.rglob("*")):
-        if path.is_file() and ".test." not in path.name and not path.name.startswith("."):
+        if path.is_file() and not _is_of_tests(path):
             yield path
+
+
+def _is_of_tests(path: Path) -> bool:
+    return (
+        ".test." in path.name
+        or path.name.startswith((".", "vitest."))
+        or "test-fixtures" in path.relative_to(FRONTEND).parts
+    )
 
 
 def _npm(*args: str, because: str) -> None:

@@ -63,8 +63,12 @@ def test_a_page_is_stale_after_a_source_was_renamed(repository: Path) -> None:
     assert build_page.is_stale()
 
 
-def test_a_test_beside_the_sources_does_not_make_a_page_stale(repository: Path) -> None:
-    (repository / "frontend/src/index.test.ts").write_text("test")
+@pytest.mark.parametrize(
+    "new", ["src/index.test.ts", "src/base/x.test.tsx", "vitest.setup.ts", "test-fixtures/x.ts"]
+)
+def test_what_only_tests_need_does_not_make_a_page_stale(repository: Path, new: str) -> None:
+    (repository / "frontend" / new).parent.mkdir(exist_ok=True)
+    (repository / "frontend" / new).write_text("new")
     assert not build_page.is_stale()
 
 
