@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STAGE = ROOT / ".mypy"
 PACKAGE = STAGE / "kinetoscope"
-FOLDERS = ("tests", "tools", "benchmarks", "setup.py")
+FOLDERS = ("tests", "tools", "benchmarks", "samples", "setup.py")
 
 
 def lay_out_package() -> None:
