@@ -21,6 +21,11 @@ class Scope(Enum):
     PAIR = "pair"  # two traces
 
 
+def no_badge(facts: Facts) -> int | None:  # noqa: ARG001  # the form of View.badge
+    """No figure beside the tab's title."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """One tab of the page, one ``kinetoscope show`` subject, one route.
@@ -39,3 +44,4 @@ class View:
     build: Callable[[Facts, Any], Struct]
     tables: Callable[[Any], tuple[Table, ...]]
     unavailable: Callable[[Facts], str | None]
+    badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
