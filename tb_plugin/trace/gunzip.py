@@ -1,0 +1,135 @@
+"""gzip, as far as it can be read: several members, cut short, wrong checksum, damaged data, junk behind it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+
+from isal import igzip_lib, isal_zlib
+
+from .faults import FaultLog
+from .layers import CHUNK, Buffered, Layer
+
+GZIP_MAGIC = b"\x1f\x8b"
+TEXT_CHUNK = 1024 * 1024
+CAREFUL_CHUNK = 4096
+
+
+class Gunzip:
+    """The text of all members of the gzip stream that ``open_layer()`` begins.
+
+    isal inflates, and loses what one call had inflated when that call fails. Then the stream is opened once more,
+    inflated in small steps, and continued from where isal had come to, up to the damaged byte.
+    """
+
+    def __init__(self, open_layer: Callable[[], Layer], faults: FaultLog) -> None:
+        self._open = open_layer
+        self._faults = faults
+        self._left = b""
+        self._pieces = self._all_pieces()
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        if not self._left:
+            self._left = next(self._pieces, b"")
+        if len(self._left) <= n:
+            data, self._left = self._left, b""
+        else:
+            data, self._left = self._left[:n], self._left[n:]
+        return data
+
+    def _all_pieces(self) -> Iterator[bytes]:
+        done = 0
+        found = FaultLog()
+        try:
+            for piece in self._members(_fast, found):
+                done += len(piece)
+                yield piece
+            self._faults.merge(found)
+            return
+        except igzip_lib.IsalError:
+            pass
+        try:
+            for piece in self._members(_careful, self._faults):
+                if done >= len(piece):
+                    done -= len(piece)
+                else:
+                    yield piece[done:]
+                    done = 0
+        except zlib.error as error:
+            self._faults.add("gzip_corrupt", str(error))
+
+    def _members(
+        self, inflate: Callable[[Buffered], Iterator[bytes]], faults: FaultLog
+    ) -> Iterator[bytes]:
+        source = Buffered(self._open())
+        members = 0
+        while source.peek(1):
+            if source.peek(3) != GZIP_MAGIC + b"\x08" and members:
+                head = source.peek(64)
+                what = "zero bytes" if not head.strip(b"\0") else str(head[:16])
+                faults.add("gzip_trailing", f"after {members} member(s): {what}")
+                return
+            members += 1
+            if not _skip_header(source):
+                faults.add("gzip_truncated", "inside a gzip header")
+                return
+            crc = size = 0
+            for piece in inflate(source):
+                crc = isal_zlib.crc32(piece, crc)
+                size += len(piece)
+                yield piece
+            trailer = source.take(8)
+            if len(trailer) < 8:
+                faults.add("gzip_truncated", f"after {size} bytes of text in member {members}")
+                return
+            if trailer != crc.to_bytes(4, "little") + (size & 0xFFFFFFFF).to_bytes(4, "little"):
+                faults.add("gzip_checksum", f"of member {members}, {size} bytes of text")
+
+
+def _fast(source: Buffered) -> Iterator[bytes]:
+    """The text of one member; leaves ``source`` at its trailer, or at its end."""
+    inflate = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)
+    while not inflate.eof:
+        data = b""
+        if inflate.needs_input:
+            data = source.read(CHUNK)
+            if not data:
+                return
+        if piece := inflate.decompress(data, TEXT_CHUNK):
+            yield piece
+    source.give_back(inflate.unused_data)
+
+
+def _careful(source: Buffered) -> Iterator[bytes]:
+    """As ``_fast``, with all the text before the first byte that cannot be inflated."""
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    while not inflate.eof:
+        data = source.read(CAREFUL_CHUNK)
+        if not data:
+            return
+        before = inflate.copy()
+        try:
+            yield inflate.decompress(data)
+        except zlib.error:
+            for byte in data:
+                yield before.decompress(bytes((byte,)))
+            raise
+    source.give_back(inflate.unused_data)
+
+
+def _skip_header(source: Buffered) -> bool:
+    """Reads one gzip header (RFC 1952); False when it is not all there."""
+    head = source.take(10)
+    if len(head) < 10:
+        return False
+    flags = head[3]
+    if flags & 4:  # extra field
+        size = int.from_bytes(source.take(2), "little")
+        if len(source.take(size)) < size:
+            return False
+    for bit in (8, 16):  # file name, comment: up to a zero byte
+        while flags & bit and (char := source.take(1)) != b"\0":
+            if not char:
+                return False
+    return not flags & 2 or len(source.take(2)) == 2

@@ -1,0 +1,46 @@
+"""Streams of bytes that lie on top of one another."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+CHUNK = 256 * 1024
+
+
+class Layer(Protocol):
+    """One step between the stored bytes and the text."""
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        ...
+
+
+class Buffered:
+    """A layer that can be looked at before it is read, and that takes bytes back."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+        self._left = b""
+
+    def peek(self, n: int) -> bytes:
+        """The next n bytes, or all there are."""
+        while len(self._left) < n and (more := self._layer.read(CHUNK)):
+            self._left += more
+        return self._left[:n]
+
+    def take(self, n: int) -> bytes:
+        """Reads the next n bytes, or all there are."""
+        data = self.peek(n)
+        self._left = self._left[n:]
+        return data
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        if not self._left:
+            return self._layer.read(n)
+        data, self._left = self._left[:n], self._left[n:]
+        return data
+
+    def give_back(self, data: bytes) -> None:
+        """The next bytes to be read are ``data`` again."""
+        self._left = data + self._left

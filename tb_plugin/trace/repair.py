@@ -1,0 +1,212 @@
+"""Reads one JSON value out of text that is nearly JSON, and says what it tolerated.
+
+What is tolerated, and how it is read, is the table in ``faults``. The caller knows where the value should end
+(before the next event, before the next key) and hands over exactly that text; a value that ends elsewhere is
+not repaired. So damage never reaches into a neighbour.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .timestamps import NumberText
+
+MAX_DEPTH = 64
+MAX_QUOTES = 2000
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PLAIN_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.+-])")
+_ODD_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+-])")
+_WORD = re.compile(r"[^\s,\[\]{}\":]+")
+_OPEN_KEY = re.compile(r'[^"\\:,{}\[\]\s]+"(?=\s*:)')
+
+# What follows the quote that ends a text. In an object the next member or the end of the object, which is
+# itself followed by something that may follow an object.
+_GAP = r"\s*(?://[^\n]*\n\s*|/\*[^*]*\*/\s*)*"
+_AFTER_KEY = re.compile(_GAP + ":")
+_AFTER_MEMBER = re.compile(
+    _GAP + rf'(?:,{_GAP}(?:"?[^"\\\n]{{0,200}}"{_GAP}:|\}})|\}}{_GAP}(?:[,\]}}]|$)|$)'
+)
+_AFTER_ITEM = re.compile(_GAP + r"(?:,|\]|$)")
+
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt])|())', re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SIMPLE = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+class Unrepairable(Exception):  # noqa: N818
+    """The text is no value, whatever is tolerated."""
+
+
+def repair(text: str) -> tuple[Any, tuple[str, ...]]:
+    """The one value in ``text``, and the kinds of fault that were tolerated in it, each once.
+
+    Numbers with a fraction or an exponent are ``NumberText``. Of equal keys the last counts.
+
+    Raises:
+        Unrepairable: there is no value, or there is more than one.
+    """
+    parser = _Parser(text)
+    value = parser.value(_AFTER_ITEM, 0)
+    parser.blank()
+    if parser.at != len(text):
+        raise Unrepairable
+    return value, tuple(parser.kinds)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.kinds: dict[str, None] = {}
+
+    def note(self, kind: str) -> None:
+        self.kinds[kind] = None
+
+    def blank(self) -> str:
+        """Skips white space and comments; the character that follows, "" at the end."""
+        while True:
+            self.at = _BLANK.match(self.text, self.at).end()  # type: ignore[union-attr]
+            comment = _COMMENT.match(self.text, self.at)
+            if not comment:
+                return self.text[self.at : self.at + 1]
+            self.note("comment")
+            self.at = comment.end()
+
+    def value(self, after: re.Pattern[str], depth: int) -> Any:
+        char = self.blank()
+        if depth > MAX_DEPTH or not char:
+            raise Unrepairable
+        if char == '"':
+            return self.string(after)
+        if char == "{":
+            return self.object(depth)
+        if char == "[":
+            return self.array(depth)
+        if char in ",}]":
+            self.note("not_a_number")
+            return None
+        return self.word()
+
+    def object(self, depth: int) -> dict[str, Any]:
+        self.at += 1
+        members: dict[str, Any] = {}
+        while True:
+            char = self.blank()
+            if char == "}":
+                self.at += 1
+                return members
+            if char == ",":
+                self.note("stray_comma")
+                self.at += 1
+                continue
+            key = self.key(char)
+            if self.blank() != ":":
+                raise Unrepairable
+            self.at += 1
+            members[key] = self.value(_AFTER_MEMBER, depth + 1)
+            if self.blank() == ",":
+                self.at += 1
+                if self.blank() == "}":
+                    self.note("stray_comma")
+            elif self.blank() != "}":
+                raise Unrepairable
+
+    def key(self, char: str) -> str:
+        if char == '"':
+            return self.string(_AFTER_KEY)
+        bare = _OPEN_KEY.match(self.text, self.at)
+        if not bare:
+            raise Unrepairable
+        self.note("missing_quote")
+        self.at = bare.end()
+        return bare[0][:-1]
+
+    def array(self, depth: int) -> list[Any]:
+        self.at += 1
+        items: list[Any] = []
+        while True:
+            char = self.blank()
+            if char == "]":
+                self.at += 1
+                return items
+            if char == ",":
+                self.note("stray_comma")
+                self.at += 1
+                continue
+            items.append(self.value(_AFTER_ITEM, depth + 1))
+            if self.blank() == ",":
+                self.at += 1
+                if self.blank() == "]":
+                    self.note("stray_comma")
+            elif self.blank() != "]":
+                raise Unrepairable
+
+    def word(self) -> Any:
+        number = _NUMBER.match(self.text, self.at)
+        if number:
+            self.at = number.end()
+            whole = number[1] is None and number[2] is None and len(number[0]) < 400
+            return int(number[0]) if whole else NumberText(number[0])
+        odd = _ODD_NUMBER.match(self.text, self.at)
+        if odd:
+            self.note("bad_number")
+            self.at = odd.end()
+            return NumberText(odd[0])
+        word = _WORD.match(self.text, self.at)
+        if not word:
+            raise Unrepairable
+        self.at = word.end()
+        known = {"true": True, "false": False, "null": None}
+        if word[0] in known:
+            return known[word[0]]
+        self.note("not_a_number")
+        return None
+
+    def string(self, after: re.Pattern[str]) -> str:
+        start = self.at + 1
+        plain = _PLAIN_STRING.match(self.text, self.at)
+        if plain and after.match(self.text, plain.end()):
+            self.at = plain.end()
+            return self.unescape(plain[1])
+        quote = self.at
+        for _ in range(MAX_QUOTES):
+            quote = self.text.find('"', quote + 1)
+            if quote < 0:
+                break
+            if after.match(self.text, quote + 1):
+                self.at = quote + 1
+                self.note("unescaped_quote" if plain else "bad_escape")
+                return self.unescape(self.text[start:quote])
+        raise Unrepairable
+
+    def unescape(self, raw: str) -> str:
+        if _CONTROL.search(raw):
+            self.note("control_char")
+        if "\\" not in raw:
+            text = raw
+        elif any(match[3] is not None for match in _ESCAPE.finditer(raw)):
+            # A writer that does not escape: a\nn\u is a path, not a newline. Quotes it may have escaped.
+            self.note("bad_escape")
+            text = raw.replace('\\"', '"')
+        else:
+            text = _ESCAPE.sub(_unescaped, raw)
+        return self.whole(text)
+
+    def whole(self, text: str) -> str:
+        """``text`` with pairs of surrogates joined and single ones replaced."""
+        if not _SURROGATE.search(text):
+            return text
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        if _SURROGATE.search(text):
+            self.note("lone_surrogate")
+            text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+        return text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else _SIMPLE[match[2]]

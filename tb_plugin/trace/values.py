@@ -1,0 +1,66 @@
+"""What an argument of unusual type means: "7", 7.0 and true are integers, too; and JSON as one text."""
+
+from __future__ import annotations
+
+import json
+
+from .timestamps import NumberText, nanoseconds
+
+INT64 = range(-(2**63), 2**63)
+
+
+def int_value(value: object) -> int | None:
+    """The integer that an argument means: 7, true, 7.0, "7", "0x1f"; None when it means none."""
+    if isinstance(value, int):
+        return int(value)
+    if not isinstance(value, str):
+        return None
+    text = value.strip(" \t\r\n")
+    if not text.isascii() or len(text) > 40 or "_" in text:
+        return None
+    if text[:2] in ("0x", "0X"):
+        try:
+            return int(text, 16)
+        except ValueError:
+            return None
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if digits.isdecimal():
+        return int(text)
+    thousandths = nanoseconds(text)
+    return None if thousandths is None or thousandths % 1000 else thousandths // 1000
+
+
+def float_value(value: object) -> float | None:
+    """The number that an argument means; None when it means none, or none that is finite."""
+    if not isinstance(value, (int, str)) or (isinstance(value, str) and "_" in value):
+        return None
+    try:
+        real = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return real if -float("inf") < real < float("inf") else None
+
+
+def canonical_int(text: str) -> int | None:
+    """``text`` as an int64 if it is written as JSON would write it: 7 and "7" are one id, "007" is a text."""
+    if len(text) > 20 or not text.isascii() or not text.removeprefix("-").isdecimal():
+        return None
+    number = int(text)
+    return number if number in INT64 and str(number) == text else None
+
+
+def is_text(value: object) -> bool:
+    """Whether ``value`` is a JSON string (a ``NumberText`` is a number)."""
+    return isinstance(value, str) and not isinstance(value, NumberText)
+
+
+def json_text(value: object) -> str:
+    """``value`` as JSON without white space; numbers as the file wrote them."""
+    if isinstance(value, NumberText):
+        return str(value)
+    if isinstance(value, dict):
+        members = (f"{json.dumps(k, ensure_ascii=False)}:{json_text(v)}" for k, v in value.items())
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
