@@ -64,10 +64,11 @@ class Alias:
     """A named union of literals: `State = Literal["waiting", …]`."""
 
     name: str
-    values: tuple[str | int, ...]
+    values: tuple[LiteralValue, ...]
 
 
-Names = Mapping[frozenset[str | int], str]
+LiteralValue = str | int | bool | None
+Names = Mapping[frozenset[LiteralValue], str]
 """The values of a literal union → its name."""
 
 
@@ -227,7 +228,7 @@ def _comment(text: str, indent: str) -> list[str]:
     return [f"{indent}/**", *(f"{indent} * {line}".rstrip() for line in lines), f"{indent} */"]
 
 
-def _union(values: Sequence[str | int]) -> str:
+def _union(values: Sequence[LiteralValue]) -> str:
     return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
 
 

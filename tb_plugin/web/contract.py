@@ -1,12 +1,14 @@
 """Structs of the routes that are not views (contract).
 
-GET api/info                                        → Info
-GET api/catalog                                     → Catalog       (ETag = version; 304 when unchanged)
-GET api/trace?run=&worker=&span=                    → TraceInfo     202 while reading
-GET api/view/<stem>?run=&worker=&span=&<query…>     → the view's answer   202 while reading
-GET api/rescan                                      → Catalog       after looking again at once
-GET api/retry?path=&logdir=                         → Catalog       reads a failed or refused file again
-Errors: {"error": {"kind", "message", "hint"}} with status 400, 404, 409, 422, 500; 202 → Reading.
+GET api/info                                     → Info
+GET api/catalog                                  → Catalog    304 while its version is the same
+GET api/trace?run=&worker=&span=                 → TraceInfo  202 while reading
+GET api/view/<stem>?run=&worker=&span=&<query…>  → the view's answer   202 while reading
+GET api/rescan                                   → Catalog    after looking again at once
+GET api/retry?path=&logdir=                      → Catalog    reads a failed or refused file again
+Errors: {"error": {"kind", "message", "hint"}} with status 400, 404, 405, 409, 422, 500;
+202 → Reading. With ``&digest=`` of the span, as the catalog tells it, the answer of a trace is one
+that never changes and that a browser may keep.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from ..store.catalog_types import ErrorInfo, ReadProgress
 
 
 class ErrorAnswer(Struct, frozen=True):
+    """The body of every answer that is not 200, 202 or 304."""
+
     error: ErrorInfo
 
 
@@ -27,6 +31,8 @@ class Reading(Struct, frozen=True):
 
 
 class ViewInfo(Struct, frozen=True):
+    """One tab."""
+
     stem: str
     title: str
     key: str
@@ -34,6 +40,8 @@ class ViewInfo(Struct, frozen=True):
 
 
 class Info(Struct, frozen=True):
+    """What this program is and which views it has."""
+
     version: str
     reader: str  # "python" | "native"
     host: str  # "tensorboard" | "standalone"
@@ -43,6 +51,8 @@ class Info(Struct, frozen=True):
 
 
 class StepInfo(Struct, frozen=True):
+    """One step as the step strip draws it."""
+
     index: int
     number: int
     name: str
@@ -52,6 +62,8 @@ class StepInfo(Struct, frozen=True):
 
 
 class ViewState(Struct, frozen=True):
+    """What one view has to say of the chosen trace."""
+
     stem: str
     unavailable: str | None  # why this trace cannot fill the view
     badge: int | None  # findings of the Overview, notes of Health

@@ -72,6 +72,7 @@ export interface DeviceCard {
   readonly gauges: readonly Gauge[];
 }
 
+/** The body of every answer that is not 200, 202 or 304. */
 export interface ErrorAnswer {
   readonly error: ErrorInfo;
 }
@@ -181,11 +182,12 @@ export interface HostPartition {
   readonly optimizer_ns: number;
   readonly communication_ns: number;
   readonly compile_ns: number;
-  /** ops outside the parts above, annotations, Python frames */
+  /** annotations and Python frames outside the parts above */
   readonly python_ns: number;
   readonly uninstrumented_ns: number;
 }
 
+/** What this program is and which views it has. */
 export interface Info {
   readonly version: string;
   /** "python" | "native" */
@@ -233,7 +235,6 @@ export interface Overview {
   readonly steps: readonly StepRow[];
   /** "" or a sentence saying what stands for steps */
   readonly step_source: string;
-  /** step-time breakdown of the mean step; the first row is the step */
   readonly summary: readonly SummaryRow[];
   readonly devices: readonly DeviceCard[];
   readonly configuration: readonly Configuration[];
@@ -367,6 +368,7 @@ export interface SpanInfo {
   readonly error: ErrorInfo | null;
 }
 
+/** One step as the step strip draws it. */
 export interface StepInfo {
   readonly index: number;
   readonly number: number;
@@ -424,6 +426,7 @@ export interface Unchecked {
   readonly needs: string;
 }
 
+/** One tab. */
 export interface ViewInfo {
   readonly stem: string;
   readonly title: string;
@@ -431,6 +434,7 @@ export interface ViewInfo {
   readonly question: string;
 }
 
+/** What one view has to say of the chosen trace. */
 export interface ViewState {
   readonly stem: string;
   /** why this trace cannot fill the view */

@@ -1,0 +1,126 @@
+"""The built page: its files, their types, and how long a browser may keep them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from html import escape
+from http import HTTPStatus
+from pathlib import Path
+from types import MappingProxyType
+
+from werkzeug import Request
+
+from ..base.errors import NotFoundError
+from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, packed, takes_gzip
+from .params import short
+
+STATIC = Path(__file__).resolve().parent.parent / "static"
+HOW_TO_BUILD = "python tools/build_page.py"
+
+# Set here: the machine's own table may be wrong, and TensorBoard does not always mend it.
+CONTENT_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        ".css": "text/css; charset=utf-8",
+        ".html": "text/html; charset=utf-8",
+        ".js": "text/javascript; charset=utf-8",
+        ".json": "application/json",
+        ".map": "application/json",
+        ".png": "image/png",
+        ".svg": "image/svg+xml",
+        ".txt": "text/plain; charset=utf-8",
+        ".wasm": "application/wasm",
+        ".woff2": "font/woff2",
+    }
+)
+
+# Only sources that TensorBoard's validator accepts. Styles: charts set style attributes.
+CONTENT_POLICY = (
+    "default-src 'self'; base-uri 'none'; object-src 'none'; script-src 'self'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self'"
+)
+
+NOT_BUILT = (
+    "The page of kinetoscope is not built here. "
+    f"In the checkout, run `{HOW_TO_BUILD}`, then reload."
+)
+
+
+class Page:
+    """The files below one folder. A request names one of a list; no path is made from it."""
+
+    def __init__(self, folder: Path = STATIC) -> None:
+        self._folder = folder
+
+    def answer(self, request: Request, name: str) -> Answer:
+        """The file of this name: "index.js", "assets/x-1a2b.js".
+
+        Raises:
+            NotFoundError: the page has no such file.
+        """
+        files = _files(self._folder)
+        path = files.get(name)
+        if path is None:
+            if "index.js" not in files and name in NOT_BUILT_ANSWERS:
+                return _not_built(name)
+            raise NotFoundError(f"the page has no file {short(name)!r}")
+        content, packing = path.read_bytes(), None
+        if f"{name}.gz" in files and takes_gzip(request):
+            packing = files[f"{name}.gz"].read_bytes()
+        return _file_answer(request, name, content, packing)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Name → file. Listed for each request: some twenty files, and a new build shows at once."""
+    found = {}
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            found[path.relative_to(folder).as_posix()] = path
+    return found
+
+
+def _file_answer(request: Request, name: str, content: bytes, packing: bytes | None) -> Answer:
+    content_type = CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
+    if packing is None:
+        answer = packed(request, content, content_type)
+    else:
+        answer = Answer(packing, content_type=content_type)
+        answer.headers["Content-Encoding"] = "gzip"
+        answer.vary.add("Accept-Encoding")
+    # The names in assets/ carry a digest of their content.
+    hashed = name.startswith("assets/")
+    answer.headers["Cache-Control"] = NEVER_CHANGES if hashed else REVALIDATE
+    if content_type.startswith("text/html"):
+        answer.headers["Content-Security-Policy"] = CONTENT_POLICY
+    answer.set_etag(digest(content), weak=True)
+    answer.make_conditional(request)
+    return answer
+
+
+def _not_built(name: str) -> Answer:
+    status, content_type, body = NOT_BUILT_ANSWERS[name]
+    answer = Answer(body, status=status, content_type=content_type)
+    answer.headers["Cache-Control"] = "no-store"
+    if content_type.startswith("text/html"):
+        answer.headers["Content-Security-Policy"] = CONTENT_POLICY
+    return answer
+
+
+NOT_BUILT_ANSWERS: Mapping[str, tuple[int, str, str]] = MappingProxyType(
+    {
+        # TensorBoard imports this and calls render(): a 404 would leave an empty frame.
+        "index.js": (
+            HTTPStatus.OK,
+            CONTENT_TYPES[".js"],
+            f"export const render = () => {{ document.body.textContent = {json.dumps(NOT_BUILT)}; }};\n",
+        ),
+        "index.html": (
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            CONTENT_TYPES[".html"],
+            f"<!doctype html>\n<title>kinetoscope</title>\n<p>{escape(NOT_BUILT)}</p>\n",
+        ),
+    }
+)

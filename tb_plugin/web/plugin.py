@@ -1,0 +1,81 @@
+"""The tab in TensorBoard: its name, when it shows, and the application behind it."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.metadata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
+
+from ..store.logdirs import Logdir, resolve
+from ..views import VIEWS
+from .app import create_app
+from .catalog import open_catalog
+from .mount import mounted
+from .service import CatalogService
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+    from tensorboard.plugins.base_plugin import TBContext
+
+NAME = "pytorch_profiler"
+"""The address that everybody knows: http://localhost:6006/#pytorch_profiler."""
+NAME_BESIDE_THE_OLD = "kinetoscope"
+"""TensorBoard does not start with two plugins of one name."""
+OLD_DISTRIBUTION = "torch-tb-profiler"
+
+FIRST_LOOK_SECONDS = 0.4
+"""TensorBoard asks all plugins in turn, and its page waits for the answer."""
+
+
+class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no types
+    """The plugin as TensorBoard knows it."""
+
+    def __init__(self, context: TBContext, catalog: CatalogService | None = None) -> None:
+        self.plugin_name = plugin_name()
+        self._logdirs = logdirs_of(context)
+        self._catalog = catalog or open_catalog(self._logdirs)
+        self._waited = False
+        atexit.register(self._catalog.close)
+
+    def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
+        # TensorBoard knows exact routes and prefixes only; ours has both behind one prefix.
+        app = create_app(self._catalog, VIEWS, "tensorboard")
+        return {"/*": mounted(app, f"/data/plugin/{self.plugin_name}")}
+
+    def is_active(self) -> bool:
+        """Whether there is something to show. Waits once and shortly for the first look."""
+        if not self._logdirs:
+            return False
+        if not self._waited:
+            self._waited = True
+            self._catalog.wait_first_look(FIRST_LOOK_SECONDS)
+        now = self._catalog.snapshot()
+        return now.scanning or bool(now.runs)
+
+    def frontend_metadata(self) -> FrontendMetadata:
+        return FrontendMetadata(
+            es_module_path="/index.js", tab_name="PyTorch Profiler", disable_reload=False
+        )
+
+    def data_plugin_names(self) -> tuple[str, ...]:
+        """No summaries in event files: our traces are files of their own."""
+        return ()
+
+
+def plugin_name() -> str:
+    """The name, or another one beside the old plugin, which has the same."""
+    try:
+        importlib.metadata.distribution(OLD_DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return NAME
+    return NAME_BESIDE_THE_OLD
+
+
+def logdirs_of(context: TBContext) -> tuple[Logdir, ...]:
+    """What ``--logdir`` or ``--logdir_spec`` say; every part of the context may be missing."""
+    flags = context.flags
+    spec = getattr(flags, "logdir_spec", None) if flags is not None else None
+    return resolve(context.logdir or None, spec or None)

@@ -1,0 +1,197 @@
+"""What each API route answers: functions from a request to an answer, and the table of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from secrets import token_hex
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from werkzeug import Request
+
+from .. import __version__
+from ..base.errors import NotFoundError, NotReadyError, UnavailableError
+from ..store.catalog_types import Catalog, ReadProgress, SpanInfo
+from ..views.view import View
+from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, json_answer, unchanged
+from .contract import Info, Reading, ViewInfo
+from .identity import answer_digest, program
+from .params import once, parse, short
+from .recipe import RECIPE
+from .service import CatalogService
+from .trace_info import trace_info
+
+Host = Literal["tensorboard", "standalone"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What every route may need."""
+
+    catalog: CatalogService
+    views: Mapping[str, View]  # by stem, in tab order
+    host: Host
+    # A version of the catalog is told from the same number of another process.
+    session: str
+
+
+def site(catalog: CatalogService, views: tuple[View, ...], host: Host) -> Site:
+    """Puts together what the routes need."""
+    return Site(catalog, MappingProxyType({v.stem: v for v in views}), host, token_hex(4))
+
+
+class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
+    """No parameters."""
+
+
+class Choice(Struct, frozen=True, forbid_unknown_fields=True):
+    """One trace. ``digest`` as told by the catalog makes the answer one that never changes."""
+
+    run: str
+    worker: str
+    span: str
+    digest: str = ""
+
+
+class FileChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """One file as the catalog names it."""
+
+    path: str
+    logdir: str
+
+
+def info(site: Site, request: Request) -> Answer:
+    """What this program is and which views it has."""
+    parse(once(request.args.items(multi=True)), Nothing)
+    views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
+    vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
+    body = Info(__version__, "python", site.host, vscode, views, RECIPE)
+    return json_answer(request, body)
+
+
+def catalog(site: Site, request: Request) -> Answer:
+    """Everything below the logdirs."""
+    parse(once(request.args.items(multi=True)), Nothing)
+    return _catalog_answer(site, request, site.catalog.snapshot())
+
+
+def rescan(site: Site, request: Request) -> Answer:
+    """Looks again at once."""
+    parse(once(request.args.items(multi=True)), Nothing)
+    return _catalog_answer(site, request, site.catalog.rescan())
+
+
+def retry(site: Site, request: Request) -> Answer:
+    """Reads a failed or refused file again."""
+    file = parse(once(request.args.items(multi=True)), FileChoice)
+    return _catalog_answer(site, request, site.catalog.retry(file.logdir, file.path))
+
+
+def trace(site: Site, request: Request) -> Answer:
+    """What the shell needs of one trace."""
+    choice = parse(once(request.args.items(multi=True)), Choice)
+
+    def build(span: SpanInfo) -> Struct:
+        facts = site.catalog.summary(choice.run, choice.worker, choice.span)
+        names = choice.run, choice.worker, choice.span
+        return trace_info(names, span, facts, tuple(site.views.values()))
+
+    return _trace_answer(site, request, choice, build)
+
+
+def view(site: Site, request: Request, stem: str) -> Answer:
+    """One view of one trace."""
+    chosen = site.views.get(stem)
+    if chosen is None:
+        raise NotFoundError(
+            f"there is no view {short(stem)!r}", hint=f"views: {', '.join(site.views)}"
+        )
+    given = once(request.args.items(multi=True))
+    common = {name: given.pop(name) for name in Choice.__struct_fields__ if name in given}
+    choice, query = parse(common, Choice), parse(given, chosen.query)
+
+    def build(_: SpanInfo) -> Struct:
+        facts = site.catalog.summary(choice.run, choice.worker, choice.span)
+        reason = chosen.unavailable(facts)
+        if reason is not None:
+            raise UnavailableError(reason)
+        return chosen.build(facts, query)
+
+    return _trace_answer(site, request, choice, build)
+
+
+ROUTES: Mapping[str, Callable[[Site, Request], Answer]] = MappingProxyType(
+    {"info": info, "catalog": catalog, "rescan": rescan, "retry": retry, "trace": trace}
+)
+VIEW_PREFIX = "view/"
+
+
+def answer(site: Site, request: Request, name: str) -> Answer:
+    """The answer of the route below api/.
+
+    Raises:
+        KinetoscopeError: whatever the route cannot do.
+    """
+    if name.startswith(VIEW_PREFIX):
+        return view(site, request, name[len(VIEW_PREFIX) :])
+    if name not in ROUTES:
+        raise NotFoundError(f"there is no address api/{short(name)}")
+    return ROUTES[name](site, request)
+
+
+def _catalog_answer(site: Site, request: Request, body: Catalog) -> Answer:
+    etag = digest(site.session, body.version)
+    return unchanged(request, etag) or json_answer(request, _for_page(body), etag=etag)
+
+
+def _for_page(body: Catalog) -> Catalog:
+    """The catalog with digests that also name the program."""
+    runs = tuple(
+        msgspec.structs.replace(
+            run,
+            workers=tuple(
+                msgspec.structs.replace(
+                    worker,
+                    spans=tuple(
+                        msgspec.structs.replace(span, digest=answer_digest(span.digest))
+                        for span in worker.spans
+                    ),
+                )
+                for worker in run.workers
+            ),
+        )
+        for run in body.runs
+    )
+    return msgspec.structs.replace(body, runs=runs)
+
+
+def _trace_answer(
+    site: Site, request: Request, choice: Choice, build: Callable[[SpanInfo], Struct]
+) -> Answer:
+    """The answer of a trace: 304 before anything is computed, 202 while it is being read.
+
+    Where the file has changed since the page learned its digest, the answer is that of the file as
+    it is now, and not kept.
+    """
+    span = site.catalog.locate(choice.run, choice.worker, choice.span)
+    current = answer_digest(span.digest)
+    cache = NEVER_CHANGES if current and choice.digest == current else REVALIDATE
+    etag = digest(current or program(), request.path, request.query_string)
+    if span.state == "ready" and current:
+        known = unchanged(request, etag, cache=cache)
+        if known is not None:
+            return known
+    try:
+        body = build(span)
+    except NotReadyError as error:
+        reading = Reading(span.progress or _no_progress(error))
+        return json_answer(request, reading, status=error.status, cache="no-store")
+    return json_answer(request, body, etag=etag if current else "", cache=cache)
+
+
+def _no_progress(error: NotReadyError) -> ReadProgress:
+    return ReadProgress(error.message, 0, 0, 0, 0.0)

@@ -1,0 +1,56 @@
+"""What the shell needs of the chosen trace, whatever the view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ..analysis.facts import Facts
+from ..store.catalog_types import SpanInfo
+from ..views.view import View
+from .contract import StepInfo, TraceInfo, ViewState
+from .identity import answer_digest
+
+Worst = Literal["error", "warning", "info", "good"]
+WORST_FIRST: tuple[Worst, ...] = ("error", "warning", "info", "good")
+COUNTED = ("error", "warning")
+
+
+def trace_info(
+    names: tuple[str, str, str], span: SpanInfo, facts: Facts, views: Sequence[View]
+) -> TraceInfo:
+    """Steps, the state of each view, and how healthy the trace is; ``names``: run, worker, span."""
+    run, worker, key = names
+    severities = [note.severity for note in facts.health.notes]
+    return TraceInfo(
+        digest=answer_digest(span.digest),
+        run=run,
+        worker=worker,
+        span=key,
+        rank=facts.rank,
+        device_type=facts.device_type,
+        step_source=facts.step_source,
+        steps=_steps(facts),
+        views=tuple(_state(view, facts) for view in views),
+        note_count=sum(severity in COUNTED for severity in severities),
+        worst=next((s for s in WORST_FIRST if s in severities), "good"),
+    )
+
+
+def _state(view: View, facts: Facts) -> ViewState:
+    reason = view.unavailable(facts)
+    return ViewState(view.stem, reason, None if reason else view.badge(facts))
+
+
+def _steps(facts: Facts) -> tuple[StepInfo, ...]:
+    return tuple(
+        StepInfo(
+            index=step.index,
+            number=step.number,
+            name=step.name,
+            dur_ns=step.end_ns - step.start_ns,
+            excluded=step.excluded,
+            outlier=False,
+        )
+        for step in facts.steps
+    )
