@@ -1,0 +1,116 @@
+/** GET and JSON, with ETags, 202 while reading, and errors as `Problem`. The parsed border of the page. */
+import { Problem } from "./problem";
+import type { ErrorAnswer, ErrorInfo, Reading, ReadProgress } from "./types.gen";
+
+/** An answer, or how far the server has come with reading the trace it needs. */
+export type Answer<T> =
+  | { readonly state: "ready"; readonly data: T }
+  | { readonly state: "reading"; readonly progress: ReadProgress };
+
+export type Parameters = Readonly<Record<string, string | number | null | undefined>>;
+
+interface Remembered {
+  readonly etag: string;
+  readonly data: unknown;
+}
+
+const remembered = new Map<string, Remembered>();
+const REMEMBERED_MAX = 64;
+
+/** The address of a route. Relative to the document, so that it works below any prefix. */
+export function routeUrl(route: string, parameters: Parameters = {}): string {
+  const url = new URL(route, document.baseURI);
+  url.hash = "";
+  for (const [key, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== null && value !== "") {
+      url.searchParams.set(key, String(value));
+    }
+  }
+  return url.href;
+}
+
+async function request(url: string, headers: Record<string, string>, signal?: AbortSignal) {
+  try {
+    return await fetch(url, { headers, signal: signal ?? null, credentials: "same-origin" });
+  } catch (thrown) {
+    if (signal?.aborted) {
+      throw thrown;
+    }
+    throw new Problem(0, {
+      kind: "connection",
+      message: "The server does not answer.",
+      hint: "Is it still running?",
+    });
+  }
+}
+
+async function body(response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch {
+    throw new Problem(response.ok ? 502 : response.status, {
+      kind: "answer",
+      message: `The server answered with status ${response.status}, but not with JSON.`,
+      hint: "A proxy or a login page may be in between.",
+    });
+  }
+}
+
+function isErrorAnswer(answer: unknown): answer is ErrorAnswer {
+  return typeof answer === "object" && answer !== null && "error" in answer;
+}
+
+function problemOf(response: Response, answer: unknown): Problem {
+  const fallback: ErrorInfo = {
+    kind: "answer",
+    message: `The server answered with status ${response.status}.`,
+    hint: "",
+  };
+  const info = isErrorAnswer(answer) ? { ...fallback, ...answer.error } : fallback;
+  return new Problem(response.status, info);
+}
+
+function remember(url: string, response: Response, data: unknown): void {
+  const etag = response.headers.get("ETag");
+  if (etag === null) {
+    return;
+  }
+  remembered.delete(url);
+  remembered.set(url, { etag, data });
+  const oldest = remembered.keys().next();
+  if (remembered.size > REMEMBERED_MAX && !oldest.done) {
+    remembered.delete(oldest.value);
+  }
+}
+
+/**
+ * Asks a route. The type of the answer is what the generated types say of the route: this is the one
+ * place where JSON is taken for it.
+ *
+ * An unchanged answer (304) is the same object again, so that nothing is drawn anew.
+ */
+export async function get<T>(
+  route: string,
+  parameters: Parameters = {},
+  signal?: AbortSignal,
+): Promise<Answer<T>> {
+  const url = routeUrl(route, parameters);
+  const known = remembered.get(url);
+  const headers: Record<string, string> = { Accept: "application/json" };
+  if (known !== undefined) {
+    headers["If-None-Match"] = known.etag;
+  }
+  const response = await request(url, headers, signal);
+  if (response.status === 304 && known !== undefined) {
+    return { state: "ready", data: known.data as T };
+  }
+  const answer = await body(response);
+  if (response.status === 202) {
+    return { state: "reading", progress: (answer as Reading).reading };
+  }
+  if (!response.ok) {
+    throw problemOf(response, answer);
+  }
+  remember(url, response, answer);
+  return { state: "ready", data: answer as T };
+}

@@ -1,0 +1,166 @@
+/**
+ * How numbers are written. Every number on the page goes through here.
+ *
+ * Times come in as nanoseconds, sizes as bytes, shares as ratios. The space before a unit does not
+ * break. What is not known is an en dash; a zero is a zero.
+ */
+import { BYTE_UNITS, RATE_UNITS, TIME_UNITS, type Unit, unitFor } from "./units";
+
+export const NBSP = "\u00a0";
+export const MINUS = "\u2212";
+export const DASH = "–";
+
+const grouped = new Map<number, Intl.NumberFormat>();
+
+/** `1234.5` with two decimals → `1,234.50`. */
+export function fixed(value: number, decimals: number): string {
+  let format = grouped.get(decimals);
+  if (format === undefined) {
+    format = new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: decimals,
+      maximumFractionDigits: decimals,
+    });
+    grouped.set(decimals, format);
+  }
+  const text = format.format(Math.abs(value));
+  const isNegative = value < 0 && /[1-9]/.test(text);
+  return isNegative ? MINUS + text : text;
+}
+
+/** How many decimals leave three significant digits. */
+function decimalsFor(value: number): number {
+  const magnitude = Math.abs(value);
+  if (magnitude < 9.995) {
+    return 2;
+  }
+  return magnitude < 99.95 ? 1 : 0;
+}
+
+function inUnits(value: number, units: readonly [Unit, ...Unit[]]): string {
+  // 999.6 µs has three digits only as 1.00 ms.
+  const unit = unitFor(Math.abs(value) * (1 + 0.5e-3), units);
+  const scaled = value / unit.size;
+  const decimals = unit.size === 1 ? 0 : decimalsFor(scaled);
+  return fixed(scaled, decimals) + NBSP + unit.name;
+}
+
+/** A time in prose: three significant digits, `840 ns`, `59.3 ms`, `2 m 14 s`. */
+export function time(ns: number): string {
+  if (ns === 0) {
+    return "0";
+  }
+  if (Math.abs(ns) < 119.5e9) {
+    return inUnits(ns, TIME_UNITS);
+  }
+  const seconds = Math.round(Math.abs(ns) / 1e9);
+  const sign = ns < 0 ? MINUS : "";
+  if (seconds < 3600) {
+    return `${sign}${Math.floor(seconds / 60)}${NBSP}m${NBSP}${seconds % 60}${NBSP}s`;
+  }
+  const minutes = Math.round(seconds / 60);
+  return `${sign}${fixed(Math.floor(minutes / 60), 0)}${NBSP}h${NBSP}${minutes % 60}${NBSP}m`;
+}
+
+/** One unit and one number of decimals for values that are read together. */
+export interface Scale {
+  readonly unit: Unit;
+  readonly decimals: number;
+}
+
+/** The scale of a column or chart whose largest value (or whole) is given, in ns. */
+export function timeScale(largestNs: number): Scale {
+  const unit = unitFor(largestNs, TIME_UNITS);
+  const whole = Math.abs(largestNs) / unit.size;
+  const decimals = unit.size === 1 ? 0 : whole < 10 ? 3 : whole < 100 ? 2 : 1;
+  return { unit, decimals };
+}
+
+/** A time in a scale, without its unit: `98.6`. */
+export function inScale(ns: number, scale: Scale): string {
+  return fixed(ns / scale.unit.size, scale.decimals);
+}
+
+/** A time in a scale, with its unit: `98.6 ms`. */
+export function withUnit(ns: number, scale: Scale): string {
+  return inScale(ns, scale) + NBSP + scale.unit.name;
+}
+
+/** A whole number of base units, for proofs: `177,592 µs`, in ns where µs would not be exact. */
+export function exactTime(ns: number): string {
+  return ns % 1000 === 0
+    ? `${fixed(ns / 1000, 0)}${NBSP}µs`
+    : `${fixed(ns, Number.isInteger(ns) ? 0 : 1)}${NBSP}ns`;
+}
+
+/** Binary units, named so: `98.0 MiB`. */
+export function bytes(count: number): string {
+  return inUnits(count, BYTE_UNITS);
+}
+
+/** Transfer rates are decimal: `33.6 GB/s`. */
+export function rate(bytesPerSecond: number): string {
+  return inUnits(bytesPerSecond, RATE_UNITS);
+}
+
+/** A share of a whole: `33.4 %`; what would round to nothing is `< 0.1 %`. */
+export function share(ratio: number, decimals = 1): string {
+  if (ratio === 0) {
+    return `0${NBSP}%`;
+  }
+  const smallest = 10 ** -decimals;
+  if (Math.abs(ratio * 100) < smallest / 2) {
+    return `<${NBSP}${fixed(smallest, decimals)}${NBSP}%`;
+  }
+  return `${fixed(ratio * 100, decimals)}${NBSP}%`;
+}
+
+/** Grouped, and exact below a million: `2,994`, `9.10 M`. */
+export function count(value: number): string {
+  if (Math.abs(value) < 1e6) {
+    return fixed(value, 0);
+  }
+  const scaled = value / (Math.abs(value) < 999.5e6 ? 1e6 : 1e9);
+  return `${fixed(scaled, decimalsFor(scaled))}${NBSP}${Math.abs(value) < 999.5e6 ? "M" : "G"}`;
+}
+
+/** `1 file`, `7 files`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)}${NBSP}${value === 1 ? one : many}`;
+}
+
+/** `1.19×`, `12×`. */
+export function times(ratio: number): string {
+  return `${fixed(ratio, ratio >= 0.1 && ratio < 9.995 ? 2 : 0)}×`;
+}
+
+/** A change with arrow, sign and size: `▼ −36.5 ms`. */
+export function change(ns: number): string {
+  if (ns === 0) {
+    return "0";
+  }
+  return ns < 0 ? `▼${NBSP}${MINUS}${time(-ns)}` : `▲${NBSP}+${time(ns)}`;
+}
+
+/** How long ago, coarsely: `just now`, `4 s ago`, `3 h ago`. */
+export function ago(seconds: number): string {
+  if (seconds < 1.5) {
+    return "just now";
+  }
+  if (seconds < 100) {
+    return `${fixed(seconds, 0)}${NBSP}s ago`;
+  }
+  if (seconds < 100 * 60) {
+    return `${fixed(seconds / 60, 0)}${NBSP}min ago`;
+  }
+  return seconds < 48 * 3600
+    ? `${fixed(seconds / 3600, 0)}${NBSP}h ago`
+    : `${fixed(seconds / 86400, 0)}${NBSP}days ago`;
+}
+
+/** A moment as the reader's own clock shows it, down to the second. */
+export function moment(secondsSinceEpoch: number): string {
+  const date = new Date(secondsSinceEpoch * 1000);
+  const two = (part: number) => String(part).padStart(2, "0");
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join("-");
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}

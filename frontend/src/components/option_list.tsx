@@ -1,0 +1,143 @@
+/** A list to choose from by keyboard or pointer, searchable when it is long. */
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { SearchIcon } from "./icons";
+
+export interface Option {
+  readonly key: string;
+  /** What is searched, and read aloud. */
+  readonly text: string;
+  readonly content: ReactNode;
+  readonly isSelected?: boolean;
+}
+
+interface OptionListProps {
+  readonly label: string;
+  readonly options: readonly Option[];
+  readonly onPick: (key: string) => void;
+  readonly isSearchable: boolean;
+  readonly placeholder?: string;
+}
+
+const SHOWN_MAX = 200;
+
+/** All words of the query occur in the text. */
+export function matches(text: string, query: string): boolean {
+  const lower = text.toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
+}
+
+function moved(key: string, active: number, count: number): number | null {
+  switch (key) {
+    case "ArrowDown":
+      return Math.min(active + 1, count - 1);
+    case "ArrowUp":
+      return Math.max(active - 1, 0);
+    case "Home":
+      return 0;
+    case "End":
+      return count - 1;
+    default:
+      return null;
+  }
+}
+
+export function OptionList({
+  label,
+  options,
+  onPick,
+  isSearchable,
+  placeholder = "Search",
+}: OptionListProps) {
+  const id = useId();
+  const [query, setQuery] = useState("");
+  const found = options.filter((option) => matches(option.text, query));
+  const shown = found.slice(0, SHOWN_MAX);
+  const [active, setActive] = useState(() =>
+    Math.max(
+      0,
+      shown.findIndex((option) => option.isSelected),
+    ),
+  );
+  const current = Math.min(active, shown.length - 1);
+  const field = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+
+  useEffect(() => (field.current ?? list.current)?.focus(), []);
+  useEffect(() => {
+    list.current?.children[current]?.scrollIntoView?.({ block: "nearest" });
+  }, [current]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const target = moved(event.key, current, shown.length);
+    const picked = shown[current];
+    if (target !== null && !(isSearchable && ["Home", "End"].includes(event.key))) {
+      event.preventDefault();
+      setActive(target);
+    } else if (event.key === "Enter" && picked !== undefined) {
+      event.preventDefault();
+      onPick(picked.key);
+    }
+  };
+  const activeId = shown[current] === undefined ? undefined : `${id}-${current}`;
+  const items = (
+    <div
+      id={id}
+      role="listbox"
+      aria-label={label}
+      ref={list}
+      tabIndex={isSearchable ? undefined : 0}
+      onKeyDown={isSearchable ? undefined : onKeyDown}
+      aria-activedescendant={isSearchable ? undefined : activeId}
+    >
+      {shown.map((option, place) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles keys
+        <div
+          key={option.key}
+          id={`${id}-${place}`}
+          role="option"
+          tabIndex={-1}
+          className={place === current ? "option active" : "option"}
+          aria-selected={option.isSelected === true}
+          onClick={() => onPick(option.key)}
+        >
+          {option.content}
+        </div>
+      ))}
+    </div>
+  );
+  return (
+    <>
+      {isSearchable ? (
+        <div className="input">
+          <SearchIcon />
+          <input
+            ref={field}
+            type="search"
+            role="combobox"
+            aria-expanded="true"
+            aria-controls={id}
+            aria-activedescendant={activeId}
+            aria-label={placeholder}
+            placeholder={placeholder}
+            value={query}
+            autoComplete="off"
+            spellCheck={false}
+            onKeyDown={onKeyDown}
+            onChange={(event) => {
+              setQuery(event.target.value);
+              setActive(0);
+            }}
+          />
+        </div>
+      ) : null}
+      {items}
+      {shown.length === 0 ? <p className="empty">Nothing of that name.</p> : null}
+      {found.length > shown.length ? (
+        <p className="empty">{found.length - shown.length} more: type to narrow the list.</p>
+      ) : null}
+    </>
+  );
+}

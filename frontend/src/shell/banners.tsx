@@ -1,0 +1,41 @@
+/** Lines above the page for what concerns all of it. */
+import type { Catalog } from "../api/types.gen";
+import { WarningIcon } from "../components/icons";
+import { Prose } from "../components/prose";
+
+interface LostProps {
+  readonly isRetrying: boolean;
+  readonly onRetry: () => void;
+}
+
+/** The server is gone; what was fetched stays on the screen. */
+export function LostBanner({ isRetrying, onRetry }: LostProps) {
+  return (
+    <div className="banner err" role="alert">
+      <WarningIcon />
+      <span className="grow">
+        The connection to the server is lost. What is shown stays; trying again every 3 seconds.
+      </span>
+      <button type="button" className="btn small" onClick={onRetry} disabled={isRetrying}>
+        Try now
+      </button>
+    </div>
+  );
+}
+
+/** A logdir that does not exist or cannot be read, while others can. */
+export function ProblemBanner({ catalog }: { catalog: Catalog }) {
+  const [problem, ...more] = catalog.problems;
+  if (problem === undefined || catalog.runs.length === 0) {
+    return null;
+  }
+  return (
+    <div className="banner" role="status">
+      <WarningIcon />
+      <span className="grow">
+        <Prose text={problem.message} /> <Prose text={problem.hint} />
+        {more.length > 0 ? ` ${more.length} more like it.` : ""}
+      </span>
+    </div>
+  );
+}

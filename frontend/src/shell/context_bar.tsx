@@ -1,0 +1,107 @@
+/** The first line of the page: what is shown, how sound it is, and the tools that every view shares. */
+import type { Catalog, TraceInfo } from "../api/types.gen";
+import { CopyButton } from "../components/copy_button";
+import { Glyph, LinkIcon, SearchIcon, ThemeIcon } from "../components/icons";
+import { type Choice, choiceValues } from "../state/choice";
+import { useEnvironment, useThemeName } from "../state/environment";
+import type { Pinned } from "../state/pinned";
+import { HealthBadge } from "./health_badge";
+import { RunPicker, SpanPicker, WorkerPicker } from "./pickers";
+import { StepPicker } from "./step_picker";
+
+interface ContextBarProps {
+  readonly catalog: Catalog;
+  readonly choice: Choice | null;
+  readonly trace: TraceInfo | null;
+  readonly pinned: Pinned;
+  readonly view: string;
+  readonly onSearch: () => void;
+  readonly onHelp: () => void;
+}
+
+function ThemeButton() {
+  const { theme } = useEnvironment();
+  const other = useThemeName() === "dark" ? "light" : "dark";
+  if (theme.isHosted) {
+    return null;
+  }
+  return (
+    <button
+      type="button"
+      className="btn quiet icon"
+      aria-label={`Use the ${other} theme`}
+      title={`Use the ${other} theme`}
+      onClick={theme.toggle}
+    >
+      <ThemeIcon />
+    </button>
+  );
+}
+
+/** Quiet, and only when asked: the figures do not change under the reader's hand. */
+function StaleChip({ pinned }: { pinned: Pinned }) {
+  if (!pinned.isStale) {
+    return null;
+  }
+  return (
+    <button type="button" className="badge new" onClick={pinned.accept}>
+      new data, reload
+    </button>
+  );
+}
+
+export function ContextBar(props: ContextBarProps) {
+  const { catalog, choice, trace, pinned, view, onSearch, onHelp } = props;
+  const { address, host } = useEnvironment();
+  return (
+    <header className="ctx">
+      {host.hasParent ? null : (
+        <span className="mark">
+          <Glyph />
+          <span className="medium-only">kinetoscope</span>
+        </span>
+      )}
+      {choice === null ? (
+        <span className="dim">{catalog.runs.length === 0 ? "no run yet" : "no run chosen"}</span>
+      ) : (
+        <>
+          <RunPicker catalog={catalog} choice={choice} />
+          <span className="sep wide-only">/</span>
+          <WorkerPicker catalog={catalog} choice={choice} />
+          <SpanPicker catalog={catalog} choice={choice} />
+        </>
+      )}
+      {trace === null ? null : (
+        <>
+          <span className="sep wide-only">/</span>
+          <StepPicker trace={trace} />
+        </>
+      )}
+      <span className="grow" />
+      <StaleChip pinned={pinned} />
+      <button type="button" className="btn quiet wide-only" onClick={onSearch}>
+        <SearchIcon />
+        <span className="dim">Search or jump</span> <kbd>Ctrl K</kbd>
+      </button>
+      <HealthBadge choice={choice} trace={trace} />
+      <CopyButton
+        className="quiet icon copy-link"
+        title="Copy link to this view (L)"
+        text={() => address.href({ view, ...(choice === null ? {} : choiceValues(choice)) })}
+      >
+        <LinkIcon />
+        <span className="unseen">Copy link to this view</span>
+      </CopyButton>
+      <ThemeButton />
+      <button
+        type="button"
+        className="btn quiet icon wide-only"
+        aria-label="Keys and help"
+        title="Keys and help (?)"
+        onClick={onHelp}
+      >
+        ?
+      </button>
+    </header>
+  );
+}

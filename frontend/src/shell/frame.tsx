@@ -1,0 +1,97 @@
+/** The shell around every view: context bar, tabs, banners, and the stage. */
+import { useEffect, useState } from "react";
+import type { Catalog, Info } from "../api/types.gen";
+import { Boundary } from "../components/boundary";
+import { useEnvironment, useValues } from "../state/environment";
+import { type Page, PageContext } from "../state/page_context";
+import { type PageView, VIEWS } from "../views";
+import { ProblemBanner } from "./banners";
+import { ContextBar } from "./context_bar";
+import { Help } from "./help";
+import { Palette } from "./palette";
+import { Stage } from "./stage";
+import { Tabs } from "./tabs";
+import { usePageKeys } from "./use_page_keys";
+import { useSelection } from "./use_selection";
+
+interface FrameProps {
+  readonly info: Info;
+  readonly catalog: Catalog;
+}
+
+/** The page's view for the stem in the address; the first one for none or an unknown one. */
+function pageView(views: readonly PageView[], stem: string | undefined): PageView | undefined {
+  return views.find((view) => view.stem === stem) ?? views[0];
+}
+
+function useTitle(title: string): void {
+  const { host } = useEnvironment();
+  useEffect(() => {
+    if (!host.hasParent) {
+      document.title = title;
+    }
+  }, [host, title]);
+}
+
+export function Frame({ info, catalog }: FrameProps) {
+  const selection = useSelection(catalog);
+  const [overlay, setOverlay] = useState<"palette" | "help" | null>(null);
+  const [said, say] = useState("");
+  const { choice, pinned, shown } = selection;
+  const trace = shown?.trace ?? null;
+  // The server knows the order and the names, the page knows what it can draw.
+  const opened = info.views.flatMap(({ stem }) => VIEWS.filter((view) => view.stem === stem));
+  const listed = info.views.filter(({ stem }) => opened.some((view) => view.stem === stem));
+  const view = pageView(opened, useValues()["view"]);
+  const stem = view?.stem ?? "";
+  const titles = new Map(listed.map((known) => [known.stem, known.title]));
+  const title = titles.get(stem) ?? "";
+  const close = () => setOverlay(null);
+
+  useTitle([choice?.run.name, title, "kinetoscope"].filter(Boolean).join(" · "));
+  usePageKeys({
+    views: listed,
+    view: stem,
+    choice,
+    trace,
+    say,
+    openPalette: () => setOverlay("palette"),
+    openHelp: () => setOverlay("help"),
+  });
+
+  const page: Page = { info, catalog, shown, titles };
+  return (
+    <PageContext value={page}>
+      <button type="button" className="btn skip" onClick={focusMain}>
+        To the figures
+      </button>
+      <ContextBar
+        catalog={catalog}
+        choice={choice}
+        trace={trace}
+        pinned={pinned}
+        view={stem}
+        onSearch={() => setOverlay("palette")}
+        onHelp={() => setOverlay("help")}
+      />
+      <Tabs views={listed} current={stem} trace={trace} />
+      <ProblemBanner catalog={catalog} />
+      <main id="main" className="main" tabIndex={-1}>
+        <Boundary>
+          {view === undefined ? null : <Stage view={view} title={title} selection={selection} />}
+        </Boundary>
+      </main>
+      <p className="unseen" role="status">
+        {said}
+      </p>
+      {overlay === "palette" ? (
+        <Palette catalog={catalog} choice={choice} views={listed} onClose={close} />
+      ) : null}
+      {overlay === "help" ? <Help info={info} onClose={close} /> : null}
+    </PageContext>
+  );
+}
+
+function focusMain(): void {
+  document.getElementById("main")?.focus();
+}

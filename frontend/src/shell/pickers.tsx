@@ -1,0 +1,178 @@
+/** The choice of run, worker and span in the context bar. */
+import type { ReactNode } from "react";
+import type { Catalog, State } from "../api/types.gen";
+import { ago } from "../base/format";
+import { Chevron } from "../components/icons";
+import { OptionList } from "../components/option_list";
+import { Popover } from "../components/popover";
+import {
+  bestState,
+  type Choice,
+  patchForRun,
+  patchForSpan,
+  patchForWorker,
+  runState,
+} from "../state/choice";
+import { useAddress, useValues } from "../state/environment";
+import { rankNote, stateNote } from "./words";
+
+const SEARCH_FROM = 9;
+
+interface Item {
+  readonly key: string;
+  readonly name: string;
+  readonly notes: readonly string[];
+  readonly state: State;
+}
+
+interface PickerProps {
+  readonly label: string;
+  readonly value: string;
+  readonly note?: string;
+  readonly items: readonly Item[];
+  readonly selected: string;
+  readonly onPick: (key: string) => void;
+}
+
+function itemContent({ name, notes, state }: Item): ReactNode {
+  const words = [...notes, stateNote(state)].filter((word) => word !== "");
+  return (
+    <>
+      <span className="grow">{name}</span>
+      <span className="hint nowrap">{words.join(" · ")}</span>
+    </>
+  );
+}
+
+function Picker({ label, value, note = "", items, selected, onPick }: PickerProps) {
+  return (
+    <Popover
+      className="pick"
+      label={`${label}: ${value}`}
+      button={
+        <>
+          <span className="label wide-only">{label}</span>
+          <b className="clip" title={value}>
+            {value}
+          </b>
+          {note === "" ? null : <span className="dim wide-only">{note}</span>}
+          <Chevron />
+        </>
+      }
+    >
+      {(close) => (
+        <OptionList
+          label={label}
+          isSearchable={items.length >= SEARCH_FROM}
+          placeholder={`Search ${items.length} ${label.toLowerCase()}s`}
+          options={items.map((item) => ({
+            key: item.key,
+            text: [item.name, ...item.notes].join(" "),
+            content: itemContent(item),
+            isSelected: item.key === selected,
+          }))}
+          onPick={(key) => {
+            close();
+            onPick(key);
+          }}
+        />
+      )}
+    </Popover>
+  );
+}
+
+interface PickersProps {
+  readonly catalog: Catalog;
+  readonly choice: Choice;
+}
+
+export function RunPicker({ catalog, choice }: PickersProps) {
+  const address = useAddress();
+  const values = useValues();
+  const hasSeveralLogdirs = new Set(catalog.runs.map((run) => run.logdir)).size > 1;
+  const items = [...catalog.runs]
+    .sort((a, b) => b.modified - a.modified || a.name.localeCompare(b.name))
+    .map((run) => ({
+      key: run.name,
+      name: run.name,
+      notes: [
+        hasSeveralLogdirs ? run.logdir : "",
+        run.workers.length > 1 ? `${run.workers.length} workers` : "",
+        ago(Date.now() / 1000 - run.modified),
+      ],
+      state: runState(run),
+    }));
+  return (
+    <Picker
+      label="Run"
+      value={choice.run.name}
+      items={items}
+      selected={choice.run.name}
+      onPick={(name) => {
+        const run = catalog.runs.find((candidate) => candidate.name === name);
+        if (run !== undefined) {
+          address.navigate(patchForRun(run, values));
+        }
+      }}
+    />
+  );
+}
+
+export function WorkerPicker({ choice }: PickersProps) {
+  const address = useAddress();
+  const values = useValues();
+  const { workers } = choice.run;
+  return (
+    <Picker
+      label="Worker"
+      value={choice.worker.name}
+      note={rankNote(choice.worker)}
+      items={workers.map((worker) => ({
+        key: worker.name,
+        name: worker.name,
+        notes: [rankNote(worker), worker.spans.length > 1 ? `${worker.spans.length} spans` : ""],
+        state: bestState(worker.spans),
+      }))}
+      selected={choice.worker.name}
+      onPick={(name) => {
+        const worker = workers.find((candidate) => candidate.name === name);
+        if (worker !== undefined) {
+          address.navigate(patchForWorker(worker, values));
+        }
+      }}
+    />
+  );
+}
+
+/** Nothing to choose where a worker was recorded once. */
+export function SpanPicker({ choice }: PickersProps) {
+  const address = useAddress();
+  const { spans } = choice.worker;
+  if (spans.length <= 1) {
+    return null;
+  }
+  const place = spans.findIndex((span) => span.key === choice.span.key);
+  return (
+    <>
+      <span className="sep wide-only">/</span>
+      <Picker
+        label="Span"
+        value={choice.span.label}
+        note={`${place + 1} of ${spans.length}`}
+        items={spans.map((span) => ({
+          key: span.key,
+          name: span.label,
+          notes: [],
+          state: span.state,
+        }))}
+        selected={choice.span.key}
+        onPick={(key) => {
+          const span = spans.find((candidate) => candidate.key === key);
+          if (span !== undefined) {
+            address.navigate(patchForSpan(span));
+          }
+        }}
+      />
+    </>
+  );
+}

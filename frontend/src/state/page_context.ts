@@ -1,0 +1,31 @@
+/** What is shown right now: the server's registry, the catalog, and the chosen trace. */
+import { createContext, useContext } from "react";
+import type { TraceKey } from "../api/routes";
+import type { Catalog, Info, TraceInfo } from "../api/types.gen";
+
+/** The chosen trace, as far as it can be asked for. */
+export interface Shown {
+  readonly key: TraceKey;
+  /** Content key of the file the figures are from; "" while it is not read yet. */
+  readonly digest: string;
+  /** null until it is known. */
+  readonly trace: TraceInfo | null;
+}
+
+export interface Page {
+  readonly info: Info;
+  readonly catalog: Catalog;
+  readonly shown: Shown | null;
+  /** Titles of the views that can be opened, by stem. */
+  readonly titles: ReadonlyMap<string, string>;
+}
+
+export const PageContext = createContext<Page | null>(null);
+
+export function usePage(): Page {
+  const page = useContext(PageContext);
+  if (page === null) {
+    throw new Error("rendered outside of the page");
+  }
+  return page;
+}

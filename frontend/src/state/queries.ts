@@ -1,0 +1,149 @@
+/** Fetching: what is asked when, how often, and how long an answer stays good. */
+import {
+  QueryClient,
+  type UseQueryResult,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import type { Answer } from "../api/client";
+import { Problem } from "../api/problem";
+import {
+  getCatalog,
+  getInfo,
+  getTrace,
+  getView,
+  rescan,
+  retry,
+  type TraceKey,
+  type ViewStem,
+} from "../api/routes";
+import type { Catalog, ReadProgress, ViewAnswers, ViewQueries } from "../api/types.gen";
+import { isBusy } from "./choice";
+import { usePage } from "./page_context";
+import { usePageVisible } from "./visibility";
+
+const QUICK_MS = 1000;
+const SLOW_MS = 10_000;
+
+export function openQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        // The server may be on this machine, which need not be online for that.
+        networkMode: "always",
+        // Answers are keyed by the content of their file.
+        staleTime: Number.POSITIVE_INFINITY,
+        gcTime: 600_000,
+        retry: false,
+        refetchOnWindowFocus: false,
+        throwOnError: false,
+      },
+      mutations: { networkMode: "always" },
+    },
+  });
+}
+
+const CATALOG = ["catalog"];
+
+export function useInfo() {
+  const visible = usePageVisible();
+  return useQuery({
+    queryKey: ["info"],
+    queryFn: ({ signal }) => getInfo(signal),
+    refetchInterval: (query) => (visible && query.state.status === "error" ? 3000 : false),
+  });
+}
+
+/** The catalog, asked for quickly while something is being read, slowly else, never unseen. */
+export function useCatalog() {
+  const visible = usePageVisible();
+  return useQuery({
+    queryKey: CATALOG,
+    queryFn: ({ signal }) => getCatalog(signal),
+    staleTime: 0,
+    refetchOnMount: false,
+    refetchInterval: ({ state }) => {
+      if (!visible) {
+        return false;
+      }
+      const isUneasy = state.status === "error" || state.data === undefined || isBusy(state.data);
+      return state.fetchFailureCount > 0 ? 3000 : isUneasy ? QUICK_MS : SLOW_MS;
+    },
+  });
+}
+
+const whileReading = (answer: Answer<unknown> | undefined) =>
+  answer?.state === "reading" ? QUICK_MS : false;
+
+/** The shell's part of a trace. Asking also moves the file to the front of the queue. */
+export function useTrace(key: TraceKey | null, digest: string) {
+  const visible = usePageVisible();
+  return useQuery({
+    queryKey: ["trace", key, digest],
+    queryFn: ({ signal }) => (key === null ? Promise.reject(noTrace()) : getTrace(key, signal)),
+    enabled: key !== null,
+    refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),
+  });
+}
+
+const noTrace = () =>
+  new Problem(404, { kind: "not_found", message: "No trace is chosen.", hint: "" });
+
+/** The state of a view's answer, sorted for drawing. */
+export interface ViewState<T> {
+  readonly data: T | undefined;
+  /** Figures on the screen belong to an earlier choice; the new ones are on their way. */
+  readonly isOld: boolean;
+  readonly isLoading: boolean;
+  readonly reading: ReadProgress | null;
+  readonly problem: Error | null;
+  readonly again: () => void;
+}
+
+function sorted<T>(result: UseQueryResult<Answer<T>>): ViewState<T> {
+  const { data: answer, error, isFetching, isPlaceholderData, refetch } = result;
+  return {
+    data: answer?.state === "ready" ? answer.data : undefined,
+    isOld: isPlaceholderData && answer?.state === "ready",
+    isLoading: isFetching,
+    reading: answer?.state === "reading" ? answer.progress : null,
+    problem: error,
+    again: () => {
+      refetch();
+    },
+  };
+}
+
+/** The answer of a view for the shown trace. */
+export function useView<S extends ViewStem>(stem: S, query: ViewQueries[S]) {
+  const visible = usePageVisible();
+  const { shown } = usePage();
+  const result = useQuery<Answer<ViewAnswers[S]>>({
+    queryKey: ["view", stem, shown?.key, shown?.digest, query],
+    queryFn: ({ signal }) =>
+      shown === null ? Promise.reject(noTrace()) : getView(stem, shown.key, query, signal),
+    enabled: shown !== null && shown.digest !== "",
+    placeholderData: (previous) => previous,
+    refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),
+  });
+  return sorted<ViewAnswers[S]>(result);
+}
+
+/** Looking again, and reading a file again: both answer with the catalog as it is then. */
+export function useCatalogActions() {
+  const client = useQueryClient();
+  const accept = (catalog: Catalog) => client.setQueryData(CATALOG, catalog);
+  const look = useMutation({ mutationFn: rescan, onSuccess: accept });
+  const read = useMutation({
+    mutationFn: (file: { path: string; logdir: string }) => retry(file.path, file.logdir),
+    onSuccess: accept,
+  });
+  return {
+    look: () => look.mutate(),
+    isLooking: look.isPending,
+    retry: (path: string, logdir: string) => read.mutate({ path, logdir }),
+    isRetrying: read.isPending,
+    problem: look.error ?? read.error,
+  };
+}

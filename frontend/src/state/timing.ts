@@ -1,0 +1,26 @@
+/** Small helpers around time. */
+import { useEffect, useState } from "react";
+
+/** True once `flag` has been true for so long: what is quick shows nothing. */
+export function useLasting(flag: boolean, ms = 150): boolean {
+  const [lasting, setLasting] = useState(false);
+  useEffect(() => {
+    if (!flag) {
+      setLasting(false);
+      return;
+    }
+    const timer = setTimeout(() => setLasting(true), ms);
+    return () => clearTimeout(timer);
+  }, [flag, ms]);
+  return flag && lasting;
+}
+
+/** The present, in seconds since the epoch, renewed so often while mounted. */
+export function useNow(everyMs = 1000): number {
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now() / 1000), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}

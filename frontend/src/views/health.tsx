@@ -1,0 +1,3 @@
+export default function Health() {
+  return <h1>Health</h1>;
+}

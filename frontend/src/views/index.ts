@@ -1,0 +1,26 @@
+/**
+ * The views of this page, by stem. One line adds one. Their order and titles come from the server.
+ *
+ * Each is a chunk of its own, fetched when it is first opened.
+ */
+import { type ComponentType, type LazyExoticComponent, lazy } from "react";
+import type { ViewStem } from "../api/routes";
+
+export interface PageView {
+  readonly stem: ViewStem;
+  /** Without a trace, the shell says what is missing instead of opening the view. */
+  readonly needsTrace: boolean;
+  readonly load: () => Promise<unknown>;
+  readonly Content: LazyExoticComponent<ComponentType>;
+}
+
+type Load = () => Promise<{ readonly default: ComponentType }>;
+
+function view(stem: ViewStem, needsTrace: boolean, load: Load): PageView {
+  return { stem, needsTrace, load, Content: lazy(load) };
+}
+
+export const VIEWS: readonly PageView[] = [
+  view("overview", true, () => import("./overview")),
+  view("health", false, () => import("./health")),
+];
