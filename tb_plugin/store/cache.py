@@ -1,0 +1,236 @@
+"""Answers kept on disk: for each content key a summary, and the columns of the trace.
+
+    <root>/entries/<digest>/summary.json     written first: with it, the trace can be shown
+    <root>/entries/<digest>/columns/…        see columns.py
+    <root>/tmp/<token>/…                     being written; renamed into place when complete
+
+Nothing is ever changed in place, so several processes may share one root: the last complete answer wins, and a
+reader keeps what it has open. What is damaged, cut short or foreign is dropped and read again. Least recently used
+entries go when all together exceed the limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from . import machine
+
+if TYPE_CHECKING:
+    from ..trace.model import Trace
+
+log = logging.getLogger(__name__)
+
+SUMMARY, COLUMNS, ENTRIES, TMP = "summary.json", "columns", "entries", "tmp"
+ABANDONED_SECONDS = 24 * 3600.0
+
+
+class StoredSummary(msgspec.Struct, frozen=True):
+    """The content of summary.json."""
+
+    path: str  # of the file it was read from first
+    bytes: int
+    events: int
+    seconds: float  # that reading and summarizing took
+    summary: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The places for answers, best first: the user's cache folder, then one for this session only."""
+
+    roots: tuple[Path, ...]
+    limit_bytes: int
+    problem: str = ""  # why the first choice is not among the roots
+
+    def load_summary(self, digest: str) -> StoredSummary | None:
+        """The summary stored under a key; None when there is none that can be used."""
+        for root in self.roots:
+            file = entry(root, digest) / SUMMARY
+            try:
+                stored = msgspec.json.decode(file.read_bytes(), type=StoredSummary)
+                os.utime(file.parent)
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError) as error:
+                log.warning("dropped the damaged answer %s: %s", file, error)
+                self.drop(digest)
+                continue
+            return stored
+        return None
+
+    def has_columns(self, digest: str) -> bool:
+        """Whether columns are stored under a key; only reading them shows whether they are whole."""
+        return any((entry(root, digest) / COLUMNS).is_dir() for root in self.roots)
+
+    def load_trace(self, digest: str, path: str) -> Trace | None:
+        """The trace stored under a key, read from ``path`` once; None when there is none that can be used."""
+        from .columns_read import DamagedError, read
+
+        for root in self.roots:
+            folder = entry(root, digest) / COLUMNS
+            if not folder.is_dir():
+                continue
+            try:
+                trace = read(folder, path, mapped=not machine.is_shared_filesystem(str(root)))
+                os.utime(folder.parent)
+            except DamagedError as error:
+                log.warning("dropped the damaged columns %s: %s", folder, error)
+                self.drop(digest)
+            except OSError as error:
+                log.warning("cannot use the columns %s: %s", folder, error)
+            else:
+                return trace
+        return None
+
+    def drop(self, digest: str) -> None:
+        """Forgets everything stored under a key."""
+        for root in self.roots:
+            _remove(entry(root, digest), root)
+
+    def trim(self, keep: Collection[str]) -> int:
+        """Removes the least recently used entries beyond the limit, never those in ``keep``; how many went."""
+        removed = 0
+        for root in self.roots:
+            entries = sorted(_entries(root), key=lambda e: e.used)
+            total = sum(e.bytes for e in entries)
+            for one in entries:
+                if total <= self.limit_bytes:
+                    break
+                if one.folder.name not in keep:
+                    _remove(one.folder, root)
+                    total -= one.bytes
+                    removed += 1
+        return removed
+
+    def clear_token(self, token: str) -> None:
+        """Removes what a reading process left unfinished."""
+        for root in self.roots:
+            shutil.rmtree(root / TMP / token, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Removes what processes that died long ago left unfinished."""
+        for root in self.roots:
+            with contextlib.suppress(OSError):
+                for folder in (root / TMP).iterdir():
+                    if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
+                        shutil.rmtree(folder, ignore_errors=True)
+
+
+def entry(root: Path, digest: str) -> Path:
+    """The folder of a key."""
+    return root / ENTRIES / digest
+
+
+def workspace(root: Path, token: str) -> Path:
+    """A folder for unfinished files, made when missing.
+
+    Raises:
+        OSError: the root cannot be written.
+    """
+    folder = root / TMP / token
+    for part in (root, root / ENTRIES, root / TMP, folder):
+        part.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def publish_summary(stored: StoredSummary, root: Path, token: str, digest: str) -> None:
+    """Stores a summary.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    file = workspace(root, token) / SUMMARY
+    file.write_bytes(msgspec.json.encode(stored))
+    folder = entry(root, digest)
+    for attempt in (1, 2):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            os.replace(file, folder / SUMMARY)
+        except FileNotFoundError:  # another process removed the folder just then
+            if attempt == 2:
+                raise
+        else:
+            return
+
+
+def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
+    """Stores the columns of a trace.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    from . import columns
+
+    folder = workspace(root, token) / COLUMNS
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    columns.write(trace, folder)
+    target = entry(root, digest)
+    target.mkdir(mode=0o700, exist_ok=True)
+    try:
+        os.rename(folder, target / COLUMNS)
+    except OSError as error:
+        # Another process was first; its answer is as good as ours.
+        if (
+            error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES)
+            or not (target / COLUMNS).is_dir()
+        ):
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    folder: Path
+    bytes: int
+    used: float
+
+
+def _entries(root: Path) -> Iterator[_Entry]:
+    with contextlib.suppress(OSError):
+        for folder in (root / ENTRIES).iterdir():
+            try:
+                used = folder.stat().st_mtime
+                yield _Entry(folder, _size(folder), used)
+            except OSError:  # removed by another process
+                continue
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    with os.scandir(folder) as items:
+        for item in items:
+            below = item.is_dir(follow_symlinks=False)
+            total += _size(Path(item.path)) if below else item.stat(follow_symlinks=False).st_size
+    return total
+
+
+def _remove(folder: Path, root: Path) -> None:
+    """Takes a folder out of sight at once, then deletes it."""
+    trash = root / TMP / f"trash-{secrets.token_hex(8)}"
+    try:
+        os.rename(folder, trash)
+    except FileNotFoundError:
+        return
+    except OSError:
+        trash = folder
+    shutil.rmtree(trash, ignore_errors=True)
+
+
+def encode_summary(
+    path: str, size: int, events: int, seconds: float, summary: Any
+) -> StoredSummary:
+    """A summary as it is stored."""
+    return StoredSummary(path, size, events, seconds, msgspec.Raw(msgspec.json.encode(summary)))

@@ -1,0 +1,34 @@
+"""A few objects kept in memory, the least recently used of them let go."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Value]):
+    """At most ``size`` values by content key; safe to use from several threads."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[str, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Value | None:
+        """The value, which becomes the most recent one."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: str, value: Value) -> Value:
+        """Keeps the value, and returns it."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
+        return value

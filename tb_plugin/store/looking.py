@@ -1,0 +1,128 @@
+"""One look at all logdirs: what appeared, changed, went; what has settled; what is a trace by its first bytes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from . import discovery, names, settle, sniffing
+from .catalog_types import ErrorInfo
+from .discovery import Found, Tally, Unreadable
+from .logdirs import Logdir
+from .messages import info_of
+from .records import Attempt, Key, Record
+from .settle import Patience
+
+UNREADABLE_SHOWN = 20
+_UNFINISHED = (
+    "The name is that of a file being written; it is read as soon as it has its final name."
+)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one walk over all logdirs found."""
+
+    found: dict[Key, Found] = field(default_factory=dict)
+    problems: list[ErrorInfo] = field(default_factory=list)
+    kept: list[Key] = field(
+        default_factory=list
+    )  # folders that could not be listed: what was below stays
+    tally: Tally = field(default_factory=Tally)
+
+    def covers(self, key: Key) -> bool:
+        """Whether a file that was not found is really gone."""
+        return not any(
+            key[0] == number and (not path or key[1].startswith(path + "/"))
+            for number, path in self.kept
+        )
+
+
+def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, Found]]:
+    """Every file worth listing, as it is found; problems and the rest go into ``outcome``."""
+    for number, logdir in enumerate(logdirs):
+        if logdir.problem is not None:
+            outcome.problems.append(logdir.problem)
+            continue
+        for item in discovery.look(logdir.path, outcome.tally):
+            if isinstance(item, Unreadable):
+                _note(outcome, number, logdir, item)
+            else:
+                key = (number, item.path)
+                outcome.found[key] = item
+                yield key, item
+
+
+def _note(outcome: Outcome, number: int, logdir: Logdir, item: Unreadable) -> None:
+    if not item.missing:
+        outcome.kept.append((number, item.path))
+    if len(outcome.problems) < UNREADABLE_SHOWN:
+        outcome.problems.append(_problem(logdir, item))
+
+
+def _problem(logdir: Logdir, item: Unreadable) -> ErrorInfo:
+    if item.missing:
+        return ErrorInfo(
+            "logdir_missing",
+            f"{logdir.shown}: there is no such folder.",
+            "Check the spelling; a folder that appears later is found by itself.",
+        )
+    where = f"{logdir.shown}: {item.path}" if item.path else logdir.shown
+    return ErrorInfo(
+        "folder_unreadable",
+        f"{where}: the folder cannot be read: {item.reason}.",
+        "A logdir is a folder this user may list; a single file is opened with kinetoscope show.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of a waiting file."""
+
+    attempt: Attempt
+    reason: str = ""
+    error: ErrorInfo | None = None
+    accepted: bool = False
+    listed: bool = True
+
+
+def judge(record: Record, patience: Patience, now: Callable[[], float] = time.monotonic) -> Judged:
+    """Whether a waiting file may be read now, and whether it is a trace at all. Reads a little of the file."""
+    found = record.found
+    if found.unfinished:
+        return Judged(Attempt.WAITING, _UNFINISHED)
+    try:
+        complete = _is_complete(record, patience, now())
+        if not settle.is_settled(
+            record.watch, now(), time.time(), complete=complete, patience=patience
+        ):
+            reason = settle.why_waiting(record.watch, complete=complete)
+            # Named by the rule, it belongs to its run before it can be read.
+            return Judged(Attempt.WAITING, reason, accepted=record.name.by_rule or record.accepted)
+        other = None if record.name.by_rule else sniffing.not_a_trace(found.absolute)
+    except OSError as error:
+        return Judged(
+            Attempt.FAILED,
+            error=info_of(error),
+            accepted=record.name.by_rule or record.accepted,
+            listed=names.is_notable(found.name),
+        )
+    if other is not None:
+        return Judged(Attempt.REFUSED, error=other, listed=names.is_notable(found.name))
+    return Judged(Attempt.LAZY, accepted=True)
+
+
+def needs_bytes(record: Record) -> bool:
+    """Whether judging a file means opening it: that is bounded per look."""
+    return not record.found.unfinished and not record.name.by_rule
+
+
+def _is_complete(record: Record, patience: Patience, now: float) -> bool:
+    """Looks at the end of the file only where it makes a difference."""
+    incomplete = settle.is_settled(
+        record.watch, now, time.time(), complete=False, patience=patience
+    )
+    if incomplete:
+        return True
+    return settle.looks_complete(record.found.absolute, record.found.identity.bytes)

@@ -1,0 +1,92 @@
+"""What the server and a reading process say to each other: one JSON line per message."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ..base import errors
+from .catalog_types import ErrorInfo
+
+
+class Job(Struct, frozen=True):
+    """The one line a reading process is given."""
+
+    sys_path: list[str]
+    path: str
+    bytes: int
+    modified_ns: int
+    digest: str
+    token: str  # name of its temporary folder below each root
+    roots: list[str]  # where results may go, best first
+    read: str  # "module:function", (path, on_progress) → Trace
+    summarize: str  # "module:function", (Trace) → Struct
+
+
+class Progressed(Struct, frozen=True, tag="progress"):
+    phase: str
+    bytes_done: int
+    bytes_total: int
+    events: int
+
+
+class Summarized(Struct, frozen=True, tag="summary"):
+    """The summary is there: in a file below ``root``, or in ``text`` where no file could be written."""
+
+    root: str
+    text: str
+    note: str  # why it is not where it belongs
+
+
+class Finished(Struct, frozen=True, tag="done"):
+    """The columns are there, below ``root``; "" where they could not be kept."""
+
+    root: str
+    note: str
+
+
+class Changed(Struct, frozen=True, tag="changed"):
+    """The file was replaced, or grew, while it was read: nothing was kept."""
+
+
+class Failed(Struct, frozen=True, tag="failed"):
+    cls: str  # name of a class of base.errors, "" for any other exception
+    error: ErrorInfo
+    traceback: str
+
+
+Message: TypeAlias = Progressed | Summarized | Finished | Changed | Failed
+
+
+def info_of(error: BaseException) -> ErrorInfo:
+    """An exception in the form in which errors leave the program."""
+    if isinstance(error, errors.KinetoscopeError):
+        return ErrorInfo(error.kind, error.message, error.hint)
+    if isinstance(error, MemoryError):
+        return ErrorInfo(
+            "out_of_memory",
+            "The memory of this machine was not enough to read the file.",
+            "Free memory and retry, or record fewer steps.",
+        )
+    if isinstance(error, OSError):
+        return ErrorInfo("unreadable", f"The file cannot be read: {error.strerror or error}.")
+    return ErrorInfo(
+        "internal",
+        f"Reading stopped at an error of the reader itself: {type(error).__name__}: {error}",
+        "Please report this, with the traceback from the log.",
+    )
+
+
+def error_of(info: ErrorInfo, cls: str = "TraceFormatError") -> errors.KinetoscopeError:
+    """The exception again, of the same class, kind, message and hint."""
+    found = getattr(errors, cls, None)
+    if (
+        isinstance(found, type)
+        and issubclass(found, errors.KinetoscopeError)
+        and found is not errors.TraceFormatError
+    ):
+        error: errors.KinetoscopeError = found(info.message, hint=info.hint)
+        error.kind = info.kind
+        return error
+    return errors.TraceFormatError(info.kind, info.message, hint=info.hint)

@@ -1,0 +1,58 @@
+"""How far reading a file is, in the words of the page, with a guess at the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .catalog_types import ReadProgress
+from .messages import Progressed
+
+WAITING = "waiting for a free process"
+_PHASES = {
+    "reading": "reading events",
+    "linking": "linking launches",
+    "summarizing": "summarizing",
+    "caching": "writing the cache",
+}
+# Of the time until the summary, the share spent reading events; the rest is linking and summarizing.
+READING_SHARE = 0.7
+_ENOUGH_SECONDS, _ENOUGH_SHARE = 0.5, 0.03  # below that, a guess would jump about
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What was heard of a reading process: how long it runs, and how long it was when reading ended."""
+
+    last: Progressed | None
+    seconds: float
+    read_seconds: float | None
+
+
+def waiting(size: int) -> ReadProgress:
+    """The progress of a file in the queue."""
+    return ReadProgress(WAITING, 0, size, 0, 0.0)
+
+
+def describe(pace: Pace, size: int) -> ReadProgress:
+    """The progress of a file that is being read."""
+    last = pace.last
+    if last is None:
+        return ReadProgress(_PHASES["reading"], 0, size, 0, pace.seconds)
+    return ReadProgress(
+        phase=_PHASES.get(last.phase, last.phase),
+        bytes_done=last.bytes_done,
+        bytes_total=last.bytes_total or size,
+        events=last.events,
+        seconds=pace.seconds,
+        seconds_left=_seconds_left(pace, last),
+    )
+
+
+def _seconds_left(pace: Pace, last: Progressed) -> float | None:
+    if pace.read_seconds is not None:
+        left = pace.read_seconds / READING_SHARE - pace.seconds
+        return round(left, 1) if left > 0 else None
+    share = last.bytes_done / last.bytes_total if last.bytes_total else 0.0
+    if pace.seconds < _ENOUGH_SECONDS or share < _ENOUGH_SHARE:
+        return None
+    return round(max(0.0, pace.seconds / share / READING_SHARE - pace.seconds), 1)

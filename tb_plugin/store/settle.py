@@ -1,0 +1,83 @@
+"""Whether somebody is still writing a file.
+
+A writer that renames a finished file into place is never waited for long. Of the others, a file is left alone
+while it changes, a moment after its last change, and longer when its end shows that something is missing. Every
+wait ends: then the file is read as it is, and read again when it changes.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from .discovery import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, in seconds."""
+
+    old: float = 5.0  # a file changed this long ago is finished
+    quiet: float = 2.0  # or one that did not change for so long while we watched
+    incomplete: float = 30.0  # the same, when the text stops in the middle or there is none
+    longest: float = 600.0  # a file that changes all the time is read this often
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A file under observation; times on the monotonic clock."""
+
+    identity: Identity
+    since: float  # seen in this state first
+    began: float  # seen changing first
+
+    def seen(self, identity: Identity, now: float) -> Watch:
+        """The same watch after another look."""
+        return self if identity == self.identity else Watch(identity, now, self.began)
+
+
+def begin(identity: Identity, now: float) -> Watch:
+    """Watch a file that is new or changed."""
+    return Watch(identity, now, now)
+
+
+def is_settled(
+    watch: Watch, now: float, wall: float, *, complete: bool, patience: Patience
+) -> bool:
+    """Whether the file may be read now; ``wall`` is the time of day its time stamp is held against.
+
+    A time stamp in the future (another machine's clock) tells nothing.
+    """
+    quiet = now - watch.since
+    age = wall - watch.identity.modified
+    wait = (
+        (patience.old, patience.quiet)
+        if complete
+        else (patience.incomplete + patience.old, patience.incomplete)
+    )
+    return age >= wait[0] or quiet >= wait[1] or now - watch.began >= patience.longest
+
+
+def why_waiting(watch: Watch, *, complete: bool) -> str:
+    """The sentence shown beside a file that waits."""
+    if not watch.identity.bytes:
+        return "The file is still empty; it is read as soon as something is in it."
+    if not complete:
+        return "The text stops in the middle: the file is probably still being written."
+    return "The file changed a moment ago; it is read as soon as it stays the same."
+
+
+def looks_complete(path: str, size: int) -> bool:
+    """Whether the end of the file is the end of a JSON text; of compressed files it cannot be told.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if size == 0:
+        return False
+    with open(path, "rb") as file:
+        if file.read(2) == b"\x1f\x8b":
+            return True
+        file.seek(max(0, size - 256), os.SEEK_SET)
+        tail = file.read(256).rstrip(b" \t\r\n\0")
+    return tail.endswith((b"}", b"]"))

@@ -1,0 +1,174 @@
+"""The reading process: one trace file in, a summary and columns on disk out.
+
+Started by ``process.py`` as ``python -c BOOT``. Standard input carries one ``Job`` and then stays open: its end
+means that the server is gone, or does not want the answer any more. Standard output carries ``Message`` lines.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+
+from ..base.errors import KinetoscopeError
+from .cache import encode_summary, publish_columns, publish_summary
+from .discovery import Identity
+from .messages import Changed, Failed, Finished, Job, Message, Progressed, Summarized, info_of
+
+if TYPE_CHECKING:
+    from ..trace.model import Trace
+    from ..trace.raw import Progress
+
+# Run with -c: no file of the server's program is imported, whatever the server is. The empty entry, the
+# working directory, goes first: a file of the user's must not replace a module.
+BOOT = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; import json; "
+    "line = sys.stdin.buffer.readline(); sys.path[:] = json.loads(line)['sys_path']; "
+    f"from {__package__}.worker import main; main(line)"
+)
+
+REPORT_SECONDS = 0.1
+NICENESS = 10
+
+
+def main(line: bytes) -> None:
+    """Does the job and ends the process."""
+    job = msgspec.json.decode(line, type=Job)
+    faulthandler.enable()
+    _step_back()
+    with _own_stdout() as out:
+        reporter = Reporter(out)
+        threading.Thread(target=_end_with_server, daemon=True).start()
+        try:
+            work(job, reporter.say)
+        except BrokenPipeError:
+            pass
+        except Exception as error:  # noqa: BLE001  the boundary of one trace: recorded, shown, nothing else stops
+            reporter.say(failure(error))
+        out.flush()
+    sys.stderr.flush()
+    os._exit(0)  # taking millions of objects apart one by one helps nobody
+
+
+def work(job: Job, say: Callable[[Message], None]) -> None:
+    """Reads, summarizes and stores one trace, saying how far it is."""
+    began = time.monotonic()
+
+    def on_progress(progress: Progress) -> None:
+        say(Progressed(progress.phase, progress.bytes_done, progress.bytes_total, progress.events))
+
+    trace: Trace = load_callable(job.read)(job.path, on_progress)
+    events = trace.health.events
+    say(Progressed("summarizing", job.bytes, job.bytes, events))
+    summary = load_callable(job.summarize)(trace)
+    if _changed(job):
+        say(Changed())
+        return
+    stored = encode_summary(job.path, job.bytes, events, time.monotonic() - began, summary)
+    roots = [Path(root) for root in job.roots]
+    root, note = _first(roots, lambda r: publish_summary(stored, r, job.token, job.digest))
+    text = "" if root else msgspec.json.encode(stored).decode()
+    say(Summarized(root, text, note))
+    say(Progressed("caching", job.bytes, job.bytes, events))
+    root, note = _first(roots, lambda r: publish_columns(trace, r, job.token, job.digest))
+    say(Finished(root, note))
+
+
+def load_callable(name: str) -> Callable[..., Any]:
+    """The object behind ``"module:function"``.
+
+    Raises:
+        ImportError: there is no such module or name.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except AttributeError as error:
+        raise ImportError(f"{module} has no {attribute}") from error
+    return found  # type: ignore[no-any-return]
+
+
+def failure(error: Exception) -> Failed:
+    """An exception as a message; the traceback of errors that are meant for users is not needed."""
+    meant = isinstance(error, KinetoscopeError)
+    text = "" if meant else "".join(traceback.format_exception(error))[-8000:]
+    return Failed(type(error).__name__ if meant else "", info_of(error), text)
+
+
+class Reporter:
+    """Writes messages, progress not more often than anybody could look."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._phase = ""
+        self._next = 0.0
+
+    def say(self, message: Message) -> None:
+        if isinstance(message, Progressed):
+            now = time.monotonic()
+            if message.phase == self._phase and now < self._next:
+                return
+            self._phase, self._next = message.phase, now + REPORT_SECONDS
+        self._out.write(msgspec.json.encode(message) + b"\n")
+        self._out.flush()
+
+
+def _first(roots: list[Path], store: Callable[[Path], None]) -> tuple[str, str]:
+    """The first root that took it, "" when none did, and why the ones before it did not."""
+    notes = []
+    for root in roots:
+        try:
+            store(root)
+        except OSError as error:
+            notes.append(f"{root}: {error.strerror or error}")
+        else:
+            return str(root), "; ".join(notes)
+    return "", "; ".join(notes)
+
+
+def _changed(job: Job) -> bool:
+    try:
+        now = Identity.of(os.stat(job.path))
+    except OSError:
+        return True
+    return now != Identity(job.bytes, job.modified_ns)
+
+
+def _step_back() -> None:
+    """Whoever trains on this machine goes first, and the system ends us first when memory runs out."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server; it ends us
+    with suppress(OSError, AttributeError):
+        os.nice(NICENESS)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("800")
+
+
+def _end_with_server() -> None:
+    """Waits until the server closes our input, whatever becomes of the server."""
+    with suppress(OSError):
+        while os.read(0, 4096):
+            pass
+    os._exit(0)
+
+
+@contextmanager
+def _own_stdout() -> Iterator[BinaryIO]:
+    """The real standard output; what anybody prints goes to standard error instead."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        yield out
+    finally:
+        with suppress(OSError):
+            out.close()
