@@ -1,0 +1,69 @@
+"""The time axis of a trace: where it starts, how fine it is, and which events have no time at all.
+
+A writer that lost a time stamp writes 0, or something else far from the recording. One such event would
+stretch the axis to days; so an event is *timeless* when it lies further from the middle half of all
+events than an hour and than a hundred times the length of that half.
+
+      0                                            4 370 761 960 s
+      █ timeless                                   ░░▓▓▓▓▓▓▓▓░░░ the recording
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .raw import MISSING
+
+I64 = NDArray[np.int64]
+
+FAR_NS = 3_600_000_000_000
+FAR_RATIO = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """First and last believable instant, as written in the file."""
+
+    low: int
+    high: int
+
+
+def bounds(ts: I64) -> Bounds:
+    """Where events can be, judged by the middle half of the time stamps that are not 0.
+
+    ``ts`` are the stamps of duration events as written; ``MISSING`` and 0 do not vote.
+    """
+    votes = ts[(ts != MISSING) & (ts != 0)]
+    if not len(votes):
+        return Bounds(-FAR_NS, FAR_NS)
+    first, last = len(votes) // 4, (3 * len(votes)) // 4
+    part = np.partition(votes, (first, last))
+    low, high = int(part[first]), int(part[last])
+    margin = max(FAR_NS, FAR_RATIO * (high - low))
+    return Bounds(max(low - margin, MISSING + 1), min(high + margin, -MISSING - 1))
+
+
+def believable(ts: I64, limits: Bounds) -> NDArray[np.bool_]:
+    """Which stamps are on the time axis."""
+    return (ts >= limits.low) & (ts <= limits.high) & (ts != MISSING)
+
+
+def resolution_ns(ts: I64, dur: I64) -> int:
+    """1000 when every stamp and duration is a whole µs, as recorders wrote until 2024; else 1."""
+    if len(ts) and not (ts % 1000).any() and not (dur % 1000).any():
+        return 1000
+    return 1
+
+
+def base_ns(metadata: Mapping[str, Any]) -> int:
+    """``baseTimeNanoseconds``, which the writer subtracted from every stamp; 0 without it."""
+    value = metadata.get("baseTimeNanoseconds", 0)
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0

@@ -1,0 +1,221 @@
+"""Which accelerators a trace knows, and what it says of them.
+
+A device is *declared* in ``deviceProperties``, which lists all visible ones, and *used* when events name
+its process. Recorders also announce up to 16 processes "GPU n" that are neither: those are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import cells
+from .identity import DeviceLabel, Identity
+from .model import Device
+from .raw import RawTrace
+from .texts import Texts
+
+I32 = NDArray[np.int32]
+
+# Vendor by the name of the device, then by what else the file mentions; first match wins.
+_VENDOR_NAMES = (
+    (re.compile(r"\bAMD\b|Radeon|Instinct|\bgfx\d|\bMI\d{3}", re.IGNORECASE), "AMD"),
+    (
+        re.compile(r"NVIDIA|Tesla|Quadro|GeForce|\b[AVHB]\d{2,3}\b|\bGP100\b|\bT4\b|\bL40?S?\b"),
+        "NVIDIA",
+    ),
+    (re.compile(r"Intel|\bXe\b|Gaudi|Habana", re.IGNORECASE), "Intel"),
+    (re.compile(r"Ascend", re.IGNORECASE), "Ascend"),
+)
+_VENDOR_TYPES = {"XPU": "Intel", "HPU": "Intel", "MTIA": "Meta", "NPU": "Ascend"}
+_VENDOR_KEYS = (
+    ("hip_runtime_version", "AMD"),
+    ("hip_driver_version", "AMD"),
+    ("roctracer_version", "AMD"),
+    ("cuda_runtime_version", "NVIDIA"),
+    ("cuda_driver_version", "NVIDIA"),
+    ("cupti_version", "NVIDIA"),
+)
+_TYPE_OF_VENDOR = {"Intel": "XPU", "Ascend": "NPU", "Meta": "MTIA"}
+# torch's Python exporter writes the number of multiprocessors under this key (up to 2.13 at least);
+# real values of it are threads, 1024 and more.
+_MISUSED_KEY = "maxThreadsPerMultiprocessor"
+_FEWEST_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """The devices in order, and the row of each device process by pid code."""
+
+    devices: tuple[Device, ...]
+    row_of_pid: Mapping[int, int]
+    misused_key: bool  # the Python exporter's slip was seen and corrected
+
+
+def find_devices(
+    raw: RawTrace, texts: Texts, identity: Identity, pids: Iterable[int], active: I32
+) -> Devices:
+    """The devices of the file.
+
+    Args:
+        raw: the file.
+        texts: its strings.
+        identity: what its metadata events say.
+        pids: codes of the processes that stand for devices and have rows in a device table.
+        active: rows of the file with device activity.
+    """
+    declared = _declared(raw.metadata)
+    working = {int(pid) for pid in np.unique(raw.events.pid[active])}
+    vendor_of_file = _vendor_of_file(raw, texts)
+    found: list[tuple[str, int, int | None]] = []
+    taken: set[int] = set()
+    for pid in sorted(pids, key=lambda code: _natural(texts[code])):
+        label = identity.label.get(pid)
+        type_ = label.type if label else _guess_type(declared, vendor_of_file, raw, texts)
+        index = _index(raw, texts, pid, active, label, taken)
+        taken.add(index)
+        found.append((type_, index, pid))
+    used_types = [type_ for type_, _, _ in found]
+    default_type = (
+        used_types[0] if used_types else _guess_type(declared, vendor_of_file, raw, texts)
+    )
+    found += [(default_type, index, None) for index in declared if index not in taken]
+    found.sort(key=lambda item: (item[1], item[0]))
+    misused = False
+    devices: list[Device] = []
+    row_of_pid: dict[int, int] = {}
+    for type_, index, pid in found:
+        properties = declared.get(index, {})
+        multiprocessors, slipped = _multiprocessors(properties)
+        misused |= slipped
+        if pid is not None:
+            row_of_pid[pid] = len(devices)
+        devices.append(
+            Device(
+                key="" if pid is None else texts[pid],
+                index=index,
+                type=type_,
+                vendor=_vendor(properties, type_, vendor_of_file),
+                name=_text(properties.get("name")),
+                memory_bytes=_count(properties.get("totalGlobalMem")),
+                capability=_capability(properties),
+                multiprocessor_count=multiprocessors,
+                used=pid in working,
+            )
+        )
+    return Devices(tuple(devices), row_of_pid, misused)
+
+
+def _declared(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    listed = metadata.get("deviceProperties", metadata.get("computeProperties"))
+    result: dict[int, Mapping[str, Any]] = {}
+    for place, item in enumerate(listed if isinstance(listed, list) else []):
+        if isinstance(item, dict):
+            number = _count(item.get("id"))
+            result.setdefault(place if number is None else number, item)
+    return result
+
+
+def _index(
+    raw: RawTrace,
+    texts: Texts,
+    pid: int,
+    active: I32,
+    label: DeviceLabel | None,
+    taken: set[int],
+) -> int:
+    """The number shown: of the label, of the arg ``device``, of the pid, or the first free one."""
+    if label is not None and label.index is not None:
+        return label.index
+    mine = active[raw.events.pid[active] == pid]
+    numbers = cells(raw.ints.get("device"), mine[:1000], -1)
+    numbers = numbers[(numbers >= 0) & (numbers < 1 << 20)]
+    if len(numbers):
+        return int(np.bincount(numbers).argmax())
+    text = texts[pid]
+    if re.fullmatch(r"\d{1,3}", text) and int(text) not in taken and label is None:
+        return int(text)
+    return next(number for number in range(len(taken) + 1) if number not in taken)
+
+
+def _guess_type(
+    declared: Mapping[int, Mapping[str, Any]],
+    vendor: str,
+    raw: RawTrace,
+    texts: Texts,
+) -> str:
+    for properties in declared.values():
+        for pattern, known in _VENDOR_NAMES:
+            if pattern.search(_text(properties.get("name"))):
+                return _TYPE_OF_VENDOR.get(known, "GPU")
+    categories = {texts[code].casefold() for code in texts.used(raw.events.category).tolist()}
+    for prefix in ("xpu", "mtia", "hpu"):
+        if any(category.startswith(prefix + "_") for category in categories):
+            return prefix.upper()
+    if any(category.startswith("privateuse1_") for category in categories):
+        return "PrivateUse1"
+    return _TYPE_OF_VENDOR.get(vendor, "GPU")
+
+
+def _vendor(properties: Mapping[str, Any], type_: str, vendor_of_file: str) -> str:
+    name = _text(properties.get("name")) + " " + _text(properties.get("vendor"))
+    for pattern, known in _VENDOR_NAMES:
+        if pattern.search(name):
+            return known
+    return _VENDOR_TYPES.get(type_, vendor_of_file)
+
+
+def _vendor_of_file(raw: RawTrace, texts: Texts) -> str:
+    for key, vendor in _VENDOR_KEYS:
+        if key in raw.metadata:
+            return vendor
+    runtime = texts.table(raw.events.category, _is_runtime, np.bool_)
+    rows = np.flatnonzero(runtime[raw.events.category])
+    for code in texts.used(raw.events.name[rows]).tolist():
+        if texts[code].startswith("hip"):
+            return "AMD"
+        if texts[code].startswith(("cuda", "cuLaunch")):
+            return "NVIDIA"
+    return ""
+
+
+def _is_runtime(category: str) -> bool:
+    return category.casefold() in {"cuda_runtime", "cuda_driver", "runtime"}
+
+
+def _multiprocessors(properties: Mapping[str, Any]) -> tuple[int | None, bool]:
+    for key in ("numSms", "maxComputeUnits"):
+        if (number := _count(properties.get(key))) is not None:
+            return number, False
+    threads = _count(properties.get(_MISUSED_KEY))
+    if threads is not None and 0 < threads < _FEWEST_THREADS:
+        return threads, True
+    return None, False
+
+
+def _capability(properties: Mapping[str, Any]) -> tuple[int, int] | None:
+    major, minor = _count(properties.get("computeMajor")), _count(properties.get("computeMinor"))
+    return None if major is None or minor is None else (major, minor)
+
+
+def _count(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if 0 <= number < 1 << 62 else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _natural(text: str) -> tuple[int, int, str]:
+    return (0, int(text), text) if re.fullmatch(r"\d{1,18}", text) else (1, 0, text)

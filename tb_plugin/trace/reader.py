@@ -1,0 +1,25 @@
+"""From a file to a trace: inflate and scan, then build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .build import build
+from .model import Trace
+from .raw import OnProgress, Progress
+from .scan import scan
+
+
+def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
+    """Read a trace, compressed or not, complete or not.
+
+    Raises:
+        TraceFormatError: the file is no trace; ``kind`` says what it is instead.
+        NotFoundError: there is no such file.
+    """
+    path = Path(path)
+    raw = scan(path, on_progress)
+    file_bytes = path.stat().st_size
+    if on_progress is not None:
+        on_progress(Progress("linking", file_bytes, file_bytes, len(raw.events)))
+    return build(raw, path, file_bytes)

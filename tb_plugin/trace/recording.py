@@ -1,0 +1,120 @@
+"""How a trace was recorded, by its own account and by tell-tales of the format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .categories import DEVICE_LABELS
+from .identity import META, Identity
+from .model import Recording
+from .raw import MISSING, RawTrace
+from .rows import COMPLETE
+from .texts import Texts
+
+# Epoch stamps of this century; stamps relative to a base are far below.
+_EPOCH_NS = 10**18
+_HANDLER_KEY = "kinetoscope"
+_OWN_KEYS = frozenset({_HANDLER_KEY, "traceEvents"})
+_OLD_CATEGORIES = frozenset({"Operator", "Runtime", "Kernel", "Memcpy", "Memset"})
+
+
+def describe(
+    raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution: int
+) -> Recording:
+    """The recording of a file whose events begin at ``start`` (as written)."""
+    metadata = raw.metadata
+    distributed = metadata.get("distributedInfo")
+    info: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
+    handler = metadata.get(_HANDLER_KEY)
+    categories = {texts[code] for code in texts.used(raw.events.category).tolist()}
+    return Recording(
+        torch_era=era(raw, texts, identity, start, resolution),
+        resolution_ns=resolution,
+        trace_id=_text(metadata.get("trace_id")),
+        host_name=_text(metadata.get("host_name")),
+        backend=_text(info.get("backend")),
+        rank=_number(info.get("rank")),
+        world_size=_number(info.get("world_size")),
+        with_stack=_flag(metadata, "with_stack")
+        or "python_function" in categories
+        or _has_text(raw, texts, "call_stack"),
+        with_modules=_flag(metadata, "with_modules")
+        or _has_text(raw, texts, "module_hierarchy")
+        or "python_module_id" in raw.ints,
+        record_shapes=_flag(metadata, "record_shapes") or "input_dims" in raw.texts,
+        profile_memory=_flag(metadata, "profile_memory") or "memory_bytes" in raw.ints,
+        with_flops=_flag(metadata, "with_flops"),
+        handler=handler if isinstance(handler, dict) else {},
+        metadata={key: value for key, value in metadata.items() if key not in _OWN_KEYS},
+    )
+
+
+def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution: int) -> str:
+    """The age of the format, "A" … "G" or "Ascend", by what only that age writes.
+
+    ========  ==============================================================
+    A         no categories (torch ≤ 1.7 and the legacy profiler)
+    B, C      ``Operator``; C (1.9) knows devices or allocator events
+    D         ``cpu_op`` with stamps since the epoch, no ``traceName`` (1.11 – 1.13)
+    E         the same with ``traceName`` (2.0 – 2.3)
+    F1        stamps since the epoch with fractions (nightlies of spring 2024)
+    F         stamps relative to ``baseTimeNanoseconds`` (2.4 – 2.11)
+    G         the same, metadata events first (2.12 and later)
+    ========  ==============================================================
+    """
+    events, metadata = raw.events, raw.metadata
+    categories = {texts[code] for code in texts.used(events.category).tolist()}
+    if "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity):
+        return "Ascend"
+    if not (events.phase == COMPLETE).any():
+        return "unknown"
+    complete = events.phase == COMPLETE
+    if not categories - {""} and texts.used(events.pid[complete]).size:
+        return "A"
+    if categories & _OLD_CATEGORIES:
+        devices = "deviceProperties" in metadata or "computeProperties" in metadata
+        return "C" if devices or "memory_bytes" in raw.ints else "B"
+    if "baseTimeNanoseconds" in metadata:
+        return "G" if _metadata_first(raw) else "F"
+    if start < _EPOCH_NS:
+        return "unknown"
+    if resolution == 1:
+        return "F1"
+    modern = "traceName" in metadata or categories & {"ac2g", "fwdbwd", "cuda_driver"}
+    return "E" if modern else "D"
+
+
+def _metadata_first(raw: RawTrace) -> bool:
+    """Whether the first stamped event is a metadata event, as Kineto writes them since 2026."""
+    phase = raw.events.phase
+    return bool(len(phase) and phase[0] == META and raw.events.ts[0] != MISSING)
+
+
+def _has_npu(identity: Identity) -> bool:
+    return any(label.type == DEVICE_LABELS["NPU"] for label in identity.label.values())
+
+
+def _has_text(raw: RawTrace, texts: Texts, column: str) -> bool:
+    """Whether a text column says anything; old recorders write empty ones always."""
+    sparse = raw.texts.get(column)
+    return sparse is not None and any(texts[code] for code in texts.used(sparse.value).tolist())
+
+
+def _flag(metadata: Mapping[str, Any], key: str) -> bool:
+    return metadata.get(key) in (1, True, "1", "true", "True")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return int(value) if abs(value) < 1 << 53 else None
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,15}", value.strip()):
+        return int(value)
+    return None

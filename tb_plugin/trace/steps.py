@@ -1,0 +1,162 @@
+"""Where the steps of a run are.
+
+1. ``ProfilerStep#N``, which torch writes when the profiler has a schedule;
+2. else the steadiest family of annotations: at least three on one thread that do not overlap and cover
+   half of the host's time, such as ``execute_context_1(…)`` or ``step[DECODE bs=32]``;
+3. else the whole trace is one step, and ``source`` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .host import Host
+from .model import HostKind, StepTable
+from .texts import Texts
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+PROFILER_STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
+_NO_NUMBER = -1
+
+# Annotations that repeat within a step, or are one part of it.
+_NOT_STEPS = (
+    "enumerate(DataLoader)",
+    "Optimizer.",
+    "nccl:",
+    "gloo:",
+    "mpi:",
+    "ucc:",
+    "xccl:",
+    "hccl:",
+    "c10d::",
+    "##",
+)
+_VARIABLE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\d+")
+MIN_STEPS = 3
+MIN_COVERAGE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    name: str
+    rows: I32
+    score: float
+
+
+def find_steps(texts: Texts, host: Host, end_ns: int) -> StepTable:
+    """The steps of a trace that ends at ``end_ns``."""
+    marked = np.flatnonzero((host.kind == HostKind.ANNOTATION) | (host.kind == HostKind.OP))
+    marked = marked.astype(np.int32)
+    numbers = texts.table(host.name[marked], _step_number, np.int64)[host.name[marked]] - 1
+    rows = _of_one_thread(host, marked[numbers != _NO_NUMBER])
+    if len(rows):
+        number = texts.table(host.name[rows], _step_number, np.int64)[host.name[rows]] - 1
+        return _table(host, rows, number, "profiler_step", "ProfilerStep")
+    best = _best_family(texts, host)
+    if best is not None:
+        number = np.arange(len(best.rows), dtype=np.int64)
+        return _table(host, best.rows, number, "annotation", best.name)
+    return StepTable(
+        number=np.zeros(1, np.int64),
+        name=np.array([texts.code("whole trace")], np.int32),
+        ts=np.zeros(1, np.int64),
+        end=np.array([end_ns], np.int64),
+        host=np.full(1, -1, np.int32),
+        source="whole_trace",
+        family="",
+    )
+
+
+def step_at(steps: StepTable, at: I64) -> I32:
+    """The step whose range holds an instant, −1 between steps; the later one where two overlap."""
+    index = np.searchsorted(steps.ts, at, side="right") - 1
+    inside = index >= 0
+    inside[inside] = at[inside] < steps.end[index[inside]]
+    if steps.source == "whole_trace":
+        return np.zeros(len(at), np.int32)
+    return np.where(inside, index, -1).astype(np.int32)
+
+
+def _step_number(name: str) -> int:
+    """1 + N of ``ProfilerStep#N``, else 0: tables by text hold 0 for what was not asked."""
+    match = PROFILER_STEP.match(name)
+    return int(match[1]) + 1 if match else 0
+
+
+def _of_one_thread(host: Host, rows: I32) -> I32:
+    """Steps seen by several threads are the same steps: keep the thread that has most of them."""
+    if not len(rows):
+        return rows
+    thread = host.thread[rows]
+    rows = rows[thread == np.bincount(thread).argmax()]
+    return rows[np.argsort(host.ts[rows], kind="stable")]
+
+
+def _table(host: Host, rows: I32, number: I64, source: str, family: str) -> StepTable:
+    return StepTable(
+        number=number,
+        name=host.name[rows],
+        ts=host.ts[rows],
+        end=host.end[rows],
+        host=rows,
+        source=source,
+        family=family,
+    )
+
+
+def family_name(name: str) -> str:
+    """A name without what varies from call to call: digits and what stands in brackets.
+
+    >>> family_name("execute_32_context_0(sq0)_generation_32(sq32)")
+    'execute__context__generation_'
+    """
+    while (shorter := _VARIABLE.sub("", name)) != name:
+        name = shorter
+    return name.strip()
+
+
+def _best_family(texts: Texts, host: Host) -> _Family | None:
+    rows = np.flatnonzero(host.kind == HostKind.ANNOTATION).astype(np.int32)
+    if len(rows) < MIN_STEPS:
+        return None
+    names: dict[str, int] = {}
+    families = texts.table(
+        host.name[rows],
+        lambda text: (
+            0
+            if text.startswith(_NOT_STEPS)
+            else names.setdefault(family_name(text), len(names) + 1)
+        ),
+        np.int32,
+    )[host.name[rows]]
+    span = int(host.end.max() - host.ts.min())
+    found: list[_Family] = []
+    for name, family in names.items():
+        mine = rows[families == family]
+        if len(mine) < MIN_STEPS:
+            continue
+        mine = _of_one_thread(host, mine)
+        score = _score(host, mine, span)
+        if score > 0:
+            found.append(_Family(name, mine, score))
+    return max(found, key=lambda family: family.score, default=None)
+
+
+def _score(host: Host, rows: I32, span: int) -> float:
+    """Coverage times regularity, 0 for what cannot be steps."""
+    ts, end = host.ts[rows], host.end[rows]
+    if len(rows) < MIN_STEPS or (end[:-1] > ts[1:]).any():
+        return 0.0
+    dur = end - ts
+    coverage = float(dur.sum()) / max(span, 1)
+    median = float(np.median(dur))
+    if coverage < MIN_COVERAGE or median <= 0:
+        return 0.0
+    spread = float(np.median(np.abs(dur - median))) / median
+    return coverage * max(1.0 - spread, 0.01)

@@ -1,0 +1,122 @@
+"""Streams: the rows of a device on which work, its annotations and its waits were recorded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import cells, pairs_of
+from .devices import Devices
+from .identity import Identity
+from .model import StreamTable
+from .raw import RawTrace
+from .rows import Rows
+from .texts import Texts
+
+I32 = NDArray[np.int32]
+
+_NUMBER = re.compile(r"(?:stream[\s:]*)?(\d{1,18})$", re.IGNORECASE)
+# Waits for a whole device are written with this tid.
+_NO_STREAM = "-1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Streams:
+    """The table, and for each row of a row list of ``Rows`` its stream (−1 = none)."""
+
+    table: StreamTable
+    of_device: I32
+    of_annotation: I32
+    of_sync: I32
+    of_range: I32
+
+
+def find_streams(
+    raw: RawTrace, texts: Texts, rows: Rows, identity: Identity, devices: Devices
+) -> Streams:
+    """Streams by (device process, tid). A wait belongs to the stream its arg names, if that has work."""
+    events = raw.events
+    by_pid = np.full(len(texts), -1, np.int32)
+    for pid, row in devices.row_of_pid.items():
+        by_pid[pid] = row
+    lists = (rows.device, rows.device_annotations, rows.syncs, rows.ranges)
+    both = np.concatenate(lists)
+    kept = by_pid[events.pid[both]] >= 0
+    kept &= ~(
+        (events.tid[both] == texts.code(_NO_STREAM)) & (np.arange(len(both)) >= len(rows.device))
+    )
+    pid, tid, place = pairs_of(events.pid[both[kept]], events.tid[both[kept]], len(texts))
+    index = np.full(len(both), -1, np.int32)
+    index[kept] = place
+    device = by_pid[pid]
+    work = np.zeros(len(pid), bool)
+    work[index[: len(rows.device) + len(rows.device_annotations)]] = True
+    number = np.array([_number(texts[code]) for code in tid.tolist()], np.int64)
+    _numbers_from_args(raw, rows, index, number)
+    split = np.cumsum([len(part) for part in lists])[:-1]
+    of_device, of_annotation, of_sync, of_range = np.split(index, split)
+    of_sync = _to_working_stream(raw, rows, of_sync, by_pid, device, number, work)
+    # Streams that only unplaced waits used are left out.
+    used = np.zeros(len(pid), bool)
+    for part in (of_device, of_annotation, of_sync, of_range):
+        used[part[part >= 0]] = True
+    order = np.lexsort((tid, number, device))
+    order = order[used[order]]
+    new = np.full(len(pid) + 1, -1, np.int32)
+    new[order] = np.arange(len(order), dtype=np.int32)
+    names = [
+        texts.code(_name(identity, texts, int(pid[at]), int(tid[at]), int(number[at])))
+        for at in order.tolist()
+    ]
+    table = StreamTable(device[order], number[order], np.array(names, np.int32))
+    return Streams(table, new[of_device], new[of_annotation], new[of_sync], new[of_range])
+
+
+def _numbers_from_args(raw: RawTrace, rows: Rows, index: I32, number: NDArray[np.int64]) -> None:
+    """Where the tid is not a number, the arg ``stream`` of the first event may be one."""
+    if (number >= 0).all():
+        return
+    mine = index[: len(rows.device)]
+    first = np.full(len(number), -1, np.int64)
+    first[mine[::-1]] = rows.device[::-1]
+    unnamed = np.flatnonzero((number < 0) & (first >= 0))
+    number[unnamed] = cells(raw.ints.get("stream"), first[unnamed], -1)
+
+
+def _to_working_stream(
+    raw: RawTrace,
+    rows: Rows,
+    of_sync: I32,
+    by_pid: I32,
+    device: I32,
+    number: NDArray[np.int64],
+    work: NDArray[np.bool_],
+) -> I32:
+    """Newer recorders give waits a tid of their own; the arg says which stream waits."""
+    of_sync = of_sync.copy()
+    named = cells(raw.ints.get("stream"), rows.syncs, -1)
+    known = {
+        (int(device[at]), int(number[at])): at
+        for at in range(len(number))
+        if work[at] and number[at] >= 0
+    }
+    sync_device = by_pid[raw.events.pid[rows.syncs]]
+    for at, (owner, stream) in enumerate(zip(sync_device.tolist(), named.tolist(), strict=True)):
+        if stream >= 0 and (owner, stream) in known:
+            of_sync[at] = known[owner, stream]
+    return of_sync
+
+
+def _number(tid: str) -> int:
+    match = _NUMBER.match(tid.strip())
+    return int(match[1]) if match else -1
+
+
+def _name(identity: Identity, texts: Texts, pid: int, tid: int, number: int) -> str:
+    given = identity.thread_name.get((pid, tid), "").strip()
+    if given:
+        return given
+    return f"stream {number}" if number >= 0 else texts[tid]
