@@ -23,24 +23,10 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from kinetoscope import views
 from kinetoscope.store import catalog_types
-from kinetoscope.views import health, overview
+from kinetoscope.views import VIEWS
 from kinetoscope.web import contract
 
-
-@dataclass(frozen=True)
-class _Entry:
-    stem: str
-    query: type[msgspec.Struct]
-    answer: type[msgspec.Struct]
-
-
-# The registry, once it is there.
-VIEWS = getattr(views, "VIEWS", None) or (
-    _Entry("overview", overview.OverviewQuery, overview.Overview),
-    _Entry("health", health.HealthQuery, health.Health),
-)
 TARGET = Path(__file__).resolve().parent.parent / "frontend" / "src" / "api" / "types.gen.ts"
 HEADER = """\
 // Written by tools/gen_api_types.py from the Structs of tb_plugin. Do not edit: run that script.

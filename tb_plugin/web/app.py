@@ -17,7 +17,7 @@ from ..views.view import View
 from . import routes
 from .answers import Answer, error_answer
 from .page import Page
-from .service import CatalogService
+from .service import Traces
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -42,7 +42,7 @@ class InternalError(KinetoscopeError):
 
 
 def create_app(
-    catalog: CatalogService, views: tuple[View, ...], host: routes.Host, page: Page | None = None
+    catalog: Traces, views: tuple[View, ...], host: routes.Host, page: Page | None = None
 ) -> WSGIApplication:
     """The application over a catalog. Every request gets an answer; errors are JSON."""
     site = routes.site(catalog, views, host)

@@ -42,6 +42,7 @@ CONTENT_POLICY = (
     "connect-src 'self'"
 )
 
+RENDER = "export function render()"
 NOT_BUILT = (
     "The page of kinetoscope is not built here. "
     f"In the checkout, run `{HOW_TO_BUILD}`, then reload."
@@ -115,7 +116,7 @@ NOT_BUILT_ANSWERS: Mapping[str, tuple[int, str, str]] = MappingProxyType(
         "index.js": (
             HTTPStatus.OK,
             CONTENT_TYPES[".js"],
-            f"export const render = () => {{ document.body.textContent = {json.dumps(NOT_BUILT)}; }};\n",
+            f"{RENDER} {{\n  document.body.textContent = {json.dumps(NOT_BUILT)};\n}}\n",
         ),
         "index.html": (
             HTTPStatus.SERVICE_UNAVAILABLE,

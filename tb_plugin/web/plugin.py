@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib.metadata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 
+from ..store.catalog import CatalogService
 from ..store.logdirs import Logdir, resolve
 from ..views import VIEWS
 from .app import create_app
-from .catalog import open_catalog
 from .mount import mounted
-from .service import CatalogService
+from .service import Traces
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -33,12 +32,11 @@ FIRST_LOOK_SECONDS = 0.4
 class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no types
     """The plugin as TensorBoard knows it."""
 
-    def __init__(self, context: TBContext, catalog: CatalogService | None = None) -> None:
+    def __init__(self, context: TBContext) -> None:
         self.plugin_name = plugin_name()
         self._logdirs = logdirs_of(context)
-        self._catalog = catalog or open_catalog(self._logdirs)
+        self._catalog: Traces = _started(self._logdirs)
         self._waited = False
-        atexit.register(self._catalog.close)
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
         # TensorBoard knows exact routes and prefixes only; ours has both behind one prefix.
@@ -63,6 +61,12 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
     def data_plugin_names(self) -> tuple[str, ...]:
         """No summaries in event files: our traces are files of their own."""
         return ()
+
+
+def _started(logdirs: tuple[Logdir, ...]) -> CatalogService:
+    catalog = CatalogService(logdirs)
+    catalog.start()  # ends with the program
+    return catalog
 
 
 def plugin_name() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from secrets import token_hex
 from types import MappingProxyType
 from typing import Literal
 
@@ -14,15 +13,17 @@ from msgspec import Struct
 from werkzeug import Request
 
 from .. import __version__
-from ..base.errors import NotFoundError, NotReadyError, UnavailableError
-from ..store.catalog_types import Catalog, ReadProgress, SpanInfo
+from ..base.errors import NotFoundError, UnavailableError
+from ..store.catalog_types import Catalog
+from ..store.lookup import Entry
+from ..store.records import BeingRead
 from ..views.view import View
 from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, json_answer, unchanged
 from .contract import Info, Reading, ViewInfo
 from .identity import answer_digest, program
 from .params import once, parse, short
 from .recipe import RECIPE
-from .service import CatalogService
+from .service import Traces
 from .trace_info import trace_info
 
 Host = Literal["tensorboard", "standalone"]
@@ -32,16 +33,14 @@ Host = Literal["tensorboard", "standalone"]
 class Site:
     """What every route may need."""
 
-    catalog: CatalogService
+    catalog: Traces
     views: Mapping[str, View]  # by stem, in tab order
     host: Host
-    # A version of the catalog is told from the same number of another process.
-    session: str
 
 
-def site(catalog: CatalogService, views: tuple[View, ...], host: Host) -> Site:
+def site(catalog: Traces, views: tuple[View, ...], host: Host) -> Site:
     """Puts together what the routes need."""
-    return Site(catalog, MappingProxyType({v.stem: v for v in views}), host, token_hex(4))
+    return Site(catalog, MappingProxyType({v.stem: v for v in views}), host)
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,11 +48,14 @@ class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Choice(Struct, frozen=True, forbid_unknown_fields=True):
-    """One trace. ``digest`` as told by the catalog makes the answer one that never changes."""
+    """One trace; for what is not given, the newest run, the first worker, the last span.
 
-    run: str
-    worker: str
-    span: str
+    ``digest`` as told by the catalog makes the answer one that never changes.
+    """
+
+    run: str = ""
+    worker: str = ""
+    span: str = ""
     digest: str = ""
 
 
@@ -76,29 +78,27 @@ def info(site: Site, request: Request) -> Answer:
 def catalog(site: Site, request: Request) -> Answer:
     """Everything below the logdirs."""
     parse(once(request.args.items(multi=True)), Nothing)
-    return _catalog_answer(site, request, site.catalog.snapshot())
+    return _catalog_answer(request, site.catalog.snapshot())
 
 
 def rescan(site: Site, request: Request) -> Answer:
     """Looks again at once."""
     parse(once(request.args.items(multi=True)), Nothing)
-    return _catalog_answer(site, request, site.catalog.rescan())
+    return _catalog_answer(request, site.catalog.rescan())
 
 
 def retry(site: Site, request: Request) -> Answer:
     """Reads a failed or refused file again."""
     file = parse(once(request.args.items(multi=True)), FileChoice)
-    return _catalog_answer(site, request, site.catalog.retry(file.logdir, file.path))
+    return _catalog_answer(request, site.catalog.retry(file.logdir, file.path))
 
 
 def trace(site: Site, request: Request) -> Answer:
     """What the shell needs of one trace."""
     choice = parse(once(request.args.items(multi=True)), Choice)
 
-    def build(span: SpanInfo) -> Struct:
-        facts = site.catalog.summary(choice.run, choice.worker, choice.span)
-        names = choice.run, choice.worker, choice.span
-        return trace_info(names, span, facts, tuple(site.views.values()))
+    def build(entry: Entry) -> Struct:
+        return trace_info(entry, site.catalog.summary(entry), tuple(site.views.values()))
 
     return _trace_answer(site, request, choice, build)
 
@@ -114,8 +114,8 @@ def view(site: Site, request: Request, stem: str) -> Answer:
     common = {name: given.pop(name) for name in Choice.__struct_fields__ if name in given}
     choice, query = parse(common, Choice), parse(given, chosen.query)
 
-    def build(_: SpanInfo) -> Struct:
-        facts = site.catalog.summary(choice.run, choice.worker, choice.span)
+    def build(entry: Entry) -> Struct:
+        facts = site.catalog.summary(entry)
         reason = chosen.unavailable(facts)
         if reason is not None:
             raise UnavailableError(reason)
@@ -143,8 +143,8 @@ def answer(site: Site, request: Request, name: str) -> Answer:
     return ROUTES[name](site, request)
 
 
-def _catalog_answer(site: Site, request: Request, body: Catalog) -> Answer:
-    etag = digest(site.session, body.version)
+def _catalog_answer(request: Request, body: Catalog) -> Answer:
+    etag = digest(body.version, program())
     return unchanged(request, etag) or json_answer(request, _for_page(body), etag=etag)
 
 
@@ -170,28 +170,21 @@ def _for_page(body: Catalog) -> Catalog:
 
 
 def _trace_answer(
-    site: Site, request: Request, choice: Choice, build: Callable[[SpanInfo], Struct]
+    site: Site, request: Request, choice: Choice, build: Callable[[Entry], Struct]
 ) -> Answer:
     """The answer of a trace: 304 before anything is computed, 202 while it is being read.
 
     Where the file has changed since the page learned its digest, the answer is that of the file as
     it is now, and not kept.
     """
-    span = site.catalog.locate(choice.run, choice.worker, choice.span)
-    current = answer_digest(span.digest)
-    cache = NEVER_CHANGES if current and choice.digest == current else REVALIDATE
-    etag = digest(current or program(), request.path, request.query_string)
-    if span.state == "ready" and current:
-        known = unchanged(request, etag, cache=cache)
-        if known is not None:
-            return known
     try:
-        body = build(span)
-    except NotReadyError as error:
-        reading = Reading(span.progress or _no_progress(error))
+        entry = site.catalog.locate(choice.run or None, choice.worker or None, choice.span or None)
+        current = answer_digest(entry.digest)
+        cache = NEVER_CHANGES if choice.digest == current else REVALIDATE
+        etag = digest(current, request.path, request.query_string)
+        return unchanged(request, etag, cache=cache) or json_answer(
+            request, build(entry), etag=etag, cache=cache
+        )
+    except BeingRead as error:
+        reading = Reading(error.progress)
         return json_answer(request, reading, status=error.status, cache="no-store")
-    return json_answer(request, body, etag=etag if current else "", cache=cache)
-
-
-def _no_progress(error: NotReadyError) -> ReadProgress:
-    return ReadProgress(error.message, 0, 0, 0, 0.0)

@@ -1,33 +1,25 @@
-"""What the web needs of the store; tests hand in something smaller than a catalog."""
+"""What the web needs of the store's catalog; tests hand in something smaller."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from ..analysis.facts import Facts
-from ..store.catalog_types import Catalog, SpanInfo
+from ..store.catalog_types import Catalog
+from ..store.lookup import Entry
 
 
-class CatalogService(Protocol):
-    """The traces below the logdirs, their states and their summaries."""
+class Traces(Protocol):
+    """The traces below the logdirs, their states and their summaries: see store/catalog.py."""
 
-    def wait_first_look(self, seconds: float) -> bool:
-        """Whether the first look at the logdirs has ended, after waiting for it so long at most."""
+    def wait_first_look(self, timeout: float) -> bool: ...
 
-    def snapshot(self) -> Catalog:
-        """Everything known now."""
+    def snapshot(self) -> Catalog: ...
 
-    def locate(self, run: str, worker: str, span: str) -> SpanInfo:
-        """One recorded cycle. Raises NotFoundError."""
+    def locate(self, run: str | None, worker: str | None, span: str | None) -> Entry: ...
 
-    def summary(self, run: str, worker: str, span: str) -> Facts:
-        """Its facts. Raises NotFoundError, NotReadyError, or the error that reading ended with."""
+    def summary(self, entry: Entry) -> Facts: ...
 
-    def rescan(self) -> Catalog:
-        """Looks again at once."""
+    def rescan(self) -> Catalog: ...
 
-    def retry(self, logdir: str, path: str) -> Catalog:
-        """Reads a failed or refused file again. Raises NotFoundError."""
-
-    def close(self) -> None:
-        """Ends threads and the processes it started."""
+    def retry(self, logdir: str, path: str) -> Catalog: ...

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ..analysis.facts import Facts
-from ..store.catalog_types import SpanInfo
+from ..analysis.outliers import outliers
+from ..store.lookup import Entry
 from ..views.view import View
 from .contract import StepInfo, TraceInfo, ViewState
 from .identity import answer_digest
@@ -16,18 +17,15 @@ WORST_FIRST: tuple[Worst, ...] = ("error", "warning", "info", "good")
 COUNTED = ("error", "warning")
 
 
-def trace_info(
-    names: tuple[str, str, str], span: SpanInfo, facts: Facts, views: Sequence[View]
-) -> TraceInfo:
-    """Steps, the state of each view, and how healthy the trace is; ``names``: run, worker, span."""
-    run, worker, key = names
+def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
+    """Steps, the state of each view, and how healthy the trace is."""
     severities = [note.severity for note in facts.health.notes]
     return TraceInfo(
-        digest=answer_digest(span.digest),
-        run=run,
-        worker=worker,
-        span=key,
-        rank=facts.rank,
+        digest=answer_digest(entry.digest),
+        run=entry.run,
+        worker=entry.worker,
+        span=entry.span,
+        rank=entry.rank,
         device_type=facts.device_type,
         step_source=facts.step_source,
         steps=_steps(facts),
@@ -43,6 +41,7 @@ def _state(view: View, facts: Facts) -> ViewState:
 
 
 def _steps(facts: Facts) -> tuple[StepInfo, ...]:
+    marks = outliers(facts)
     return tuple(
         StepInfo(
             index=step.index,
@@ -50,7 +49,7 @@ def _steps(facts: Facts) -> tuple[StepInfo, ...]:
             name=step.name,
             dur_ns=step.end_ns - step.start_ns,
             excluded=step.excluded,
-            outlier=False,
+            outlier=marks[step.index],
         )
         for step in facts.steps
     )

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kinetoscope.analysis.facts import Breakdown, Facts, RunTraits, StepFacts
-from kinetoscope.base.errors import KinetoscopeError, NotFoundError, NotReadyError
+from kinetoscope.base.errors import KinetoscopeError, NotFoundError
 from kinetoscope.store.catalog_types import (
     Catalog,
     ErrorInfo,
@@ -19,6 +19,8 @@ from kinetoscope.store.catalog_types import (
     State,
     WorkerInfo,
 )
+from kinetoscope.store.lookup import Entry
+from kinetoscope.store.records import BeingRead
 from kinetoscope.trace.health import HealthRecord, Note
 from kinetoscope.views.table import Column, Table
 from kinetoscope.views.view import Scope, View
@@ -158,8 +160,8 @@ class DrawnCatalog:
     empty: bool = False
     calls: list[str] = field(default_factory=list)
 
-    def wait_first_look(self, seconds: float) -> bool:
-        self.calls.append(f"wait {seconds}")
+    def wait_first_look(self, timeout: float) -> bool:
+        self.calls.append(f"wait {timeout}")
         return not self.scanning
 
     def snapshot(self) -> Catalog:
@@ -179,17 +181,17 @@ class DrawnCatalog:
             files_total=0 if self.empty else 1,
         )
 
-    def locate(self, run: str, worker: str, span: str) -> SpanInfo:
-        if (run, worker, span) != (RUN, WORKER, SPAN):
+    def locate(self, run: str | None, worker: str | None, span: str | None) -> Entry:
+        if {run, worker, span} - {None, RUN, WORKER, SPAN}:
             raise NotFoundError("there is no such span", hint="choose another")
-        return self._span()
-
-    def summary(self, run: str, worker: str, span: str) -> Facts:
-        self.locate(run, worker, span)
         if self.error:
             raise self.error
         if self.state != "ready":
-            raise NotReadyError("being read")
+            raise BeingRead("being read", PROGRESS)
+        return Entry(RUN, WORKER, SPAN, "/logs/x.json", self.digest, 7, (0, "x.json"))
+
+    def summary(self, entry: Entry) -> Facts:
+        assert entry.digest == self.digest
         return facts()
 
     def rescan(self) -> Catalog:
@@ -199,9 +201,6 @@ class DrawnCatalog:
     def retry(self, logdir: str, path: str) -> Catalog:
         self.calls.append(f"retry {logdir} {path}")
         return self.snapshot()
-
-    def close(self) -> None:
-        self.calls.append("close")
 
     def _span(self) -> SpanInfo:
         progress = PROGRESS if self.state == "reading" else None

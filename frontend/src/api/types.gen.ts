@@ -14,9 +14,9 @@ export interface Answerable {
 }
 
 /**
- * A step by the classic categories: each instant counts for the first active one, in this order.
+ * A step by the classic categories: each instant counts for the first active one.
  *
- * The eight fields sum to the step.
+ * The order is that of the fields; the eight sum to the step.
  */
 export interface Breakdown {
   readonly kernel_ns: number;
@@ -51,6 +51,7 @@ export interface Configuration {
   readonly value: string;
 }
 
+/** How many events of one kind. */
 export interface Count {
   readonly label: string;
   readonly count: number;
@@ -155,6 +156,7 @@ export interface Gauge {
   readonly help: string;
 }
 
+/** The answer. */
 export interface Health {
   readonly sentence: Sentence;
   /** worst first */
@@ -174,7 +176,7 @@ export interface Health {
 export interface HealthQuery {
 }
 
-/** A step of a run without device activity, seen from the main thread. All parts sum to the step. */
+/** A step without device activity, seen from the main thread. All parts sum to the step. */
 export interface HostPartition {
   readonly dataloader_ns: number;
   readonly forward_ns: number;
@@ -247,7 +249,7 @@ export interface Overview {
   readonly taints: readonly string[];
 }
 
-/** `steps`: "" = all but warm-up and incomplete ones, "all", or indexes like "3", "2-5", "1,4-6". */
+/** Which steps, seen from which device. */
 export interface OverviewQuery {
   readonly steps?: string;
   /** row of the devices; null = the busiest */
@@ -257,8 +259,8 @@ export interface OverviewQuery {
 /**
  * A step seen from one device. The first five sum to the step; the rest refine them.
  *
- * `overlap_ns` is the part of compute under which communication ran. The `idle_*` parts say what
- * the host did while the device was idle and sum to `idle_ns`.
+ * `overlap_ns` is the part of compute under which communication ran. The `idle_*` parts say
+ * what the host did while the device was idle and sum to `idle_ns`.
  */
 export interface Partition {
   readonly compute_ns: number;
@@ -337,7 +339,7 @@ export interface Share {
   readonly key: string;
   /** "Exposed copy" */
   readonly label: string;
-  /** colour token stem: compute | comm | overlap | memcpy | memset | runtime | loader | cpu | other */
+  /** colour: compute | comm | memcpy | memset | runtime | loader | cpu | other */
   readonly category: string;
   /** True: the device was idle; the hue says what the host did meanwhile */
   readonly ghost: boolean;
@@ -348,6 +350,7 @@ export interface Share {
   readonly help: string;
 }
 
+/** One line of the recipe. */
 export interface SnippetLine {
   readonly text: string;
   /** not in this recording: what the reader should add */
