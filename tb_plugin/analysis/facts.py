@@ -1,22 +1,22 @@
-"""What ingest computes of a trace once, small enough to keep: every figure of the first screen (contract).
+"""What ingest computes of a trace once and keeps: the figures of the first screen (contract).
 
-All durations are integer ns, so that sums are exact; ratios are formed by the views. A fact that the
-recording cannot give is None, with the reason in ``Facts.unavailable`` under the field's name.
+All durations are integer ns, so that sums are exact; ratios are formed by the views. A fact that
+the recording cannot give is None, with the reason in ``Facts.unavailable`` under the field's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..trace.health import HealthRecord
 
 
 class Breakdown(Struct, frozen=True):
-    """A step by the classic categories: each instant counts for the first active one, in this order.
+    """A step by the classic categories: each instant counts for the first active one.
 
-    The eight fields sum to the step.
+    The order is that of the fields; the eight sum to the step.
     """
 
     kernel_ns: int = 0
@@ -32,8 +32,8 @@ class Breakdown(Struct, frozen=True):
 class Partition(Struct, frozen=True):
     """A step seen from one device. The first five sum to the step; the rest refine them.
 
-    ``overlap_ns`` is the part of compute under which communication ran. The ``idle_*`` parts say what
-    the host did while the device was idle and sum to ``idle_ns``.
+    ``overlap_ns`` is the part of compute under which communication ran. The ``idle_*`` parts say
+    what the host did while the device was idle and sum to ``idle_ns``.
     """
 
     compute_ns: int = 0
@@ -50,7 +50,7 @@ class Partition(Struct, frozen=True):
 
 
 class HostPartition(Struct, frozen=True):
-    """A step of a run without device activity, seen from the main thread. All parts sum to the step."""
+    """A step without device activity, seen from the main thread. All parts sum to the step."""
 
     dataloader_ns: int = 0
     forward_ns: int = 0
@@ -58,12 +58,12 @@ class HostPartition(Struct, frozen=True):
     optimizer_ns: int = 0
     communication_ns: int = 0
     compile_ns: int = 0
-    python_ns: int = 0  # ops outside the parts above, annotations, Python frames
+    python_ns: int = 0  # annotations and Python frames outside the parts above
     uninstrumented_ns: int = 0
 
 
 class Gauges(Struct, frozen=True):
-    """Integrals over one window of one device, from which the GPU summary is formed for any choice of steps."""
+    """Integrals over one window of one device: the GPU summary of any steps is formed from them."""
 
     busy_ns: int = 0  # union of kernels
     kernel_ns: int = 0  # sum of kernel durations, clipped to the window
@@ -73,6 +73,10 @@ class Gauges(Struct, frozen=True):
     tensor_core_ns: int = 0  # by kernel name
     op_kernel_ns: int = 0  # Σ dur of kernels launched by ops: the base of the tensor-core share
     eligible_ns: int = 0  # Σ dur of kernels whose op could use tensor cores
+    tensor_core_unknown_ns: int = (
+        0  # Σ dur of kernels of ops whose name does not tell (Triton, AMD)
+    )
+    eligible_plain_ns: int = 0  # Σ dur of eligible kernels that, by name, use no tensor cores
 
 
 class DeviceStep(Struct, frozen=True):
@@ -85,7 +89,10 @@ class DeviceStep(Struct, frozen=True):
 
 
 class StepFacts(Struct, frozen=True):
-    """One step: its window and where its time went. ``excluded`` says why it is left out by default."""
+    """One step: its window, and where its time went.
+
+    ``excluded`` says why it is left out by default.
+    """
 
     index: int
     number: int
@@ -103,6 +110,8 @@ class StepFacts(Struct, frozen=True):
 
 
 class DeviceFacts(Struct, frozen=True):
+    """One device: what the file says of it, and how full its memory got."""
+
     index: int
     type: str
     vendor: str
@@ -127,6 +136,28 @@ class RunTraits(Struct, frozen=True):
     eligible_ops: tuple[str, ...]  # names of ops that could use tensor cores, by kernel time
 
 
+class RecordingFacts(Struct, frozen=True):
+    """How the trace was recorded: what the file says, and which optional kinds of data it holds."""
+
+    resolution_ns: int = 1
+    backend: str | None = None
+    trace_id: str | None = None
+    with_stack: bool = False
+    with_modules: bool = False
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_flops: bool = False
+    by_handler: bool = False  # recorded by our handler
+    versions: Mapping[str, str] = {}  # "CUDA runtime" → "12.8"
+    shapes: bool = False  # some op carries its input shapes
+    call_stacks: bool = False  # some op carries its call stack as text
+    addresses: bool = False  # allocator events carry addresses
+    totals: bool = False  # allocator events carry totals
+    syncs: bool = False  # synchronization records
+    linked: int = 0  # device activity whose launch is known
+    collectives: int = 0
+
+
 class Facts(Struct, frozen=True):
     """The summary of one trace (one worker × span)."""
 
@@ -148,3 +179,4 @@ class Facts(Struct, frozen=True):
     classified: Mapping[str, int]  # ns of kernel time by class; "unclassified" included
     unavailable: Mapping[str, str]  # fact → "why; record with …"
     health: HealthRecord
+    recording: RecordingFacts = field(default_factory=RecordingFacts)

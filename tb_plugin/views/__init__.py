@@ -1,1 +1,19 @@
 """The JSON contracts: one file per view, each with its Structs, query, ``build()`` and ``VIEW``."""
+
+from __future__ import annotations
+
+from ..base.errors import NotFoundError
+from . import health, overview
+from .view import View
+
+VIEWS: tuple[View, ...] = (overview.VIEW, health.VIEW)
+"""The registry, in tab order. A view is named here and nowhere else."""
+
+
+def view_named(stem: str) -> View:
+    """The view of a stem, for example "overview". Raises NotFoundError."""
+    for view in VIEWS:
+        if view.stem == stem:
+            return view
+    known = ", ".join(view.stem for view in VIEWS)
+    raise NotFoundError(f"there is no view {stem[:40]!r}", hint=f"Views: {known}.")

@@ -1,4 +1,4 @@
-"""Health: what was read, skipped, repaired and missing, and how to record it better (contract of the Structs)."""
+"""Health: what was read, what is missing, and how to record it better (contract: the Structs)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..trace.health import Note
-from .overview import Sentence
+from ..analysis.answerable import answerable
+from ..analysis.facts import Facts
+from ..analysis.findings import Sentence
+from ..base.units import count as count_text
+from ..base.units import plural, size
+from ..trace.health import HealthRecord, Note
+from .table import Column, Table
+from .view import Scope, View
 
 
 class HealthQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,17 +30,23 @@ class Answerable(Struct, frozen=True):
 
 
 class Count(Struct, frozen=True):
+    """How many events of one kind."""
+
     label: str
     count: int
     help: str = ""
 
 
 class SnippetLine(Struct, frozen=True):
+    """One line of the recipe."""
+
     text: str
     added: bool  # not in this recording: what the reader should add
 
 
 class Health(Struct, frozen=True):
+    """The answer."""
+
     sentence: Sentence
     notes: tuple[Note, ...]  # worst first
     counts: tuple[Count, ...]  # what was read: ops, kernels, …; sums to the events of the file
@@ -43,3 +55,216 @@ class Health(Struct, frozen=True):
     snippet: tuple[SnippetLine, ...]  # a recording that fills every gap
     answers: tuple[Answerable, ...]
     recording: dict[str, str]  # label → value of what the file says about itself
+
+
+_SEVERITIES = ("error", "warning", "info", "good")
+_NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things")
+_ERAS = {
+    "A": "torch 1.7 or earlier, or its legacy profiler",
+    "B": "torch 1.8",
+    "C": "torch 1.9 or 1.10",
+    "D": "torch 1.11 to 1.13",
+    "E": "torch 2.0 to 2.3",
+    "F1": "a nightly torch of spring 2024",
+    "F": "torch 2.4 to 2.11",
+    "G": "torch 2.12 or later",
+    "G-py": "torch 2.13 or later, by its Python export",
+    "Ascend": "torch_npu",
+}
+# Key of Facts.counts → what its rows are called, and what they are.
+_COUNTS = {
+    "op": ("Ops", "Operators on the host."),
+    "annotation": ("Annotations", "Ranges of `record_function` and of the recorder."),
+    "python": ("Python frames", "Calls of Python functions."),
+    "module": ("Module calls", "Python frames that are calls of an `nn.Module`."),
+    "runtime": ("Runtime calls", "Calls of the device's runtime or driver on the host."),
+    "overhead": ("Profiler overhead", "Time the profiler itself took."),
+    "other_host": ("Other host events", "Host events of a category that is not known."),
+    "kernel": ("Kernels", "Kernels on devices, those of collectives too."),
+    "memcpy": ("Copies", "Copies to, from and on devices."),
+    "memset": ("Memsets", "Memory set on devices."),
+    "other_device": ("Other device events", "Device events of a category that is not known."),
+    "device_annotation": ("Device annotations", "Annotations as seen on device tracks."),
+    "sync": ("Synchronizations", "Records of waiting between streams and host."),
+    "range": ("Recorder ranges", "Ranges of the recorder without a thread."),
+    "memory": ("Allocator events", "Allocations and frees."),
+    "counter": ("Counter samples", "Samples of counters."),
+    "flow": ("Ends of forward-backward flows", "Two for each flow."),
+}
+
+
+def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the form of View.build
+    """What is to know about the recording behind all other views."""
+    health = facts.health
+    return Health(
+        sentence=_sentence(facts),
+        notes=tuple(sorted(health.notes, key=_rank)),
+        counts=_counts(facts),
+        file_bytes=health.file_bytes,
+        text_bytes=health.text_bytes,
+        snippet=_snippet(facts),
+        answers=tuple(Answerable(*row) for row in answerable(facts)),
+        recording=_recording(facts),
+    )
+
+
+def _rank(note: Note) -> int:
+    return _SEVERITIES.index(note.severity) if note.severity in _SEVERITIES else 0
+
+
+def _sentence(facts: Facts) -> Sentence:
+    health = facts.health
+    lost = [note for note in health.notes if note.severity == "error"]
+    limits = sum(note.severity == "warning" for note in health.notes)
+    number = _NUMBERS[limits] if limits < len(_NUMBERS) else plural(limits, "thing")
+    verb = "limits" if limits < 2 else "limit"
+    said = f"{number[0].upper()}{number[1:]} {verb} what can be said about this run."
+    read = "Read in part: some of the file is lost." if lost else "Read completely."
+    return Sentence(f"{read} {said}", f"{_events(health)} {_recorded(facts)}")
+
+
+def _events(health: HealthRecord) -> str:
+    unpacked = (
+        f" ({size(health.text_bytes)} unpacked)" if health.text_bytes != health.file_bytes else ""
+    )
+    faults = [
+        plural(number, "piece") + " " + what
+        for number, what in ((health.skipped, "skipped"), (health.repaired, "repaired"))
+        if number
+    ]
+    state = " and ".join(faults) or "nothing skipped or repaired"
+    return f"{plural(health.events, 'event')} in {size(health.file_bytes)}{unpacked}, {state}."
+
+
+def _recorded(facts: Facts) -> str:
+    maker = _ERAS.get(facts.torch_era, "an unknown recorder")
+    used = [device for device in facts.devices if device.used]
+    if not used:
+        return f"Recorded by {maker}, without device activity."
+    total = plural(len(facts.devices), used[0].type)
+    return f"Recorded by {maker} on {len(used)} of {total}."
+
+
+def _counts(facts: Facts) -> tuple[Count, ...]:
+    """Every event of the file in exactly one row, so that the rows sum to its events."""
+    rows = [
+        Count(label, facts.counts[key], text)
+        for key, (label, text) in _COUNTS.items()
+        if facts.counts.get(key)
+    ]
+    rows += [Count(f"Not used: {why}", number) for why, number in facts.health.ignored.items()]
+    rest = facts.health.events - sum(row.count for row in rows)
+    if rest > 0:
+        text = "Names of threads and processes, ends of flows, begin and end halves of ranges."
+        rows.append(Count("Names, flow ends and the rest", rest, text))
+    return tuple(rows)
+
+
+def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
+    """A whole recipe; what this recording did without is marked."""
+    told = facts.recording
+    counts = facts.counts
+    no_steps = facts.step_source != "profiler_step"
+    no_memory = not counts.get("memory")
+    no_stack = not counts.get("python")
+    return (
+        SnippetLine("from torch.profiler import profile, schedule", no_steps),
+        SnippetLine("from kinetoscope.handlers import tensorboard_trace_handler", False),
+        SnippetLine("", False),
+        SnippetLine("with profile(", False),
+        SnippetLine("    schedule=schedule(wait=1, warmup=2, active=6),", no_steps),
+        SnippetLine('    on_trace_ready=tensorboard_trace_handler("./log"),', False),
+        SnippetLine("    record_shapes=True,  # shapes of ops", not told.shapes),
+        SnippetLine("    profile_memory=True,  # what fills the memory, and its peak", no_memory),
+        SnippetLine("    with_stack=True,  # source lines and modules", no_stack),
+        SnippetLine(") as prof:", False),
+        SnippetLine("    for batch in loader:", False),
+        SnippetLine("        train(batch)", False),
+        SnippetLine("        prof.step()", no_steps),
+    )
+
+
+def _recording(facts: Facts) -> dict[str, str]:
+    told = facts.recording
+    flags = {
+        "shapes": told.record_shapes,
+        "memory": told.profile_memory,
+        "stacks": told.with_stack,
+        "modules": told.with_modules,
+        "flops": told.with_flops,
+    }
+    rows = {
+        "Recorded by": _ERAS.get(facts.torch_era, "unknown"),
+        "Host": facts.host_name or "",
+        "Rank": "" if facts.rank is None else str(facts.rank),
+        "World size": "" if facts.world_size is None else count_text(facts.world_size),
+        "Back end": told.backend or "",
+        **told.versions,
+        "Options": ", ".join(name for name, on in flags.items() if on),
+        "Resolution": "1 µs" if told.resolution_ns == 1000 else f"{told.resolution_ns} ns",
+        "Trace id": told.trace_id or "",
+        "File": facts.path,
+    }
+    return {label: value for label, value in rows.items() if value}
+
+
+def tables(answer: Health) -> tuple[Table, ...]:
+    """Notes, counts and answerable questions."""
+    notes = tuple(
+        (note.severity, note.title, note.count, note.consequence, note.remedy)
+        for note in answer.notes
+    )
+    questions = tuple((one.question, one.has, one.lacks, one.answer) for one in answer.answers)
+    return (
+        Table(
+            "What to know",
+            (
+                Column("severity", "Severity"),
+                Column("title", "Note"),
+                Column("count", "Events"),
+                Column("consequence", "Consequence"),
+                Column("remedy", "Remedy"),
+            ),
+            notes,
+        ),
+        Table(
+            "What was read",
+            (Column("kind", "Kind"), Column("event_count", "Events")),
+            tuple((row.label, row.count) for row in answer.counts),
+        ),
+        Table(
+            "What this recording answers",
+            (
+                Column("question", "Question"),
+                Column("has", "Has"),
+                Column("lacks", "Lacks"),
+                Column("answer", "Answer"),
+            ),
+            questions,
+        ),
+    )
+
+
+def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable
+    """Never: there is always something to say about a file that was read."""
+    return None
+
+
+def badge(facts: Facts) -> int | None:
+    """How many notes say that something is lost or tainted."""
+    return sum(note.severity in ("error", "warning") for note in facts.health.notes) or None
+
+
+VIEW = View(
+    stem="health",
+    title="Health",
+    key="h",
+    question="What was read, what is missing, and how to record it better?",
+    scope=Scope.TRACE,
+    query=HealthQuery,
+    answer=Health,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    badge=badge,
+)

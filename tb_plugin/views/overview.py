@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from msgspec import Struct, structs
 
-from msgspec import Struct
-
-from ..analysis.facts import Breakdown, HostPartition, Partition
-
-Severity = Literal["high", "medium", "low", "info"]
+from ..analysis.facts import (
+    Breakdown,
+    DeviceFacts,
+    Facts,
+    HostPartition,
+    Partition,
+)
+from ..analysis.findings import Finding, Sentence, Unchecked
+from ..analysis.headline import headline
+from ..analysis.measures import measures
+from ..analysis.outliers import outliers
+from ..analysis.rules import RULES, check_all
+from ..analysis.selection import Selection, select
+from ..analysis.wording import device_name
+from ..base.units import NBSP, plural, size
+from .labels import BREAKDOWN, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, Part
+from .table import Column, Table
+from .view import Scope, View
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """``steps``: "" = all but warm-up and incomplete ones, "all", or indexes like "3", "2-5", "1,4-6"."""
+    """Which steps, seen from which device."""
 
+    # "" = all but warm-up and incomplete ones, "all", or indexes: "3", "2-5", "1,4-6"
     steps: str = ""
     device: int | None = None  # row of the devices; None = the busiest
-
-
-class Sentence(Struct, frozen=True):
-    """The answer first. Text between backticks is code."""
-
-    headline: str  # "The GPU waits for the DataLoader for a third of every step."
-    detail: str
-    agreement: str = ""  # "6 of 6 steps agree"
 
 
 class Share(Struct, frozen=True):
@@ -31,7 +37,7 @@ class Share(Struct, frozen=True):
 
     key: str
     label: str  # "Exposed copy"
-    category: str  # colour token stem: compute | comm | overlap | memcpy | memset | runtime | loader | cpu | other
+    category: str  # colour: compute | comm | memcpy | memset | runtime | loader | cpu | other
     ghost: bool  # True: the device was idle; the hue says what the host did meanwhile
     mean_ns: float
     ratio: float  # of the mean step
@@ -77,6 +83,8 @@ class Gauge(Struct, frozen=True):
 
 
 class DeviceCard(Struct, frozen=True):
+    """One device and how well it was used; no gauges where it was not."""
+
     index: int  # number shown
     row: int  # row of Facts.devices, for the query
     type: str  # "GPU"
@@ -88,63 +96,14 @@ class DeviceCard(Struct, frozen=True):
 
 
 class SummaryRow(Struct, frozen=True):
+    """One category of the mean step; the first row is the step itself."""
+
     key: str
     label: str
     category: str
     mean_ns: float
     ratio: float
     help: str
-
-
-class Reference(Struct, frozen=True):
-    """A door: to a view of this page (``view`` + ``params``) or to a document (``url``)."""
-
-    text: str
-    view: str = ""
-    params: dict[str, str] = {}
-    url: str = ""
-
-
-class Evidence(Struct, frozen=True):
-    """A figure behind a finding, with what it is held against."""
-
-    name: str
-    value: float
-    unit: str  # "ns" | "ratio" | "bytes" | "count"
-    threshold: float | None = None
-
-
-class Gain(Struct, frozen=True):
-    """A ceiling, never a promise."""
-
-    ns_per_step: float
-    ratio: float
-    method: str  # how the ceiling was formed
-    claims: str  # the part of the partition it claims, so that overlapping ceilings are not added
-
-
-class Finding(Struct, frozen=True):
-    """One piece of advice. Text between backticks is code."""
-
-    id: str  # "IN1"
-    title: str
-    severity: Severity
-    confidence: float
-    text: str  # evidence with number and scope, then cause, then one action
-    snippet: str
-    evidence: tuple[Evidence, ...]
-    gain: Gain | None
-    scope: str  # "6 of 6 steps, GPU 0"
-    links: tuple[Reference, ...]
-    verify: str  # how to see that it worked
-
-
-class Unchecked(Struct, frozen=True):
-    """A rule that could not run, and what it needs."""
-
-    id: str
-    title: str
-    needs: str
 
 
 class Configuration(Struct, frozen=True):
@@ -155,13 +114,17 @@ class Configuration(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
+    """The answer."""
+
     sentence: Sentence
     device_type: str  # "CPU" when no device activity was recorded
     device_row: int | None  # the device the ruler and the partitions show
     ruler: Ruler
     steps: tuple[StepRow, ...]  # all of them, chosen or not
     step_source: str  # "" or a sentence saying what stands for steps
-    summary: tuple[SummaryRow, ...]  # step-time breakdown of the mean step; the first row is the step
+    summary: tuple[
+        SummaryRow, ...
+    ]  # step-time breakdown of the mean step; the first row is the step
     devices: tuple[DeviceCard, ...]
     configuration: tuple[Configuration, ...]
     findings: tuple[Finding, ...]
@@ -169,3 +132,263 @@ class Overview(Struct, frozen=True):
     rule_count: int
     missing: dict[str, str]  # part of the page → "not available, because …, record with …"
     taints: tuple[str, ...]  # titles of health notes that touch these figures
+
+
+def build(facts: Facts, query: OverviewQuery) -> Overview:
+    """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
+    selection = select(facts, query.steps, query.device)
+    findings, unchecked = check_all(selection)
+    return Overview(
+        sentence=headline(selection),
+        device_type=facts.device_type,
+        device_row=selection.device,
+        ruler=_ruler(selection),
+        steps=_step_rows(selection),
+        step_source=_step_source(facts),
+        summary=_summary(selection),
+        devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
+        configuration=_configuration(facts),
+        findings=findings,
+        unchecked=unchecked,
+        rule_count=len(RULES),
+        missing={key: why for key, why in facts.unavailable.items() if key in ("steps", "devices")},
+        taints=tuple(note.title for note in facts.health.notes if VIEW.stem in note.taints),
+    )
+
+
+def _ruler(selection: Selection) -> Ruler:
+    device = selection.device_facts
+    total: Partition | HostPartition = selection.partition or selection.host or HostPartition()
+    idle = total.idle_ns if isinstance(total, Partition) else 0
+    overlap = total.overlap_ns if isinstance(total, Partition) else 0
+    whole = selection.facts.step_source == "whole_trace"
+    mean = "The recording" if whole else "Mean step" if selection.count > 1 else "The step"
+    return Ruler(
+        title=f"{mean}, seen from {device_name(device) if device else 'the main thread'}",
+        total_ns=selection.total_ns,
+        step_count=selection.count,
+        mean_ns=selection.mean(selection.total_ns),
+        shares=_shares(selection, total, PARTITION if isinstance(total, Partition) else HOST),
+        overlap_ns=selection.mean(overlap),
+        busy_ns=selection.mean(selection.total_ns - idle),
+        idle_ns=selection.mean(idle),
+    )
+
+
+def _shares(selection: Selection, total: Struct, parts: tuple[Part, ...]) -> tuple[Share, ...]:
+    return tuple(
+        Share(
+            key=part.key,
+            label=part.label,
+            category=part.category,
+            ghost=part.ghost,
+            mean_ns=selection.mean(getattr(total, part.key)),
+            ratio=selection.ratio(getattr(total, part.key)),
+            help=part.help,
+        )
+        for part in parts
+    )
+
+
+def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
+    chosen = set(selection.indexes)
+    marks = outliers(selection.facts)
+    return tuple(
+        StepRow(
+            index=step.index,
+            number=step.number,
+            name=step.name,
+            dur_ns=step.end_ns - step.start_ns,
+            chosen=step.index in chosen,
+            outlier=marks[step.index],
+            excluded=step.excluded,
+            breakdown=step.breakdown,
+            partition=one.partition if (one := selection.device_step(step)) else None,
+            host=step.host,
+        )
+        for step in selection.facts.steps
+    )
+
+
+def _step_source(facts: Facts) -> str:
+    if facts.step_source == "annotation":
+        return f"Steps are the ranges named `{facts.step_family}`."
+    return facts.unavailable.get("steps", "")
+
+
+def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
+    whole = SummaryRow(
+        key="step",
+        label="Recording" if selection.facts.step_source == "whole_trace" else "Step",
+        category="",
+        mean_ns=selection.mean(selection.total_ns),
+        ratio=1.0 if selection.total_ns else 0.0,
+        help="Mean of the chosen steps, each until the last work that it launched has ended.",
+    )
+    shares = _shares(selection, selection.breakdown, BREAKDOWN)
+    rows = (
+        SummaryRow(one.key, one.label, one.category, one.mean_ns, one.ratio, one.help)
+        for one in shares
+    )
+    return (whole, *rows)
+
+
+def _card(selection: Selection, row: int, device: DeviceFacts) -> DeviceCard:
+    return DeviceCard(
+        index=device.index,
+        row=row,
+        type=device.type,
+        name=device.name,
+        memory_bytes=device.memory_bytes,
+        capability=".".join(map(str, device.capability)) if device.capability else None,
+        used=device.used,
+        gauges=_gauges(selection, row, device) if device.used else (),
+    )
+
+
+def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge, ...]:
+    amd = device.vendor == "AMD"
+    return tuple(
+        Gauge(
+            key=one.key,
+            label=MATRIX_CORE_LABEL if amd and one.key == "tensor_core" else GAUGES[one.key][0],
+            ratio=one.ratio,
+            reason=one.reason,
+            help=GAUGES[one.key][1],
+        )
+        for one in measures(selection, row)
+    )
+
+
+def _configuration(facts: Facts) -> tuple[Configuration, ...]:
+    used = [device for device in facts.devices if device.used]
+    kind = used[0].type if used else ""
+    rows = {
+        "Device type": facts.device_type,
+        "Devices": f"{len(used)} of {plural(len(facts.devices), 'visible ' + kind)} used"
+        if used
+        else "",
+        "Device": " · ".join(sorted({_device_text(device) for device in used})),
+        "Rank": "" if facts.rank is None else _rank(facts),
+        "Communication": ", ".join(facts.traits.communication_backends),
+        "Host": facts.host_name or "",
+        "Steps": _steps_text(facts),
+        "DataLoader": facts.traits.dataloader_class or "",
+    }
+    return tuple(Configuration(label, value) for label, value in rows.items() if value)
+
+
+def _device_text(device: DeviceFacts) -> str:
+    memory = f", {size(device.memory_bytes)}" if device.memory_bytes else ""
+    return f"{device.name or device.type}{memory}"
+
+
+def _rank(facts: Facts) -> str:
+    return f"{facts.rank}" if facts.world_size is None else f"{facts.rank} of {facts.world_size}"
+
+
+def _steps_text(facts: Facts) -> str:
+    if facts.step_source == "whole_trace":
+        return "none marked"
+    left_out = sum(step.excluded is not None for step in facts.steps)
+    rest = f", {left_out} left out" if left_out else ""
+    return f"{len(facts.steps)}{rest}"
+
+
+def tables(answer: Overview) -> tuple[Table, ...]:
+    """Findings, the mean step in parts, the classic breakdown per step, and the devices."""
+    return (
+        _findings_table(answer),
+        _ruler_table(answer),
+        _breakdown_table(answer),
+        _devices_table(answer),
+    )
+
+
+def _findings_table(answer: Overview) -> Table:
+    columns = (
+        Column("id", "Rule"),
+        Column("severity", "Severity"),
+        Column("title", "Finding"),
+        Column("gain_ratio", "Up to", "Ceiling of what may be gained, of the step."),
+        Column("gain_ns", "Per step (ns)"),
+        Column("text", "Evidence and action"),
+    )
+    rows = tuple(
+        (
+            one.id,
+            one.severity,
+            one.title,
+            one.gain.ratio if one.gain else None,
+            one.gain.ns_per_step if one.gain else None,
+            one.text,
+        )
+        for one in answer.findings
+    )
+    return Table("Findings", columns, rows)
+
+
+def _ruler_table(answer: Overview) -> Table:
+    columns = (Column("part", "Part"), Column("mean_ns", "Mean (ns)"), Column("ratio", "Share"))
+    rows = tuple((one.label, one.mean_ns, one.ratio) for one in answer.ruler.shares)
+    whole = ("Sum", answer.ruler.mean_ns, 1.0 if answer.ruler.total_ns else 0.0)
+    return Table(answer.ruler.title, columns, (*rows, whole))
+
+
+def _breakdown_table(answer: Overview) -> Table:
+    columns = (
+        Column("step", "Step"),
+        Column("dur_ns", "Length (ns)"),
+        *(Column(part.key, f"{part.label} (ns)", part.help) for part in BREAKDOWN),
+        Column("excluded", "Left out"),
+    )
+    rows = tuple(
+        (row.name, row.dur_ns, *structs.astuple(row.breakdown), row.excluded)
+        for row in answer.steps
+    )
+    return Table("Step time breakdown", columns, rows)
+
+
+def _devices_table(answer: Overview) -> Table:
+    columns = (
+        Column("device", "Device"),
+        Column("name", "Name"),
+        Column("memory_bytes", "Memory (bytes)"),
+        *(Column(f"{key}_ratio", label, text) for key, (label, text) in GAUGES.items()),
+    )
+    rows = tuple(
+        (
+            f"{card.type}{NBSP}{card.index}",
+            card.name,
+            card.memory_bytes,
+            *(one.ratio for one in card.gauges),
+        )
+        for card in answer.devices
+        if card.used
+    )
+    return Table("Devices", columns, rows)
+
+
+def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable
+    """Never: where there is no time to explain, the sentence says so."""
+    return None
+
+
+def badge(facts: Facts) -> int | None:
+    """How many findings there are for the steps shown by default."""
+    return len(check_all(select(facts))[0]) or None
+
+
+VIEW = View(
+    stem="overview",
+    title="Overview",
+    key="o",
+    question="Where did the step's time go?",
+    scope=Scope.TRACE,
+    query=OverviewQuery,
+    answer=Overview,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    badge=badge,
+)

@@ -1,4 +1,4 @@
-"""What a view is: a name, a question, a query, an answer, and the function between them (contract)."""
+"""What a view is: name, question, query, answer, and the function between them (contract)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def no_badge(facts: Facts) -> int | None:  # noqa: ARG001  # the form of View.ba
 class View:
     """One tab of the page, one ``kinetoscope show`` subject, one route.
 
-    ``build`` maps the facts of a trace and a query to the answer; ``tables`` shows an answer as tables;
-    ``unavailable`` says why these facts cannot fill the view, or None.
+    ``build`` maps the facts of a trace and a query to the answer; ``tables`` shows an answer as
+    tables; ``unavailable`` says why these facts cannot fill the view, or None.
     """
 
     stem: str  # "overview": route, CLI name, file stem in every layer

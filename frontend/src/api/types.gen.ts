@@ -58,6 +58,7 @@ export interface Count {
   readonly help: string;
 }
 
+/** One device and how well it was used; no gauges where it was not. */
 export interface DeviceCard {
   /** number shown */
   readonly index: number;
@@ -226,6 +227,7 @@ export interface Note {
   readonly taints: readonly string[];
 }
 
+/** The answer. */
 export interface Overview {
   readonly sentence: Sentence;
   /** "CPU" when no device activity was recorded */
@@ -396,6 +398,7 @@ export interface StepRow {
   readonly host: HostPartition | null;
 }
 
+/** One category of the mean step; the first row is the step itself. */
 export interface SummaryRow {
   readonly key: string;
   readonly label: string;

@@ -1,0 +1,40 @@
+"""What devices does the file know, which were used, and how full did their memory get?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..trace.model import Device, Trace
+from .facts import DeviceFacts
+
+# c10 DeviceType → the type of device as the trace names it.
+_MEMORY_TYPES = {1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 18: "HPU", 20: ""}
+
+
+def device_facts(trace: Trace) -> tuple[DeviceFacts, ...]:
+    """One entry per row of ``Trace.devices``."""
+    return tuple(
+        DeviceFacts(
+            index=device.index,
+            type=device.type,
+            vendor=device.vendor,
+            name=device.name,
+            memory_bytes=device.memory_bytes,
+            capability=device.capability,
+            used=device.used,
+            peak_allocated_bytes=_peak(trace, device, trace.memory.total_allocated),
+            peak_reserved_bytes=_peak(trace, device, trace.memory.total_reserved),
+        )
+        for device in trace.devices
+    )
+
+
+def _peak(trace: Trace, device: Device, totals: np.ndarray) -> int | None:
+    """The highest total written for this device; None where the recorder wrote none.
+
+    Memory of the host is never a device's: it carries device id −1 and another type.
+    """
+    memory = trace.memory
+    types = [code for code, name in _MEMORY_TYPES.items() if name in ("", device.type)]
+    rows = np.isin(memory.device_type, types) & (memory.device_id == device.index) & (totals >= 0)
+    return int(totals[rows].max()) if rows.any() else None

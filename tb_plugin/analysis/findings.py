@@ -1,0 +1,71 @@
+"""What the analysis says to people: sentences, findings, and rules that could not run (contract).
+
+Text between backticks is code. The page and the terminal show these as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Severity = Literal["high", "medium", "low", "info"]
+
+
+class Sentence(Struct, frozen=True):
+    """The answer first. Text between backticks is code."""
+
+    headline: str  # "The GPU waits for the DataLoader for a third of every step."
+    detail: str
+    agreement: str = ""  # "6 of 6 steps agree"
+
+
+class Reference(Struct, frozen=True):
+    """A door: to a view of this page (``view`` + ``params``) or to a document (``url``)."""
+
+    text: str
+    view: str = ""
+    params: dict[str, str] = {}
+    url: str = ""
+
+
+class Evidence(Struct, frozen=True):
+    """A figure behind a finding, with what it is held against."""
+
+    name: str
+    value: float
+    unit: str  # "ns" | "ratio" | "bytes" | "count"
+    threshold: float | None = None
+
+
+class Gain(Struct, frozen=True):
+    """A ceiling, never a promise."""
+
+    ns_per_step: float
+    ratio: float
+    method: str  # how the ceiling was formed
+    claims: str  # the part of the partition it claims, so that overlapping ceilings are not added
+
+
+class Finding(Struct, frozen=True):
+    """One piece of advice. Text between backticks is code."""
+
+    id: str  # "IN1"
+    title: str
+    severity: Severity
+    confidence: float
+    text: str  # evidence with number and scope, then cause, then one action
+    snippet: str
+    evidence: tuple[Evidence, ...]
+    gain: Gain | None
+    scope: str  # "6 of 6 steps, GPU 0"
+    links: tuple[Reference, ...]
+    verify: str  # how to see that it worked
+
+
+class Unchecked(Struct, frozen=True):
+    """A rule that could not run, and what it needs."""
+
+    id: str
+    title: str
+    needs: str

@@ -1,0 +1,97 @@
+"""What host events are, by their names: rules as data, tried in order, the first match wins.
+
+Names come last in classification: kinds, links and args are asked first where they exist. These
+rules are only for what nothing but the name tells, such as a DataLoader's range.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+
+
+class Role(IntEnum):
+    """The part of a step that a host event is, beyond its kind."""
+
+    NONE = 0
+    STEP = 1  # marks a step; is no work itself
+    DATALOADER = 2
+    COMMUNICATION = 3
+    COMPILE = 4
+    OPTIMIZER = 5
+    BACKWARD = 6
+    BLOCKING = 7  # a runtime call that waits for the device, or may
+
+
+RULES: tuple[tuple[Role, str], ...] = (
+    (Role.STEP, r"^ProfilerStep#\d"),
+    (Role.DATALOADER, r"^enumerate\(Data(Loader|Pipe)\)#"),
+    # Collectives by back end, and the ops that call them.
+    (Role.COMMUNICATION, r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|ccl|oneccl):"),
+    (Role.COMMUNICATION, r"^(c10d|_?c10d_functional(_autograd)?|symm_mem|torch_ccl)::"),
+    (Role.COMMUNICATION, r"^record_param_comms$"),
+    (Role.OPTIMIZER, r"^Optimizer\.(step|zero_grad)\b"),
+    # Compilation that happens inside the window, not the calls of what was compiled before.
+    (Role.COMPILE, r"\(dynamo_timed\)$"),
+    (Role.COMPILE, r"^(entire_frame_compile|backend_compile|_compile\b|compile_fx)"),
+    (Role.COMPILE, r"^(cu|hip)ModuleLoad|^(nv|hip)rtcCompile"),
+    (Role.BACKWARD, r"^autograd::engine::evaluate_function: "),
+    (Role.BACKWARD, r"Backward\d*$"),
+    (Role.BACKWARD, r"run_backward\b"),  # the Python frame that holds the caller meanwhile
+    # CUDA, HIP, Level Zero and SYCL, Ascend, MTIA.
+    (Role.BLOCKING, r"^(cuda|cu|hip)\w*Synchronize"),
+    (Role.BLOCKING, r"^(cuda|cu|hip)(Memcpy|MemcpyWithStream|Memcpy[DH]to[DH](_v2)?|MemcpyPeer)$"),
+    (
+        Role.BLOCKING,
+        r"^(cuda|cu|hip)(Malloc|Free|MallocHost|HostAlloc|HostMalloc|FreeHost)(_\w+)?$",
+    ),
+    (Role.BLOCKING, r"^cuMem(Alloc|Free)(_v2)?$|^(cuda|hip)HostFree$"),
+    (Role.BLOCKING, r"^(ur|pi)(QueueFinish|EventWait)|^ze\w+Synchronize$"),
+    (Role.BLOCKING, r"^aclrtSynchronize|^synchronize(Stream|Device|Event)?$"),
+)
+
+_COMPILED = tuple((role, re.compile(pattern)) for role, pattern in RULES)
+_ANY = re.compile("|".join(f"(?:{pattern})" for _, pattern in RULES))
+
+
+def role_of(name: str) -> Role:
+    """The role of one name."""
+    if _ANY.search(name) is None:
+        return Role.NONE
+    for role, pattern in _COMPILED:
+        if pattern.search(name):
+            return role
+    return Role.NONE
+
+
+def roles_of(strings: Sequence[str], codes: I32) -> I8:
+    """The role of each code's name; each distinct name is matched once. Shape as ``codes``."""
+    role = np.zeros(len(strings), np.int8)
+    for code in distinct(codes, len(strings)):
+        role[code] = role_of(strings[code])
+    result: I8 = role[codes]
+    return result
+
+
+def matches(strings: Sequence[str], codes: I32, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Which codes' names match; each distinct name is matched once. Shape as ``codes``."""
+    hit = np.zeros(len(strings), np.bool_)
+    for code in distinct(codes, len(strings)):
+        hit[code] = pattern.search(strings[code]) is not None
+    result: NDArray[np.bool_] = hit[codes]
+    return result
+
+
+def distinct(codes: I32, count: int) -> list[int]:
+    """The codes that occur, ascending; linear, because there may be millions of rows."""
+    seen = np.zeros(count, np.bool_)
+    seen[codes] = True
+    codes_found: list[int] = np.flatnonzero(seen).tolist()
+    return codes_found

@@ -1,0 +1,64 @@
+"""How was the trace recorded, and what did the recording leave out?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..trace.model import Trace
+from ..trace.raw import Sparse
+from .facts import RecordingFacts
+
+_VERSIONS = {
+    "cuda_runtime_version": "CUDA runtime",
+    "cuda_driver_version": "CUDA driver",
+    "cupti_version": "CUPTI",
+    "hip_runtime_version": "HIP runtime",
+    "hip_driver_version": "HIP driver",
+    "roctracer_version": "roctracer",
+}
+
+
+def recording_facts(trace: Trace) -> RecordingFacts:
+    """What the file says of its making, and which optional kinds of data are really there."""
+    told = trace.recording
+    memory = trace.memory
+    return RecordingFacts(
+        resolution_ns=told.resolution_ns,
+        backend=told.backend,
+        trace_id=told.trace_id,
+        with_stack=told.with_stack,
+        with_modules=told.with_modules,
+        record_shapes=told.record_shapes,
+        profile_memory=told.profile_memory,
+        with_flops=told.with_flops,
+        by_handler=bool(told.handler),
+        versions=_versions(told.metadata),
+        shapes=_any_text(trace, "input_dims"),
+        call_stacks=_any_text(trace, "call_stack"),
+        addresses=bool((memory.address != 0).any()),
+        totals=bool((memory.total_allocated >= 0).any()),
+        syncs=len(trace.syncs) > 0,
+        linked=int((trace.device.launch >= 0).sum()),
+        collectives=len(trace.collectives),
+    )
+
+
+def _any_text(trace: Trace, column: str) -> bool:
+    """Whether some row says something: an empty text or list says nothing."""
+    sparse: Sparse | None = trace.host.args.get(column)
+    if sparse is None:
+        return False
+    return any(trace.strings[int(code)] not in ("", "[]") for code in set(sparse.value.tolist()))
+
+
+def _versions(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """CUDA writes 12080 for 12.8 and 26 for CUPTI 26; everything else is shown as it is."""
+    found = {}
+    for key, label in _VERSIONS.items():
+        value = metadata.get(key)
+        if isinstance(value, int) and key.startswith("cuda_"):
+            found[label] = f"{value // 1000}.{value % 1000 // 10}"
+        elif isinstance(value, int | float | str):
+            found[label] = str(value)
+    return found

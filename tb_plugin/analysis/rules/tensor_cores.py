@@ -1,0 +1,99 @@
+"""DT2: do matrix products run without tensor cores on a device that has them?"""
+
+from __future__ import annotations
+
+from ...base.units import duration, plural, share
+from ..facts import DeviceFacts, Gauges
+from ..findings import Evidence, Finding, Reference
+from ..selection import Selection
+from ..tensor_cores import DEFAULT_PEAK_RATIO, PEAK_RATIO
+from ..wording import device_name, per_step, scope
+from .needs import CAPABILITY, DEVICE_ACTIVITY, KERNELS_OF_OPS, TIME
+from .rule import Rule, ceiling, severity_of
+from .thresholds import TENSOR_CORE_CAPABILITY
+
+_DOCS = "https://docs.pytorch.org/docs/stable/amp.html"
+
+
+def check(selection: Selection) -> Finding | None:
+    """Fires when no kernel's name speaks of tensor cores though ops ran that could use them.
+
+    Only NVIDIA's kernels tell by name. Time of kernels whose name does not tell must be the smaller
+    part, so that a Triton matrix product is not taken for one without tensor cores.
+    """
+    able = {
+        row: device
+        for row, device in enumerate(selection.facts.devices)
+        if device.used and has_tensor_cores(device)
+    }
+    found = {row: selection.gauges(row)[0] for row in able}
+    if not found or any(one.tensor_core_ns for one in found.values()):
+        return None
+    row = selection.device if selection.device in found else next(iter(found))
+    own, device = found[row], able[row]
+    if not own.eligible_plain_ns or own.tensor_core_unknown_ns >= own.eligible_plain_ns:
+        return None
+    return _finding(selection, own, device, row)
+
+
+def has_tensor_cores(device: DeviceFacts) -> bool:
+    """NVIDIA since Volta."""
+    capability = device.capability or (0, 0)
+    return device.vendor == "NVIDIA" and capability[0] >= TENSOR_CORE_CAPABILITY
+
+
+def _finding(selection: Selection, own: Gauges, device: DeviceFacts, row: int) -> Finding:
+    capability = device.capability or (0, 0)
+    factor = PEAK_RATIO.get(capability, DEFAULT_PEAK_RATIO)
+    seen = Selection(selection.facts, selection.indexes, row)
+    compute = seen.partition.compute_ns if seen.partition else 0
+    gain = ceiling(
+        seen,
+        min(own.eligible_plain_ns, compute) * (1 - 1 / factor),
+        f"eligible kernels {factor} times as fast, the ratio of peak rates",
+        "compute_ns",
+    )
+    of_kernels = own.eligible_plain_ns / own.op_kernel_ns
+    dtype = "bfloat16" if capability >= (8, 0) else "float16"
+    scaler = "" if dtype == "bfloat16" else "  # and torch.amp.GradScaler() for the gradients"
+    return Finding(
+        id="DT2",
+        title="Tensor cores are never used",
+        severity=severity_of(gain, "low"),
+        confidence=0.8 if not own.tensor_core_unknown_ns else 0.6,
+        text=(
+            f"{share(of_kernels)} of kernel time on {device_name(device)} is matrix work that "
+            f"could run on tensor cores, {duration(selection.mean(own.eligible_plain_ns))} "
+            f"{per_step(selection)}{_ops(selection)}. Its kernels' names say that it does not. "
+            "Use mixed precision; "
+            f"where the work is compute-bound it gets up to {factor} times as fast."
+        ),
+        snippet=(
+            f'with torch.autocast("cuda", dtype=torch.{dtype}):{scaler}\n'
+            "    loss = loss_fn(model(x), y)"
+        ),
+        evidence=(
+            Evidence("kernel time of eligible ops", of_kernels, "ratio", 0.0),
+            Evidence("tensor-core time", 0.0, "ratio", 0.0),
+        ),
+        gain=gain,
+        scope=scope(seen),
+        links=(Reference("How to use mixed precision", url=_DOCS),),
+        verify="Record again: tensor-core time is above zero.",
+    )
+
+
+def _ops(selection: Selection) -> str:
+    names = selection.facts.traits.eligible_ops
+    if not names:
+        return ""
+    more = f" and {plural(len(names) - 1, 'more op')}" if len(names) > 1 else ""
+    return f", most of it `{names[0]}`{more}"
+
+
+RULE = Rule(
+    "DT2",
+    "Matrix work without tensor cores",
+    (TIME, DEVICE_ACTIVITY, CAPABILITY, KERNELS_OF_OPS),
+    check,
+)

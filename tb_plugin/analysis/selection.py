@@ -1,0 +1,167 @@
+"""Which steps and which device are looked at, and what they sum to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from msgspec import structs
+
+from ..base.errors import QueryError
+from .facts import (
+    Breakdown,
+    DeviceFacts,
+    DeviceStep,
+    Facts,
+    Gauges,
+    HostPartition,
+    Partition,
+    StepFacts,
+)
+
+_PIECE = re.compile(r"(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
+_HINT = 'Use "", "all", an index like "3", a range like "2-5", or several: "1,4-6".'
+
+Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Chosen steps of a trace, and the device they are seen from (row of ``Facts.devices``)."""
+
+    facts: Facts
+    indexes: tuple[int, ...]
+    device: int | None
+
+    @cached_property
+    def steps(self) -> tuple[StepFacts, ...]:
+        return tuple(self.facts.steps[i] for i in self.indexes)
+
+    @cached_property
+    def total_ns(self) -> int:
+        return sum(step.end_ns - step.start_ns for step in self.steps)
+
+    @cached_property
+    def _chosen(self) -> frozenset[int]:
+        return frozenset(self.indexes)
+
+    @property
+    def count(self) -> int:
+        return len(self.indexes)
+
+    def mean(self, total: float) -> float:
+        """Per step; 0 where there is none."""
+        return total / self.count if self.count else 0.0
+
+    def ratio(self, part: float) -> float:
+        """Of the time of the chosen steps; 0 where there is none."""
+        return part / self.total_ns if self.total_ns else 0.0
+
+    @cached_property
+    def breakdown(self) -> Breakdown:
+        return total_of([step.breakdown for step in self.steps], Breakdown())
+
+    @cached_property
+    def partition(self) -> Partition | None:
+        """Of the chosen device; None in a run without device activity."""
+        parts = [one.partition for step in self.steps if (one := self.device_step(step))]
+        return total_of(parts, Partition()) if parts else None
+
+    @cached_property
+    def host(self) -> HostPartition | None:
+        """Of a run without device activity."""
+        parts = [step.host for step in self.steps if step.host is not None]
+        return total_of(parts, HostPartition()) if parts else None
+
+    @property
+    def device_facts(self) -> DeviceFacts | None:
+        return None if self.device is None else self.facts.devices[self.device]
+
+    def device_step(self, step: StepFacts, device: int | None = None) -> DeviceStep | None:
+        """One step seen from one device, by default the chosen one."""
+        row = self.device if device is None else device
+        return next((one for one in step.devices if one.device == row), None)
+
+    def gauges(self, device: int) -> tuple[Gauges, int]:
+        """Integrals of a device over the chosen steps, and the time they cover.
+
+        Gaps between neighbours belong to it: the device could have worked there too.
+        """
+        parts: list[Gauges] = []
+        covered = 0
+        for i in self.indexes:
+            step = self.facts.steps[i]
+            one = self.device_step(step, device)
+            if one is None:
+                continue
+            parts.append(one.gauges)
+            covered += step.end_ns - step.start_ns
+            if i - 1 in self._chosen:
+                parts.append(one.gap)
+                covered += step.start_ns - self.facts.steps[i - 1].end_ns
+        return total_of(parts, Gauges()), covered
+
+
+def select(facts: Facts, steps: str = "", device: int | None = None) -> Selection:
+    """The selection of a query. Raises QueryError that names what has no meaning here."""
+    used = [row for row, one in enumerate(facts.devices) if one.used]
+    if device is not None and device not in used:
+        known = ", ".join(map(str, used)) or "none"
+        raise QueryError(
+            f"device {device} has no activity in this trace",
+            hint=f"Devices with activity: {known}.",
+        )
+    chosen = device if device is not None else busiest(facts)
+    return Selection(facts, parse_steps(steps, facts), chosen)
+
+
+def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
+    """Indexes of steps, ascending. ``""`` = all but those left out by default."""
+    everything = tuple(range(len(facts.steps)))
+    text = text.strip()
+    if text == "":
+        usual = tuple(step.index for step in facts.steps if step.excluded is None)
+        return usual or everything
+    if text == "all":
+        return everything
+    chosen: set[int] = set()
+    for piece in text.split(","):
+        match = _PIECE.fullmatch(piece.strip())
+        if match is None:
+            raise QueryError(f"steps: {piece.strip()[:40]!r} is no step", hint=_HINT)
+        low, high = int(match[1]), int(match[2] or match[1])
+        if low > high:
+            raise QueryError(f"steps: {piece.strip()[:40]!r} runs backwards", hint=_HINT)
+        if high >= len(everything):
+            last = f"0 to {len(everything) - 1}" if everything else "none"
+            raise QueryError(
+                f"steps: there is no step {high}", hint=f"Steps of this trace: {last}."
+            )
+        chosen.update(range(low, high + 1))
+    return tuple(sorted(chosen))
+
+
+def busiest(facts: Facts) -> int | None:
+    """The device with the least idle time over all steps; None where none was used."""
+    idle: dict[int, int] = {row: 0 for row, one in enumerate(facts.devices) if one.used}
+    for step in facts.steps:
+        for one in step.devices:
+            idle[one.device] = idle.get(one.device, 0) + one.partition.idle_ns
+    return min(idle, key=lambda row: (idle[row], row)) if idle else None
+
+
+def total_of(parts: list[Summed], zero: Summed) -> Summed:
+    """Field by field; a sum is None only where every part is."""
+    if not parts:
+        return zero
+    columns = zip(*(structs.astuple(part) for part in parts), strict=True)
+    names = zero.__struct_fields__
+    totals = {name: _sum(list(column)) for name, column in zip(names, columns, strict=True)}
+    return structs.replace(zero, **totals)
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

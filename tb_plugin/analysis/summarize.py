@@ -1,0 +1,81 @@
+"""Everything the first screen needs of a trace, computed once, at ingest."""
+
+from __future__ import annotations
+
+from ..trace.model import Trace
+from .breakdown import breakdowns
+from .counts import classified, counts
+from .devices import device_facts
+from .facts import DeviceStep, Facts, StepFacts
+from .gauges import gauges
+from .host_partition import host_partitions
+from .hosts import Hosts, hosts_of
+from .partition import partitions
+from .recording import recording_facts
+from .traits import traits
+from .unavailable import unavailable
+from .windows import Windows, step_windows
+
+SCHEMA = 1
+"""Grows whenever ``Facts`` changes its meaning: a cached summary of another schema is not used."""
+
+
+def summarize(trace: Trace) -> Facts:
+    """The facts of a trace: a few kilobytes per step, whatever the size of the file."""
+    hosts = hosts_of(trace)
+    windows = step_windows(trace)
+    steps = _steps(trace, hosts, windows)
+    devices = device_facts(trace)
+    rows = counts(trace)
+    recording = recording_facts(trace)
+    used = [device for device in devices if device.used]
+    return Facts(
+        schema=SCHEMA,
+        path=trace.path,
+        base_ns=trace.base_ns,
+        duration_ns=trace.end_ns,
+        torch_era=trace.recording.torch_era,
+        device_type=used[0].type if used else "CPU",
+        rank=trace.recording.rank,
+        world_size=trace.recording.world_size,
+        host_name=trace.recording.host_name,
+        step_source=trace.steps.source,
+        step_family=trace.steps.family,
+        steps=steps,
+        devices=devices,
+        traits=traits(trace, hosts),
+        counts=rows,
+        classified=classified(trace),
+        unavailable=unavailable(steps, trace.steps.source, devices, rows, recording),
+        health=trace.health,
+        recording=recording,
+    )
+
+
+def _steps(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[StepFacts, ...]:
+    by_category = breakdowns(trace, hosts, windows)
+    used = [row for row, device in enumerate(trace.devices) if device.used]
+    on_host = None if used else host_partitions(trace, hosts, windows)
+    parts = {row: partitions(trace, hosts, windows, row) for row in used}
+    measures = {row: gauges(trace, windows, row) for row in used}
+    return tuple(
+        StepFacts(
+            index=i,
+            number=int(trace.steps.number[i]),
+            name=trace.text(int(trace.steps.name[i])),
+            host_start_ns=int(windows.host_start[i]),
+            host_end_ns=int(windows.host_end[i]),
+            start_ns=int(windows.start[i]),
+            end_ns=int(windows.end[i]),
+            breakdown=by_category[i],
+            devices=tuple(
+                DeviceStep(row, parts[row][i], measures[row][i].window, measures[row][i].gap)
+                for row in used
+            ),
+            host=on_host[i] if on_host is not None else None,
+            launches=int(windows.launches[i]),
+            device_events=int(windows.device_events[i]),
+            excluded=windows.excluded[i],
+        )
+        for i in range(len(windows))
+    )

@@ -1,0 +1,37 @@
+"""Which facts can this recording not give, why, and how to record them?"""
+
+from __future__ import annotations
+
+from .facts import DeviceFacts, RecordingFacts, StepFacts
+
+WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`"
+WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
+
+
+def unavailable(
+    steps: tuple[StepFacts, ...],
+    source: str,
+    devices: tuple[DeviceFacts, ...],
+    counts: dict[str, int],
+    recording: RecordingFacts,
+) -> dict[str, str]:
+    """Fact → the reason and the recipe, in one sentence each."""
+    reasons: dict[str, str] = {}
+    if not steps:
+        reasons["steps"] = "The file holds no event that lasts, so there is no time to explain."
+    elif source == "whole_trace":
+        reasons["steps"] = (
+            f"No step is marked, so the whole recording stands for one: {WITH_STEPS}."
+        )
+    if not any(device.used for device in devices):
+        reasons["devices"] = (
+            f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
+        )
+    if counts["memory"] and not recording.totals:
+        reasons["memory"] = (
+            "Allocator events carry no totals: record with torch 1.11 or later "
+            "and `profile_memory=True`."
+        )
+    elif not counts["memory"]:
+        reasons["memory"] = "No allocator event was recorded: record with `profile_memory=True`."
+    return reasons

@@ -1,0 +1,152 @@
+"""From when to when does a step last, seen from host and device together?
+
+A step begins on the host and ends when the last device work it launched has ended, so it is
+extended by that work and the next step begins no earlier: windows are laid end to end and never
+overlap.
+
+    host     ├─ step 1 ─┤├─ step 2 ─┤
+    device      ▒▒▒▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓▓▓
+    windows  ├─── 1 ──────┤├── 2 ────┤
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.model import HostKind, Trace
+
+I64 = NDArray[np.int64]
+
+INCOMPLETE = "incomplete"
+WARM_UP = "warm-up"
+COMPLETE_RATIO = 0.8  # a last step with less than this part of the work before it was cut off
+WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming up
+WARM_UP_STEPS = 3  # … told from this many steps on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The steps of a trace in time order; ``start[i] ≤ end[i] ≤ start[i + 1]``; shape (steps,)."""
+
+    host_start: I64
+    host_end: I64
+    start: I64
+    end: I64
+    launches: I64  # calls that launched device work in this step
+    device_events: I64  # device work launched in this step
+    excluded: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def edges(self) -> I64:
+        """start, end, start, end …: cell 2i is window i, cell 2i + 1 the gap after it."""
+        edges = np.empty(2 * len(self), np.int64)
+        edges[0::2], edges[1::2] = self.start, self.end
+        return edges
+
+
+def step_windows(trace: Trace) -> Windows:
+    """The windows of all steps; those to leave out by default are marked, never dropped."""
+    host_start, host_end = trace.steps.ts, trace.steps.end
+    count = len(host_start)
+    if not count or not (len(trace.host) or len(trace.device)):
+        nothing = np.zeros(0, np.int64)
+        return Windows(nothing, nothing, nothing, nothing, nothing, nothing, ())
+    if trace.steps.source == "whole_trace":
+        start, end = _whole(trace)
+        events, launches = np.array([len(trace.device)]), np.array([_distinct(trace.device.launch)])
+        return Windows(host_start, host_end, start, end, launches, events, (None,))
+    first, last, events, launches = _device_work(trace, count)
+    start, end = _end_to_end(trace, first, last, events)
+    work = events if events.any() else _ops_per_step(trace, count)
+    excluded = _mark(end - start, work, unfinished=_unfinished(trace))
+    return Windows(host_start, host_end, start, end, launches, events, excluded)
+
+
+def _whole(trace: Trace) -> tuple[I64, I64]:
+    """One window around everything that lasts, on the host and on devices."""
+    tables = [table for table in (trace.host, trace.device) if len(table)]
+    start = min(int(table.ts.min()) for table in tables)
+    end = max(int(table.end.max()) for table in tables)
+    return np.array([start]), np.array([end])
+
+
+def _device_work(trace: Trace, count: int) -> tuple[I64, I64, I64, I64]:
+    """Per step: first start and last end of its device work, how much, by how many calls."""
+    step = trace.device.step
+    rows = np.flatnonzero(step >= 0)
+    first = np.full(count, np.iinfo(np.int64).max, np.int64)
+    last = np.full(count, np.iinfo(np.int64).min, np.int64)
+    np.minimum.at(first, step[rows], trace.device.ts[rows])
+    np.maximum.at(last, step[rows], trace.device.end[rows])
+    events = np.bincount(step[rows], minlength=count).astype(np.int64)
+    launch = trace.device.launch[rows]
+    called, index = np.unique(launch[launch >= 0], return_index=True)
+    launches = np.bincount(step[rows][launch >= 0][index], minlength=count).astype(np.int64)
+    assert len(called) == int(launches.sum())
+    return first, last, events, launches
+
+
+def _end_to_end(trace: Trace, first: I64, last: I64, events: I64) -> tuple[I64, I64]:
+    """Each step from the end of the one before, or its own start on the host, to its last work."""
+    host_start, host_end = trace.steps.ts, trace.steps.end
+    start, end = np.empty_like(host_start), np.empty_like(host_end)
+    reached = _prologue_end(trace, first, events)
+    for i in range(len(host_start)):
+        start[i] = max(reached, host_start[i])
+        end[i] = max(host_end[i], start[i], last[i] if events[i] else start[i])
+        reached = end[i]
+    return start, end
+
+
+def _prologue_end(trace: Trace, first: I64, events: I64) -> int:
+    """When the device was done with what was launched before the first step."""
+    begin = int(trace.steps.ts[0])
+    if not events[0]:
+        return begin
+    device = trace.device
+    before = (device.step < 0) & (device.end < first[0])
+    return max(begin, int(device.end[before].max())) if before.any() else begin
+
+
+def _ops_per_step(trace: Trace, count: int) -> I64:
+    """For runs without device work: how many ops each step ran."""
+    ops = trace.host.step[(trace.host.kind == HostKind.OP) & (trace.host.step >= 0)]
+    return np.bincount(ops, minlength=count).astype(np.int64)
+
+
+def _unfinished(trace: Trace) -> NDArray[np.bool_]:
+    """Steps whose range was still open when the recording ended."""
+    finished = trace.host.args.get("finished")
+    if finished is None:
+        return np.zeros(len(trace.steps), np.bool_)
+    open_rows = finished.row[finished.value == 0]
+    result: NDArray[np.bool_] = np.isin(trace.steps.host, open_rows) & (trace.steps.host >= 0)
+    return result
+
+
+def _mark(length: I64, work: I64, unfinished: NDArray[np.bool_]) -> tuple[str | None, ...]:
+    """Why each step is left out by default: a cut-off tail, a slow first step, or None."""
+    reason: list[str | None] = [INCOMPLETE if cut else None for cut in unfinished]
+    last = len(reason) - 1
+    if work.any():
+        while last > 0 and not work[last]:
+            reason[last] = INCOMPLETE
+            last -= 1
+        if last > 0 and work[last] < COMPLETE_RATIO * work[last - 1]:
+            reason[last] = INCOMPLETE
+    complete = np.array([why is None for why in reason])
+    if complete.sum() >= WARM_UP_STEPS and complete[0]:
+        usual = float(np.median(length[complete]))
+        if length[0] > WARM_UP_RATIO * usual:
+            reason[0] = WARM_UP
+    return tuple(reason)
+
+
+def _distinct(rows: NDArray[np.int32]) -> int:
+    return len(np.unique(rows[rows >= 0]))

@@ -1,0 +1,92 @@
+"""How numbers are written in sentences: three significant digits, the unit by size.
+
+Columns and charts format for themselves; these are for prose, terminals and findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+NBSP = "\u00a0"
+
+_DURATIONS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
+_BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def duration(ns: float) -> str:
+    """Time in prose: ``840 ns``, ``22.9 µs``, ``59.3 ms``, ``1.02 s``, ``2 m 14 s``."""
+    if ns < 0:
+        return "−" + duration(-ns)
+    if ns >= 119.5e9:
+        minutes, seconds = divmod(round(ns / 1e9), 60)
+        return f"{minutes:,}{NBSP}m{NBSP}{seconds}{NBSP}s"
+    for name, size in _DURATIONS[:-1]:
+        # A value that would round up to four digits is written in the next unit.
+        if ns < 999.5 * size:
+            return f"{_nanoseconds(ns) if size == 1 else three_digits(ns / size)}{NBSP}{name}"
+    return f"{three_digits(ns / 1e9)}{NBSP}s"
+
+
+def exact_us(ns: int) -> str:
+    """A proof in the base unit: ``177,592 µs``, with decimals only where there are nanoseconds."""
+    whole, rest = divmod(abs(ns), 1000)
+    decimals = f".{rest:03d}" if rest else ""
+    return f"{'−' if ns < 0 else ''}{whole:,}{decimals}{NBSP}µs"
+
+
+def size(count: float) -> str:
+    """Bytes, binary and named so: ``98.0 MiB``, ``2.87 GiB``, ``512 B``."""
+    if count < 0:
+        return "−" + size(-count)
+    value = float(count)
+    for unit in _BYTES[:-1]:
+        if value < (1024 if unit == "B" else 999.5):
+            return f"{value:.0f}{NBSP}B" if unit == "B" else f"{three_digits(value)}{NBSP}{unit}"
+        value /= 1024
+    return f"{three_digits(value)}{NBSP}{_BYTES[-1]}"
+
+
+def share(ratio: float) -> str:
+    """A part of a whole, one decimal: ``33.4 %``; ``< 0.1 %`` for what would round to nothing."""
+    percent = ratio * 100
+    if 0 < percent < 0.05:
+        return f"<{NBSP}0.1{NBSP}%"
+    text = f"{percent:.1f}"
+    return f"{'100' if text == '100.0' else '0' if text == '0.0' else text}{NBSP}%"
+
+
+def count(number: int) -> str:
+    """How many: ``2,994``; from a million on three digits, ``9.10 M``."""
+    if abs(number) < 999_500:
+        return f"{number:,}"
+    if abs(number) < 999_500_000:
+        return f"{three_digits(number / 1e6)}{NBSP}M"
+    return f"{three_digits(number / 1e9)}{NBSP}G"
+
+
+def times(ratio: float) -> str:
+    """How many times as much: ``1.19×``, from ten on ``12×``."""
+    return f"{ratio:.2f}×" if ratio < 9.995 else f"{ratio:,.0f}×"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """``1 step``, ``6 steps``."""
+    return f"{count(number)}{NBSP}{one if number == 1 else many or one + 's'}"
+
+
+def listing(items: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits, never in powers of ten: ``1.02``, ``59.3``, ``229``."""
+    if value < 9.995:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+
+
+def _nanoseconds(ns: float) -> str:
+    return f"{ns:.0f}" if ns == int(ns) or ns >= 9.995 else three_digits(ns)

@@ -1,0 +1,170 @@
+"""What the parts of a step are called, how they are coloured, and what they mean: one table each.
+
+Keys are the field names of ``Partition``, ``HostPartition`` and ``Breakdown``; the order is that of
+stacks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Part(NamedTuple):
+    """How one part is shown."""
+
+    key: str
+    label: str
+    category: str  # colour token stem
+    ghost: bool  # the device was idle; the hue says what the host did meanwhile
+    help: str
+
+
+PARTITION: tuple[Part, ...] = (
+    Part("compute_ns", "Compute", "compute", False, "At least one compute kernel runs."),
+    Part(
+        "exposed_communication_ns",
+        "Exposed communication",
+        "comm",
+        False,
+        "A collective runs and no compute kernel does.",
+    ),
+    Part(
+        "exposed_copy_ns",
+        "Exposed copy",
+        "memcpy",
+        False,
+        "A copy runs and no kernel does.",
+    ),
+    Part("memset_ns", "Memset", "memset", False, "A memset runs and nothing else does."),
+    Part(
+        "idle_dataloader_ns",
+        "Idle: DataLoader",
+        "loader",
+        True,
+        "The device idles while a launching thread is in the DataLoader.",
+    ),
+    Part(
+        "idle_cpu_exec_ns",
+        "Idle: host dispatch",
+        "cpu",
+        True,
+        "The device idles while a launching thread runs ops, annotated code or Python.",
+    ),
+    Part(
+        "idle_runtime_ns",
+        "Idle: launch API",
+        "runtime",
+        True,
+        "The device idles while a launching thread is in a runtime call that does not block.",
+    ),
+    Part(
+        "idle_sync_ns",
+        "Idle: host sync",
+        "memcpy",
+        True,
+        "The device idles while a launching thread sits in a call that waits for it or may.",
+    ),
+    Part(
+        "idle_unattributed_ns",
+        "Idle: unattributed",
+        "other",
+        True,
+        "The device idles and no launching thread recorded any activity.",
+    ),
+)
+
+HOST: tuple[Part, ...] = (
+    Part("dataloader_ns", "DataLoader", "loader", False, "The main thread waits for a batch."),
+    Part(
+        "forward_ns", "Forward", "compute", False, "Ops and module calls outside the other parts."
+    ),
+    Part("backward_ns", "Backward", "cpu", False, "Autograd runs, on the main thread or for it."),
+    Part(
+        "optimizer_ns",
+        "Optimizer",
+        "runtime",
+        False,
+        "`Optimizer.step` and `Optimizer.zero_grad`.",
+    ),
+    Part("communication_ns", "Communication", "comm", False, "The main thread is in a collective."),
+    Part("compile_ns", "Compile", "memset", False, "Code is compiled inside the recording."),
+    Part(
+        "python_ns",
+        "Python",
+        "other",
+        False,
+        "Python frames and annotations without an op below them.",
+    ),
+    Part(
+        "uninstrumented_ns",
+        "Uninstrumented",
+        "other",
+        True,
+        "The main thread recorded nothing; `with_stack=True` shows its Python.",
+    ),
+)
+
+BREAKDOWN: tuple[Part, ...] = (
+    Part("kernel_ns", "Kernel", "compute", False, "Kernels run on a device."),
+    Part("memcpy_ns", "Memcpy", "memcpy", False, "A device copies, and no kernel runs."),
+    Part("memset_ns", "Memset", "memset", False, "A device sets memory, and nothing above runs."),
+    Part(
+        "communication_ns",
+        "Communication",
+        "comm",
+        False,
+        "Collectives, on a device or the host, and nothing above runs.",
+    ),
+    Part(
+        "runtime_ns",
+        "Runtime",
+        "runtime",
+        False,
+        "The host is in a call of the device's runtime, and nothing above runs.",
+    ),
+    Part(
+        "dataloader_ns",
+        "DataLoader",
+        "loader",
+        False,
+        "The DataLoader prepares a batch, and nothing above runs.",
+    ),
+    Part(
+        "cpu_exec_ns",
+        "CPU exec",
+        "cpu",
+        False,
+        "Ops or annotated code run on the host, and nothing above runs.",
+    ),
+    Part("other_ns", "Other", "other", False, "None of the above: the rest of the step."),
+)
+
+GAUGES: dict[str, tuple[str, str]] = {
+    "utilization": (
+        "Utilization",
+        (
+            "Part of the time in which at least one kernel runs. Coarse: one thread of one kernel "
+            "keeps it at 100 %. Higher is better."
+        ),
+    ),
+    "sm_efficiency": (
+        "Est. SM efficiency",
+        (
+            "Part of the time, weighted by how many of the multiprocessors have a block to run: "
+            "the blocks per SM of the running kernels, at most 1. Estimated from launch geometry. "
+            "Higher is better."
+        ),
+    ),
+    "occupancy": (
+        "Est. achieved occupancy",
+        (
+            "Warps per multiprocessor of the most it could hold, estimated from launch geometry; "
+            "mean over kernels by duration. For memory-bound kernels higher is usually better."
+        ),
+    ),
+    "tensor_core": (
+        "Tensor-core time",
+        ("Part of the time of kernels launched by ops that runs on tensor cores, by kernel name."),
+    ),
+}
+MATRIX_CORE_LABEL = "Matrix-core time"  # AMD's word
