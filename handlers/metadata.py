@@ -23,7 +23,7 @@ import importlib.metadata
 import json
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .process import Process
@@ -54,7 +54,7 @@ def describe(
         "cycle": cycle,
         "step_num": _integer(getattr(prof, "step_num", None)),
         "cwd": _current_directory(),
-        "source_roots": list(_import_directories() if source_roots is None else source_roots),
+        "source_roots": _import_directories() if source_roots is None else list(source_roots),
         "python": platform.python_version(),
         **_torch_versions(),
         "profiler": _profiler_options(prof),
@@ -116,12 +116,11 @@ def _current_directory() -> str | None:
         return None
 
 
-def _import_directories() -> Iterator[str]:
-    here = _current_directory()
-    for entry in dict.fromkeys(map(str, sys.path)):
-        path = Path(entry) if here is None else Path(here, entry)
-        if path.is_absolute() and path.is_dir():
-            yield str(path)
+def _import_directories() -> list[str]:
+    here = _current_directory() or ""
+    paths = [Path(here, str(entry)) for entry in sys.path]
+    directories = [str(path) for path in paths if path.is_absolute() and path.is_dir()]
+    return list(dict.fromkeys(directories))
 
 
 def _integer(value: object) -> int | None:

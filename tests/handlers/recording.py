@@ -1,0 +1,61 @@
+"""Profiles for the tests of the handler: real ones, tiny, and a stand-in whose export is a line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+SMALL_TRACE = b' {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "aten::mm"}]}\n'
+
+
+class StandIn:
+    """A profiler whose export writes `content`, or does what `instead` does with the path."""
+
+    def __init__(
+        self, content: bytes = SMALL_TRACE, instead: Callable[[Path], object] | None = None
+    ) -> None:
+        self.content = content
+        self.instead = instead
+        self.step_num = 7
+
+    def export_chrome_trace(self, path: str) -> None:
+        if self.instead is None:
+            Path(path).write_bytes(self.content)
+        else:
+            self.instead(Path(path))
+
+
+def train(steps: int, **profiler_options: Any) -> int:
+    """A training under the profiler. Returns the steps it finished."""
+    finished = 0
+    weight = torch.ones(8, 8, requires_grad=True)
+    with profile(activities=[ProfilerActivity.CPU], **profiler_options) as prof:
+        for _ in range(steps):
+            (weight @ weight).sum().backward()  # type: ignore[no-untyped-call]
+            prof.step()
+            finished += 1
+    return finished
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The JSON of a trace file."""
+    data = path.read_bytes()
+    content = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    assert isinstance(content, dict)
+    return content
+
+
+def event_names(path: Path) -> list[str]:
+    """The names of all events of a trace file, in file order."""
+    return [event["name"] for event in read(path)["traceEvents"] if "name" in event]
+
+
+def files_in(directory: Path) -> list[str]:
+    """All files of a directory, hidden ones too, in the order of their names."""
+    return sorted(path.name for path in directory.iterdir())

@@ -1,0 +1,97 @@
+"""The "kinetoscope" object of a trace: always JSON, and the trace around it unharmed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.handlers import tensorboard_trace_handler
+from kinetoscope.handlers.metadata import splice, to_json
+from tests.handlers.recording import StandIn, read
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    trace=st.dictionaries(st.text().filter(lambda key: key != "kinetoscope"), json_values),
+    before=st.sampled_from(["", " ", "\n\t\r "]),
+    indent=st.sampled_from([None, 2]),
+)
+def test_splicing_adds_one_member_and_changes_none(
+    trace: dict[str, object], before: str, indent: int | None
+) -> None:
+    text = before + json.dumps(trace, indent=indent)
+
+    spliced = json.loads(splice(text.encode(), b'{"schema": 1}'))
+
+    assert spliced == {"kinetoscope": {"schema": 1}, **trace}
+    assert next(iter(spliced)) == "kinetoscope"
+
+
+@pytest.mark.parametrize("start", [b"[{}]", b"", b"  ", b"\x1f\x8b", b"version https://git-lfs"])
+def test_other_texts_stay_as_they_are(start: bytes) -> None:
+    assert splice(start, b"{}") == start
+
+
+@given(st.dictionaries(st.text(), json_values))
+def test_metadata_is_one_line_of_ascii_json(metadata: dict[str, object]) -> None:
+    line = to_json(metadata)
+
+    assert line.isascii()
+    assert b"\n" not in line
+    assert json.loads(line) == metadata
+
+
+def test_an_undecodable_path_does_not_break_the_json() -> None:
+    assert json.loads(to_json({"cwd": os.fsdecode(b"/a/\xff")})) == {"cwd": "/a/?"}
+
+
+def test_source_roots_are_the_directories_of_the_import_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "archive.zip").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "path", ["", "src", str(tmp_path / "src"), "archive.zip", "/gone/for/ever", "src"]
+    )
+
+    path = tensorboard_trace_handler(tmp_path)(StandIn())
+
+    assert path is not None
+    metadata = read(path)["kinetoscope"]
+    assert metadata["cwd"] == str(tmp_path)
+    assert metadata["source_roots"] == [str(tmp_path), str(tmp_path / "src")]
+
+
+def test_a_job_whose_directory_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    try:
+        path = tensorboard_trace_handler(tmp_path / "log", raise_errors=True)(StandIn())
+    finally:
+        os.chdir(tmp_path)
+
+    assert path is not None
+    assert read(path)["kinetoscope"]["cwd"] is None
+
+
+def test_a_profiler_that_tells_nothing_of_itself(tmp_path: Path) -> None:
+    path = tensorboard_trace_handler(tmp_path)(StandIn())
+
+    assert path is not None
+    metadata = read(path)["kinetoscope"]
+    assert metadata["step_num"] == 7
+    assert metadata["profiler"] == {}

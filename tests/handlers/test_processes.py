@@ -1,0 +1,138 @@
+"""One handler in many threads and processes: threads, a fork, two ranks, another interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinetoscope.handlers import tensorboard_trace_handler
+from tests.handlers.recording import StandIn, files_in, read
+
+
+def run_python(program: str, *arguments: object, **environment: str) -> str:
+    """What a program prints in an interpreter of its own, as a training job is."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program), *map(str, arguments)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def metadata_of_all(directory: Path) -> list[dict[str, Any]]:
+    return [read(directory / name)["kinetoscope"] for name in files_in(directory)]
+
+
+def test_threads_that_share_a_handler_and_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: 1_700_000_000_000_000_000)
+    handler = tensorboard_trace_handler(tmp_path, "worker0", raise_errors=True)
+
+    with ThreadPoolExecutor(8) as threads:
+        paths = list(threads.map(handler, [StandIn() for _ in range(40)]))
+
+    assert sorted(path.name for path in paths if path) == files_in(tmp_path)
+    assert sorted(m["cycle"] for m in metadata_of_all(tmp_path)) == list(range(40))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_writes_under_its_own_pid(tmp_path: Path) -> None:
+    program = """
+        import os, sys
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+        from kinetoscope.handlers import tensorboard_trace_handler
+
+        torch.set_num_threads(1)  # a fork takes no threads along
+        handler = tensorboard_trace_handler(sys.argv[1], raise_errors=True)
+
+        def train():
+            with profile(activities=[ProfilerActivity.CPU], on_trace_ready=handler):
+                torch.mm(torch.ones(4, 4), torch.ones(4, 4))
+
+        train()
+        child = os.fork()
+        train()
+        if not child:
+            os._exit(0)  # at a normal exit, torch waits for a thread that the fork left behind
+        print(os.getpid(), child)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    parent, child = map(int, run_python(program, tmp_path).split())
+
+    found = metadata_of_all(tmp_path)
+    assert sorted((m["pid"], m["cycle"]) for m in found) == sorted(
+        [(parent, 0), (parent, 1), (child, 0)]
+    )
+    for name, metadata in zip(files_in(tmp_path), found, strict=True):
+        assert f"_{metadata['pid']}." in name
+        assert any(
+            event.get("name") == "aten::mm" for event in read(tmp_path / name)["traceEvents"]
+        )
+
+
+def test_two_ranks_are_told_apart(tmp_path: Path) -> None:
+    program = """
+        import sys
+        import torch
+        import torch.distributed as dist
+        from torch.profiler import ProfilerActivity, profile
+        from kinetoscope.handlers import tensorboard_trace_handler
+
+        directory, rank = sys.argv[1], int(sys.argv[2])
+        dist.init_process_group(
+            "gloo", init_method=f"file://{directory}/rendezvous", rank=rank, world_size=2
+        )
+        handler = tensorboard_trace_handler(directory + "/log", raise_errors=True)
+        with profile(activities=[ProfilerActivity.CPU], on_trace_ready=handler):
+            dist.all_reduce(torch.ones(4))
+        dist.destroy_process_group()
+    """
+    # The variables of another launcher are lying about: torch knows better.
+    with ThreadPoolExecutor(2) as threads:
+        for job in [
+            threads.submit(run_python, program, tmp_path, rank, RANK="7", WORLD_SIZE="9")
+            for rank in (0, 1)
+        ]:
+            job.result()
+
+    log = tmp_path / "log"
+    for name, metadata in zip(files_in(log), metadata_of_all(log), strict=True):
+        assert f"_rank{metadata['rank']}." in name
+        assert metadata["world_size"] == 2
+        assert read(log / name)["distributedInfo"]["rank"] == metadata["rank"]
+    assert sorted(m["rank"] for m in metadata_of_all(log)) == [0, 1]
+
+
+def test_a_handler_survives_pickling(tmp_path: Path) -> None:
+    handler = pickle.loads(pickle.dumps(tensorboard_trace_handler(tmp_path, "worker0")))  # noqa: S301
+
+    assert handler(StandIn()).name.startswith("worker0.")
+
+
+def test_importing_the_handler_imports_nothing_heavy() -> None:
+    program = """
+        import json, sys
+        import kinetoscope.handlers
+        print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+    """
+    imported = set(json.loads(run_python(program)))
+
+    assert "kinetoscope" in imported
+    assert imported.isdisjoint(
+        {"torch", "tensorboard", "pandas", "numpy", "pyarrow", "msgspec", "rich", "click"}
+    )
