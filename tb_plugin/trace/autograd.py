@@ -49,11 +49,13 @@ def link_backward(
         return Autograd(forward, table, 0)
     ahead = (sequence >= 0) & (number <= 0)
     by_number = 0
+    known = _threads_by_arrows(host, source, target)
     for thread_number in np.unique(number[backward]).tolist():
         asked = backward & (number == thread_number)
-        candidates = ahead & (
-            host.thread[row] == _thread_of_number(host, row, sequence, ahead, asked)
-        )
+        thread = known.get(thread_number)
+        if thread is None:
+            thread = _thread_of_number(host, row, sequence, ahead, asked)
+        candidates = ahead & (host.thread[row] == thread)
         found = _last_of_number(
             sequence[candidates],
             host.ts[row[candidates]],
@@ -95,6 +97,13 @@ def _by_arrows(
     source, target = op_at(begin), op_at(end)
     both = (source >= 0) & (target >= 0) & (source != target)
     return source[both], target[both]
+
+
+def _threads_by_arrows(host: Host, source: I32, target: I32) -> dict[int, int]:
+    """The thread behind each profiler thread number, as far as arrows tell."""
+    number = cells(host.args.get("forward_thread"), target, 0)
+    votes: dict[int, I32] = {n: host.thread[source[number == n]] for n in np.unique(number).tolist()}
+    return {n: int(np.bincount(threads).argmax()) for n, threads in votes.items() if n > 0}
 
 
 def _thread_of_number(

@@ -74,8 +74,9 @@ COLLECTIVE_OPS = re.compile(
 )
 # Work that collectives' wrappers do beside the exchange.
 HELPER_KERNELS = re.compile(
-    r"elementwise|multi_tensor_apply|CatArray|copy|memset|memcpy|fill|index|gather_kernel|scatter_kernel"
-    r"|split_with_sizes|chunk_cat|reduce_kernel|triton_|gemm|cutlass|cublas",
+    r"at::native|at_cuda_detail|cub::|hipcub|rocprim|thrust::|elementwise|multi_tensor_apply|CatArray"
+    r"|copy|memset|memcpy|fill|index|gather_kernel|scatter_kernel|split_with_sizes|chunk_cat"
+    r"|reduce_kernel|triton_|gemm|cutlass|cublas",
     re.IGNORECASE,
 )
 _BY_KIND = {

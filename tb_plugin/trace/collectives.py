@@ -45,11 +45,13 @@ def find_collectives(texts: Texts, host: Host, launch: I32, op: I32, klass: I8) 
     grouped = {
         int(row): int(code) for row, code in zip(top[::-1], group[::-1], strict=True) if code >= 0
     }
+    # Without args and without an annotation it is the wait for a call, unless nothing has either.
+    waits = texts.code("wait" if named else PARAMETERS)
     calls = np.array(
         [
             at
             for at in calls.tolist()
-            if texts[named.get(int(rows[at]), int(host.name[rows[at]]))] not in _NOT_CALLS
+            if texts[named.get(int(rows[at]), waits)] not in _NOT_CALLS
         ],
         np.intp,
     )

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .activity import Activity
-from .categories import LAUNCH_FLOWS, OP_FLOWS
+from .categories import LAUNCH_FLOWS, OP_FLOWS, Role, role_of
 from .flows import Flows, last_started
 from .host import Host
 from .links import join, repeated
-from .model import DeviceKind, HostKind, Link
+from .model import HostKind, Link
 from .nest import innermost_at, outer_rows
 from .raw import ID_INT, RawTrace
 from .rows import Rows
@@ -273,14 +273,19 @@ def _graphs(
     name = host.name[launch[rows]]
     graph = texts.table(name, lambda text: "GraphLaunch" in text, np.bool_)[name]
     copying = texts.table(name, lambda text: any(word in text for word in _COPYING), np.bool_)[name]
-    called, inverse, count = np.unique(launch[rows], return_inverse=True, return_counts=True)
-    many = (count[inverse] > 1) & (device.kind[rows] != DeviceKind.OTHER) & ~copying
+    # MTIA writes two events of its own for each call.
+    vendor = texts.table(device.category[rows], _is_vendor, np.bool_)[device.category[rows]]
+    _, inverse, count = np.unique(launch[rows], return_inverse=True, return_counts=True)
+    many = (count[inverse] > 1) & ~vendor & ~copying
     result[rows] = graph | many
     number = device.args.get("graph_id")
     if number is not None:
         result[number.row[(number.value > 0) & (launch[number.row] >= 0)]] = True
-    del called
     return result
+
+
+def _is_vendor(category: str) -> bool:
+    return role_of(category) == Role.DEVICE_OTHER
 
 
 def _external_id_believed(device: Activity) -> bool:

@@ -160,7 +160,7 @@ def _used(evidence: Evidence) -> int:
 def _of_file(evidence: Evidence) -> Iterator[Note]:
     for fault in evidence.faults:
         yield note(fault.kind, fault.count, example=fault.example, offset=fault.offset)
-    if not evidence.events or not _used(evidence):
+    if not len(evidence.host.ts) + len(evidence.device) + len(evidence.memory):
         yield note("empty")
 
 
@@ -249,12 +249,13 @@ def _of_links(evidence: Evidence) -> Iterator[Note]:
 
 
 def _orphans(counts: Sequence[int], total: int) -> Iterator[Note]:
-    if counts[Link.PROLOGUE]:
-        yield note("prologue", counts[Link.PROLOGUE], total)
-    orphans = counts[Link.UNLINKED] + counts[Link.PROLOGUE]
-    if orphans:
-        kind = "many_orphans" if orphans > ORPHAN_WARNING_RATIO * total else "orphans"
-        yield note(kind, orphans, total)
+    for link, few, many in (
+        (Link.PROLOGUE, "prologue", "long_prologue"),
+        (Link.UNLINKED, "orphans", "many_orphans"),
+    ):
+        if counts[link]:
+            kind = many if counts[link] > ORPHAN_WARNING_RATIO * total else few
+            yield note(kind, counts[link], total)
 
 
 def _of_content(evidence: Evidence) -> Iterator[Note]:

@@ -72,7 +72,7 @@ def identify(raw: RawTrace, texts: Texts) -> Identity:
                 host_labelled.add(pid)
         elif what == "thread_name" and name_code >= 0:
             new, old = texts[name_code], thread_name.get((pid, tid), "")
-            if telling(new) > 1:
+            if telling(new) > 2:
                 named.setdefault((pid, tid), set()).add(new)
             if telling(new) >= telling(old):
                 thread_name[pid, tid] = new

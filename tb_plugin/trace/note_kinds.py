@@ -254,6 +254,13 @@ LINKS: Mapping[str, NoteKind] = {
         "They count as device time and belong to no step and no operator.",
         "Keep warmup=1 or more in the schedule.",
     ),
+    "long_prologue": NoteKind(
+        "warning",
+        "{share} of the device activity was launched before the recording began",
+        "{count} of {total} count as device time and belong to no step and no operator.",
+        "Keep warmup=1 or more in the schedule.",
+        DEVICE,
+    ),
     "no_runtime": NoteKind(
         "warning",
         "No launches recorded",

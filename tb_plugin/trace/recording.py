@@ -10,13 +10,16 @@ from .categories import DEVICE_LABELS
 from .identity import META, Identity
 from .model import Recording
 from .raw import MISSING, RawTrace
-from .rows import COMPLETE
+from .rows import BEGIN, COMPLETE
 from .texts import Texts
 
 # Epoch stamps of this century; stamps relative to a base are far below.
 _EPOCH_NS = 10**18
 _HANDLER_KEY = "kinetoscope"
 _OWN_KEYS = frozenset({_HANDLER_KEY, "traceEvents"})
+_FLOWS_OF_D = frozenset({"async_cpu_to_gpu", "async_gpu", "forward_backward"})
+_FLOWS_OF_E = frozenset({"ac2g", "fwdbwd", "cuda_driver"})
+_KEYS_OF_E = frozenset({"traceName", "record_shapes", "with_stack", "profile_memory"})
 _OLD_CATEGORIES = frozenset({"Operator", "Runtime", "Kernel", "Memcpy", "Memset"})
 
 
@@ -57,8 +60,8 @@ def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution:
     ========  ==============================================================
     A         no categories (torch ≤ 1.7 and the legacy profiler)
     B, C      ``Operator``; C (1.9) knows devices or allocator events
-    D         ``cpu_op`` with stamps since the epoch, no ``traceName`` (1.11 – 1.13)
-    E         the same with ``traceName`` (2.0 – 2.3)
+    D         ``cpu_op`` with stamps since the epoch (1.11 – 1.13)
+    E         the same, with ``ac2g`` arrows or keys such as ``traceName`` (2.0 – 2.3)
     F1        stamps since the epoch with fractions (nightlies of spring 2024)
     F         stamps relative to ``baseTimeNanoseconds`` (2.4 – 2.11)
     G         the same, metadata events first (2.12 and later)
@@ -68,10 +71,9 @@ def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution:
     categories = {texts[code] for code in texts.used(events.category).tolist()}
     if "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity):
         return "Ascend"
-    if not (events.phase == COMPLETE).any():
+    if not ((events.phase == COMPLETE) | (events.phase == BEGIN)).any():
         return "unknown"
-    complete = events.phase == COMPLETE
-    if not categories - {""} and texts.used(events.pid[complete]).size:
+    if not categories - {""}:
         return "A"
     if categories & _OLD_CATEGORIES:
         devices = "deviceProperties" in metadata or "computeProperties" in metadata
@@ -82,8 +84,9 @@ def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution:
         return "unknown"
     if resolution == 1:
         return "F1"
-    modern = "traceName" in metadata or categories & {"ac2g", "fwdbwd", "cuda_driver"}
-    return "E" if modern else "D"
+    if categories & _FLOWS_OF_D:
+        return "D"
+    return "E" if _KEYS_OF_E & metadata.keys() or categories & _FLOWS_OF_E else "D"
 
 
 def _metadata_first(raw: RawTrace) -> bool:

@@ -95,7 +95,12 @@ def _of_one_thread(host: Host, rows: I32) -> I32:
         return rows
     thread = host.thread[rows]
     rows = rows[thread == np.bincount(thread).argmax()]
-    return rows[np.argsort(host.ts[rows], kind="stable")]
+    rows = rows[np.argsort(host.ts[rows], kind="stable")]
+    # A row written twice is one step.
+    name, ts, end = host.name[rows], host.ts[rows], host.end[rows]
+    again = np.zeros(len(rows), bool)
+    again[1:] = (name[1:] == name[:-1]) & (ts[1:] == ts[:-1]) & (end[1:] == end[:-1])
+    return rows[~again]
 
 
 def _table(host: Host, rows: I32, number: I64, source: str, family: str) -> StepTable:
@@ -139,7 +144,8 @@ def _best_family(texts: Texts, host: Host) -> _Family | None:
     found: list[_Family] = []
     for name, family in names.items():
         mine = rows[families == family]
-        if len(mine) < MIN_STEPS:
+        if len(mine) < MIN_STEPS or len(np.unique(host.thread[mine])) > 1:
+            # What runs on several threads at once, as requests of a server do, is no sequence.
             continue
         mine = _of_one_thread(host, mine)
         score = _score(host, mine, span)
