@@ -13,14 +13,13 @@ import pytest
 from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-from gen_api_types import TARGET, TypeGenerationError, field_comments, main, type_text
+from gen_api_types import TARGET, TypeGenerationError, main, type_text
 
 Mood = Literal["fine", "bad"]
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    size_bytes: int  # of the leaf
-    note: str = "# not a comment"
+    size_bytes: int
 
 
 def ts(annotation: object) -> str:
@@ -54,10 +53,6 @@ def test_types(annotation: object, typescript: str) -> None:
 def test_a_type_without_a_form_is_refused() -> None:
     with pytest.raises(TypeGenerationError, match="no TypeScript form"):
         ts(set[int])
-
-
-def test_comments_come_from_the_end_of_the_line_not_from_texts() -> None:
-    assert field_comments(Leaf) == {"size_bytes": "of the leaf"}
 
 
 def test_the_file_is_not_stale() -> None:

@@ -8,21 +8,19 @@ says. With --check nothing is written; the exit status is 1 when the file is sta
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
 import sys
-import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Literal, get_args, get_origin
 
 import msgspec
 
+from kinetoscope.cli.field_comments import field_comments
 from kinetoscope.store import catalog_types
 from kinetoscope.views import VIEWS
 from kinetoscope.web import contract
@@ -180,23 +178,6 @@ def _array_text(node: msgspec.inspect.Type, names: Names) -> str:
             items = ", ".join(type_text(item, names) for item in node.item_types)
             return f"readonly [{items}]"
     raise TypeGenerationError(f"no TypeScript form for {node}")
-
-
-def field_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """The comment at the end of each field's line: {"dur_ns": "…"}."""
-    source = inspect.cleandoc("\n" + inspect.getsource(struct))
-    by_line = {
-        token.start[0]: token.string.lstrip("# ").rstrip()
-        for token in tokenize.generate_tokens(StringIO(source).readline)
-        if token.type == tokenize.COMMENT
-    }
-    return {
-        node.target.id: by_line[node.lineno]
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.AnnAssign)
-        and isinstance(node.target, ast.Name)
-        and node.lineno in by_line
-    }
 
 
 def _own_doc(struct: type[msgspec.Struct]) -> str:

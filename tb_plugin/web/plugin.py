@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 
-from ..store.catalog import CatalogService
 from ..store.logdirs import Logdir, resolve
 from ..views import VIEWS
 from .app import create_app
+from .catalog import facts_catalog
 from .mount import mounted
 from .service import Traces
 
@@ -35,7 +35,9 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
     def __init__(self, context: TBContext) -> None:
         self.plugin_name = plugin_name()
         self._logdirs = logdirs_of(context)
-        self._catalog: Traces = _started(self._logdirs)
+        catalog = facts_catalog(self._logdirs)
+        catalog.start()  # ends with the program
+        self._catalog: Traces = catalog
         self._waited = False
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
@@ -61,12 +63,6 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
     def data_plugin_names(self) -> tuple[str, ...]:
         """No summaries in event files: our traces are files of their own."""
         return ()
-
-
-def _started(logdirs: tuple[Logdir, ...]) -> CatalogService:
-    catalog = CatalogService(logdirs)
-    catalog.start()  # ends with the program
-    return catalog
 
 
 def plugin_name() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,8 +68,8 @@ def listen(app: WSGIApplication, address: Address) -> BaseWSGIServer:
     served = mounted(app, prefix) if prefix else app
     if not address.is_public:
         served = only_known_hosts(served, address.allowed_hosts)
-    bound = _bind(address)
-    with bound:  # make_server listens on a duplicate of the descriptor
+    ports = [address.port] if address.port is not None else _usual_ports(FIRST_PORT)
+    with _bind(address, ports) as bound:  # make_server listens on a duplicate of the descriptor
         return make_server(
             address.host,
             bound.getsockname()[1],
@@ -89,28 +90,39 @@ def url(server: BaseWSGIServer, address: Address) -> str:
     return f"http://{host}:{server.port}/" + (f"{prefix}/" if prefix else "")
 
 
-def _bind(address: Address) -> socket.socket:
-    ports = [address.port]
-    if address.port is None:
-        ports = list(range(FIRST_PORT, FIRST_PORT + PORTS_TRIED))
+def free_port(address: Address, first: int) -> int:
+    """The first free port from ``first`` on.
+
+    Raises:
+        AddressError: none of the next twenty is free, or the host is none of this machine.
+    """
+    with _bind(address, _usual_ports(first)) as bound:
+        port: int = bound.getsockname()[1]
+    return port
+
+
+def _usual_ports(first: int) -> Sequence[int]:
+    return range(first, first + PORTS_TRIED)
+
+
+def _bind(address: Address, ports: Sequence[int]) -> socket.socket:
+    """A socket that listens on the first of the ports that is free."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     for port in ports:
         bound = socket.socket(family, socket.SOCK_STREAM)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let two programs share a port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((address.host, port))
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             bound.close()
-            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-                continue
-            raise AddressError(
-                f"cannot listen on {address.host}:{port}: {error}", hint="choose another --host"
-            ) from error
-        bound.listen()
-        return bound
-    raise AddressError(
-        f"port {ports[0]} is taken"
-        if address.port is not None
-        else f"the ports {ports[0]} to {ports[-1]} are all taken",
-        hint="choose another with --port, or any free one with --port 0",
-    )
+            if error.errno != errno.EADDRINUSE:
+                raise AddressError(
+                    f"cannot listen on {address.host}: {error.strerror or error}",
+                    hint="choose another --host or --port",
+                ) from error
+        else:
+            bound.listen()
+            return bound
+    taken = f"port {ports[0]} is" if len(ports) == 1 else f"ports {ports[0]} to {ports[-1]} are"
+    raise AddressError(f"{taken} taken", hint="choose another --port")

@@ -253,6 +253,7 @@ export interface Overview {
 
 /** Which steps, seen from which device. */
 export interface OverviewQuery {
+  /** "" = all but warm-up and incomplete ones, "all", or indexes: "3", "2-5", "1,4-6" */
   readonly steps?: string;
   /** row of the devices; null = the busiest */
   readonly device?: number | null;

@@ -1,0 +1,5 @@
+"""The command line: one file per command."""
+
+from .entry import main
+
+__all__ = ["main"]

@@ -1,0 +1,120 @@
+"""``kinetoscope doctor PATH``: every file, whether it is used, and if not, why."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import msgspec
+
+from ..base.errors import NotFoundError
+from ..views.table import Column, Table
+from .examine import FileReport, examine_file, examine_folder
+from .installation import Fact, installation
+from .tables import print_tables
+
+NOTHING_TO_SHOW = 3
+USABLE = ("in use", "truncated")
+COSTLY = ("error", "warning")
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What doctor says, as JSON."""
+
+    installation: tuple[Fact, ...]
+    files: tuple[FileReport, ...]
+    problems: tuple[str, ...]
+
+
+@click.command()
+@click.argument("path")
+@click.option(
+    "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True
+)
+def doctor(path: str, form: str) -> None:
+    """Says of every file whether it is used, and if not, why.
+
+    PATH is a trace file, a run or a logdir. Everything is read that looks like a trace, as
+    TensorBoard would. Exit code 3: there is nothing that can be shown.
+    """
+    report = examine(path)
+    if form == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2))
+    else:
+        print_tables(_tables(report), sys.stdout)
+    if not any(file.verdict in USABLE for file in report.files):
+        sys.exit(NOTHING_TO_SHOW)
+
+
+def examine(path: str) -> Report:
+    """Looks at everything that the path means.
+
+    Raises:
+        NotFoundError: there is no such path.
+    """
+    if os.path.isdir(path):
+        files, problems = examine_folder(path)
+    elif os.path.exists(path):
+        files, problems = (examine_file(path),), ()
+    else:
+        raise NotFoundError(f"there is no file or folder {path}", hint="check the spelling")
+    return Report(installation(), files, problems)
+
+
+def _tables(report: Report) -> tuple[Table, ...]:
+    tables = [
+        Table(
+            "Installation",
+            (Column("what", "What"), Column("value", "Value")),
+            tuple((fact.what, fact.value) for fact in report.installation),
+        ),
+        _files(report.files),
+        _notes(report.files),
+    ]
+    if report.problems:
+        rows = tuple((problem,) for problem in report.problems)
+        tables.append(Table("Problems", (Column("problem", "Problem"),), rows))
+    return tuple(tables)
+
+
+def _files(files: tuple[FileReport, ...]) -> Table:
+    columns = (
+        Column("file", "File"),
+        Column("verdict", "Verdict"),
+        Column("run", "Run"),
+        Column("worker", "Worker"),
+        Column("span", "Span"),
+        Column("file_bytes", "Size"),
+        Column("event_count", "Events"),
+        Column("reason", "Why"),
+    )
+    rows = tuple(
+        (f.file, f.verdict, f.run, f.worker, f.span, f.file_bytes, f.event_count, _why(f))
+        for f in files
+    )
+    return Table("Files", columns, rows)
+
+
+def _why(file: FileReport) -> str:
+    return " ".join(text for text in (file.reason, file.hint) if text)
+
+
+def _notes(files: tuple[FileReport, ...]) -> Table:
+    """All notes of one file; of several only those that cost something."""
+    columns = (
+        Column("file", "File"),
+        Column("severity", "Severity"),
+        Column("title", "Note"),
+        Column("count", "Count"),
+        Column("consequence", "Consequence"),
+        Column("remedy", "Remedy"),
+    )
+    rows = tuple(
+        (file.file, note.severity, note.title, note.count or None, note.consequence, note.remedy)
+        for file in files
+        for note in file.notes
+        if len(files) == 1 or note.severity in COSTLY
+    )
+    title = "Health" if len(files) == 1 else "Health: errors and warnings"
+    return Table(title, columns, rows)

@@ -1,0 +1,105 @@
+"""``kinetoscope``: finds the command, and turns every error into one line and an exit code.
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | it failed for another reason: the file cannot be read, the port is taken |
+| 2 | the command line or a query option makes no sense |
+| 3 | the file is not a trace, or nothing of it can be read |
+| 4 | there is no such file, run, worker, span |
+| 5 | still being written: ask again |
+| 6 | this recording cannot answer; says what to record |
+| 130 | interrupted |
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import click
+
+from .. import __version__
+from ..base.errors import KinetoscopeError
+from .text import one_line
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "show": "Shows a view of a trace as a table, JSON or CSV.",
+        "doctor": "Says of every file whether it is used, and if not, why.",
+        "serve": "Serves the page without TensorBoard.",
+        "demo": "Records a small training and shows it in TensorBoard.",
+    }
+)
+"""Command → what it does; the command ``x`` is ``x.x``, imported when it is called."""
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+
+class Cli(click.Group):
+    """The commands, imported when they are needed: ``--help`` must not wait for pandas."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # theirs
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".{cmd_name}", __package__)
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # theirs
+        """Runs a command and ends the process with its exit code."""
+        extra["standalone_mode"] = False
+        try:
+            status = super().main(args, *rest, **extra)
+            sys.stdout.flush()
+        except click.exceptions.Exit as done:
+            status = done.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            status = INTERRUPTED
+        except click.ClickException as error:
+            status = MISUSED if isinstance(error, click.UsageError) else FAILED
+            say(error.format_message(), hint=_usage(error))
+        except KinetoscopeError as error:
+            status = error.exit_code
+            say(error.message, hint=error.hint)
+        except BrokenPipeError:
+            # Whoever read our output has seen enough (`| head`).
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = 0
+        except OSError as error:
+            status = FAILED
+            say(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
+        except MemoryError:
+            status = FAILED
+            say("there is not enough memory", hint="record fewer steps, or free memory")
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def say(message: str, *, hint: str = "") -> None:
+    """One line on standard error."""
+    text = one_line(message.rstrip("."))
+    click.echo(
+        f"kinetoscope: {text}" + (f" ({one_line(hint.rstrip('.'))})" if hint else ""), err=True
+    )
+
+
+def _usage(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"see {context.command_path} --help" if context else ""
+
+
+@click.command(cls=Cli, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kinetoscope", message="%(prog)s %(version)s")
+def main() -> None:
+    """Explains PyTorch profiles."""

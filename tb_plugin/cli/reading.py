@@ -1,0 +1,67 @@
+"""Facts of one file: from the cache when they are there, else read here, with a progress bar."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from ..analysis.facts import Facts
+from ..analysis.summarize import summarize
+from ..trace.raw import OnProgress
+from ..trace.raw import Progress as ReadingProgress
+from ..trace.reader import read
+from ..web.catalog import kept_facts
+
+
+def facts_of(path: str) -> Facts:
+    """The facts of a trace file.
+
+    Raises:
+        TraceFormatError: it is no trace; ``kind`` says what it is instead.
+        NotFoundError: there is no such file.
+        OSError: it cannot be read.
+    """
+    known = kept_facts(path)
+    if known is not None:
+        return known
+    with progress_bar(path) as on_progress:
+        trace = read(path, on_progress)
+    return summarize(trace)
+
+
+@contextmanager
+def progress_bar(path: str) -> Iterator[OnProgress | None]:
+    """Shows how far reading is, where somebody looks at standard error; gone when it is done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(os.path.basename(path), total=None)
+        yield lambda progress: _move(bar, task, progress)
+
+
+def _move(bar: Progress, task: TaskID, progress: ReadingProgress) -> None:
+    bar.update(
+        task,
+        description=progress.phase,
+        completed=progress.bytes_done,
+        total=progress.bytes_total,
+    )

@@ -1,0 +1,75 @@
+"""``kinetoscope serve LOGDIR...``: the page on an address of its own, without TensorBoard."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import click
+
+from ..analysis.facts import Facts
+from ..base.errors import QueryError
+from ..store.catalog import CatalogService
+from ..store.logdirs import resolve
+from ..views import VIEWS
+from ..web.app import create_app
+from ..web.catalog import facts_catalog
+from ..web.serve import LOOPBACK, Address, listen, url
+from .entry import say
+
+
+@click.command()
+@click.argument("logdirs", nargs=-1, required=True, metavar="LOGDIR...")
+@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port; 0 takes any free one.  [default: the first free one from 6007 on]",
+)
+@click.option("--path-prefix", default="", help="Serve below this path, for example /user/bob.")
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which a proxy calls this server; may be given several times.",
+)
+def serve(
+    logdirs: tuple[str, ...],
+    host: str,
+    port: int | None,
+    path_prefix: str,
+    allowed_hosts: tuple[str, ...],
+) -> None:
+    """Serves the page without TensorBoard.
+
+    LOGDIR is a folder with traces. Only this machine can open the page, unless --host says more.
+    """
+    for logdir in logdirs:
+        if os.path.isfile(logdir):
+            raise QueryError(f"{logdir} is a file", hint="serve takes the folder it is in")
+    address = Address(host, port, path_prefix, allowed_hosts)
+    catalog = facts_catalog(resolve(logdirs, None))
+    server = listen(create_app(catalog, VIEWS, "standalone"), address)
+    signal.signal(signal.SIGTERM, _interrupt)
+    with catalog:
+        click.echo(f"kinetoscope is at {url(server, address)} (Ctrl-C ends it)")
+        if address.is_public:
+            say(
+                "whoever can reach this machine can read these traces: nobody is asked who they are"
+            )
+        threading.Thread(target=_tell_problems, args=(catalog,), daemon=True).start()
+        server.serve_forever()
+
+
+def _tell_problems(catalog: CatalogService[Facts]) -> None:
+    """Says on the terminal too what is wrong with a logdir."""
+    catalog.wait_first_look(60.0)
+    for problem in catalog.snapshot().problems:
+        say(problem.message, hint=problem.hint)
+
+
+def _interrupt(*_: object) -> None:
+    """Ends as on Ctrl-C, so that the reading processes end too."""
+    raise KeyboardInterrupt

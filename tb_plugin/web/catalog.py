@@ -1,0 +1,42 @@
+"""The catalog as the web and the command line use it: its summaries are ``Facts``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from ..analysis.facts import Facts
+from ..analysis.summarize import summarize
+from ..store import fingerprint
+from ..store.cache_place import open_cache
+from ..store.catalog import READER, CatalogService
+from ..store.discovery import Identity
+from ..store.logdirs import Logdir
+
+SUMMARIZE = f"{summarize.__module__}:{summarize.__name__}"
+"""By name, because it runs in other processes."""
+
+
+def facts_catalog(logdirs: Sequence[Logdir]) -> CatalogService[Facts]:
+    """The catalog over the logdirs; ``start`` begins to look."""
+    return CatalogService(logdirs, summarize=SUMMARIZE, summary_type=Facts)
+
+
+def kept_facts(path: str) -> Facts | None:
+    """What a catalog kept of the same content, read by the same code; None where it kept nothing.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    version = fingerprint.code_version(READER, SUMMARIZE)
+    digest = fingerprint.digest(path, Identity.of(os.stat(path)), version)
+    stored = open_cache().load_summary(digest)
+    if stored is None:
+        return None
+    try:
+        facts = msgspec.json.decode(stored.summary, type=Facts)
+    except msgspec.DecodeError:
+        return None
+    return msgspec.structs.replace(facts, path=path)
