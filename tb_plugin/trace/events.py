@@ -1,257 +1,260 @@
-"""The members of ``traceEvents``: from text to columns, through as much damage as can be understood.
+"""The members of ``traceEvents``, through as much damage as can be understood.
 
-The meaning of a text is defined event by event (``_one``): a strict decoder, then ``repair``, then on to the
-next place where an event begins. Whole blocks that are strict JSON mean the same and are decoded at once;
-so the columns and the faults do not depend on where blocks are cut.
+The meaning of a text is defined member by member (``_member``): strict JSON; else what ``repair`` makes of the
+text up to the next place where an event begins; else it is skipped. Runs of events that are strict JSON mean
+the same when they are decoded at once, so neither columns nor faults depend on where blocks are cut.
+
+Cutting: a block ends at a ``}`` that is followed by ``, {``. If that is inside a string or a nested value, the
+block has an open quote or bracket and does not decode; so no wrong cut goes unnoticed.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .faults import FaultLog
-from .loose import add_loose
 from .probe import Found, probe
-from .raw_columns import RawColumns
 from .repair import Unrepairable, repair
-from .timestamps import NumberText
+from .sinks import Damaged, Sink
+from .strict import decode_strict
 from .window import Window
 
-# How an event begins, for finding the next one behind damage; and how the array ends.
-_FIELDS = rb'"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:'
-_HEADERS = (
-    rb'"(?:schemaVersion|deviceProperties|traceName|displayTimeUnit|baseTimeNanoseconds|distributedInfo|trace_id'
-    rb'|record_shapes|with_stack|profile_memory|with_flops|with_modules|host_name|otherData|systemTraceEvents'
-    rb'|metadata|INFO|WARNING|ERROR|\w+_version)"\s*:'
-)
-_NEXT_EVENT = re.compile(rb"\}\s*(?:,\s*)?(?=\{\s*" + _FIELDS + rb")")
-_ARRAY_END = re.compile(rb"\}\s*,?\s*(?=\]\s*(?:,\s*" + _HEADERS + rb"|\}?\s*\Z))")
 _CUT = re.compile(rb"\}(?=\s*,\s*\{)")
-_LONE_SURROGATE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+# How an event begins, and which keys follow the array: how to find one's way behind damage.
+_EVENT = re.compile(rb'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
+_ARRAY_END = re.compile(
+    rb'\]\s*,\s*"(?:schemaVersion|deviceProperties|traceName|displayTimeUnit|baseTimeNanoseconds|distributedInfo'
+    rb"|trace_id|record_shapes|with_stack|profile_memory|with_flops|with_modules|host_name|otherData|metadata"
+    rb'|systemTraceEvents|stackFrames|samples|INFO|WARNING|ERROR|\w+_version)"\s*:'
 )
+_CLOSED = re.compile(rb"\]\s*\}?\s*\Z")
+_BLANKS = b" \t\r\n"
+
 _TAIL = 64 * 1024
-_SINGLE = 64
-_MAX_SINGLE = 4096
-
-
-def _no_constant(_: str) -> None:
-    raise ValueError("NaN and Infinity are no JSON")
-
-
-def _int(text: str) -> int | NumberText:
-    return int(text) if len(text) < 400 else NumberText(text)
-
-
-_STRICT = json.JSONDecoder(parse_float=NumberText, parse_int=_int, parse_constant=_no_constant)
-
-
-def decode_strict(text: bytes) -> Any:
-    """``text`` as Python values, numbers with a fraction as ``NumberText``.
-
-    Raises:
-        ValueError: it is not JSON, not UTF-8, or names half a surrogate pair.
-    """
-    if _LONE_SURROGATE.search(text):
-        raise ValueError("half a surrogate pair")
-    try:
-        return _STRICT.decode(text.decode("utf-8"))
-    except RecursionError:
-        raise ValueError("too deep") from None
+_SMALL = 64 * 1024
+_FEW, _MANY = 16, 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds memory and look-ahead."""
+    """What bounds memory."""
 
     block_bytes: int = 4 * 1024 * 1024
     value_bytes: int = 64 * 1024 * 1024  # of one event or one top-level value
 
 
 class EventReader:
-    """Reads the members of one ``traceEvents`` into ``columns``."""
+    """Reads the members of one array of events into a sink."""
 
-    def __init__(
-        self, columns: RawColumns, faults: FaultLog, limits: Limits, tick: Callable[[], None]
-    ) -> None:
-        self._columns = columns
+    def __init__(self, sink: Sink, faults: FaultLog, limits: Limits, tick: Callable[[], None]) -> None:
+        self._sink = sink
         self._faults = faults
         self._limits = limits
         self._tick = tick
+        self._span = limits.block_bytes
 
     def read(self, window: Window) -> bool:
         """Reads from behind ``[`` to behind ``]``; False when the text ends before."""
-        single = 0
-        patience = _SINGLE
+        few = _FEW
         while True:
             window.fill(self._limits.block_bytes)
             self._tick()
-            if not single and self._block(window):
-                patience = _SINGLE
+            if self._bulk(window):
+                few = _FEW
                 continue
-            batch = _Batch(self._columns, self._faults)
-            ended = self._some(window, batch, single or patience)
+            batch = _Batch(self._sink, self._faults)
+            ended = self._singly(window, batch, few)
             batch.flush()
             if ended is not None:
                 return ended
-            single = 0
-            patience = min(2 * patience, _MAX_SINGLE)
+            few = min(2 * few, _MANY)
 
-    def _block(self, window: Window) -> bool:
-        """Decodes all complete events in the window at once, if they are strict JSON."""
-        data = window.data
-        cuts = [m.end() for m in _CUT.finditer(data, max(window.pos, len(data) - _TAIL))]
-        for cut in reversed(cuts[-3:]):
-            try:
-                events = decode_strict(b"[" + data[window.pos : cut] + b"]")
-            except ValueError:
-                continue
-            if not all(type(event) is dict and event for event in events):
+    def _bulk(self, window: Window) -> bool:
+        """Hands over as many events as are surely whole, if they are strict JSON."""
+        cut = _last_cut(window, window.pos + self._span)
+        try:
+            if cut < 0:
                 return False
-            place = _Places(data[window.pos : cut], window.place)
-            add_loose(self._columns, self._faults, events, place)
-            self._columns.add_block(window.place, cut - window.pos, len(events))
-            window.pos = cut
-            self._comma(window)
-            return True
-        return False
+            self._block(window, cut)
+        except Damaged as damage:
+            self._span = min(_SMALL, self._limits.block_bytes)
+            cut = _last_cut(window, window.pos + damage.at - 1) if damage.at > 0 else -1
+            try:
+                if cut < 0:
+                    return False
+                self._block(window, cut)
+            except Damaged:
+                return False
+        else:
+            self._span = min(2 * self._span, self._limits.block_bytes)
+        self._comma(window)
+        return True
 
-    def _some(self, window: Window, batch: _Batch, count: int) -> bool | None:
-        """Reads up to ``count`` events one by one; True behind the end of the array, False at the end of the text."""
+    def _block(self, window: Window, cut: int) -> None:
+        self._sink.block(b"[" + window.data[window.pos : cut] + b"]", window.place)
+        window.pos = cut
+
+    def _singly(self, window: Window, batch: _Batch, count: int) -> bool | None:
+        """Reads up to ``count`` members; True behind the end of the array, False at the end of the text."""
         for _ in range(count):
-            char = window.peek()
-            while char in (b",", b"/"):
-                if char == b"/" and not self._comment(window):
-                    break
-                if char == b",":
-                    self._faults.add("stray_comma", "", window.place)
-                    window.pos += 1
-                char = window.peek()
+            char = self._gap(window)
+            while char == b",":
+                self._faults.add("stray_comma", "before an event", window.place)
+                window.pos += 1
+                char = self._gap(window)
             if char == b"]":
                 window.pos += 1
                 return True
             if not char:
-                self._faults.add("truncated", "after the last event, before the end of the list", window.place)
+                self._faults.add("truncated", "before the end of the list of events", window.place)
                 return False
-            if not self._one(window, batch):
+            if not self._member(window, batch):
                 return False
             self._comma(window)
         return None
 
+    def _gap(self, window: Window) -> bytes:
+        """Moves over white space and comments; the next byte."""
+        while window.peek() == b"/":
+            place = window.place
+            comment = window.take_comment()
+            if not comment:
+                break
+            self._faults.add("comment", comment.decode("utf-8", "replace"), place)
+        return window.data[window.pos : window.pos + 1]
+
     def _comma(self, window: Window) -> None:
         """Behind an event: takes the comma that leads to the next one."""
-        char = window.peek()
-        while char == b"/" and self._comment(window):
-            char = window.peek()
+        char = self._gap(window)
         if char == b",":
-            comma = window.place
+            place = window.place
             window.pos += 1
-            if window.peek() == b"]":
-                self._faults.add("stray_comma", "", comma)
+            if self._gap(window) == b"]":
+                self._faults.add("stray_comma", "behind the last event", place)
         elif char == b"{":
-            self._faults.add("missing_comma", "", window.place)
+            self._faults.add("missing_comma", window.seen(100), window.place)
 
-    def _comment(self, window: Window) -> bool:
-        window.fill(4096)
-        match = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL).match(window.data, window.pos)
-        if not match:
-            return False
-        self._faults.add("comment", match[0].decode("utf-8", "replace"), window.place)
-        window.pos = match.end()
+    def _member(self, window: Window, batch: _Batch) -> bool:
+        """Reads one member; False when the text ends inside it."""
+        found, length = probe(window, self._limits.value_bytes)
+        if found is Found.VALUE and window.peek_behind(length) in (b",", b"]", b"{", b"/", b""):
+            text = window.data[window.pos : window.pos + length]
+            if not self._strict(window, batch, text) and not self._repaired(window, batch, text):
+                self._skip(window, length)
+            return True
+        if found is Found.OVERSIZED:
+            return self._oversized(window)
+        stop = self._next_event(window)
+        if stop < 0:
+            return self._last(window, batch, found) if window.eof else self._oversized(window)
+        text = window.data[window.pos : window.pos + stop].rstrip(_BLANKS + b",")
+        if self._repaired(window, batch, text):
+            return True
+        if found is Found.VALUE and self._strict(window, batch, text[:length]):
+            text = text[length:]
+        self._skip(window, len(text))
         return True
 
-    def _one(self, window: Window, batch: _Batch) -> bool:
-        """One member at ``window.pos``; False when the text ends inside it."""
-        found, end = probe(window, self._limits.value_bytes)
-        start = window.pos
-        if found is Found.VALUE and self._value(window, batch, end):
-            return True
-        end, known = self._boundary(window, start)
-        text = window.data[start:end]
-        try:
-            value, kinds = repair(text.decode("utf-8", "replace"))
-        except Unrepairable:
-            pass
-        else:
-            if "\N{REPLACEMENT CHARACTER}" in text.decode("utf-8", "replace") and not _is_utf8(text):
-                kinds = (*kinds, "bad_utf8")
-            for kind in kinds:
-                self._faults.add(kind, text.decode("utf-8", "replace"), window.place)
-            batch.add(value, window.place, end - start)
-            window.pos = end
-            return True
-        if known:
-            self._faults.add("skipped_event", text.decode("utf-8", "replace"), window.place)
-            window.pos = end
-            return True
-        if found is Found.OVERSIZED or not window.eof:
-            self._faults.add("oversized", text[:1000].decode("utf-8", "replace"), window.place)
-            window.pos = len(window.data)
-            return self._seek(window)
-        missing = len(window.data) - start
-        self._faults.add(
-            "truncated",
-            f"{missing} bytes after the last complete event: {text[:150].decode('utf-8', 'replace')}",
-            window.place,
-        )
-        window.pos = len(window.data)
-        return False
-
-    def _value(self, window: Window, batch: _Batch, end: int) -> bool:
-        start = window.pos
-        text = window.data[start:end]
+    def _strict(self, window: Window, batch: _Batch, text: bytes) -> bool:
         try:
             value = decode_strict(text)
         except ValueError:
             return False
-        batch.add(value, window.place, end - start)
-        window.pos = end
+        batch.add(value, window.place, len(text))
+        window.pos += len(text)
         return True
 
-    def _boundary(self, window: Window, start: int) -> tuple[int, bool]:
-        """End of the damaged event at ``start``: before the next one, or before the end of the array."""
-        while True:
-            match = _NEXT_EVENT.search(window.data, window.pos + 1)
-            last = _ARRAY_END.search(window.data, window.pos + 1, match.start() + 1 if match else len(window.data))
-            if last and (window.eof or not last[0].rstrip().endswith(b"\0")):
-                return last.start() + 1, True
-            if match:
-                return match.start() + 1, True
-            if window.left >= self._limits.value_bytes or not window.grow():
-                return len(window.data), False
+    def _repaired(self, window: Window, batch: _Batch, text: bytes) -> bool:
+        decoded = text.decode("utf-8", "replace")
+        try:
+            value, kinds = repair(decoded)
+        except Unrepairable:
+            return False
+        if "\N{REPLACEMENT CHARACTER}" in decoded and decoded.encode() != text:
+            kinds = (*kinds, "bad_utf8")
+        for kind in kinds:
+            self._faults.add(kind, decoded, window.place)
+        batch.add(value, window.place, len(text))
+        window.pos += len(text)
+        return True
 
-    def _seek(self, window: Window) -> bool:
-        """Moves to the next place where an event begins; False when there is none."""
+    def _skip(self, window: Window, length: int) -> None:
+        text = window.data[window.pos : window.pos + length].strip(_BLANKS)
+        if text:
+            kind = "skipped_event" if text.startswith(b"{") else "skipped_text"
+            self._faults.add(kind, text, window.place)
+        window.pos += length
+
+    def _next_event(self, window: Window) -> int:
+        """Distance to where the next event begins, or the end of the array; −1 when neither is in sight."""
         while True:
-            window.fill(self._limits.block_bytes)
-            match = _NEXT_EVENT.search(window.data, window.pos)
-            if match:
-                window.pos = match.end()
+            stops = []
+            for match in _EVENT.finditer(window.data, window.pos + 1):
+                # Behind a colon or an opening bracket it is a part of this event.
+                if _before(window.data, match.start()) not in b":[":
+                    stops.append(match.start())
+                    break
+            end = _ARRAY_END.search(window.data, window.pos, stops[0] if stops else len(window.data))
+            if end:
+                stops.insert(0, end.start())
+            if stops:
+                return stops[0] - window.pos
+            if window.left >= self._limits.value_bytes or not window.grow():
+                return -1
+
+    def _last(self, window: Window, batch: _Batch, found: Found) -> bool:
+        """A damaged member with nothing behind it that could be an event; False when the text ends inside it."""
+        text = window.data[window.pos :]
+        closed = _CLOSED.search(text)
+        ends = [closed.start()] if closed else []
+        for end in (*ends, len(text)):
+            if self._repaired(window, batch, text[:end].rstrip(_BLANKS + b",")):
+                return True
+        if closed and found is Found.DAMAGE:
+            self._skip(window, closed.start())
+            return True
+        seen = f"{len(text)} bytes after the last complete event: {window.seen(150)}"
+        self._faults.add("truncated", seen, window.place)
+        window.pos = len(window.data)
+        return False
+
+    def _oversized(self, window: Window) -> bool:
+        """Leaves out a member that is larger than the limit; False when no other event follows."""
+        self._faults.add("oversized", window.seen(100), window.place)
+        window.pos += 1
+        while True:
+            distance = self._next_event(window)
+            if distance >= 0:
+                window.pos += distance
                 return True
             if window.eof:
                 window.pos = len(window.data)
-                self._faults.add("truncated", "", window.place)
                 return False
-            window.pos = max(window.pos, len(window.data) - 4096)
+            window.pos = max(window.pos + 1, len(window.data) - _TAIL)
 
 
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+def _last_cut(window: Window, stop: int) -> int:
+    """Index behind the last event before ``stop`` that another one seems to follow; −1 when there is none."""
+    start = max(window.pos, stop - _TAIL)
+    cuts = [match.end() for match in _CUT.finditer(window.data, start, min(stop, len(window.data)))]
+    return cuts[-1] if cuts else -1
+
+
+def _before(data: bytes, at: int) -> bytes:
+    """The last byte before ``at`` that is no white space."""
+    while at > 0 and data[at - 1] in _BLANKS:
+        at -= 1
+    return data[at - 1 : at]
 
 
 class _Batch:
-    """Events read one by one, on their way to the columns."""
+    """Events read one by one, on their way to the sink."""
 
-    def __init__(self, columns: RawColumns, faults: FaultLog) -> None:
-        self._columns = columns
+    def __init__(self, sink: Sink, faults: FaultLog) -> None:
+        self._sink = sink
         self._faults = faults
         self._events: list[Mapping[str, Any]] = []
         self._places: list[int] = []
@@ -269,27 +272,4 @@ class _Batch:
     def flush(self) -> None:
         """Hands over what was taken."""
         if self._events:
-            add_loose(self._columns, self._faults, self._events, self._places.__getitem__)
-            start = self._places[0]
-            self._columns.add_block(start, self._end - start, len(self._events))
-
-
-class _Places:
-    """Where the events of a strict block begin; found only when somebody asks."""
-
-    def __init__(self, text: bytes, offset: int) -> None:
-        self._text = text
-        self._offset = offset
-        self._starts: list[int] | None = None
-
-    def __call__(self, index: int) -> int:
-        if self._starts is None:
-            text = self._text.decode("latin-1")
-            skip = re.compile(r"[ \t\r\n,]*")
-            self._starts = []
-            at = skip.match(text, 0).end()  # type: ignore[union-attr]
-            while at < len(text):
-                self._starts.append(self._offset + at)
-                at = _STRICT.raw_decode(text, at)[1]
-                at = skip.match(text, at).end()  # type: ignore[union-attr]
-        return self._starts[index]
+            self._sink.events(self._events, self._places, self._end)

@@ -59,14 +59,13 @@ class FaultLog:
         self._count: dict[str, int] = {}
         self._first: dict[str, tuple[int, str]] = {}
 
-    def add(self, kind: str, example: str = "", offset: int = -1, count: int = 1) -> None:
+    def add(self, kind: str, example: str | bytes = "", offset: int = -1, count: int = 1) -> None:
         """Note that ``kind`` was met ``count`` times, first at ``offset`` of the inflated text."""
         if kind not in KINDS:
             raise KeyError(kind)
         self._count[kind] = self._count.get(kind, 0) + count
-        known = self._first.get(kind)
-        if known is None or 0 <= offset < known[0]:
-            self._first[kind] = (offset, shorten(example))
+        found = (offset, shorten(example))
+        self._first[kind] = min(found, self._first.get(kind, found))
 
     def merge(self, other: FaultLog) -> None:
         """Add what another log holds."""

@@ -47,6 +47,11 @@ class Text:
         """Up to n bytes of text; b"" only at the end."""
         return self._layer.read(n)
 
+    def skip(self, n: int) -> None:
+        """Moves n bytes of text further."""
+        while n > 0 and (piece := self.read(min(n, 1024 * 1024))):
+            n -= len(piece)
+
     @property
     def bytes_done(self) -> int:
         """Stored bytes read so far."""

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from .args import COLUMN, ORDER, arg_value, fit_int64
 from .faults import FaultLog
-from .raw import COUNTER_ARGS, FLOAT_ARGS, ID_INT, ID_TEXT, INT_ARGS, MISSING, NO_DUR, TEXT_ARGS
+from .raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR
 from .raw_columns import DENSE, RawColumns
 from .timestamps import dur_ns, ts_ns
-from .values import INT64, canonical_int, float_value, int_value, is_text, json_text
+from .values import canonical_int, is_text, json_text
 
 Place = Callable[[int], int]
 """Index of an event in its chunk → its offset in the text."""
 
 _NOTHING = object()
-_ORDER = {key: order for order, key in enumerate((*INT_ARGS, *FLOAT_ARGS, *TEXT_ARGS))}
 
 
 def add_loose(
@@ -98,41 +98,23 @@ class _Chunk:
             else:
                 self.put(ID_INT, index, number)
         elif isinstance(value, int) and not isinstance(value, bool):
-            self.wide(index, "id", ID_INT, value)
+            number, fault = fit_int64(value)
+            if fault:
+                self.note(fault, index, "id", value)
+            if number is not None:
+                self.put(ID_INT, index, number)
         else:
             self.note("odd_field", index, "id", value)
             if value is not None:
                 self.put(ID_TEXT, index, self.codes[json_text(value)])
 
     def args(self, index: int, args: Mapping[str, Any]) -> None:
-        # In the order of the tables: of two spellings of one column the first in the table counts.
-        for key in sorted(_ORDER.keys() & args.keys(), key=_ORDER.__getitem__):
-            value = args[key]
-            if value is None:
-                continue
-            if key in INT_ARGS:
-                number = int_value(value)
-                if number is None:
-                    self.note("odd_arg", index, key, value)
-                else:
-                    self.wide(index, key, INT_ARGS[key], number)
-            elif key in FLOAT_ARGS:
-                real = float_value(value)
-                if real is None:
-                    self.note("odd_arg", index, key, value)
-                else:
-                    self.put(FLOAT_ARGS[key], index, real)
-            else:
-                text = str(value) if is_text(value) else json_text(value)
-                self.put(TEXT_ARGS[key], index, self.codes[text])
-
-    def wide(self, index: int, key: str, column: str, number: int) -> None:
-        if number in INT64:
-            self.put(column, index, number)
-            return
-        self.note("wide_int", index, key, number)
-        if 0 < number < 2**64:
-            self.put(column, index, number - 2**64)
+        for key in sorted(COLUMN.keys() & args.keys(), key=ORDER.__getitem__):
+            value, fault = arg_value(key, args[key])
+            if fault:
+                self.note(fault, index, key, args[key])
+            if value is not None:
+                self.put(COLUMN[key], index, self.codes[value] if isinstance(value, str) else value)
 
     def put(self, column: str, index: int, value: float) -> None:
         row, values = self.sparse.setdefault(column, ([], []))

@@ -1,22 +1,13 @@
-"""Where the JSON value at the reader's position ends, without knowing what it means."""
+"""What lies at the reader's position, reading on as far as that needs."""
 
 from __future__ import annotations
 
 import enum
-import json
 
+from .grammar import CutOff, NotJson, end_of_value
 from .window import Window
 
 _FIRST = 16 * 1024
-# Longest token that an error may point into the middle of: a pair of \uXXXX, -Infinity.
-_TOKEN = 16
-
-
-def _no_constant(_: str) -> None:
-    raise json.JSONDecodeError("NaN and Infinity are no JSON", "", 0)
-
-
-_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_no_constant)
 
 
 class Found(enum.Enum):
@@ -29,31 +20,20 @@ class Found(enum.Enum):
 
 
 def probe(window: Window, limit: int) -> tuple[Found, int]:
-    """What begins at ``window.pos``, and for a value the index behind it. Reads on as far as needed.
-
-    Bytes are looked at as Latin-1, which leaves every character of JSON's grammar where it is.
-    """
-    size = _FIRST
+    """What begins at ``window.pos``, and the length of a whole value, else −1."""
+    size = min(_FIRST, limit)
     while True:
         window.fill(size)
         text = window.data[window.pos : window.pos + size].decode("latin-1")
         whole = window.eof and len(text) == window.left
         try:
-            _, end = _DECODER.raw_decode(text)
-        except json.JSONDecodeError as error:
-            unterminated = error.msg.startswith("Unterminated string")
-            if not unterminated and error.doc and error.pos < len(text) - _TOKEN:
-                return Found.DAMAGE, 0
-            if not error.doc:
-                return Found.DAMAGE, 0
-        except (RecursionError, ValueError):
-            return Found.DAMAGE, 0
-        else:
-            # A number may go on behind the end of the window.
-            if end < len(text) or whole or text[end - 1] in '}]"':
-                return Found.VALUE, window.pos + end
-        if whole:
-            return Found.OPEN, 0
-        if size >= limit:
-            return Found.OVERSIZED, 0
+            # At the end of the text a blank tells that a number does not go on.
+            return Found.VALUE, min(end_of_value(text + " " * whole), len(text))
+        except NotJson:
+            return Found.DAMAGE, -1
+        except CutOff:
+            if whole:
+                return Found.OPEN, -1
+            if size >= limit:
+                return Found.OVERSIZED, -1
         size = min(size * 8, limit)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.errors import TraceFormatError
 from .raw import FLOAT_ARGS, ID_INT, INT_ARGS, Blocks, RawEvents, Sparse
 
 DENSE: Mapping[str, type[np.generic]] = {
@@ -66,6 +67,19 @@ class RawColumns:
         """The last ``rows`` rows came from this part of the text."""
         if rows:
             self._blocks.append((offset, length, self.rows - rows))
+
+    def check_phases(self) -> None:
+        """Some row must have a phase.
+
+        Raises:
+            TraceFormatError: the members of the array are no events.
+        """
+        if not any(phases.any() for phases in self._dense["phase"]):
+            raise TraceFormatError(
+                "not_events",
+                "This is a JSON array, but not of trace events.",
+                hint="A trace is what export_chrome_trace() writes.",
+            )
 
     def events(self) -> RawEvents:
         """All dense columns, each in one piece; takes them out."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from typing import Protocol
 
-_BLANK = re.compile(rb"[ \t\r\n]*")
+from .grammar import BLANK, COMMENT
+
+_COMMENT_BYTES = 64 * 1024
 
 
 class Readable(Protocol):
-    """What yields the text: up to n bytes, b"" only at the end."""
+    """What yields the text."""
 
-    def read(self, n: int, /) -> bytes: ...  # noqa: D102
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        ...
 
 
 class Window:
-    """``data[pos:]`` is read but not used; ``offset`` is the place of ``data[0]`` in the text."""
+    """``data[pos:]`` is read but not used; ``offset`` is the place of ``data[0]`` in the text.
+
+    Nothing that a reader decides may depend on how much is in memory: it asks for what it needs to see.
+    """
 
     def __init__(self, text: Readable, block_bytes: int) -> None:
         self._text = text
-        self.block_bytes = block_bytes
+        self._block_bytes = block_bytes
         self.data = b""
         self.pos = 0
         self.offset = 0
@@ -42,7 +48,7 @@ class Window:
         pieces = [self.data[self.pos :]]
         have = len(pieces[0])
         while have < want:
-            piece = self._text.read(max(1, want - have))
+            piece = self._text.read(max(want, self._block_bytes) - have)
             if not piece:
                 self.eof = True
                 break
@@ -55,19 +61,35 @@ class Window:
     def grow(self) -> bool:
         """Reads more behind what is there; False at the end of the text."""
         before = self.left
-        self.fill(max(before * 2, before + self.block_bytes))
+        self.fill(before + max(before, self._block_bytes))
         return self.left > before
 
-    def skip_blank(self) -> None:
-        """Moves to the next byte that is no white space, or to the end."""
-        while True:
-            match = _BLANK.match(self.data, self.pos)
-            self.pos = match.end() if match else self.pos
-            if self.pos < len(self.data) or self.eof:
-                return
-            self.fill(self.block_bytes)
-
     def peek(self) -> bytes:
-        """The next byte that is no white space; b"" at the end."""
-        self.skip_blank()
-        return self.data[self.pos : self.pos + 1]
+        """Moves to the next byte that is no white space, and shows it; b"" at the end of the text."""
+        while True:
+            blank = BLANK.match(self.data, self.pos)
+            self.pos = blank.end() if blank else self.pos
+            if self.pos < len(self.data) or self.eof:
+                return self.data[self.pos : self.pos + 1]
+            self.fill(self._block_bytes)
+
+    def peek_behind(self, length: int) -> bytes:
+        """The first byte that is no white space from ``length`` bytes further on; does not move."""
+        while True:
+            blank = BLANK.match(self.data, self.pos + length)
+            at = blank.end() if blank else self.pos + length
+            if at < len(self.data) or not self.grow():
+                return self.data[at : at + 1]
+
+    def take_comment(self) -> bytes:
+        """Moves behind the comment at the position, and returns it; b"" when there is none."""
+        self.fill(_COMMENT_BYTES)
+        comment = COMMENT.match(self.data, self.pos, self.pos + _COMMENT_BYTES)
+        if not comment:
+            return b""
+        self.pos = comment.end()
+        return comment[0]
+
+    def seen(self, length: int) -> str:
+        """The next ``length`` bytes as an example of a fault."""
+        return self.data[self.pos : self.pos + min(length, 1000)].decode("utf-8", "replace")

@@ -1,0 +1,52 @@
+"""Strict JSON → Python values that lose nothing: numbers with a fraction keep their text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from .timestamps import NumberText
+
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
+_INT_CHARS = 400  # Longer integers fit no column, and Python limits how long it reads.
+
+
+def _no_constant(_: str) -> None:
+    raise ValueError("NaN and Infinity are no JSON")
+
+
+def _int(text: str) -> int | NumberText:
+    return NumberText(text) if len(text) > _INT_CHARS or text == "-0" else int(text)
+
+
+_DECODER = json.JSONDecoder(parse_float=NumberText, parse_int=_int, parse_constant=_no_constant)
+
+
+def decode_strict(text: bytes) -> Any:
+    """The JSON value in ``text``; of equal keys the last counts.
+
+    Raises:
+        ValueError: it is not JSON, not UTF-8, names half a surrogate pair, or is nested too deep.
+    """
+    if _LONE_SURROGATE.search(text):
+        raise ValueError("half a surrogate pair")
+    try:
+        return _DECODER.decode(text.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
+def plain(value: Any) -> Any:
+    """``value`` with numbers as ordinary ints and floats; null where a number is no finite float."""
+    if isinstance(value, NumberText):
+        real = float(value)
+        return real if -float("inf") < real < float("inf") else None
+    if isinstance(value, dict):
+        return {key: plain(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
