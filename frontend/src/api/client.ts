@@ -29,11 +29,11 @@ export function routeUrl(route: string, parameters: Parameters = {}): string {
   return url.href;
 }
 
-async function request(url: string, headers: Record<string, string>, signal?: AbortSignal) {
+async function request(url: string, init: RequestInit) {
   try {
-    return await fetch(url, { headers, signal: signal ?? null, credentials: "same-origin" });
+    return await fetch(url, { ...init, credentials: "same-origin" });
   } catch (thrown) {
-    if (signal?.aborted) {
+    if (init.signal?.aborted) {
       throw thrown;
     }
     throw new Problem(0, {
@@ -83,26 +83,34 @@ function remember(url: string, response: Response, data: unknown): void {
   }
 }
 
+export interface Asking {
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How an earlier answer may be used: the browser's way, asking whether it changed (an unchanged
+   * answer is the same object again, so that nothing is drawn anew), or not at all.
+   */
+  readonly known?: "browser" | "if changed" | "never";
+}
+
 /**
  * Asks a route. The type of the answer is what the generated types say of the route: this is the one
  * place where JSON is taken for it.
- *
- * An unchanged answer (304) is the same object again, so that nothing is drawn anew.
  */
 export async function get<T>(
   route: string,
   parameters: Parameters = {},
-  signal?: AbortSignal,
+  { signal, known = "browser" }: Asking = {},
 ): Promise<Answer<T>> {
   const url = routeUrl(route, parameters);
-  const known = remembered.get(url);
+  const earlier = known === "if changed" ? remembered.get(url) : undefined;
   const headers: Record<string, string> = { Accept: "application/json" };
-  if (known !== undefined) {
-    headers["If-None-Match"] = known.etag;
+  if (earlier !== undefined) {
+    headers["If-None-Match"] = earlier.etag;
   }
-  const response = await request(url, headers, signal);
-  if (response.status === 304 && known !== undefined) {
-    return { state: "ready", data: known.data as T };
+  const cache = known === "browser" ? "default" : "no-store";
+  const response = await request(url, { headers, cache, signal: signal ?? null });
+  if (response.status === 304 && earlier !== undefined) {
+    return { state: "ready", data: earlier.data as T };
   }
   const answer = await body(response);
   if (response.status === 202) {
@@ -111,6 +119,8 @@ export async function get<T>(
   if (!response.ok) {
     throw problemOf(response, answer);
   }
-  remember(url, response, answer);
+  if (known !== "browser") {
+    remember(url, response, answer);
+  }
   return { state: "ready", data: answer as T };
 }

@@ -20,23 +20,28 @@ async function now<T>(answer: Promise<Answer<T>>): Promise<T> {
   return given.data;
 }
 
-export const getInfo = (signal?: AbortSignal) => now(get<Info>("api/info", {}, signal));
+export const getInfo = (signal?: AbortSignal) =>
+  now(get<Info>("api/info", {}, { signal, known: "never" }));
 
-export const getCatalog = (signal?: AbortSignal) => now(get<Catalog>("api/catalog", {}, signal));
+/** `isFresh`: also when it last looked matters, which alone does not count as a change. */
+export const getCatalog = (isFresh: boolean, signal?: AbortSignal) =>
+  now(get<Catalog>("api/catalog", {}, { signal, known: isFresh ? "never" : "if changed" }));
 
 /** Looks into the logdirs again at once. */
-export const rescan = () => now(get<Catalog>("api/rescan"));
+export const rescan = () => now(get<Catalog>("api/rescan", {}, { known: "never" }));
 
 /** Reads a failed or refused file again. */
 export const retry = (path: string, logdir: string) =>
-  now(get<Catalog>("api/retry", { path, logdir }));
+  now(get<Catalog>("api/retry", { path, logdir }, { known: "never" }));
 
-export const getTrace = (key: TraceKey, signal?: AbortSignal) =>
-  get<TraceInfo>("api/trace", { ...key }, signal);
+export const getTrace = (key: TraceKey, digest: string, signal?: AbortSignal) =>
+  get<TraceInfo>("api/trace", { ...key, digest }, { signal });
 
+/** With the digest, the answer is one that never changes. */
 export const getView = <S extends ViewStem>(
   stem: S,
   key: TraceKey,
+  digest: string,
   query: ViewQueries[S],
   signal?: AbortSignal,
-) => get<ViewAnswers[S]>(`api/view/${stem}`, { ...key, ...query }, signal);
+) => get<ViewAnswers[S]>(`api/view/${stem}`, { ...key, digest, ...query }, { signal });

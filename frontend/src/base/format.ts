@@ -141,20 +141,22 @@ export function change(ns: number): string {
   return ns < 0 ? `▼${NBSP}${MINUS}${time(-ns)}` : `▲${NBSP}+${time(ns)}`;
 }
 
-/** How long ago, coarsely: `just now`, `4 s ago`, `3 h ago`. */
-export function ago(seconds: number): string {
-  if (seconds < 1.5) {
-    return "just now";
-  }
+/** A span of time that is only roughly known: `9 s`, `3 min`, `2 h`, `5 days`. */
+export function roughly(seconds: number): string {
   if (seconds < 100) {
-    return `${fixed(seconds, 0)}${NBSP}s ago`;
+    return `${fixed(seconds, 0)}${NBSP}s`;
   }
   if (seconds < 100 * 60) {
-    return `${fixed(seconds / 60, 0)}${NBSP}min ago`;
+    return `${fixed(seconds / 60, 0)}${NBSP}min`;
   }
   return seconds < 48 * 3600
-    ? `${fixed(seconds / 3600, 0)}${NBSP}h ago`
-    : `${fixed(seconds / 86400, 0)}${NBSP}days ago`;
+    ? `${fixed(seconds / 3600, 0)}${NBSP}h`
+    : `${fixed(seconds / 86400, 0)}${NBSP}days`;
+}
+
+/** How long ago, coarsely: `just now`, `4 s ago`, `3 h ago`. */
+export function ago(seconds: number): string {
+  return seconds < 1.5 ? "just now" : `${roughly(seconds)} ago`;
 }
 
 /** A moment as the reader's own clock shows it, down to the second. */

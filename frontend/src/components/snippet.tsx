@@ -52,9 +52,9 @@ export function Snippet({ lines, hasCopy = true }: SnippetProps) {
 export const plainText = (lines: readonly SnippetLine[]) =>
   lines.map((line) => line.text).join("\n");
 
-/** Code of which nothing stands out. */
-export const toLines = (text: string): SnippetLine[] =>
+/** Code in lines. Those that `isAdded` picks stand out; without it, none. */
+export const toLines = (text: string, isAdded?: RegExp): SnippetLine[] =>
   text
     .replace(/\n$/, "")
     .split("\n")
-    .map((line) => ({ text: line, added: false }));
+    .map((line) => ({ text: line, added: isAdded?.test(line) ?? false }));

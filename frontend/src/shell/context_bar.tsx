@@ -61,14 +61,16 @@ export function ContextBar(props: ContextBarProps) {
           <span className="medium-only">kinetoscope</span>
         </span>
       )}
-      {choice === null ? (
-        <span className="dim">{catalog.runs.length === 0 ? "no run yet" : "no run chosen"}</span>
+      {catalog.runs.length === 0 ? (
+        <span className="dim">no run yet</span>
       ) : (
+        <RunPicker catalog={catalog} chosen={choice?.run.name ?? null} />
+      )}
+      {choice === null ? null : (
         <>
-          <RunPicker catalog={catalog} choice={choice} />
           <span className="sep wide-only">/</span>
-          <WorkerPicker catalog={catalog} choice={choice} />
-          <SpanPicker catalog={catalog} choice={choice} />
+          <WorkerPicker choice={choice} />
+          <SpanPicker choice={choice} />
         </>
       )}
       {trace === null ? null : (

@@ -82,11 +82,16 @@ function Picker({ label, value, note = "", items, selected, onPick }: PickerProp
 }
 
 interface PickersProps {
-  readonly catalog: Catalog;
   readonly choice: Choice;
 }
 
-export function RunPicker({ catalog, choice }: PickersProps) {
+interface RunPickerProps {
+  readonly catalog: Catalog;
+  /** Name of the chosen run; null where the address names none that is there. */
+  readonly chosen: string | null;
+}
+
+export function RunPicker({ catalog, chosen }: RunPickerProps) {
   const address = useAddress();
   const values = useValues();
   const hasSeveralLogdirs = new Set(catalog.runs.map((run) => run.logdir)).size > 1;
@@ -105,9 +110,9 @@ export function RunPicker({ catalog, choice }: PickersProps) {
   return (
     <Picker
       label="Run"
-      value={choice.run.name}
+      value={chosen ?? "choose a run"}
       items={items}
-      selected={choice.run.name}
+      selected={chosen ?? ""}
       onPick={(name) => {
         const run = catalog.runs.find((candidate) => candidate.name === name);
         if (run !== undefined) {

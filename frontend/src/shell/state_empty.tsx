@@ -11,6 +11,8 @@ import { useCatalogActions } from "../state/queries";
 import { useNow } from "../state/timing";
 
 const NAMED_MAX = 5;
+/** The three lines of the recipe that a training loop without profiling lacks. */
+const OURS = /kinetoscope|on_trace_ready|prof\.step\(\)/;
 
 function Logdirs({ logdirs }: { logdirs: readonly string[] }) {
   if (logdirs.length > 3) {
@@ -105,7 +107,7 @@ export function StateEmpty() {
         This page fills by itself as soon as a trace is written there. Three lines in your training
         loop are enough:
       </p>
-      <Snippet lines={toLines(info.recipe)} hasCopy={false} />
+      <Snippet lines={toLines(info.recipe, OURS)} hasCopy={false} />
     </PlaceState>
   );
 }

@@ -1,6 +1,6 @@
 /** The chosen trace is being read: how far, how long, and what can be opened meanwhile. */
 import type { ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../api/types.gen";
-import { bytes, count, time } from "../base/format";
+import { bytes, count, roughly } from "../base/format";
 import { CheckIcon } from "../components/icons";
 import { PlaceState } from "../components/place_state";
 import { bestState, type Choice, patchForWorker } from "../state/choice";
@@ -32,9 +32,11 @@ function amounts(progress: ReadProgress | null): string {
   if (progress === null || progress.bytes_done === 0) {
     return "";
   }
-  const size = `${bytes(progress.bytes_done)} of ${bytes(progress.bytes_total)}`;
-  return progress.events > 0 ? `${count(progress.events)} events · ${size}` : size;
+  return progress.events > 0 ? `${count(progress.events)} events` : bytes(progress.bytes_done);
 }
+
+const sizes = (progress: ReadProgress | null) =>
+  progress === null ? "" : `${bytes(progress.bytes_done)} of ${bytes(progress.bytes_total)}`;
 
 function FileProgress({ span }: { span: SpanInfo }) {
   const { progress } = span;
@@ -55,7 +57,9 @@ function FileProgress({ span }: { span: SpanInfo }) {
         <i style={{ width: `${ratio * 100}%` }} />
       </div>
       <span className="ink2">{progress?.phase || STATE_WORDS[span.state]}</span>
-      <span className="num dim medium-only">{amounts(progress)}</span>
+      <span className="num dim medium-only" title={sizes(progress)}>
+        {amounts(progress)}
+      </span>
     </li>
   );
 }
@@ -86,7 +90,7 @@ function WorkerChips({ run }: { run: RunInfo }) {
 /** The longest of the times left, once one can be told. */
 function timeLeft(spans: readonly ReadingSpan[]): string {
   const left = spans.flatMap(({ span }) => span.progress?.seconds_left ?? []);
-  return left.length === 0 ? "" : `about ${time(Math.max(1, ...left) * 1e9)} left · `;
+  return left.length === 0 ? "" : `about ${roughly(Math.max(1, ...left))} left · `;
 }
 
 function title(choice: Choice, pending: readonly ReadingSpan[]): string {
@@ -138,7 +142,7 @@ export function StateReading({ choice }: { choice: Choice }) {
           : "What is ready can be used now. This page opens by itself when the file is read."}
       </p>
       <WorkerChips run={choice.run} />
-      <ul className="stack" aria-live="off">
+      <ul className="stack file-progresses">
         {sorted.slice(0, BARS_MAX).map(({ worker, span }) => (
           <FileProgress key={`${worker.name} ${span.key}`} span={span} />
         ))}

@@ -24,7 +24,7 @@ function digestOf(choice: Choice | null): string {
     return "";
   }
   const { digest, state } = choice.span;
-  return state === "ready" ? digest || "ready" : "";
+  return state === "ready" ? digest : "";
 }
 
 export function useSelection(catalog: Catalog): Selection {

@@ -58,9 +58,13 @@ export function useInfo() {
 /** The catalog, asked for quickly while something is being read, slowly else, never unseen. */
 export function useCatalog() {
   const visible = usePageVisible();
+  const client = useQueryClient();
   return useQuery({
     queryKey: CATALOG,
-    queryFn: ({ signal }) => getCatalog(signal),
+    queryFn: ({ signal }) => {
+      const known = client.getQueryData<Catalog>(CATALOG);
+      return getCatalog(known === undefined || known.runs.length === 0, signal);
+    },
     staleTime: 0,
     refetchOnMount: false,
     refetchInterval: ({ state }) => {
@@ -81,7 +85,8 @@ export function useTrace(key: TraceKey | null, digest: string) {
   const visible = usePageVisible();
   return useQuery({
     queryKey: ["trace", key, digest],
-    queryFn: ({ signal }) => (key === null ? Promise.reject(noTrace()) : getTrace(key, signal)),
+    queryFn: ({ signal }) =>
+      key === null ? Promise.reject(noTrace()) : getTrace(key, digest, signal),
     enabled: key !== null,
     refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),
   });
@@ -122,7 +127,9 @@ export function useView<S extends ViewStem>(stem: S, query: ViewQueries[S]) {
   const result = useQuery<Answer<ViewAnswers[S]>>({
     queryKey: ["view", stem, shown?.key, shown?.digest, query],
     queryFn: ({ signal }) =>
-      shown === null ? Promise.reject(noTrace()) : getView(stem, shown.key, query, signal),
+      shown === null
+        ? Promise.reject(noTrace())
+        : getView(stem, shown.key, shown.digest, query, signal),
     enabled: shown !== null && shown.digest !== "",
     placeholderData: (previous) => previous,
     refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),

@@ -1,0 +1,104 @@
+/** What to know about the trace, worst first: what it is, what follows, what it touches. */
+import type { ReactNode } from "react";
+import type { Note } from "../../api/types.gen";
+import { count } from "../../base/format";
+import { CheckIcon, ErrorIcon, InfoIcon, WarningIcon } from "../../components/icons";
+import { Panel } from "../../components/panel";
+import { Prose } from "../../components/prose";
+import { usePage } from "../../state/page_context";
+
+interface Sign {
+  readonly icon: ReactNode;
+  readonly className: string;
+  readonly word: string;
+}
+
+const INFO: Sign = { icon: <InfoIcon />, className: "no", word: "note" };
+const SIGNS: Readonly<Record<string, Sign>> = {
+  error: { icon: <ErrorIcon />, className: "bad", word: "lost" },
+  warning: { icon: <WarningIcon />, className: "part", word: "limits" },
+  good: { icon: <CheckIcon />, className: "yes", word: "good" },
+};
+
+function howOften({ count: often, total }: Note): string {
+  if (often === 0 && total === 0) {
+    return "";
+  }
+  return total > 0 ? `${count(often)} of ${count(total)}` : `${count(often)}×`;
+}
+
+/** The views whose figures it touches, by their titles; the word of its severity where there are none. */
+function Chips({ note, word }: { note: Note; word: string }) {
+  const { titles, info } = usePage();
+  const names = note.taints.map(
+    (stem) => titles.get(stem) ?? info.views.find((view) => view.stem === stem)?.title ?? stem,
+  );
+  const shown = names.length === 0 ? [word] : names.map((name) => `taints ${name}`);
+  return (
+    <span className="note-chips">
+      {shown.map((name) => (
+        <span key={name} className="chip">
+          {name}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Example({ note }: { note: Note }) {
+  if (note.example === "") {
+    return null;
+  }
+  return (
+    <details>
+      <summary>Example</summary>
+      <pre>{note.example}</pre>
+      {note.offset < 0 ? null : (
+        <p className="dim">at byte {count(note.offset)} of the unpacked text</p>
+      )}
+    </details>
+  );
+}
+
+function Item({ note }: { note: Note }) {
+  const sign = SIGNS[note.severity] ?? INFO;
+  return (
+    <li className="note-item">
+      <span className={sign.className} title={note.severity}>
+        {sign.icon}
+        <span className="unseen">{note.severity}</span>
+      </span>
+      <div>
+        <h3>
+          <Prose text={note.title} /> <span className="dim note-count">{howOften(note)}</span>
+        </h3>
+        <p>
+          <Prose text={note.consequence} />
+        </p>
+        {note.remedy === "" ? null : (
+          <p>
+            <Prose text={note.remedy} />
+          </p>
+        )}
+        <Example note={note} />
+      </div>
+      <Chips note={note} word={sign.word} />
+    </li>
+  );
+}
+
+export function Notes({ notes, isOld }: { notes: readonly Note[]; isOld: boolean }) {
+  return (
+    <Panel title="What to know" hint="badges in the page lead here" isOld={isOld} hasBody={false}>
+      {notes.length === 0 ? (
+        <p className="body ink2">Nothing was missing, skipped or repaired.</p>
+      ) : (
+        <ul>
+          {notes.map((note) => (
+            <Item key={`${note.kind} ${note.title}`} note={note} />
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}

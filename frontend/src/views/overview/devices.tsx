@@ -1,0 +1,150 @@
+/** One card per device that was used; a table when there are many. */
+import type { DeviceCard, Gauge } from "../../api/types.gen";
+import { bytes, DASH, plural, share } from "../../base/format";
+import { CopyTable } from "../../components/copy_table";
+import { Panel } from "../../components/panel";
+import { Prose } from "../../components/prose";
+import { Tip } from "../../components/tip";
+
+const CARDS_MAX = 4;
+
+const nameOf = (device: DeviceCard) => `${device.type} ${device.index}`;
+
+function factsOf({ name, memory_bytes, capability }: DeviceCard): string {
+  const facts = [
+    name,
+    memory_bytes === null ? "" : bytes(memory_bytes),
+    capability === null ? "" : `cc ${capability}`,
+  ];
+  return facts.filter((fact) => fact !== "").join(" · ");
+}
+
+/** A figure, or a dash that says why there is none. */
+function GaugeValue({ gauge }: { gauge: Gauge }) {
+  if (gauge.ratio !== null) {
+    return <>{share(gauge.ratio)}</>;
+  }
+  return (
+    <Tip text={<Prose text={gauge.reason} />} className="">
+      {DASH}
+      <span className="unseen">not available: {gauge.reason}</span>
+    </Tip>
+  );
+}
+
+function Gauges({ gauges }: { gauges: readonly Gauge[] }) {
+  return (
+    <dl className="gauges">
+      {gauges.map((gauge) => (
+        <div key={gauge.key}>
+          <dt>
+            <Tip text={<Prose text={gauge.help} />}>{gauge.label}</Tip>
+          </dt>
+          <dd className="bar" aria-hidden="true">
+            {gauge.ratio === null ? null : (
+              <i
+                className="k compute"
+                style={{ width: `${Math.min(1, Math.max(0, gauge.ratio)) * 100}%` }}
+              />
+            )}
+          </dd>
+          <dd className="num">
+            <GaugeValue gauge={gauge} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const toTable = (devices: readonly DeviceCard[]) => ({
+  header: ["device", "name", "memory_bytes", ...gaugeKeys(devices).map((key) => `${key}_ratio`)],
+  rows: devices.map((device) => [
+    nameOf(device),
+    device.name,
+    device.memory_bytes,
+    ...gaugeKeys(devices).map(
+      (key) => device.gauges.find((gauge) => gauge.key === key)?.ratio ?? null,
+    ),
+  ]),
+});
+
+const gaugeKeys = (devices: readonly DeviceCard[]) =>
+  devices[0]?.gauges.map((gauge) => gauge.key) ?? [];
+
+function DeviceTable({ devices, isOld }: { devices: readonly DeviceCard[]; isOld: boolean }) {
+  return (
+    <Panel
+      title={plural(devices.length, "device")}
+      hint={[...new Set(devices.map(factsOf))].join(" · ")}
+      isOld={isOld}
+      hasBody={false}
+      className="wide"
+      controls={<CopyTable label="the devices" table={() => toTable(devices)} />}
+    >
+      <div className="scroll device-table">
+        <table>
+          <thead>
+            <tr>
+              <th>Device</th>
+              {devices[0]?.gauges.map((gauge) => (
+                <th key={gauge.key} className="num">
+                  <Tip text={<Prose text={gauge.help} />}>{gauge.label}</Tip>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {devices.map((device) => (
+              <tr key={device.row}>
+                <th scope="row">{nameOf(device)}</th>
+                {device.gauges.map((gauge) => (
+                  <td key={gauge.key} className="num">
+                    <GaugeValue gauge={gauge} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  );
+}
+
+interface DevicesProps {
+  readonly devices: readonly DeviceCard[];
+  /** Why there is none; undefined = there is. */
+  readonly missing: string | undefined;
+  readonly isOld: boolean;
+}
+
+export function Devices({ devices, missing, isOld }: DevicesProps) {
+  const used = devices.filter((device) => device.used);
+  if (used.length > CARDS_MAX) {
+    return <DeviceTable devices={used} isOld={isOld} />;
+  }
+  if (used.length === 0) {
+    return (
+      <Panel title="Devices" isOld={isOld}>
+        <p className="ink2 small">
+          <Prose text={missing ?? "No device was used in this recording."} />
+        </p>
+      </Panel>
+    );
+  }
+  return used.map((device) => (
+    <Panel
+      key={device.row}
+      title={nameOf(device)}
+      isOld={isOld}
+      hint={<span title={factsOf(device)}>{factsOf(device)}</span>}
+      className="device"
+    >
+      <Gauges gauges={device.gauges} />
+      <p className="hint device-foot">
+        {used.length} of {plural(devices.length, "visible device")} used
+      </p>
+    </Panel>
+  ));
+}

@@ -1,0 +1,133 @@
+/** Every step beside the others: seen from the device, by the classic categories, or both. */
+import { useState } from "react";
+import type { Overview, StepRow } from "../../api/types.gen";
+import { plural, type Scale, time, timeScale } from "../../base/format";
+import { Chart } from "../../components/chart";
+import { CopyTable } from "../../components/copy_table";
+import { Panel } from "../../components/panel";
+import { Prose } from "../../components/prose";
+import { Segmented } from "../../components/segmented";
+import { useAddress, useValues } from "../../state/environment";
+import { Legend } from "./legend";
+import { stepChartOption } from "./step_chart";
+import {
+  breakdownParts,
+  occurring,
+  partitionParts,
+  type StepParts,
+  stepsTable,
+} from "./step_parts";
+import { StepTable } from "./step_table";
+
+type Mode = "both" | "partition" | "breakdown";
+
+const HEIGHT = 176;
+
+interface StepsProps {
+  readonly parts: StepParts;
+  readonly steps: readonly StepRow[];
+  readonly scale: Scale;
+  readonly onStep: (step: StepRow) => void;
+}
+
+function StepColumns({ parts, steps, scale, onStep }: StepsProps) {
+  const [active, setActive] = useState<string | null>(null);
+  const occurs = occurring(parts, steps);
+  const kinds = parts.kinds.filter(({ key }) => occurs.has(key));
+  const longest = Math.max(...steps.map((step) => step.dur_ns));
+  const shortest = Math.min(...steps.map((step) => step.dur_ns));
+  return (
+    <div className="step-columns">
+      <div className="label">{parts.title}</div>
+      <Chart
+        height={HEIGHT}
+        label={`${parts.title} of ${plural(steps.length, "step")}, from ${time(shortest)} to ${time(longest)}`}
+        option={(theme) => stepChartOption({ parts, steps, scale, active }, theme)}
+        onColumn={(place) => {
+          const step = steps[place];
+          if (step !== undefined) {
+            onStep(step);
+          }
+        }}
+      />
+      <Legend
+        unit={null}
+        active={active}
+        onActive={setActive}
+        entries={kinds.map((kind) => ({ ...kind, value: null }))}
+      />
+    </div>
+  );
+}
+
+function toMode(text: string | undefined): Mode {
+  return text === "partition" || text === "breakdown" ? text : "both";
+}
+
+export function EveryStep({ overview, isOld }: { overview: Overview; isOld: boolean }) {
+  const address = useAddress();
+  const values = useValues();
+  const mode = toMode(values["overview.steps"]);
+  const isTable = values["overview.table"] === "1";
+  const { steps } = overview;
+  const partition = partitionParts(overview);
+  const breakdown = breakdownParts(overview);
+  const shown = [
+    ...(partition !== null && mode !== "breakdown" ? [partition] : []),
+    ...(partition === null || mode !== "partition" ? [breakdown] : []),
+  ];
+  const scale = timeScale(Math.max(0, ...steps.map((step) => step.dur_ns)));
+  const onStep = (step: StepRow) => address.replace({ steps: String(step.index) });
+  const hasExcluded = steps.some((step) => step.excluded !== null);
+  if (steps.length === 0) {
+    return (
+      <Panel title="Every step" isOld={isOld}>
+        <p className="ink2 small">
+          <Prose text={overview.missing["steps"] ?? "No step was recorded."} />
+        </p>
+      </Panel>
+    );
+  }
+  const Steps = isTable ? StepTable : StepColumns;
+  return (
+    <Panel
+      title="Every step"
+      hint={isTable ? undefined : scale.unit.name}
+      isOld={isOld}
+      controls={
+        <>
+          <CopyTable label="every step" table={() => stepsTable(shown[0] ?? breakdown, steps)} />
+          <button
+            type="button"
+            className="btn quiet small"
+            aria-pressed={isTable}
+            onClick={() => address.replace({ "overview.table": isTable ? undefined : "1" })}
+          >
+            {isTable ? "Show as chart" : "Show as table"}
+          </button>
+          {partition === null ? null : (
+            <Segmented
+              label="Seen how"
+              value={mode}
+              options={[
+                ["both", "Both"],
+                ["partition", partition.title === "Device partition" ? "Device" : "Main thread"],
+                ["breakdown", "Breakdown"],
+              ]}
+              onChange={(next) =>
+                address.replace({ "overview.steps": next === "both" ? undefined : next })
+              }
+            />
+          )}
+        </>
+      }
+    >
+      <div className={isTable ? "stack" : "step-charts"}>
+        {shown.map((parts) => (
+          <Steps key={parts.title} parts={parts} steps={steps} scale={scale} onStep={onStep} />
+        ))}
+      </div>
+      {hasExcluded ? <p className="hint">* left out by default: warm-up or cut off</p> : null}
+    </Panel>
+  );
+}

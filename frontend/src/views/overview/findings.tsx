@@ -1,0 +1,203 @@
+/** The advice, ranked: title, ceiling of the gain, evidence, what to do, where to look. */
+import { useState } from "react";
+import type { Evidence, Finding, Gain, Reference, Unchecked } from "../../api/types.gen";
+import { bytes, count, plural, share, time } from "../../base/format";
+import { Modal } from "../../components/modal";
+import { Panel } from "../../components/panel";
+import { Prose } from "../../components/prose";
+import { Snippet, toLines } from "../../components/snippet";
+import { ViewLink } from "../../components/view_link";
+import { usePage } from "../../state/page_context";
+
+interface FindingsProps {
+  readonly findings: readonly Finding[];
+  readonly unchecked: readonly Unchecked[];
+  readonly ruleCount: number;
+  readonly isOld: boolean;
+}
+
+function GainBar({ gain }: { gain: Gain }) {
+  const width = `${Math.min(1, Math.max(0, gain.ratio)) * 100}%`;
+  return (
+    <div className="gain" title={gain.method}>
+      <span className="dim">up to</span> <b className="strong">{share(gain.ratio)}</b>{" "}
+      <span className="dim">· {time(gain.ns_per_step)}</span>
+      <div className="bar" aria-hidden="true">
+        <i style={{ width }} />
+      </div>
+    </div>
+  );
+}
+
+/** A door that is there: a view of this page, or a document. Others stay words. */
+function Door({ door }: { door: Reference }) {
+  const { titles } = usePage();
+  if (door.url !== "") {
+    const isWeb = /^https?:\/\//.test(door.url);
+    return isWeb ? (
+      <a href={door.url} target="_blank" rel="noopener noreferrer">
+        {door.text}
+      </a>
+    ) : null;
+  }
+  return titles.has(door.view) ? (
+    <ViewLink stem={door.view} params={door.params}>
+      {door.text}
+    </ViewLink>
+  ) : null;
+}
+
+const FORMATS: Readonly<Record<string, (value: number) => string>> = {
+  ns: time,
+  ratio: (value) => share(value),
+  bytes,
+  count,
+};
+
+function evidenceValue(value: number, unit: string): string {
+  return FORMATS[unit]?.(value) ?? `${count(value)} ${unit}`;
+}
+
+function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
+  if (evidence.length === 0) {
+    return null;
+  }
+  return (
+    <table className="plain evidence">
+      <thead>
+        <tr>
+          <th>Figure</th>
+          <th className="num">here</th>
+          <th className="num">held against</th>
+        </tr>
+      </thead>
+      <tbody>
+        {evidence.map(({ name, value, unit, threshold }) => (
+          <tr key={name}>
+            <td>
+              <Prose text={name} />
+            </td>
+            <td className="num">{evidenceValue(value, unit)}</td>
+            <td className="num dim">{threshold === null ? "" : evidenceValue(threshold, unit)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Details({ finding }: { finding: Finding }) {
+  const { gain, verify, scope, confidence, id, evidence } = finding;
+  return (
+    <details>
+      <summary>Evidence and how to check</summary>
+      <div className="stack small">
+        <EvidenceTable evidence={evidence} />
+        {verify === "" ? null : (
+          <p>
+            <span className="label">To see that it worked</span> <Prose text={verify} />
+          </p>
+        )}
+        {gain === null ? null : (
+          <p>
+            <span className="label">How the ceiling is formed</span> <Prose text={gain.method} />
+          </p>
+        )}
+        <p className="dim">
+          {[scope, `confidence ${share(confidence, 0)}`, `rule ${id}`].filter(Boolean).join(" · ")}
+        </p>
+      </div>
+    </details>
+  );
+}
+
+function Item({ finding, place }: { finding: Finding; place: number }) {
+  return (
+    <li className="finding">
+      <span className="finding-place" aria-hidden="true">
+        {place}
+      </span>
+      <h3 className="finding-title">
+        <Prose text={finding.title} />
+      </h3>
+      {finding.gain === null ? <span /> : <GainBar gain={finding.gain} />}
+      <div className="finding-text">
+        <p>
+          <Prose text={finding.text} />
+        </p>
+        {finding.snippet === "" ? null : <Snippet lines={toLines(finding.snippet)} />}
+        <div className="row wrap finding-foot">
+          <span className="chip">{finding.severity}</span>
+          {finding.links.map((door) => (
+            <Door key={door.text} door={door} />
+          ))}
+          <Details finding={finding} />
+        </div>
+      </div>
+    </li>
+  );
+}
+
+function UncheckedList({ rules, onClose }: { rules: readonly Unchecked[]; onClose: () => void }) {
+  return (
+    <Modal title="Rules that could not be checked" width={620} onClose={onClose}>
+      <table>
+        <thead>
+          <tr>
+            <th>Rule</th>
+            <th>needs</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rules.map((rule) => (
+            <tr key={rule.id}>
+              <td className="wrapping">
+                <Prose text={rule.title} /> <span className="dim">{rule.id}</span>
+              </td>
+              <td className="wrapping dim">
+                <Prose text={rule.needs} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Modal>
+  );
+}
+
+export function Findings({ findings, unchecked, ruleCount, isOld }: FindingsProps) {
+  const [open, setOpen] = useState(false);
+  const rules = plural(ruleCount, "rule");
+  return (
+    <Panel
+      title="Findings"
+      hint={findings.length > 0 ? "ranked by gain ceiling, share of step time" : undefined}
+      isOld={isOld}
+      hasBody={false}
+      controls={
+        unchecked.length === 0 ? (
+          <span className="hint">{rules}, all checked</span>
+        ) : (
+          <button type="button" className="btn quiet small hint" onClick={() => setOpen(true)}>
+            {rules}, {unchecked.length} could not be checked
+          </button>
+        )
+      }
+    >
+      {findings.length === 0 ? (
+        <p className="body ink2">
+          {ruleCount === unchecked.length
+            ? "No rule could be checked on this recording."
+            : `None of the ${plural(ruleCount - unchecked.length, "rule")} that ran found anything to gain here.`}
+        </p>
+      ) : (
+        <ol>
+          {findings.map((finding, place) => (
+            <Item key={`${finding.id} ${finding.title}`} finding={finding} place={place + 1} />
+          ))}
+        </ol>
+      )}
+      {open ? <UncheckedList rules={unchecked} onClose={() => setOpen(false)} /> : null}
+    </Panel>
+  );
+}

@@ -1,0 +1,132 @@
+/**
+ * A step in parts, ready to be shown: rounded so that the shown numbers add up.
+ *
+ * Which parts there are, what they are called and how they are filled comes from the server.
+ */
+import type { Overview, Share, StepRow } from "../../api/types.gen";
+import { exactTime, inScale, plural, type Scale, share, timeScale } from "../../base/format";
+import { roundToSum, sum } from "../../base/rounding";
+
+export interface PartKind {
+  readonly key: string;
+  readonly label: string;
+  readonly category: string;
+  readonly ghost: boolean;
+  readonly help: string;
+}
+
+export interface Part extends PartKind {
+  readonly ns: number;
+  /** Its share of the whole bar. */
+  readonly ratio: number;
+  /** In the scale of the ruler, without unit. */
+  readonly time: string;
+  readonly percent: string;
+}
+
+/** A sum over some parts, as shown. */
+export interface Sum {
+  readonly ratio: number;
+  readonly time: string;
+  readonly percent: string;
+}
+
+export interface RulerModel {
+  readonly total_ns: number;
+  readonly scale: Scale;
+  readonly parts: readonly Part[];
+  readonly busy: Sum;
+  readonly idle: Sum;
+  /** Part of compute under which communication ran, as a share of the whole. */
+  readonly overlap_ns: number;
+  /** "6 steps · parts sum to 1,065,553 µs exactly" */
+  readonly proof: string;
+}
+
+export type RulerMode = "mean" | "median" | "worst";
+
+/** The partition of a row that the ruler's parts are fields of. */
+function fieldsOf(row: StepRow): Readonly<Record<string, number>> {
+  return { ...(row.partition ?? row.host ?? {}) };
+}
+
+export const partOf = (row: StepRow, key: string): number => fieldsOf(row)[key] ?? 0;
+
+const QUANTUM = 0.001;
+
+function shownTime(ns: number, rounded: number, scale: Scale): string {
+  if (ns > 0 && rounded === 0) {
+    return `< ${inScale(scale.unit.size * 10 ** -scale.decimals, scale)}`;
+  }
+  return inScale(rounded, scale);
+}
+
+function total(parts: readonly number[], ghosts: readonly boolean[], isGhost: boolean): number {
+  return sum(parts.filter((_, place) => ghosts[place] === isGhost));
+}
+
+interface Measured extends PartKind {
+  readonly ns: number;
+}
+
+/** Rounds all parts together, so that neither times nor shares lose anything. */
+export function shown(
+  measured: readonly Measured[],
+): Pick<RulerModel, "parts" | "busy" | "idle" | "scale" | "total_ns"> {
+  const values = measured.map((part) => part.ns);
+  const ghosts = measured.map((part) => part.ghost);
+  const total_ns = sum(values);
+  const scale = timeScale(total_ns);
+  const times = roundToSum(values, scale.unit.size * 10 ** -scale.decimals);
+  const ratios = values.map((ns) => (total_ns === 0 ? 0 : ns / total_ns));
+  const percents = roundToSum(ratios, QUANTUM);
+  const sumOf = (isGhost: boolean): Sum => ({
+    ratio: total(ratios, ghosts, isGhost),
+    time: inScale(total(times, ghosts, isGhost), scale),
+    percent: share(total(percents, ghosts, isGhost)),
+  });
+  const parts = measured.map((part, place) => ({
+    ...part,
+    ratio: ratios[place] ?? 0,
+    time: shownTime(part.ns, times[place] ?? 0, scale),
+    percent: share((percents[place] ?? 0) || Math.min(ratios[place] ?? 0, QUANTUM / 4)),
+  }));
+  return { parts, busy: sumOf(false), idle: sumOf(true), scale, total_ns };
+}
+
+/** What was proven is said; should the parts miss the whole, that is said instead. */
+function proofOf(steps: readonly StepRow[], shares: readonly Share[]): string {
+  const whole = sum(steps.map((step) => step.dur_ns));
+  const parts = sum(steps.flatMap((step) => shares.map(({ key }) => partOf(step, key))));
+  const names = steps.length === 1 ? `step ${steps[0]?.number}` : `${plural(steps.length, "step")}`;
+  return parts === whole
+    ? `${names} · parts sum to ${exactTime(whole)} exactly`
+    : `${names} · parts sum to ${exactTime(parts)}, not to ${exactTime(whole)}`;
+}
+
+function chosenByLength(overview: Overview): StepRow[] {
+  return overview.steps.filter((step) => step.chosen).sort((a, b) => a.dur_ns - b.dur_ns);
+}
+
+/** The step that a mode shows; null = the mean of all chosen. */
+export function stepOf(overview: Overview, mode: RulerMode): StepRow | null {
+  const chosen = chosenByLength(overview);
+  if (mode === "mean" || chosen.length < 2) {
+    return null;
+  }
+  return chosen.at(mode === "worst" ? -1 : Math.floor((chosen.length - 1) / 2)) ?? null;
+}
+
+export function rulerModel(overview: Overview, mode: RulerMode): RulerModel {
+  const { shares, overlap_ns } = overview.ruler;
+  const step = stepOf(overview, mode);
+  const measured = shares.map((part) => ({
+    ...part,
+    ns: step === null ? part.mean_ns : partOf(step, part.key),
+  }));
+  return {
+    ...shown(measured),
+    overlap_ns: step === null ? overlap_ns : partOf(step, "overlap_ns"),
+    proof: proofOf(step === null ? chosenByLength(overview) : [step], shares),
+  };
+}

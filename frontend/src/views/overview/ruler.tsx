@@ -1,0 +1,218 @@
+/** The mean step, drawn once at full width: busy at the left, idle at the right. */
+import { useState } from "react";
+import type { DeviceCard, Overview } from "../../api/types.gen";
+import { inScale, NBSP, time, withUnit } from "../../base/format";
+import { textWidth, useWidth } from "../../base/measure";
+import { roundTicks } from "../../base/ticks";
+import { fillClass } from "../../components/category";
+import { Panel } from "../../components/panel";
+import { Segmented } from "../../components/segmented";
+import { useAddress, useValues } from "../../state/environment";
+import { Legend } from "./legend";
+import { type Part, type RulerMode, type RulerModel, rulerModel, stepOf } from "./parts";
+import { TaintMark } from "./taint_mark";
+
+const LABEL_FONT = "600 11px system-ui, sans-serif";
+const LABEL_PADDING = 14;
+
+const MODES = [
+  ["mean", "Mean"],
+  ["median", "Median"],
+  ["worst", "Longest"],
+] as const;
+
+function Brackets({ model, device }: { model: RulerModel; device: string }) {
+  const { busy, idle, scale } = model;
+  const { name: unit } = scale.unit;
+  return (
+    <>
+      <div className="ruler-words">
+        <span style={{ flexBasis: `${busy.ratio * 100}%` }}>
+          {device} busy {busy.time} {unit} · <b>{busy.percent}</b>
+        </span>
+        <span>
+          {device} idle {idle.time} {unit} · <b>{idle.percent}</b>
+          <span className="medium-only">, by what the host did meanwhile</span>
+        </span>
+      </div>
+      <div className="ruler-brackets" aria-hidden="true">
+        {[busy.ratio, idle.ratio].map((ratio, place) =>
+          ratio > 0 ? <i key={place === 0 ? "busy" : "idle"} style={{ flexGrow: ratio }} /> : null,
+        )}
+      </div>
+    </>
+  );
+}
+
+interface SegmentProps {
+  readonly part: Part;
+  readonly unit: string;
+  readonly width: number;
+  readonly isDim: boolean;
+  /** Of this part, the share under which communication ran. */
+  readonly overlap: number;
+}
+
+function Segment({ part, unit, width, isDim, overlap }: SegmentProps) {
+  const label = part.ghost ? part.label.replace(/^Idle: /, "") : part.label;
+  const value = `${part.time}${NBSP}${unit} · ${part.percent}`;
+  const needed = Math.max(textWidth(label, LABEL_FONT), textWidth(value, LABEL_FONT));
+  return (
+    <div
+      className={`ruler-part ${fillClass(part.category, part.ghost)} ${isDim ? "dimmed" : ""}`}
+      style={{ flexGrow: part.ratio }}
+      title={`${part.label}: ${value}\n${part.help}`}
+    >
+      {overlap > 0 ? (
+        <i className="k overlap ruler-overlap" style={{ width: `${overlap * 100}%` }} />
+      ) : null}
+      {needed + LABEL_PADDING < width * part.ratio * (1 - overlap) ? (
+        <>
+          <b>{label.charAt(0).toUpperCase() + label.slice(1)}</b>
+          <span>{value}</span>
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+function Ticks({ model, width }: { model: RulerModel; width: number }) {
+  const { unit } = model.scale;
+  const whole = model.total_ns / unit.size;
+  const ticks = roundTicks(whole, Math.max(2, Math.min(10, Math.floor(width / 110))));
+  return (
+    <div className="ruler-ticks" aria-hidden="true">
+      {ticks.map((tick) => (
+        <span key={tick} style={{ left: `${(tick / whole) * 100}%` }}>
+          {Number(tick.toPrecision(6))}
+          {tick === 0 ? `${NBSP}${unit.name}` : ""}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+/** Which device the partition is of, when more than one was used. */
+function DeviceChooser({ devices, row }: { devices: readonly DeviceCard[]; row: number | null }) {
+  const address = useAddress();
+  const used = devices.filter((device) => device.used);
+  if (used.length < 2 || row === null) {
+    return null;
+  }
+  if (used.length <= 4) {
+    return (
+      <Segmented
+        label="Device"
+        value={String(row)}
+        options={used.map((device) => [String(device.row), `${device.type} ${device.index}`])}
+        onChange={(device) => address.replace({ device })}
+      />
+    );
+  }
+  return (
+    <label className="row hint">
+      Device
+      <select
+        className="btn small"
+        value={row}
+        onChange={(event) => address.replace({ device: event.target.value })}
+      >
+        {used.map((device) => (
+          <option key={device.row} value={device.row}>
+            {device.type} {device.index}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function toMode(text: string | undefined): RulerMode {
+  return MODES.find(([mode]) => mode === text)?.[0] ?? "mean";
+}
+
+function titleOf(overview: Overview, mode: RulerMode): string {
+  const step = stepOf(overview, mode);
+  if (step === null) {
+    return overview.ruler.title;
+  }
+  const name = mode === "worst" ? "Longest step" : "Median step";
+  return `${name}, ${step.number}${overview.ruler.title.replace(/^[^,]*/, "")}`;
+}
+
+export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean }) {
+  const address = useAddress();
+  const mode = toMode(useValues()["overview.ruler"]);
+  const [bar, width] = useWidth<HTMLDivElement>();
+  const [active, setActive] = useState<string | null>(null);
+  const model = rulerModel(overview, mode);
+  const { scale, parts, total_ns, overlap_ns } = model;
+  const device = overview.devices.find((card) => card.row === overview.device_row);
+  const summary = parts
+    .filter((part) => part.ns > 0)
+    .map((part) => `${part.label} ${part.time} ${scale.unit.name}, ${part.percent}`)
+    .join("; ");
+  const isOneStep = overview.steps.filter((step) => step.chosen).length < 2;
+  return (
+    <Panel
+      title={titleOf(overview, mode)}
+      mark={<TaintMark taints={overview.taints} />}
+      hint={`${withUnit(total_ns, scale)} · ${model.proof}`}
+      isOld={isOld}
+      controls={
+        <>
+          <DeviceChooser devices={overview.devices} row={overview.device_row} />
+          {isOneStep ? null : (
+            <Segmented
+              label="Which step"
+              value={mode}
+              options={MODES}
+              onChange={(next) =>
+                address.replace({ "overview.ruler": next === "mean" ? undefined : next })
+              }
+            />
+          )}
+        </>
+      }
+    >
+      {device === undefined ? null : (
+        <Brackets model={model} device={device.type === "" ? "Device" : device.type} />
+      )}
+      <div ref={bar} className="ruler" role="img" aria-label={`${time(total_ns)}: ${summary}`}>
+        {parts.map((part) =>
+          part.ns > 0 ? (
+            <Segment
+              key={part.key}
+              part={part}
+              unit={scale.unit.name}
+              width={width}
+              isDim={active !== null && active !== part.key}
+              overlap={part.key === "compute_ns" && part.ns > 0 ? overlap_ns / part.ns : 0}
+            />
+          ) : null,
+        )}
+      </div>
+      <Ticks model={model} width={width} />
+      <Legend
+        unit={scale.unit.name}
+        active={active}
+        onActive={setActive}
+        entries={[
+          ...parts.map((part) => ({ ...part, value: part.time })),
+          ...(overlap_ns > 0
+            ? [
+                {
+                  key: "overlap_ns",
+                  label: "of it overlapping communication",
+                  category: "overlap",
+                  ghost: false,
+                  help: "Compute under which communication ran: part of Compute.",
+                  value: inScale(overlap_ns, scale),
+                },
+              ]
+            : []),
+        ]}
+      />
+    </Panel>
+  );
+}
