@@ -4,9 +4,9 @@
     <root>/entries/<digest>/columns/…        see columns.py
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
-Nothing is ever changed in place, so several processes may share one root: the last complete answer wins, and a
-reader keeps what it has open. What is damaged, cut short or foreign is dropped and read again. Least recently used
-entries go when all together exceed the limit.
+Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
+it has open. What is damaged, cut short or foreign is dropped, and the file is read again. When all
+entries together exceed the limit, the least recently used ones go.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -48,7 +48,7 @@ class StoredSummary(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The places for answers, best first: the user's cache folder, then one for this session only."""
+    """The places for answers, best first: the user's cache folder, then one for this session."""
 
     roots: tuple[Path, ...]
     limit_bytes: int
@@ -71,11 +71,11 @@ class Cache:
         return None
 
     def has_columns(self, digest: str) -> bool:
-        """Whether columns are stored under a key; only reading them shows whether they are whole."""
+        """Whether columns are stored under a key; reading them shows whether they are whole."""
         return any((entry(root, digest) / COLUMNS).is_dir() for root in self.roots)
 
     def load_trace(self, digest: str, path: str) -> Trace | None:
-        """The trace stored under a key, read from ``path`` once; None when there is none that can be used."""
+        """The trace stored under a key, for the file at ``path``; None when none can be used."""
         from .columns_read import DamagedError, read
 
         for root in self.roots:
@@ -100,7 +100,7 @@ class Cache:
             _remove(entry(root, digest), root)
 
     def trim(self, keep: Collection[str]) -> int:
-        """Removes the least recently used entries beyond the limit, never those in ``keep``; how many went."""
+        """Removes what was used longest ago beyond the limit, but not ``keep``; how many went."""
         removed = 0
         for root in self.roots:
             entries = sorted(_entries(root), key=lambda e: e.used)
@@ -230,7 +230,7 @@ def _remove(folder: Path, root: Path) -> None:
 
 
 def encode_summary(
-    path: str, size: int, events: int, seconds: float, summary: Any
+    path: str, size: int, events: int, seconds: float, summary: msgspec.Struct
 ) -> StoredSummary:
     """A summary as it is stored."""
     return StoredSummary(path, size, events, seconds, msgspec.Raw(msgspec.json.encode(summary)))

@@ -18,7 +18,10 @@ DIR_VARIABLE = "KINETOSCOPE_CACHE_DIR"
 SIZE_VARIABLE = "KINETOSCOPE_CACHE_SIZE"
 MOST_BYTES = 10 << 30
 SHARE_OF_FREE = 0.1
-_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Answers of kinetoscope; may be deleted at any time.\n"
+_TAG = (
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# Answers of kinetoscope; may be deleted at any time.\n"
+)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
@@ -26,9 +29,10 @@ def open_cache(folder: str | None = None, limit_bytes: int | None = None) -> Cac
     """The cache of this user, ready to use; never fails.
 
     ``folder`` and ``limit_bytes`` default to the environment (``KINETOSCOPE_CACHE_DIR``,
-    ``KINETOSCOPE_CACHE_SIZE``, for example ``20GB``), then to the user's cache folder and the smaller of 10 GB and
-    a tenth of the free disk. A folder for this session, in the system's temporary folder, is always second: it
-    takes what the first cannot. ``close_session`` removes it.
+    ``KINETOSCOPE_CACHE_SIZE``, for example ``20GB``), then to the user's cache folder and the
+    smaller of 10 GB and a tenth of the free disk. A folder for this session, in the system's
+    temporary folder, is always second: it takes what the first cannot. ``close_session`` removes
+    it.
     """
     chosen = (
         folder or os.environ.get(DIR_VARIABLE) or platformdirs.user_cache_dir("kinetoscope", False)

@@ -20,7 +20,11 @@ class ErrorInfo(Struct, frozen=True):
 
 
 class ReadProgress(Struct, frozen=True):
-    phase: str  # "reading events" | "linking launches" | "summarizing" | "writing the cache" | "waiting for a free process"
+    """How far a file is."""
+
+    # "reading events" | "linking launches" | "summarizing" | "writing the cache"
+    # | "waiting for a free process"
+    phase: str
     bytes_done: int
     bytes_total: int
     events: int
@@ -60,12 +64,16 @@ class SpanInfo(Struct, frozen=True):
 
 
 class WorkerInfo(Struct, frozen=True):
+    """One process of a run, with its spans in time order."""
+
     name: str
     rank: int | None
     spans: tuple[SpanInfo, ...]
 
 
 class RunInfo(Struct, frozen=True):
+    """A folder of traces; ``name`` is unique over all logdirs."""
+
     name: str
     logdir: str
     modified: float
@@ -73,7 +81,7 @@ class RunInfo(Struct, frozen=True):
 
 
 class Catalog(Struct, frozen=True):
-    """Everything seen below the logdirs. ``version`` changes whenever anything else does."""
+    """Everything seen below the logdirs. ``version`` changes when anything but ``looked`` does."""
 
     version: str
     logdirs: tuple[str, ...]

@@ -1,13 +1,13 @@
 """A ``Trace`` as a folder of Arrow IPC files, and back.
 
-``index.json``               everything that is no column, and the size and checksum of every file
-``strings.arrow``            the texts behind all codes
-``<table>.hot.arrow``        columns the timeline is cut from: one batch, not compressed, mapped into memory
-``<table>.cold.arrow``       all other columns: lz4, batches of 256k rows
-``<table>.args.<type>.arrow``  sparse columns (row, value), each in batches of its own, read when asked for
+``index.json``                 everything that is no column; size and checksum of every file
+``strings.arrow``              the texts behind all codes
+``<table>.hot.arrow``          what the timeline is cut from: one batch, uncompressed, to be mapped
+``<table>.cold.arrow``         all other columns: lz4, batches of 256k rows
+``<table>.args.<type>.arrow``  sparse columns (row, value), each in batches of its own
 
-The files are plain Arrow and open in any tool that reads it. Tables, columns and their types are taken from the
-dataclasses of ``trace/model.py``: a new column needs no change here.
+The files are plain Arrow and open in any tool that reads it. Tables, columns and their types are
+taken from the dataclasses of ``trace/model.py``: a new column needs no change here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -26,6 +26,9 @@ from numpy.typing import NDArray
 
 from ..trace.model import Trace
 from ..trace.raw import Sparse
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 BATCH_ROWS = 256 * 1024
 INDEX = "index.json"
@@ -79,7 +82,7 @@ class Index(msgspec.Struct, frozen=True):
 
 
 def write(trace: Trace, folder: Path) -> None:
-    """Stores a trace in an empty folder, one table after the other, with little memory on top of it.
+    """Stores a trace in an empty folder, table by table, with little memory on top of it.
 
     Raises:
         OSError: no room, or no permission.
@@ -96,7 +99,7 @@ def write(trace: Trace, folder: Path) -> None:
             scalars[field.name] = msgspec.to_builtins(value)
     files = {file.name: checksum(file) for file in sorted(folder.iterdir())}
     index = msgspec.to_builtins(Index(files, tables, scalars))
-    # The standard library keeps what metadata may hold: NaN, huge integers, unpaired surrogates.
+    # The standard library keeps what metadata may hold: NaN, huge integers, lone surrogates.
     (folder / INDEX).write_text(json.dumps(index), encoding="ascii")
 
 
@@ -116,7 +119,7 @@ def _is_table(value: object) -> bool:
     )
 
 
-def _write_table(name: str, table: Any, folder: Path) -> TableIndex:
+def _write_table(name: str, table: DataclassInstance, folder: Path) -> TableIndex:
     groups: dict[tuple[bool, int], dict[str, Array]] = {}
     args: dict[str, SparsePart] | None = None
     lists: dict[str, list[list[int]]] = {}

@@ -1,7 +1,7 @@
 """A folder of Arrow files, as written by ``columns.py``, as a ``Trace`` again.
 
-Hot columns are views of the mapped files: they take no memory of their own. Cold columns are inflated at once,
-sparse ones when they are asked for. All arrays are read-only.
+Hot columns are views of the mapped files: they take no memory of their own. Cold columns are
+inflated at once, sparse ones when they are asked for. All arrays are read-only.
 """
 
 from __future__ import annotations

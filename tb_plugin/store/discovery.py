@@ -1,9 +1,10 @@
 """One look at a folder: every file below it that is a trace, may become one, or looks like one.
 
-Directories are read with ``os.scandir``, and only files with a plausible name are touched at all, so that a
-hundred thousand checkpoints and pictures cost one directory listing. Symbolic links are followed after all
-real directories, each real directory once: loops end, and a link to a run that is there anyway adds nothing.
-Directories whose name begins with a dot are left out (``.git``, ``.ipynb_checkpoints``).
+Directories are read with ``os.scandir``, and only files with a plausible name are touched at all,
+so that a hundred thousand checkpoints and pictures cost one directory listing. Symbolic links are
+followed after all real directories, each real directory once: loops end, and a link to a run that
+is there anyway adds nothing. Directories whose name begins with a dot are left out (``.git``,
+``.ipynb_checkpoints``).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file worth listing. ``path`` is relative to the logdir, with slashes, and always valid text."""
+    """A file worth listing. ``path`` is relative to the logdir, with slashes, and valid text."""
 
     path: str
     absolute: str

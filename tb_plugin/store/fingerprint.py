@@ -1,11 +1,12 @@
 """The content key of a trace file: two files with equal keys have equal answers.
 
-* Up to ``WHOLE`` bytes every byte counts and nothing else does: a copied, moved or touched file keeps its key,
-  and any change of the content changes it. A compressed trace of several million events is below that.
-* Above, the size, the time of the last change and evenly spread samples count (the ends among them): reading
-  gigabytes twice would double the time to the first picture. A copy then has a key of its own, and so has a
-  file edited in the middle, as long as its time stamp moves.
-* The key covers the code that reads and summarizes, so an upgrade never meets the answers of an older version.
+* Up to ``WHOLE`` bytes every byte counts and nothing else does: a copied, moved or touched file
+  keeps its key, and any change of the content changes it. A compressed trace of several million
+  events is below that.
+* Above, the size, the time of the last change and evenly spread samples count (the ends among
+  them): reading gigabytes twice would delay the first picture. A copy then has a key of its own,
+  and so has a file that was edited in the middle, as long as its time stamp moves.
+* The key covers the code that reads and summarizes: an upgrade never meets answers of older code.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ def digest(path: str, identity: Identity, version: str) -> str:
 
 @functools.cache
 def code_version(*callables: str) -> str:
-    """A key of the code behind ``"module:function"`` callables: of every source file of their packages.
+    """A key of the code behind ``"module:function"`` names: of all source files of their packages.
 
-    Nobody has to remember to raise a number when a formula changes. ``base`` and this package count always.
+    Nobody has to remember to raise a number when a formula changes. ``base`` and this package count
+    always.
     """
     key = hashlib.blake2b(digest_size=8)
     folders = {Path(__file__).parent, Path(__file__).parent.parent / "base"}

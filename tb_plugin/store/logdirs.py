@@ -1,7 +1,7 @@
 """Which folders to look at: what the user typed, as absolute local paths.
 
-TensorBoard hands over ``--logdir`` exactly as typed (``./runs``, ``~/runs/``), or an empty one when
-``--logdir_spec`` was used. Paths are made absolute at once, because the working directory may change.
+TensorBoard hands over ``--logdir`` exactly as typed (``./runs``, ``~/runs/``), and an empty one
+when ``--logdir_spec`` was used. Paths are made absolute at once: the working directory may change.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _SCHEME = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 class Logdir:
     """One folder to look at.
 
-    ``path`` is absolute, "" when the place cannot be read at all: then ``problem`` says why. A folder
-    that merely does not exist (yet) has a path: it is tried again at every look.
+    ``path`` is absolute, "" when the place cannot be read at all: then ``problem`` says why. A
+    folder that does not exist (yet) has a path: it is tried again at every look.
     """
 
     shown: str  # as typed
@@ -35,8 +35,8 @@ def resolve(logdir: str | Sequence[str] | None, logdir_spec: str | None) -> tupl
     """The folders meant by ``--logdir`` and ``--logdir_spec``; without either there is none.
 
     A ``logdir`` that is text is one path, whatever characters it has; several come as a sequence.
-    ``logdir_spec`` is ``name:path,path2`` as TensorBoard reads it. With more than one folder each gets
-    a name, so that equal runs of two folders stay apart.
+    ``logdir_spec`` is ``name:path,path2`` as TensorBoard reads it. With more than one folder, each
+    gets a name, so that equal runs of two folders stay apart.
     """
     typed = [logdir] if isinstance(logdir, str) else list(logdir or ())
     pairs = [("", text) for text in typed] + [_named(s) for s in (logdir_spec or "").split(",")]
@@ -78,7 +78,7 @@ def _remote(text: str) -> ErrorInfo:
 
 
 def _with_names(logdirs: tuple[Logdir, ...]) -> tuple[Logdir, ...]:
-    """Unique names, the shortest ends of the paths that tell them apart; a lone folder keeps its own."""
+    """Unique names: the shortest ends of paths that tell them apart. A lone folder needs none."""
     if len(logdirs) <= 1:
         return logdirs
     depth = 1

@@ -1,4 +1,4 @@
-"""One look at all logdirs: what appeared, changed, went; what has settled; what is a trace by its first bytes."""
+"""One look at all logdirs: which files are there, which have settled, which are traces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from .catalog_types import ErrorInfo
 from .discovery import Found, Tally, Unreadable
 from .logdirs import Logdir
 from .messages import info_of
-from .records import Attempt, Key, Record
+from .news import Key
+from .records import Attempt, Record
 from .settle import Patience
 
 UNREADABLE_SHOWN = 20
@@ -88,10 +89,12 @@ class Judged:
 
 
 def judge(record: Record, patience: Patience, now: Callable[[], float] = time.monotonic) -> Judged:
-    """Whether a waiting file may be read now, and whether it is a trace at all. Reads a little of the file."""
+    """Whether a waiting file may be read now, and whether it is a trace. Reads a little of it."""
     found = record.found
     if found.unfinished:
         return Judged(Attempt.WAITING, _UNFINISHED)
+    by_rule = record.name.by_rule
+    listed = by_rule or names.is_notable(found.name)
     try:
         complete = _is_complete(record, patience, now())
         if not settle.is_settled(
@@ -99,23 +102,28 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
         ):
             reason = settle.why_waiting(record.watch, complete=complete)
             # Named by the rule, it belongs to its run before it can be read.
-            return Judged(Attempt.WAITING, reason, accepted=record.name.by_rule or record.accepted)
-        other = None if record.name.by_rule else sniffing.not_a_trace(found.absolute)
+            return Judged(Attempt.WAITING, reason, accepted=by_rule or record.accepted)
+        other = None if by_rule else sniffing.not_a_trace(found.absolute)
+        if by_rule:
+            _open(found.absolute)
+    except FileNotFoundError:
+        return Judged(Attempt.WAITING, "The file went away a moment ago.", listed=False)
     except OSError as error:
-        return Judged(
-            Attempt.FAILED,
-            error=info_of(error),
-            accepted=record.name.by_rule or record.accepted,
-            listed=names.is_notable(found.name),
-        )
+        return Judged(Attempt.LOCKED, error=info_of(error), accepted=by_rule, listed=listed)
     if other is not None:
-        return Judged(Attempt.REFUSED, error=other, listed=names.is_notable(found.name))
+        return Judged(Attempt.REFUSED, error=other, listed=listed)
     return Judged(Attempt.LAZY, accepted=True)
 
 
 def needs_bytes(record: Record) -> bool:
     """Whether judging a file means opening it: that is bounded per look."""
     return not record.found.unfinished and not record.name.by_rule
+
+
+def _open(path: str) -> None:
+    """Raises OSError where the reading process would."""
+    with open(path, "rb"):
+        pass
 
 
 def _is_complete(record: Record, patience: Patience, now: float) -> bool:

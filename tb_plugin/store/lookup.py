@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.errors import NotFoundError
-from .catalog_types import Catalog, RunInfo, WorkerInfo
-from .publish import Published
-from .records import Key
+from .catalog_types import Catalog, RunInfo, SpanInfo, WorkerInfo
+from .news import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Entry:
 def pick(
     catalog: Catalog, run: str | None, worker: str | None, span: str | None
 ) -> tuple[str, str, str]:
-    """Names of run, worker and span; for what is not given, the newest run, the first worker, the last span.
+    """Names of run, worker and span; of what is not given, newest run, first worker, last span.
 
     Raises:
         NotFoundError: there is no such name.
@@ -45,9 +44,11 @@ def pick(
     return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
 
 
-def find(published: Published, place: tuple[str, str, str]) -> Key:
-    """The file behind names that were picked from the same catalog."""
-    return published.index[place]
+def span_at(catalog: Catalog, place: tuple[str, str, str]) -> SpanInfo:
+    """The span of names that were picked from the same catalog."""
+    run = next(r for r in catalog.runs if r.name == place[0])
+    worker = next(w for w in run.workers if w.name == place[1])
+    return next(s for s in worker.spans if s.key == place[2])
 
 
 def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:

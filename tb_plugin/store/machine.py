@@ -40,7 +40,8 @@ def free_memory() -> int:
 def is_shared_filesystem(path: str) -> bool:
     """Whether a folder lies on a network or user-space file system.
 
-    There, another machine may delete a file that is mapped here, and touching the map then ends the process.
+    There, another machine may delete a file that is mapped here, and touching the map then ends the
+    process.
     """
     if sys.platform != "linux":
         return path.startswith(("\\\\", "//"))
@@ -60,12 +61,12 @@ def is_shared_filesystem(path: str) -> bool:
 
 
 _SHARED = (
-    "9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gpfs", "lustre", "nfs", "panfs", "smb", "wekafs",
-)  # fmt: skip
+    "9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gpfs", "lustre", "nfs", "panfs", "smb",
+"wekafs", )  # fmt: skip
 
 
 def _numbers(path: Path, count: int) -> list[int | None]:
-    """The whole numbers a file of the kernel begins with; None for "max" and for what is missing."""
+    """The whole numbers that a file of the kernel begins with; None for "max" and missing ones."""
     try:
         words = path.read_text().split()[:count]
     except OSError:

@@ -11,9 +11,8 @@ from .catalog_types import ErrorInfo
 
 
 class Job(Struct, frozen=True):
-    """The one line a reading process is given."""
+    """One file to read."""
 
-    sys_path: list[str]
     path: str
     bytes: int
     modified_ns: int
@@ -25,6 +24,8 @@ class Job(Struct, frozen=True):
 
 
 class Progressed(Struct, frozen=True, tag="progress"):
+    """How far it is."""
+
     phase: str
     bytes_done: int
     bytes_total: int
@@ -32,7 +33,7 @@ class Progressed(Struct, frozen=True, tag="progress"):
 
 
 class Summarized(Struct, frozen=True, tag="summary"):
-    """The summary is there: in a file below ``root``, or in ``text`` where no file could be written."""
+    """The summary is there: in a file below ``root``, or in ``text`` where that failed."""
 
     root: str
     text: str
@@ -51,6 +52,8 @@ class Changed(Struct, frozen=True, tag="changed"):
 
 
 class Failed(Struct, frozen=True, tag="failed"):
+    """No answer: an exception, or the end of the process."""
+
     cls: str  # name of a class of base.errors, "" for any other exception
     error: ErrorInfo
     traceback: str

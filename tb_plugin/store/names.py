@@ -104,9 +104,9 @@ def is_unfinished(name: str) -> bool:
 
 
 def rank_in_name(worker: str) -> int | None:
-    """The rank a worker's name tells: of ``rank-3``, ``worker3_step_12``, ``node0_rank5``, ``TP-3``.
+    """The rank a worker's name tells: ``rank-3``, ``worker3_step_12``, ``node0_rank5``, ``TP-3``.
 
-    A position on several axes (``TP-3-DP-1``) is no rank, unless it is off zero on one axis at most.
+    A position on several axes (``TP-3-DP-1``) is no rank, unless it is off zero on at most one.
     """
     for pattern in (_RANK, _WORKER):
         found = pattern.findall(worker)

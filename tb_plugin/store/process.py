@@ -1,7 +1,8 @@
-"""A reading process, seen from the server: start it, listen to it, end it."""
+"""A reading process, seen from the server: start it, give it files, listen to it, end it."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from typing import IO
 import msgspec
 
 from .catalog_types import ErrorInfo
-from .messages import Failed, Job, Message
+from .messages import Changed, Failed, Finished, Job, Message
 from .worker import BOOT
 
 # One thread each: the processes are the parallelism. Few malloc arenas: freed memory goes back.
@@ -27,21 +28,28 @@ _ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
-    "PYTHONUNBUFFERED": "",
 }
 _LAST_SECONDS = 10.0  # for dumping core, or printing a traceback
+_LAST_WORDS = 8000
 _DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
+if sys.platform == "win32":
+    _CREATION_FLAGS = subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS
+else:
+    _CREATION_FLAGS = 0
 
 
 class Child:
-    """One started reading process. ``messages`` is to be read by one thread until it ends."""
+    """A started reading process, for one thread to use; others may end it."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self) -> None:
         """Start it.
 
         Raises:
             OSError: no process can be started.
         """
+        self.heard = time.monotonic()
+        self.job_count = 0
         self._stderr: IO[bytes] | None = None
         with suppress(OSError):
             self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
@@ -53,92 +61,100 @@ class Child:
             env={**os.environ, **_ENVIRONMENT},
             creationflags=_CREATION_FLAGS,
         )
-        self.heard = time.monotonic()
-        self._ended_because: ErrorInfo | None = None
+        self._because: ErrorInfo | None = None
         self._lock = threading.Lock()
-        assert self._process.stdin is not None
-        with suppress(OSError):  # dead already: found out by reading
-            self._process.stdin.write(msgspec.json.encode(job) + b"\n")
-            self._process.stdin.flush()
+        self._write(json.dumps(sys.path).encode())
 
     @property
     def pid(self) -> int:
+        """Its process id."""
         return self._process.pid
 
-    def messages(self) -> Iterator[Message]:
-        """Every message until the process ends."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+    def read(self, job: Job) -> Iterator[Message]:
+        """Reads a file: everything it says of it, a last ``Failed`` when it ends in the middle."""
+        self.heard = time.monotonic()
+        self.job_count += 1
+        self._write(msgspec.json.encode(job))
+        for line in self._process.stdout or ():
             self.heard = time.monotonic()
-            with suppress(msgspec.DecodeError):  # half a line of one that was killed
-                yield _DECODER.decode(line)
+            try:
+                message = _DECODER.decode(line)
+            except msgspec.DecodeError:  # half a line: it was killed
+                continue
+            yield message
+            if isinstance(message, (Finished, Changed, Failed)):
+                return
+        yield self._how_it_ended()
+
+    def is_usable(self, most_jobs: int) -> bool:
+        """Whether it may be given another file."""
+        return self._process.poll() is None and self.job_count < most_jobs
 
     def end(self, because: ErrorInfo | None = None) -> None:
-        """Kills the process; ``because`` is what its file is told."""
+        """Kills the process; ``because`` is what the file is told that it was reading."""
         with self._lock:
-            self._ended_because = self._ended_because or because
+            self._because = self._because or because
         with suppress(OSError):
             self._process.kill()
 
-    def wait(self) -> Failed | None:
-        """How it ended, once ``messages`` is exhausted: None when it ended well, or was ended without a reason."""
+    def close(self) -> None:
+        """Ends the process, and waits until it is gone."""
+        self.end()
+        self._process.wait()
+        self._close_pipes()
+
+    def _write(self, line: bytes) -> None:
+        with suppress(OSError):  # dead already: found out by reading
+            if self._process.stdin is not None:
+                self._process.stdin.write(line + b"\n")
+                self._process.stdin.flush()
+
+    def _how_it_ended(self) -> Failed:
         try:
             code = self._process.wait(_LAST_SECONDS)
         except subprocess.TimeoutExpired:  # closed its output, and stays
             self._process.kill()
             code = self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
         said = self._last_words()
         with self._lock:
-            if self._ended_because is not None:
-                return Failed("", self._ended_because, "")
-        return None if code == 0 else Failed("", _how_it_died(code, said), said)
+            error = self._because or _how_it_died(code, said)
+        return Failed("", error, said)
 
     def _last_words(self) -> str:
         if self._stderr is None:
             return ""
-        with self._stderr as file, suppress(OSError):
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 8000))
-            return file.read().decode(errors="replace").strip()
+        with suppress(OSError):
+            self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LAST_WORDS))
+            return self._stderr.read().decode(errors="replace").strip()
         return ""
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout, self._stderr):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
 
 
 def _how_it_died(code: int, said: str) -> ErrorInfo:
-    last = said.rpartition("\n")[2]
+    again = "Retry; if it happens again, please report it with the log."
     if code == -getattr(signal, "SIGKILL", 9):
         return ErrorInfo(
             "killed",
-            "The system killed the process that read this file (SIGKILL), most often because memory ran out.",
+            "The system killed the process that read this file (SIGKILL), most often because memory"
+            " ran out.",
             "Free memory and retry, or record fewer steps.",
         )
     if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return ErrorInfo(
-            "crashed",
-            f"The process that read this file crashed ({name}).",
-            "Retry; if it happens again, please report it with the log.",
-        )
+        name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
+        return ErrorInfo("crashed", f"The process that read this file crashed ({name}).", again)
+    last = said.rpartition("\n")[2]
     return ErrorInfo(
         "crashed",
-        f"The process that read this file ended with exit code {code}"
-        + (f": {last}" if last else "."),
-        "Retry; if it happens again, please report it with the log.",
+        f"The process that read this file ended with exit code {code}{': ' if last else '.'}{last}",
+        again,
     )
 
 
 def _python() -> str:
     # Knows better than sys.executable where Python is embedded.
-    found = spawn.get_executable() or sys.executable
-    return os.fsdecode(found)
-
-
-if sys.platform == "win32":
-    _CREATION_FLAGS = subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS
-else:
-    _CREATION_FLAGS = 0
+    return os.fsdecode(spawn.get_executable() or sys.executable)

@@ -14,14 +14,13 @@ _PHASES = {
     "summarizing": "summarizing",
     "caching": "writing the cache",
 }
-# Of the time until the summary, the share spent reading events; the rest is linking and summarizing.
-READING_SHARE = 0.7
+READING_SHARE = 0.7  # of the time until the summary; the rest is linking and summarizing
 _ENOUGH_SECONDS, _ENOUGH_SHARE = 0.5, 0.03  # below that, a guess would jump about
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What was heard of a reading process: how long it runs, and how long it was when reading ended."""
+    """What was heard of a reading process; ``read_seconds``: when it had read all events."""
 
     last: Progressed | None
     seconds: float

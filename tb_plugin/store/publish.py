@@ -20,7 +20,8 @@ from .catalog_types import (
     WorkerInfo,
 )
 from .logdirs import Logdir
-from .records import Attempt, Key, Record
+from .news import Key
+from .records import Attempt, Record
 
 FILES_SHOWN = 2000
 _LAZY = "Older than the ones read in advance: it is read when it is opened."
@@ -56,7 +57,6 @@ def publish(
     everything = [record for record in records if record.listed]
     names = _run_names(everything, logdirs)
     index: dict[tuple[str, str, str], Key] = {}
-    places: dict[Key, tuple[str, str, str]] = {}
     runs = []
     by_run: dict[tuple[int, str], list[Record]] = defaultdict(list)
     for record in everything:
@@ -64,8 +64,7 @@ def publish(
             by_run[record.key[0], record.found.folder].append(record)
     for (logdir, folder), members in by_run.items():
         runs.append(_run(names[logdir, folder], logdirs[logdir], members, view, index))
-    for place, key in index.items():
-        places[key] = place
+    places = {key: place for place, key in index.items()}
     files = [
         _file(r, logdirs[r.key[0]], places.get(r.key), view) for r in _most_telling(everything)
     ]
@@ -91,7 +90,7 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 def _run_names(records: Iterable[Record], logdirs: Sequence[Logdir]) -> dict[tuple[int, str], str]:
     """Names of runs: the path below the logdir, behind the logdir's name when there are several.
 
-    Traces in the logdir itself make a run of its own name, or ".", where a folder below has that name.
+    Traces in the logdir itself make a run of its own name, or "." where a folder has that name.
     """
     folders = {(r.key[0], r.found.folder) for r in records if r.accepted}
     names = {}
@@ -153,7 +152,7 @@ def _label(key: str, record: Record) -> str:
 
 
 def _most_telling(records: Sequence[Record]) -> Sequence[Record]:
-    """All of them, or those that explain most when there are too many; files that are no trace come last."""
+    """All of them, or those that explain most where there are too many: other files come last."""
     if len(records) <= FILES_SHOWN:
         return records
     return sorted(records, key=lambda r: (not r.accepted, _ORDER.index(r.state({}))))[:FILES_SHOWN]

@@ -1,20 +1,17 @@
-"""What the catalog remembers of every file: what was seen of it, what is tried, and the last good answer."""
+"""What is remembered of every file: what was seen, what is tried, and the last good answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
 
 from ..base.errors import NotReadyError
 from . import names, settle
 from .catalog_types import ErrorInfo, ReadProgress, State
 from .discovery import Found, Identity
 from .names import TraceName
-
-Key: TypeAlias = tuple[int, str]
-"""Number of the logdir, path below it."""
+from .news import Key as Key
 
 
 class Attempt(Enum):
@@ -26,6 +23,7 @@ class Attempt(Enum):
     DONE = "done"
     REFUSED = "refused"
     FAILED = "failed"
+    LOCKED = "locked"  # cannot be opened; tried again at every look
 
 
 @dataclass(slots=True)
@@ -40,7 +38,6 @@ class Answer:
     rank: int | None
     truncated: str  # the sentence, "" when the file is whole
     note: str  # why it is not in the cache, or what happened to the cached copy
-    pinned: Any = None  # the summary itself, where no file could be written
     columns: bool = False  # they are on disk
     missing: str = ""  # why they are not, and will not be
     rereads: int = 0  # times the columns were lost and read again
@@ -79,11 +76,17 @@ class Record:
         self.found = found
         if not changed:
             return False
-        waiting = self.attempt is Attempt.WAITING
-        watch = self.watch if waiting else settle.begin(found.identity, now)
-        self.watch = watch.seen(found.identity, now)
+        if self.attempt is Attempt.WAITING:
+            self.watch = self.watch.seen(found.identity, now)
+        else:
+            self.watch = settle.begin(found.identity, now)
         self.attempt, self.error = Attempt.WAITING, None
         return True
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether looking at it again may change something, although it did not change."""
+        return self.attempt in (Attempt.WAITING, Attempt.LOCKED)
 
     @property
     def rank(self) -> int | None:
@@ -92,10 +95,10 @@ class Record:
         return told if told is not None else self.rank_hint
 
     def state(self, running: Mapping[Key, object]) -> State:
-        """The state shown. An older answer counts until the file has a newer one, or turns out to be no trace."""
+        """The state shown. An older answer counts until there is a newer one, or none any more."""
         if self.attempt is Attempt.REFUSED:
             return "refused"
-        if self.attempt is Attempt.FAILED:
+        if self.attempt in (Attempt.FAILED, Attempt.LOCKED):
             return "failed"
         if self.answer is not None:
             return "ready"

@@ -1,8 +1,8 @@
 """Whether somebody is still writing a file.
 
-A writer that renames a finished file into place is never waited for long. Of the others, a file is left alone
-while it changes, a moment after its last change, and longer when its end shows that something is missing. Every
-wait ends: then the file is read as it is, and read again when it changes.
+A file is left alone while it changes, a moment after its last change, and longer when its end shows
+that something is missing. Every wait ends: then the file is read as it is, and read again when it
+changes.
 """
 
 from __future__ import annotations

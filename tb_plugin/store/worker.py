@@ -1,7 +1,8 @@
-"""The reading process: one trace file in, a summary and columns on disk out.
+"""The reading process: a trace file in, a summary and columns on disk out.
 
-Started by ``process.py`` as ``python -c BOOT``. Standard input carries one ``Job`` and then stays open: its end
-means that the server is gone, or does not want the answer any more. Standard output carries ``Message`` lines.
+Started by ``process.py`` as ``python -c BOOT``. The first line of its input is the module path of
+the server, every further one a ``Job``; the end of it ends the process. Its output is ``Message``
+lines.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import faulthandler
 import importlib
 import os
 import signal
-import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -30,35 +31,34 @@ if TYPE_CHECKING:
     from ..trace.model import Trace
     from ..trace.raw import Progress
 
-# Run with -c: no file of the server's program is imported, whatever the server is. The empty entry, the
-# working directory, goes first: a file of the user's must not replace a module.
+# Run with -c: no file of the server's program is imported, whatever the server is. The empty entry,
+# the working directory, goes first: a file of the user's must not replace a module.
 BOOT = (
-    "import sys; sys.path[:] = [p for p in sys.path if p]; import json; "
-    "line = sys.stdin.buffer.readline(); sys.path[:] = json.loads(line)['sys_path']; "
-    f"from {__package__}.worker import main; main(line)"
+    "import sys; sys.path[:] = [p for p in sys.path if p]; import json, os; "
+    "line = b''.join(iter(lambda: os.read(0, 1), b'\\n')); sys.path[:] = json.loads(line); "
+    f"from {__package__}.worker import main; main()"
 )
 
 REPORT_SECONDS = 0.1
 NICENESS = 10
 
 
-def main(line: bytes) -> None:
-    """Does the job and ends the process."""
-    job = msgspec.json.decode(line, type=Job)
+def main() -> None:
+    """Does one job after the other, until the server closes our input."""
     faulthandler.enable()
     _step_back()
+    jobs: SimpleQueue[bytes] = SimpleQueue()
     with _own_stdout() as out:
-        reporter = Reporter(out)
-        threading.Thread(target=_end_with_server, daemon=True).start()
-        try:
-            work(job, reporter.say)
-        except BrokenPipeError:
-            pass
-        except Exception as error:  # noqa: BLE001  the boundary of one trace: recorded, shown, nothing else stops
-            reporter.say(failure(error))
-        out.flush()
-    sys.stderr.flush()
-    os._exit(0)  # taking millions of objects apart one by one helps nobody
+        threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
+        while True:
+            job = msgspec.json.decode(jobs.get(), type=Job)
+            say = Reporter(out).say
+            try:
+                work(job, say)
+            except BrokenPipeError:
+                os._exit(0)
+            except Exception as error:  # noqa: BLE001  the boundary of one trace
+                say(failure(error))
 
 
 def work(job: Job, say: Callable[[Message], None]) -> None:
@@ -146,7 +146,7 @@ def _changed(job: Job) -> bool:
 
 
 def _step_back() -> None:
-    """Whoever trains on this machine goes first, and the system ends us first when memory runs out."""
+    """Whoever trains on this machine goes first; when memory runs out, we go first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server; it ends us
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
@@ -154,11 +154,18 @@ def _step_back() -> None:
         Path("/proc/self/oom_score_adj").write_text("800")
 
 
-def _end_with_server() -> None:
-    """Waits until the server closes our input, whatever becomes of the server."""
+def _listen(jobs: SimpleQueue[bytes]) -> None:
+    """Takes jobs from our input; when it ends, we end, whatever we are at.
+
+    The server may have died, or not want the answer any more. Taking millions of objects apart one
+    by one helps nobody, so there is no orderly end.
+    """
+    rest = b""
     with suppress(OSError):
-        while os.read(0, 4096):
-            pass
+        while piece := os.read(0, 1 << 16):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                jobs.put(line)
     os._exit(0)
 
 

@@ -1,0 +1,195 @@
+"""The records of all files, and everything that may happen to them.
+
+Every change is made here, under one lock. The lock is never held while a file is touched, and the
+pool never calls while holding its own, so that nobody waits for a slow disk.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..base.errors import NotFoundError
+from . import ingest
+from .catalog_types import ErrorInfo
+from .discovery import Found
+from .ingest import IngestPool
+from .looking import Judged, Outcome
+from .news import Answered, Kept, Key, News, Request, Restless, S
+from .progress import waiting
+from .records import Answer, Attempt, BeingRead, Record
+from .summaries import rank_of, truncation_of
+
+EAGER_SPANS = 64
+EAGER_BYTES = 16 << 30
+
+
+class Ledger:
+    """Records by key. ``on_change`` is called, without the lock, after what may be seen outside."""
+
+    def __init__(self, on_change: Callable[[], None], cache_problem: str) -> None:
+        self.lock = threading.RLock()
+        self.records: dict[Key, Record] = {}
+        self.problems: tuple[ErrorInfo, ...] = ()
+        self.pool: IngestPool[Any]
+        self._on_change = on_change
+        self._cache_problem = cache_problem
+
+    # --- from looking ---------------------------------------------------------------------------
+
+    def see(self, batch: Iterable[tuple[Key, Found]]) -> None:
+        """Files that are there."""
+        now = time.monotonic()
+        with self.lock:
+            for key, found in batch:
+                record = self.records.get(key)
+                if record is None:
+                    self.records[key] = Record.of(key, found, now)
+                elif record.see(found, now):
+                    self.pool.cancel(key)
+        self._on_change()
+
+    def forget_missing(self, outcome: Outcome) -> None:
+        """Files that a complete look did not find are gone."""
+        with self.lock:
+            for key in [k for k in self.records if k not in outcome.found and outcome.covers(k)]:
+                del self.records[key]
+                self.pool.cancel(key)
+            self.problems = tuple(outcome.problems)
+        self._on_change()
+
+    def undecided(self) -> list[Record]:
+        """Files to be judged, newest first: those that wait, and those that could not be opened."""
+        with self.lock:
+            found = [r for r in self.records.values() if r.is_undecided]
+        return sorted(found, key=lambda r: -r.found.identity.modified_ns)
+
+    def decide(self, record: Record, judged: Judged) -> None:
+        """What was found out about an undecided file."""
+        with self.lock:
+            if record.is_undecided:
+                record.attempt, record.error = judged.attempt, judged.error
+                record.accepted, record.listed = judged.accepted, judged.listed
+                record.reason = judged.reason
+
+    def read_newest(self) -> None:
+        """Queues the newest traces, as many as are read in advance."""
+        with self.lock:
+            traces = [r for r in self.records.values() if r.accepted]
+            traces.sort(key=lambda r: (-r.found.identity.modified_ns, r.key))
+            text = 0
+            for record in traces[:EAGER_SPANS]:
+                text += ingest.text_bytes(record.found.absolute, record.found.identity.bytes)
+                if text > EAGER_BYTES:
+                    break
+                if record.attempt is Attempt.LAZY:
+                    self._submit(record)
+        self._on_change()
+
+    # --- from the pool --------------------------------------------------------------------------
+
+    def hear(self, news: News[S]) -> None:
+        """What the pool has to say."""
+        with self.lock:
+            record = self.records.get(news.request.key)
+            if record is not None and record.found.identity == news.request.identity:
+                self._take(record, news)
+        self._on_change()
+
+    def _take(self, record: Record, news: News[S]) -> None:
+        if isinstance(news, Answered):
+            record.accepted = True
+            record.answer = self._answer(record, news)
+        elif isinstance(news, Kept):
+            if record.answer:
+                record.attempt = Attempt.DONE
+                record.answer.columns = not news.missing
+                record.answer.missing = news.missing
+        elif isinstance(news, Restless):
+            record.attempt = Attempt.WAITING
+        elif record.answer and record.answer.identity == news.request.identity:
+            # The summary is there, only the columns are not: what there is can be used.
+            record.attempt = Attempt.DONE
+            record.answer.missing = news.error.message
+        else:
+            record.attempt = Attempt.REFUSED if news.refused else Attempt.FAILED
+            record.error, record.answer = news.error, None
+
+    def _answer(self, record: Record, news: Answered[S]) -> Answer:
+        before = record.answer
+        again = before is not None and before.digest == news.digest
+        return Answer(
+            digest=news.digest,
+            identity=news.request.identity,
+            events=news.stored.events,
+            seconds=news.stored.seconds,
+            from_cache=news.from_cache,
+            rank=rank_of(news.summary),
+            truncated=truncation_of(news.summary),
+            note=before.note if before and again else self._note(news.note),
+            columns=bool(before and again and before.columns),
+            rereads=before.rereads if before and again else 0,
+        )
+
+    def _note(self, note: str) -> str:
+        if self._cache_problem:
+            return f"{self._cache_problem} Answers are kept for this session only."
+        return f"The answer could not be kept in the cache: {note}." if note else ""
+
+    # --- from users -----------------------------------------------------------------------------
+
+    def retry(self, number: Sequence[int], path: str) -> None:
+        """Reads a failed or refused file again.
+
+        Raises:
+            NotFoundError: no such file is known.
+        """
+        with self.lock:
+            records = [self.records.get((n, path)) for n in number]
+            known = [record for record in records if record is not None]
+            if not known:
+                raise NotFoundError(f"There is no file {path}.", hint="It may have been deleted.")
+            for record in known:
+                if record.error is not None:
+                    self._submit(record, urgent=True)
+        self._on_change()
+
+    def hasten(self, record: Record) -> None:
+        """Somebody waits for a trace: read it now."""
+        if record.attempt is Attempt.LAZY:
+            self._submit(record, urgent=True)
+        elif record.attempt is Attempt.QUEUED:
+            self.pool.promote(record.key)
+
+    def read_again(self, key: Key, digest: str, path: str) -> BeingRead:
+        """The stored answer of a file is gone or damaged; returns what the one who asked is told.
+
+        Raises:
+            NotFoundError: the file is gone, too.
+        """
+        with self.lock:
+            record = self.records.get(key)
+            if record is None:
+                raise NotFoundError(f"{path} was deleted.", hint="Choose another trace.")
+            answer = record.answer
+            if answer and answer.digest == digest and record.attempt is Attempt.DONE:
+                answer.columns = False
+                answer.rereads += 1
+                answer.note = "The stored copy was damaged or removed, so the file was read again."
+                self._submit(record, urgent=True)
+            return self.being_read(record)
+
+    def being_read(self, record: Record) -> BeingRead:
+        """What the one who asked for an unfinished trace is told."""
+        progress = self.pool.progress(record.key) or waiting(record.found.identity.bytes)
+        if record.attempt is Attempt.WAITING:
+            return BeingRead(record.reason, progress)
+        return BeingRead("The trace is being read.", progress)
+
+    def _submit(self, record: Record, *, urgent: bool = False) -> None:
+        record.attempt, record.error = Attempt.QUEUED, None
+        identity = record.found.identity
+        request = Request(record.key, record.found.absolute, identity, -identity.modified_ns)
+        self.pool.submit(request, urgent=urgent)

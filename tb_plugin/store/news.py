@@ -1,0 +1,66 @@
+"""What is asked of the ingest pool, and what it tells of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from .cache import StoredSummary
+from .catalog_types import ErrorInfo
+from .discovery import Identity
+
+S = TypeVar("S", bound=msgspec.Struct)
+Key: TypeAlias = tuple[int, str]
+"""Number of the logdir, path below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A file to read. Smaller ``order`` is read first."""
+
+    key: Key
+    path: str
+    identity: Identity
+    order: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[S]):
+    """The summary of a file is there."""
+
+    request: Request
+    digest: str
+    stored: StoredSummary
+    summary: S
+    from_cache: bool
+    note: str  # why it is not where it belongs
+    homeless: bool  # it is in no file at all
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The columns of a file are there, or could not be kept (``missing`` says why)."""
+
+    request: Request
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A file gave no answer. ``refused``: it is the file's own fault."""
+
+    request: Request
+    error: ErrorInfo
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restless:
+    """A file changed, or went away, while it was read."""
+
+    request: Request
+
+
+News: TypeAlias = Answered[S] | Kept | Lost | Restless

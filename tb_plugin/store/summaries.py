@@ -1,0 +1,31 @@
+"""The few things the store asks of a summary, whatever its type; None or "" where it has none."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..trace.health import HealthRecord
+from .news import S
+
+
+def rank_of(summary: msgspec.Struct) -> int | None:
+    """The rank the file tells."""
+    rank = getattr(summary, "rank", None)
+    return rank if isinstance(rank, int) else None
+
+
+def truncation_of(summary: msgspec.Struct) -> str:
+    """The sentence of the health record that says that the file is cut short, else ""."""
+    health = getattr(summary, "health", None)
+    if isinstance(health, HealthRecord):
+        for note in health.notes:
+            if "truncated" in note.kind:
+                return f"{note.title}. {note.consequence}"
+    return ""
+
+
+def with_path(summary: S, path: str) -> S:
+    """The summary of the file at ``path``: a stored one may stem from a copy elsewhere."""
+    if "path" in summary.__struct_fields__:
+        return msgspec.structs.replace(summary, path=path)
+    return summary
