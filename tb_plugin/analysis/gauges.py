@@ -117,11 +117,12 @@ def _matrix(trace: Trace, rows: I64, pieces: Pieces, cells: int) -> list[list[in
     op = trace.device.op[rows]
     by_op = op >= 0
     eligible = by_op & eligible_ops(trace)[np.maximum(op, 0)] if by_op.any() else by_op
+    compute = trace.device.klass[rows] == DeviceClass.COMPUTE
     chosen = (
         by_op & (use == MatrixUse.YES),
         by_op,
         eligible,
-        by_op & (use == MatrixUse.UNKNOWN),
+        by_op & compute & (use == MatrixUse.UNKNOWN),
         eligible & (use == MatrixUse.NO),
     )
     return [pieces.of(mask).sum_ns(cells).tolist() for mask in chosen]

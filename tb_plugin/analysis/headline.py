@@ -57,7 +57,7 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
         said = f"The {noun} is compute-bound: {share(compute)} of it runs kernels."
         detail = _device_detail(selection, total) + _rest(selection, cause, parts[cause])
         return Sentence(said, detail, _agreement(selection, "compute_ns"))
-    part = f"{fraction(selection.ratio(parts[cause]))} {of_step(selection)}"
+    part = _part(selection, cause, parts[cause])
     said = _DEVICE_CAUSES[cause].format(device=the_device(selection), part=part)
     detail = _device_detail(selection, total) + _why(selection, cause, parts[cause])
     return Sentence(said, detail, _agreement(selection, cause))
@@ -73,6 +73,11 @@ def device_causes(part: Partition) -> dict[str, int]:
         "exposed_communication_ns": part.exposed_communication_ns,
         "exposed_copy_ns": part.exposed_copy_ns,
     }
+
+
+def _part(selection: Selection, cause: str, ns: int) -> str:
+    """``a third of every step``."""
+    return f"{fraction(selection.ratio(ns))} {of_step(selection, _agreeing(selection, cause))}"
 
 
 def _compute_bound(compute: float, largest_other: float) -> bool:
@@ -134,7 +139,7 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
     cause, largest = max(waits, key=waits.__getitem__), max(work, key=work.__getitem__)
     detail = _host_detail(selection, total)
     if waits[cause] > work[largest]:
-        part = f"{fraction(selection.ratio(waits[cause]))} {of_step(selection)}"
+        part = _part(selection, cause, waits[cause])
         said = _HOST_CAUSES[cause].format(part=part)
         return Sentence(said, detail, _agreement(selection, cause))
     noun = step_noun(selection.facts)
@@ -154,8 +159,12 @@ def _host_detail(selection: Selection, total: HostPartition) -> str:
 def _agreement(selection: Selection, cause: str) -> str:
     if selection.count < 2:
         return ""
-    agree = sum(_leading(selection, step) == cause for step in selection.steps)
-    return f"{agree} of {plural(selection.count, 'step')} agree"
+    return f"{_agreeing(selection, cause)} of {plural(selection.count, 'step')} agree"
+
+
+def _agreeing(selection: Selection, cause: str) -> int:
+    """How many of the steps would name the same cause."""
+    return sum(_leading(selection, step) == cause for step in selection.steps)
 
 
 def _leading(selection: Selection, step: StepFacts) -> str:

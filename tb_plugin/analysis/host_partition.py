@@ -17,7 +17,8 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
 
     Each instant counts for the first that holds on the main thread: DataLoader, collectives,
     compilation, optimizer, backward, ops and module calls (forward), then backward ops that another
-    thread runs meanwhile, then annotations and Python frames; the rest is uninstrumented.
+    thread runs meanwhile, then annotations and Python frames, then collectives of other threads:
+    where the main thread records nothing it waits for them. The rest is uninstrumented.
     """
     here = hosts.on_threads(np.array([max(main_thread(hosts), 0)]))
     backward = hosts.with_role(Role.BACKWARD)
@@ -34,10 +35,11 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
             forward & here,
             backward & hosts.op,
             (hosts.op | hosts.annotation | hosts.frame | hosts.runtime) & here,
+            hosts.collective,
         )
     ]
-    loader, comm, compiling, optimizer, own, ahead, others, python, rest = shares(
+    loader, comm, compiling, optimizer, own, ahead, others, python, waiting, rest = shares(
         layers, windows.start, windows.end
     )
-    columns = (loader, ahead, own + others, optimizer, comm, compiling, python, rest)
+    columns = (loader, ahead, own + others, optimizer, comm + waiting, compiling, python, rest)
     return [HostPartition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]

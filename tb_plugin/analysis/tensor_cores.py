@@ -27,24 +27,25 @@ USES = (
     # Volta to Ampere: cuBLAS, cuDNN, CUTLASS.
     r"[hsc]884|[hsc]1688|hmma|i8816|16816",
     r"dgrad_1x1_stride_2x2|first_layer_wgrad_kernel|conv1x1|conv2d_c1_k1|direct_group",
-    r"xmma_(sparse_)?(gemm|conv)|xmma_(warp_specialized_)?implicit_gemm",
-    # Hopper, Blackwell: cuBLASLt, CUTLASS 3, DeepGEMM.
+    r"xmma_(sparse_)?(gemm|conv)|xmma_((warp_specialized|fprop|dgrad|wgrad)_)*implicit_gemm",
+    # Hopper, Blackwell: cuBLASLt, CUTLASS 3, DeepGEMM, TensorRT-LLM.
     r"nvjet_|tensorop|tcgen05|wgmma|[gG]mma|MainloopSm(90|100|120)|mma_sync|deep_gemm",
-    r"marlin|machete|fp8_(block)?gemm|scaled_mm",
+    r"marlin|machete|fp8_(block)?gemm|scaled_mm|^bmm_(Mx)?(Bfloat16|Fp16|E4m3|E2m1)",
     # Attention.
-    r"flash_(fwd|bwd|attn)|flash::|FlashAttn|sdpa_(sm\d+|flash)|fmha_v2|_fmha_",
-    r"fmha_cutlass[FB]_(f16|bf16)",
-    # AMD: Tensile writes the shape of the matrix instruction, Composable Kernel says XDL.
-    r"_MI\d+x\d+|mfma|wmma|[xX]dl|ck_tile",
+    r"flash_(fwd|bwd|attn)|flash::|FlashAttn|sdpa_(sm\d+|flash)|fmha_v2|_fmha_|fmhaSm\d+",
+    r"fmha_cutlass[FB]_(f16|bf16)|^attn_(fwd|bwd)",
+    # AMD: Tensile writes the shape of the matrix instruction, MIOpen and Composable Kernel say XDL.
+    r"_MI\d+x\d+|mfma|wmma|[xX]dl|ck_tile|igemm_\w+_gtcx",
 )
 
 PLAIN = (
     r"at::|c10::|elementwise|vectorized|reduce|softmax|[nN]orm|[pP]ool",
-    r"index|scatter|gather|embedding",
+    r"index|scatter|gather|embedding|permute|quantize|_cache|Criterion",
     r"multi_tensor|copy|fill|cast|transpose|sort|scan|topk|random|dropout|cub::|thrust::",
-    r"^triton_(poi|red|per|for)_",
-    r"[sd]gemm|gemv|gemmk1|[sd]cudnn|cudnn::|winograd|fft|convolve|_engine|nchwToNhwc|nhwcToNchw",
-    r"splitKreduce|bn_(fw|bw)|im2col|col2im|depthwise",
+    r"^triton_(poi|red|per|for)_|fbgemm_gpu::",
+    r"[sdcz]gemm|gemv|gemmk1|gemmSN|[sd]cudnn|cudnn::|winograd|fft|convolve|_engine",
+    r"nchwToNhwc|nhwcToNchw|cask_cudnn\w*::compute\w*Offsets|epilogue::impl|^SubTensorOp",
+    r"splitKreduce|bn_(fw|bw)|[iI]m2d?2?[cC]ol|col2im|depthwise|(scal|axpy|dot)_kernel",
 )
 
 _ATEN = """

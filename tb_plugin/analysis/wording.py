@@ -8,6 +8,8 @@ from ..base.units import NBSP, duration, listing, plural, share
 from .facts import DeviceFacts, Facts
 from .selection import Selection
 
+EVERY_RATIO = 0.8  # of the steps agree: "every step"
+
 # Ranges of a share that have a name; between them it is a number.
 _FRACTIONS = (
     (0.235, 0.265, "a quarter"),
@@ -59,11 +61,16 @@ def per_step(selection: Selection) -> str:
     return "per step" if selection.count != 1 else "in this step"
 
 
-def of_step(selection: Selection) -> str:
-    """What a share is of: ``of every step``, ``of the step``, ``of the recording``."""
+def of_step(selection: Selection, agree: int) -> str:
+    """What a share is of: ``of every step``, ``of the mean step``, ``of the step``.
+
+    Of every step only where nearly all of them say the same.
+    """
     if selection.facts.step_source == "whole_trace":
         return "of the recording"
-    return "of every step" if selection.count > 1 else "of the step"
+    if selection.count < 2:
+        return "of the step"
+    return "of every step" if agree >= EVERY_RATIO * selection.count else "of the mean step"
 
 
 def step_noun(facts: Facts) -> str:

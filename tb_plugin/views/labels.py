@@ -86,7 +86,13 @@ HOST: tuple[Part, ...] = (
         False,
         "`Optimizer.step` and `Optimizer.zero_grad`.",
     ),
-    Part("communication_ns", "Communication", "comm", False, "The main thread is in a collective."),
+    Part(
+        "communication_ns",
+        "Communication",
+        "comm",
+        False,
+        "The main thread is in a collective, or records nothing while another thread is.",
+    ),
     Part("compile_ns", "Compile", "memset", False, "Code is compiled inside the recording."),
     Part(
         "python_ns",
