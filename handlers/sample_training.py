@@ -9,18 +9,16 @@ steps wait for data. `samples/train_cpu.py` is the same training in a form to co
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .trace_handler import Profiler, tensorboard_trace_handler
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-    from torch.utils.data import DataLoader
 
 OnStep = Callable[[int, int], None]
 """Called after each step with the number of finished steps and that of all steps."""
@@ -30,6 +28,7 @@ STEPS_PER_TRACE = 8
 _BATCH_SIZE = 32
 _READ_SECONDS = 0.001
 _PICTURE_SIZE = 32
+_BAR_WIDTH = 40
 
 
 def record(
@@ -39,13 +38,13 @@ def record(
     steps: int = 2 * STEPS_PER_TRACE,
     worker_name: str | None = None,
 ) -> list[Path]:
-    """Train for `steps` steps. Returns the traces, one for every `STEPS_PER_TRACE` steps begun.
+    """Train for `steps` steps. Returns the traces, one for each `STEPS_PER_TRACE` steps.
 
-    The first two steps of each cycle are not recorded: fewer than three steps give no trace.
+    The first two steps of each cycle are not recorded: a cycle that ends with them gives no trace.
+    A trace that could not be saved is missing too; the handler has logged why.
 
     Raises:
         ImportError: torch is not installed.
-        OSError: a trace cannot be written below `logdir`.
     """
     import torch
     from torch.nn.functional import cross_entropy
@@ -53,7 +52,7 @@ def record(
 
     model = _network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    save = tensorboard_trace_handler(logdir, worker_name, raise_errors=True)
+    save = tensorboard_trace_handler(logdir, worker_name)
     paths: list[Path] = []
 
     def keep(prof: Profiler) -> None:
@@ -85,7 +84,8 @@ def record(
     return paths
 
 
-def _network() -> nn.Module:
+def _network() -> Any:  # noqa: ANN401  # torch's class
+    """A `torch.nn.Module`, which cannot be named where torch is not imported."""
     from torch import nn
 
     def block(channels: int, filters: int) -> nn.Module:
@@ -107,7 +107,8 @@ def _network() -> nn.Module:
     )
 
 
-def _batches(steps: int) -> DataLoader[tuple[Tensor, int]]:
+def _batches(steps: int) -> Any:  # noqa: ANN401  # torch's class
+    """A `torch.utils.data.DataLoader` of `steps` pairs: pictures, numbers of bright corners."""
     import torch
     from torch.utils.data import DataLoader, Dataset
 
@@ -130,28 +131,32 @@ def _batches(steps: int) -> DataLoader[tuple[Tensor, int]]:
 
 def main() -> None:
     """The command line: `--logdir`, `--steps`, `--worker-name`."""
-    import click
-    from rich.progress import MofNCompleteColumn, Progress
+    # Neither click nor rich: next to the training, only torch and the standard library are sure.
+    parser = argparse.ArgumentParser(
+        prog="python -m kinetoscope.handlers.sample_training",
+        description="Record a small training on the CPU.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--logdir", default="log/sample", help="directory for the traces")
+    parser.add_argument("--steps", default=2 * STEPS_PER_TRACE, type=int, help="steps to train")
+    parser.add_argument("--worker-name", help="instead of host and process number")
+    options = parser.parse_args()
+    paths = record(
+        options.logdir, on_step=_show, steps=options.steps, worker_name=options.worker_name
+    )
+    sys.stdout.writelines(f"{path}\n" for path in paths)
+    if not paths:
+        sys.exit("no trace was recorded")
 
-    @click.command()
-    @click.option("--logdir", default="log/sample", show_default=True, type=click.Path())
-    @click.option("--steps", default=2 * STEPS_PER_TRACE, show_default=True, type=click.IntRange(3))
-    @click.option("--worker-name", help="By default the host and the process number.")
-    def command(logdir: str, steps: int, worker_name: str | None) -> None:
-        """Records a small training on the CPU below LOGDIR."""
-        # Without auto_refresh rich has no thread of its own, which would be in the trace.
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        with Progress(*columns, auto_refresh=False) as progress:
-            task = progress.add_task("Training", total=steps)
 
-            def show(done: int, _: int) -> None:
-                progress.update(task, completed=done, refresh=True)
-
-            paths = record(logdir, on_step=show, steps=steps, worker_name=worker_name)
-        for path in paths:
-            click.echo(path)
-
-    command()
+def _show(done: int, steps: int) -> None:
+    """Redraw the progress bar; one plain line at the end where nobody watches."""
+    last = done == steps
+    if last or sys.stderr.isatty():
+        bar = "#" * round(_BAR_WIDTH * done / steps)
+        start, end = ("\r" if sys.stderr.isatty() else ""), ("\n" if last else "")
+        sys.stderr.write(f"{start}Training [{bar:<{_BAR_WIDTH}}] {done}/{steps} steps{end}")
+        sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -82,8 +82,9 @@ def tensorboard_trace_handler(
             `<host>_<pid>_rank<r>`.
         use_gzip: compress. Traces are text and become about ten times smaller.
         use_python_export: let torch export in Python rather than C++, if the installed torch can.
-        raise_errors: raise what goes wrong. By default it is logged, once for each kind, and the
-            training goes on without the trace.
+        raise_errors: raise what goes wrong. By default it is only logged, once for each kind, and
+            the training goes on without the trace. Mind that torch 2.13 crashes the process when
+            `on_trace_ready` raises between two cycles of a schedule.
         compresslevel: of gzip, 1 (fast) to 9 (small).
         source_roots: directories that hold the source files named in stacks. By default those of
             `sys.path`. They are written into the trace.
@@ -123,9 +124,10 @@ class TraceHandler:
         try:
             return self._save(prof)
         except Exception as error:  # whatever it is, the training goes on
+            # Said in any case: torch may crash on what is raised here before anybody has seen it.
+            self._report(error)
             if self._options.raise_errors:
                 raise
-            self._report(error)
             return None
 
     def _save(self, prof: Profiler) -> Path | None:
@@ -169,11 +171,13 @@ class TraceHandler:
             return
         reported.add(kind)
         _log.error(
-            "kinetoscope could not save a profile in %s: %s: %s. "
-            "The training goes on; further failures of this kind are not logged.",
+            "kinetoscope could not save a profile in %s: %s: %s. %s",
             self._options.dir_name,
             kind[0],
             error,
+            "Raised, as asked for."
+            if self._options.raise_errors
+            else "The training goes on; further failures of this kind are not logged.",
             # These two say all in one line. For anything else, show where it came from.
             exc_info=None if isinstance(error, (OSError, ExportError)) else error,
         )
