@@ -1,4 +1,4 @@
-"""Tables of everything that is not on a host thread: device work, ranges, allocator events, counters."""
+"""Tables of all that is not on a host thread: device work, ranges, allocator events, counters."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from .categories import FORWARD_FLOWS
 from .columns import cells
-from .correlate import OpIndex
 from .flows import Flows
 from .host import Host
 from .model import FlowTable, HostKind
+from .ops import OpIndex
 from .raw import RawTrace
 from .texts import Texts
 
@@ -102,7 +102,9 @@ def _by_arrows(
 def _threads_by_arrows(host: Host, source: I32, target: I32) -> dict[int, int]:
     """The thread behind each profiler thread number, as far as arrows tell."""
     number = cells(host.args.get("forward_thread"), target, 0)
-    votes: dict[int, I32] = {n: host.thread[source[number == n]] for n in np.unique(number).tolist()}
+    votes: dict[int, I32] = {
+        n: host.thread[source[number == n]] for n in np.unique(number).tolist()
+    }
     return {n: int(np.bincount(threads).argmax()) for n, threads in votes.items() if n > 0}
 
 

@@ -5,6 +5,7 @@ Each line of ``build`` answers one question; the module it calls explains how.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,15 @@ from .autograd import Autograd, link_backward
 from .classify import classify
 from .clock import base_ns, resolution_ns
 from .collectives import find_collectives
-from .correlate import Launches, correlate, index_ops
+from .correlate import Launches, correlate
 from .devices import find_devices
 from .examine import Evidence, examine
 from .flows import match_flows
 from .host import Host, build_host
 from .identity import identify
 from .model import DeviceTable, HostTable, StepTable, Trace
-from .raw import RawTrace
+from .ops import index_ops
+from .raw import ID_INT, ID_TEXT, RawTrace
 from .recording import describe
 from .rows import Rows, sort_out
 from .steps import find_steps, step_at
@@ -34,7 +36,7 @@ I32 = NDArray[np.int32]
 
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
-    """The trace of a file. Never fails on what a scanner can hand over; what is odd ends in the notes."""
+    """The trace of a file. Whatever a scanner hands over is read; oddities end in notes."""
     texts = Texts(raw.strings)
     identity = identify(raw, texts)
     rows = sort_out(raw, texts, identity)
@@ -51,6 +53,8 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     ranges = build_ranges(raw, rows.ranges, rows.dur, streams.of_range, devices, start)
     memory = build_memory(raw, rows, host.memory_thread, start)
     counters = build_counters(raw, texts, rows, start)
+    recording = describe(raw, texts, identity, start, resolution)
+    raw, rows = _let_go(raw), replace(rows, dur=rows.dur[:0], role=rows.role[:0])
 
     flows = match_flows(raw, rows)
     launches = correlate(raw, texts, rows, host, activity, flows, start)
@@ -69,7 +73,6 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     device = _device_table(
         activity, launches, klass, _device_steps(activity, launches, host, steps)
     )
-    recording = describe(raw, texts, identity, start, resolution)
     health = examine(
         Evidence(
             texts=texts,
@@ -139,6 +142,13 @@ def _resolution(raw: RawTrace, rows: Rows) -> int:
     return resolution_ns(raw.events.ts[both], rows.dur[both])
 
 
+def _let_go(raw: RawTrace) -> RawTrace:
+    """Without the columns that are in tables now, so that their memory can be used again."""
+    ints = {name: column for name, column in raw.ints.items() if name == ID_INT}
+    texts = {name: column for name, column in raw.texts.items() if name == ID_TEXT}
+    return replace(raw, ints=ints, floats={}, texts=texts)
+
+
 def _device_pids(raw: RawTrace, rows: Rows) -> set[int]:
     """Processes whose rows need a device: all of activity, and of ranges those known as devices."""
     pid = raw.events.pid
@@ -149,7 +159,7 @@ def _device_pids(raw: RawTrace, rows: Rows) -> set[int]:
 
 
 def _device_steps(activity: Activity, launches: Launches, host: Host, steps: StepTable) -> I32:
-    """The step that launched each activity; without launch or op the one that runs, but for a prologue."""
+    """The step that launched each activity; without any launches, the one that runs."""
     origin = np.where(launches.launch >= 0, launches.launch, launches.op)
     at = np.where(origin >= 0, host.ts[origin] if len(host.ts) else 0, activity.ts)
     result = step_at(steps, at)

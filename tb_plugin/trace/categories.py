@@ -1,4 +1,4 @@
-"""What the category of an event says about it: one table for every vendor and every age of the format.
+"""What the category of an event says about it: one table for all vendors and times.
 
 Categories are compared without regard to case. A category that is not listed is kept: the event is
 ``OTHER`` on the host or on the device, whichever its process is.

@@ -4,8 +4,8 @@ The first evidence that speaks decides:
 
 1. the category: copies and memsets;
 2. collective args on the kernel itself;
-3. the op around its launch, or an op above that, is a collective: communication, unless the name of the
-   kernel is plainly a helper (FSDP copies into and out of its buffers inside such ops);
+3. the op around its launch, or an op above that, is a collective: communication, unless the name
+   of the kernel is plainly a helper (FSDP copies into and out of its buffers inside such ops);
 4. the name of the kernel, by ``NAME_RULES``;
 5. none: compute.
 """
@@ -52,8 +52,8 @@ NAME_RULES: tuple[NameRule, ...] = (
     ),
     _rule(r"mscclpp?", DeviceClass.COMMUNICATION, "MSCCL"),
     _rule(
-        r"cross_device_reduce|(one|two)_?shot_(all_?reduce|reduce)|custom_?all_?reduce|quick_?reduce"
-        r"|allreduce_(fusion|one_?shot|two_?shot)|trtllm_allreduce",
+        r"cross_device_reduce|(one|two)_?shot_(all_?reduce|reduce)|custom_?all_?reduce"
+        r"|quick_?reduce|allreduce_(fusion|one_?shot|two_?shot)|trtllm_allreduce",
         DeviceClass.COMMUNICATION,
         "custom all-reduce of an inference engine",
     ),
@@ -74,8 +74,8 @@ COLLECTIVE_OPS = re.compile(
 )
 # Work that collectives' wrappers do beside the exchange.
 HELPER_KERNELS = re.compile(
-    r"at::native|at_cuda_detail|cub::|hipcub|rocprim|thrust::|elementwise|multi_tensor_apply|CatArray"
-    r"|copy|memset|memcpy|fill|index|gather_kernel|scatter_kernel|split_with_sizes|chunk_cat"
+    r"at::native|at_cuda_detail|cub::|hipcub|rocprim|thrust::|elementwise|multi_tensor_apply"
+    r"|CatArray|copy|memset|memcpy|fill|index|gather_kernel|scatter_kernel|split_with_sizes|chunk_cat"
     r"|reduce_kernel|triton_|gemm|cutlass|cublas",
     re.IGNORECASE,
 )

@@ -1,8 +1,8 @@
 """The time axis of a trace: where it starts, how fine it is, and which events have no time at all.
 
-A writer that lost a time stamp writes 0, or something else far from the recording. One such event would
-stretch the axis to days; so an event is *timeless* when it lies further from the middle half of all
-events than an hour and than a hundred times the length of that half.
+A writer that lost a time stamp writes 0, or something else far from the recording. One such event
+would stretch the axis to days; so an event is *timeless* when it lies further from the middle half
+of all events than an hour and than a hundred times the length of that half.
 
       0                                            4 370 761 960 s
       █ timeless                                   ░░▓▓▓▓▓▓▓▓░░░ the recording
@@ -23,6 +23,7 @@ I64 = NDArray[np.int64]
 
 FAR_NS = 3_600_000_000_000
 FAR_RATIO = 100
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,16 @@ def bounds(ts: I64) -> Bounds:
 
 def believable(ts: I64, limits: Bounds) -> NDArray[np.bool_]:
     """Which stamps are on the time axis."""
-    return (ts >= limits.low) & (ts <= limits.high) & (ts != MISSING)
+    return np.asarray((ts >= limits.low) & (ts <= limits.high) & (ts != MISSING))
 
 
 def resolution_ns(ts: I64, dur: I64) -> int:
     """1000 when every stamp and duration is a whole µs, as recorders wrote until 2024; else 1."""
-    if len(ts) and not (ts % 1000).any() and not (dur % 1000).any():
-        return 1000
-    return 1
+    for low in range(0, len(ts), _BLOCK):
+        part = slice(low, low + _BLOCK)
+        if (ts[part] % 1000).any() or (dur[part] % 1000).any():
+            return 1
+    return 1000 if len(ts) else 1
 
 
 def base_ns(metadata: Mapping[str, Any]) -> int:

@@ -48,11 +48,7 @@ def find_collectives(texts: Texts, host: Host, launch: I32, op: I32, klass: I8) 
     # Without args and without an annotation it is the wait for a call, unless nothing has either.
     waits = texts.code("wait" if named else PARAMETERS)
     calls = np.array(
-        [
-            at
-            for at in calls.tolist()
-            if texts[named.get(int(rows[at]), waits)] not in _NOT_CALLS
-        ],
+        [at for at in calls.tolist() if texts[named.get(int(rows[at]), waits)] not in _NOT_CALLS],
         np.intp,
     )
     call_rows = rows[calls]
@@ -73,7 +69,7 @@ def _is_mark(name: str) -> bool:
 
 def _outermost(parent: I32, marked: NDArray[np.bool_], rows: I32) -> I32:
     """For each row the highest marked row among itself and its ancestors."""
-    top = rows.copy()
+    top: I32 = rows.copy()
     at, place = parent[rows], np.arange(len(rows))
     while True:
         going = at >= 0

@@ -54,7 +54,7 @@ def spread(column: Sparse | None, place: I32, size: int, missing: int) -> I64:
 def renumber(
     columns: Mapping[str, Sparse], place: I32, size: int, skip: Iterable[str] = ()
 ) -> dict[str, Sparse]:
-    """The sparse columns of a table, cut out of those of the file; the ones named in ``skip`` are not."""
+    """The sparse columns of a table, cut out of those of the file but for those in ``skip``."""
     result = {}
     where = np.empty(size, np.int32)
     for name in columns.keys() - set(skip):
@@ -70,7 +70,7 @@ def renumber(
 
 
 def dense_codes(codes: I32, size: int) -> tuple[I32, I32]:
-    """Distinct codes ascending, and for each entry its index among them; codes are below ``size``."""
+    """Distinct codes ascending, and for each entry its index among them."""
     seen = np.zeros(size, bool)
     seen[codes] = True
     distinct = np.flatnonzero(seen).astype(np.int32)
@@ -80,7 +80,7 @@ def dense_codes(codes: I32, size: int) -> tuple[I32, I32]:
 
 
 def pairs_of(pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
-    """Distinct (pid, tid), ascending by pid and tid code, and for each entry its index among them."""
+    """Distinct (pid, tid) by pid and tid code, and for each entry its index among them."""
     pids, p = dense_codes(pid, size)
     tids, t = dense_codes(tid, size)
     cell = p.astype(np.int64) * max(len(tids), 1) + t

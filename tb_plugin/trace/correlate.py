@@ -4,11 +4,12 @@ The evidence, best first; ``Link`` keeps which one was used:
 
 1. the same ``correlation`` on a runtime or driver call;
 2. an arrow from a call (Ascend), where there is no correlation;
-3. ``External id`` of the op, where no call was recorded. In some versions it repeats the correlation
-   and means nothing; a file where it mostly does is not believed;
-4. none: work launched before the recording began sits at the start of its stream, other work is unlinked.
+3. ``External id`` of the op, where no call was recorded. In some versions it repeats the
+   correlation and means nothing; a file where it mostly does is not believed;
+4. none: work launched before the recording began sits at the start of its stream; other work is
+   unlinked.
 
-The op around a call is the innermost one that is open, on the thread of the call, when the call starts.
+The op around a call is the innermost one open on the thread of the call when the call starts.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .activity import Activity
-from .categories import LAUNCH_FLOWS, OP_FLOWS, Role, role_of
-from .flows import Flows, last_started
+from .arrows import Sides, follow_arrows
+from .categories import Role, role_of
+from .flows import Flows
 from .host import Host
 from .links import join, repeated
 from .model import HostKind, Link
-from .nest import innermost_at, outer_rows
+from .ops import index_ops
 from .raw import ID_INT, RawTrace
 from .rows import Rows
 from .texts import Texts
@@ -52,46 +54,6 @@ class Launches:
     shared: int  # correlations that several calls carry
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpIndex:
-    """The ops among the host rows, nested among themselves, to ask which one is open when."""
-
-    row: I32
-    end: I64
-    outer: I32
-    offsets: I64  # by thread
-    ts: I64
-
-    def around(self, host: Host, rows: I32) -> I32:
-        """The innermost op open at the start of each of these host rows (itself, if it is an op)."""
-        start = np.searchsorted(self.row, rows, side="right") - 1
-        known = start >= 0
-        known[known] = host.thread[self.row[start[known]]] == host.thread[rows[known]]
-        return self._rows(host.ts[rows], np.where(known, start, -1))
-
-    def at(self, thread: I32, at: I64) -> I32:
-        """The innermost op open on a thread at an instant."""
-        return self._rows(at, last_started(self.offsets, self.ts, thread, at))
-
-    def _rows(self, at: I64, start: NDArray[np.intp]) -> I32:
-        found = innermost_at(self.end, self.outer, at, start)
-        result = np.full(len(at), -1, np.int32)
-        result[found >= 0] = self.row[found[found >= 0]]
-        return result
-
-
-def index_ops(host: Host) -> OpIndex:
-    """Prepare the ops of the host for questions."""
-    row = np.flatnonzero(host.kind == HostKind.OP).astype(np.int32)
-    thread = host.thread[row]
-    first = np.ones(len(row), bool)
-    np.not_equal(thread[1:], thread[:-1], out=first[1:])
-    ts = host.ts[row]
-    end = ts + host.dur[row]
-    offsets = np.searchsorted(thread, np.arange(len(host.threads) + 1))
-    return OpIndex(row, end, outer_rows(ts, end, first), offsets.astype(np.int64), ts)
-
-
 def correlate(
     raw: RawTrace, texts: Texts, rows: Rows, host: Host, device: Activity, flows: Flows, start: int
 ) -> Launches:
@@ -109,7 +71,7 @@ def correlate(
     op[by_correlation] = ops.around(host, called)[inverse]
     del called, inverse
 
-    _by_arrows(raw, texts, host, device, flows, ops, start, launch, op)
+    follow_arrows(Sides(raw, texts, host, ops, device, flows, start), launch, op)
     link = np.full(len(launch), Link.UNLINKED, np.int8)
     link[launch >= 0] = Link.CORRELATION
     link[_graphs(texts, host, device, launch, by_correlation)] = Link.GRAPH
@@ -187,79 +149,6 @@ def _best_last(
     )
     ordered = some[np.lexsort((host.ts[some], score))]
     return np.concatenate([calls[~double], ordered]), len(wanted)
-
-
-def _by_arrows(
-    raw: RawTrace,
-    texts: Texts,
-    host: Host,
-    device: Activity,
-    flows: Flows,
-    ops: OpIndex,
-    start: int,
-    launch: I32,
-    op: I32,
-) -> None:
-    """Fill launch and op of work that has no correlation from arrows that end where it starts."""
-    orphan = np.flatnonzero((launch < 0) & (device.correlation < 0))
-    if not len(orphan):
-        return
-    events = raw.events
-    where = {
-        key: row
-        for row, key in zip(
-            orphan.tolist(),
-            zip(
-                events.pid[device.raw[orphan]].tolist(),
-                events.tid[device.raw[orphan]].tolist(),
-                events.ts[device.raw[orphan]].tolist(),
-                strict=True,
-            ),
-            strict=True,
-        )
-    }
-    thread_of = {
-        key: thread
-        for thread, key in enumerate(
-            zip(host.threads.pid.tolist(), host.threads.tid.tolist(), strict=True)
-        )
-    }
-
-    def ends(categories: frozenset[str]) -> tuple[NDArray[np.intp], I32, I64]:
-        """Device row, host thread and host time of the arrows that touch an orphan."""
-        source, target = flows.of(texts, categories)
-        found = [
-            (where[key], thread_of[origin], at)
-            for key, origin, at in zip(
-                zip(
-                    events.pid[target].tolist(),
-                    events.tid[target].tolist(),
-                    events.ts[target].tolist(),
-                    strict=True,
-                ),
-                zip(events.pid[source].tolist(), events.tid[source].tolist(), strict=True),
-                (events.ts[source] - start).tolist(),
-                strict=True,
-            )
-            if key in where and origin in thread_of
-        ]
-        table = np.array(found, np.int64).reshape(-1, 3)
-        return table[:, 0].astype(np.intp), table[:, 1].astype(np.int32), table[:, 2]
-
-    offsets = np.searchsorted(host.thread, np.arange(len(host.threads) + 1)).astype(np.int64)
-    row, thread, at = ends(LAUNCH_FLOWS)
-    begun = last_started(offsets, host.ts, thread, at)
-    caller = innermost_at(host.end, host.nesting.outer, at, begun)
-    is_call = caller >= 0
-    is_call[is_call] = host.kind[caller[is_call]] == HostKind.RUNTIME
-    launch[row[is_call]] = caller[is_call]
-    row, thread, at = row[~is_call], thread[~is_call], at[~is_call]
-    op[row] = ops.at(thread, at)
-    row, thread, at = ends(OP_FLOWS)
-    around = ops.at(thread, at)
-    op[row[around >= 0]] = around[around >= 0]
-    bare = np.flatnonzero((launch >= 0) & (op < 0) & (device.correlation < 0))
-    op[bare] = ops.around(host, launch[bare])
 
 
 def _graphs(

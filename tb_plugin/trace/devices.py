@@ -1,7 +1,8 @@
 """Which accelerators a trace knows, and what it says of them.
 
-A device is *declared* in ``deviceProperties``, which lists all visible ones, and *used* when events name
-its process. Recorders also announce up to 16 processes "GPU n" that are neither: those are left out.
+A device is *declared* in ``deviceProperties``, which lists all visible ones, and *used* when events
+name its process. Recorders also announce up to 16 processes "GPU n" that are neither: those are
+left out.
 """
 
 from __future__ import annotations
@@ -84,20 +85,20 @@ def find_devices(
     default_type = (
         used_types[0] if used_types else _guess_type(declared, vendor_of_file, raw, texts)
     )
-    found += [(default_type, index, None) for index in declared if index not in taken]
+    found += [(default_type, number, None) for number in declared if number not in taken]
     found.sort(key=lambda item: (item[1], item[0]))
     misused = False
     devices: list[Device] = []
     row_of_pid: dict[int, int] = {}
-    for type_, index, pid in found:
+    for type_, index, code in found:
         properties = declared.get(index, {})
         multiprocessors, slipped = _multiprocessors(properties)
         misused |= slipped
-        if pid is not None:
-            row_of_pid[pid] = len(devices)
+        if code is not None:
+            row_of_pid[code] = len(devices)
         devices.append(
             Device(
-                key="" if pid is None else texts[pid],
+                key="" if code is None else texts[code],
                 index=index,
                 type=type_,
                 vendor=_vendor(properties, type_, vendor_of_file),
@@ -105,7 +106,7 @@ def find_devices(
                 memory_bytes=_count(properties.get("totalGlobalMem")),
                 capability=_capability(properties),
                 multiprocessor_count=multiprocessors,
-                used=pid in working,
+                used=code in working,
             )
         )
     return Devices(tuple(devices), row_of_pid, misused)

@@ -1,4 +1,4 @@
-"""The health record of a trace: one small question after the other, each ending in a note or in none."""
+"""The health record of a trace: small questions, each ending in a note or in none."""
 
 from __future__ import annotations
 
@@ -70,12 +70,11 @@ class Evidence:
 def examine(evidence: Evidence) -> HealthRecord:
     """Counts that reconcile, and the notes, worst first."""
     ignored = dict(evidence.rows.ignored)
-    for reason, count in (
-        ("flow start without an end", evidence.flows.lonely_starts),
-        ("flow end without a start", evidence.flows.lonely_ends),
-    ):
-        if count:
-            ignored[reason] = count
+    lonely = {
+        "flow start without an end": evidence.flows.lonely_starts,
+        "flow end without a start": evidence.flows.lonely_ends,
+    }
+    ignored |= {reason: count for reason, count in lonely.items() if count}
     notes = [
         *_of_file(evidence),
         *_of_time(evidence),
@@ -188,7 +187,7 @@ def _of_time(evidence: Evidence) -> Iterator[Note]:
 
 
 def _unfinished(host: Host) -> np.ndarray[Any, Any]:
-    """Rows whose recorder says they never ended. Some builds write the arg on every event, as true."""
+    """Rows that never ended, as the recorder says; some builds write true on all others."""
     finished = host.args.get("finished")
     return np.empty(0, np.int32) if finished is None else finished.row[finished.value == 0]
 

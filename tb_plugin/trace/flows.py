@@ -35,7 +35,7 @@ class Flows:
 
 
 def match_flows(raw: RawTrace, rows: Rows) -> Flows:
-    """Match ends with starts by (category, id). One start may have many ends; the last start counts."""
+    """Match ends with starts by (category, id). One start may have many ends."""
     starts, ends = rows.flow_starts, rows.flow_ends
     if not len(starts) or not len(ends):
         none = np.empty(0, np.int32)

@@ -28,7 +28,7 @@ _KINDS = {
     Role.OVERHEAD: HostKind.OVERHEAD,
     Role.HOST_OTHER: HostKind.OTHER,
 }
-# Of two events with the same start and end the outer one: annotations wrap frames wrap ops wrap calls.
+# Of two events with one start and end the outer one: annotations wrap frames, ops, calls.
 _RANK = {
     Role.ANNOTATION: 0,
     Role.HOST_OTHER: 1,
@@ -44,7 +44,7 @@ OVERHEAD_PID = "-1"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Host:
-    """Columns of ``HostTable`` that need nothing but the host; ``memory_thread`` is for its table."""
+    """Columns of ``HostTable`` that need no links; ``memory_thread`` is for ``MemoryTable``."""
 
     ts: I64
     dur: I64
@@ -120,7 +120,7 @@ def build_host(
 
 
 def _order(raw: RawTrace, rows: Rows, thread: I32) -> NDArray[np.intp]:
-    """Order by (thread, ts, −dur); what is equal is put in order by kind, id, and place in the file."""
+    """Order by (thread, ts, −dur); what is equal then by kind, id, and place in the file."""
     ts = raw.events.ts[rows.host]
     order = by_key_then_ts(thread, ts)
     same = ts[order[1:]] == ts[order[:-1]]

@@ -61,8 +61,8 @@ class DeviceClass(IntEnum):
 class Link(IntEnum):
     """How a device activity found its launch: the confidence of the link."""
 
-    CORRELATION = 0
-    EXTERNAL_ID = 1  # no runtime call recorded; the op is known by External id, launch is −1
+    CORRELATION = 0  # or an arrow from the call, where the recorder writes no correlation
+    EXTERNAL_ID = 1  # no runtime call recorded; the op is known by External id or arrow, launch is −1
     GRAPH = 2  # one graph launch owns many
     PROLOGUE = 3  # launched before the recording began
     UNLINKED = 4
@@ -78,7 +78,7 @@ class HostTable:
     category: I32
     kind: I8  # HostKind
     thread: I32  # row of ThreadTable
-    parent: I32  # row of this table: innermost event that was open at ts (see nest.py)
+    parent: I32  # row of this table: innermost open event that contains it (see nest.py)
     depth: I16
     self_ns: I64  # exclusive time: instants at which this was the latest started event still open
     step: I32  # row of StepTable whose host range holds ts
@@ -86,7 +86,7 @@ class HostTable:
     external_id: I64  # of ops and annotations, else −1
     forward: I32  # row of the forward op of a backward op
     raw: I32
-    args: Mapping[str, Sparse]
+    args: Mapping[str, Sparse]  # also "overrun": ns by which a row outlives what is open around it
 
     def __len__(self) -> int:
         return len(self.ts)

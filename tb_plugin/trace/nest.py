@@ -1,24 +1,24 @@
-"""Which event is inside which, and whose time each instant is, for the events of many threads at once.
+"""Which event is inside which, and whose time each instant is, for the events of many threads.
 
-Rows are sorted by (thread, ts, −dur). Three facts about a row i, all exact on any data, nested or not:
+Rows are sorted by (thread, ts, −dur). Three facts about a row i, all exact on any data:
 
 * its *outer* event: the latest started one before it that is still open at ``ts[i]``;
 * its *parent*: the innermost open event that contains it. An overrun up to the tolerance counts as
-  contained: 5 ns where stamps are exact, 1 µs where they were rounded to µs, and 1 µs between events of
-  different clocks (Python frames, ops, runtime calls) as long as more of the child lies inside than
-  outside. A row whose outer event does not contain it *overlaps* it, is reported in ``overrun``, and
-  hangs below the next event that does contain it, or at the root;
-* its *exclusive* time: the instants at which it is the latest started event still open. Never negative;
-  over a thread it sums to the union of its events.
+  contained: 5 ns where stamps are exact, 1 µs where they were rounded to µs, and 1 µs between
+  events of different clocks (Python frames, ops, runtime calls) as long as more of the child lies
+  inside than outside. A row whose outer event does not contain it *overlaps* it, is reported in
+  ``overrun``, and hangs below the next event that does contain it, or at the root;
+* its *exclusive* time: the instants at which it is the latest started event still open. Never
+  negative; over a thread it sums to the union of its events.
 
-      A ███████████████████████           outer(B) = A = parent(B)
-      B   ███████████                     C outlives B: outer(C) = B, parent(C) = A
+      A ███████████████████████      outer(B) = A = parent(B)
+      B   ███████████                C outlives B: outer(C) = B, parent(C) = A
       C          ███████████
-        AABBBBBBBCCCCCCCCCCCAAA           exclusive
+        AABBBBBBBCCCCCCCCCCCAAA      exclusive
 
 Searching the outer event: start at the row before and jump to that row's own candidate while the
-candidate is closed. What lies between is closed too and stays closed, since starts only grow; so the
-jumps of all rows can be made together, and the result is the one of a stack.
+candidate is closed. What lies between is closed too and stays closed, since starts only grow; so
+the jumps of all rows can be made together, and the result is the one of a stack.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nesting:
-    """One entry per row; ``overrun`` has the rows that outlive their outer event, and by how much."""
+    """One entry per row; ``overrun``: who outlives its outer event, and by how much."""
 
     outer: I32
     parent: I32
@@ -67,7 +67,7 @@ def nest(ts: I64, dur: I64, first: NDArray[np.bool_], clock: I8, tolerance_ns: i
 
 
 def outer_rows(ts: I64, end: I64, first: NDArray[np.bool_]) -> I32:
-    """For each row the latest started earlier row of its thread that is open at its start, or −1."""
+    """For each row the latest started earlier row of its thread still open then, or −1."""
     outer = np.arange(-1, len(ts) - 1, dtype=np.int32)
     outer[first] = -1
     active = np.flatnonzero(~first)
@@ -153,7 +153,7 @@ def depth_of(parent: I32) -> I16:
 def exclusive(ts: I64, end: I64, first: NDArray[np.bool_], outer: I32) -> I64:
     """Time at which each row is the latest started open one of its thread.
 
-    Between the starts of two rows the owner is the former, then, as it ends, its outer event, and so on.
+    Between the starts of two rows the owner is the former; as it ends, its outer event; and so on.
     """
     following = np.full(len(ts), _NEVER, np.int64)
     if len(ts):

@@ -1,8 +1,8 @@
 """Everything the health record can say, as data: one entry per kind of note.
 
-Titles may use ``{count}``, ``{total}``, ``{share}`` (of the two, in percent) and ``{detail}``. A note of
-severity "error" means that part of the file is lost; "warning" taints a figure; "info" explains; "good"
-confirms.
+Titles may use ``{count}``, ``{total}``, ``{share}`` (of the two, in percent) and ``{detail}``. A
+note of severity "error" means that part of the file is lost; "warning" taints a figure; "info"
+explains; "good" confirms.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AGAIN = "Let the recording end before the process does, and copy the file whole
 
 
 class NoteKind(Struct, frozen=True):
-    """What a note of this kind says. ``counts_as``: "skipped" or "repaired" for faults of that sort."""
+    """What a note says. ``counts_as``: "skipped" or "repaired", for faults of that sort."""
 
     severity: str
     title: str
@@ -157,7 +157,8 @@ FILE: Mapping[str, NoteKind] = {
         "warning",
         "No events",
         "The recording window holds nothing: every figure is empty.",
-        "Run the code to profile between start() and stop(), or inside the active steps of the schedule.",
+        "Run the code to profile between start() and stop(), or inside the active steps of the"
+        " schedule.",
         EVERYTHING,
     ),
 }
@@ -166,8 +167,8 @@ TIME: Mapping[str, NoteKind] = {
     "timeless": NoteKind(
         "error",
         "{count} events have no believable time",
-        "Their stamps lie hours away from the recording (torch 2.12 can write 0): they are counted, and in"
-        " no figure.",
+        "Their stamps lie hours away from the recording (torch 2.12 can write 0): they are"
+        " counted, and in no figure.",
         "Record with another version of torch than 2.12.0.",
         EVERYTHING,
     ),
@@ -202,15 +203,15 @@ TIME: Mapping[str, NoteKind] = {
     "rounded_time": NoteKind(
         "info",
         "Times are whole microseconds",
-        "Rounding is ±1 µs: short events can be off by much each, {count} of {total} read 0. Sums are not"
-        " biased.",
+        "Rounding is ±1 µs: short events can be off by much each, {count} of {total} read 0. Sums"
+        " are not biased.",
         _UPGRADE,
     ),
     "partial_overlap": NoteKind(
         "info",
         "{count} events outlive what encloses them",
-        "Generators, coroutines and two clocks do that. They hang below the next event that contains them;"
-        " no time is counted twice.",
+        "Generators, coroutines and two clocks do that. They hang below the next event that"
+        " contains them; no time is counted twice.",
     ),
     "stream_overlap": NoteKind(
         "info",
@@ -220,8 +221,8 @@ TIME: Mapping[str, NoteKind] = {
     "clock_skew": NoteKind(
         "warning",
         "{count} kernels start before their launch",
-        "The clocks of host and device disagree by up to {detail}: delays between launch and kernel, and the"
-        " causes of idle time, are uncertain by that much.",
+        "The clocks of host and device disagree by up to {detail}: delays between launch and"
+        " kernel, and the causes of idle time, are uncertain by that much.",
         "",
         DEVICE,
     ),
@@ -243,8 +244,8 @@ LINKS: Mapping[str, NoteKind] = {
     "many_orphans": NoteKind(
         "warning",
         "{share} of the device activity has no launch",
-        "{count} of {total} cannot be traced to an operator; their time shows as unattributed and causes of"
-        " idle time are uncertain.",
+        "{count} of {total} cannot be traced to an operator; their time shows as unattributed and"
+        " causes of idle time are uncertain.",
         "Record ProfilerActivity.CPU beside ProfilerActivity.CUDA, and one warm-up step.",
         DEVICE,
     ),
@@ -264,8 +265,8 @@ LINKS: Mapping[str, NoteKind] = {
     "no_runtime": NoteKind(
         "warning",
         "No launches recorded",
-        "Device work cannot be traced through runtime calls: idle causes and launch delays are not"
-        " available.",
+        "Device work cannot be traced through runtime calls: idle causes and launch delays are"
+        " not available.",
         _RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
         DEVICE,
     ),
@@ -301,7 +302,8 @@ CONTENT: Mapping[str, NoteKind] = {
     "lost_kernels": NoteKind(
         "warning",
         "{count} launches, but no kernels",
-        "The recorder of device activity failed or was taken by another tool: device views are not available.",
+        "The recorder of device activity failed or was taken by another tool: device views are"
+        " not available.",
         "Run nvidia-smi on the host; let only one profiler run at a time.",
         DEVICE,
     ),
@@ -329,8 +331,8 @@ CONTENT: Mapping[str, NoteKind] = {
     "stacks_as_text": NoteKind(
         "info",
         "No Python frames",
-        "Modules and the flame graph by line are not available. Call stacks of operators are: they were"
-        " recorded as text.",
+        "Modules and the flame graph by line are not available. Call stacks of operators are:"
+        " they were recorded as text.",
         _UPGRADE,
         ("modules",),
     ),
@@ -344,8 +346,8 @@ CONTENT: Mapping[str, NoteKind] = {
     "no_addresses": NoteKind(
         "warning",
         "Allocator events carry no addresses or totals",
-        "Memory shows a relative curve only. Lifetimes, categories and leaks need addresses, which torch"
-        " records since 1.10.",
+        "Memory shows a relative curve only. Lifetimes, categories and leaks need addresses,"
+        " which torch records since 1.10.",
         _UPGRADE,
         ("memory",),
     ),
@@ -359,7 +361,8 @@ CONTENT: Mapping[str, NoteKind] = {
     "steps_from_annotations": NoteKind(
         "info",
         "Steps are the annotations “{detail}”",
-        "torch wrote no steps; this family of annotations repeats regularly and covers most of the trace.",
+        "torch wrote no steps; this family of annotations repeats regularly and covers most of"
+        " the trace.",
         "Give the profiler a schedule and call prof.step() once per iteration.",
     ),
     "step_numbers": NoteKind(
@@ -410,8 +413,8 @@ CONTENT: Mapping[str, NoteKind] = {
     "python_tracing": NoteKind(
         "info",
         "Python frames were traced",
-        "Tracing each call makes Python code slower than it is without the profiler; device times are not"
-        " touched.",
+        "Tracing each call makes Python code slower than it is without the profiler; device times"
+        " are not touched.",
         "For true host times record once without with_stack.",
     ),
     "thread_renamed": _harmless(

@@ -18,8 +18,9 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
         NotFoundError: there is no such file.
     """
     path = Path(path)
-    raw = scan(path, on_progress)
+    # Only build() may hold the columns, so that it can let them go one by one.
+    scanned = [scan(path, on_progress)]
     file_bytes = path.stat().st_size
     if on_progress is not None:
-        on_progress(Progress("linking", file_bytes, file_bytes, len(raw.events)))
-    return build(raw, path, file_bytes)
+        on_progress(Progress("linking", file_bytes, file_bytes, len(scanned[0].events)))
+    return build(scanned.pop(), path, file_bytes)

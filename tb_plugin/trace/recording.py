@@ -69,24 +69,25 @@ def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution:
     """
     events, metadata = raw.events, raw.metadata
     categories = {texts[code] for code in texts.used(events.category).tolist()}
-    if "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity):
-        return "Ascend"
-    if not ((events.phase == COMPLETE) | (events.phase == BEGIN)).any():
-        return "unknown"
-    if not categories - {""}:
-        return "A"
-    if categories & _OLD_CATEGORIES:
-        devices = "deviceProperties" in metadata or "computeProperties" in metadata
-        return "C" if devices or "memory_bytes" in raw.ints else "B"
-    if "baseTimeNanoseconds" in metadata:
-        return "G" if _metadata_first(raw) else "F"
-    if start < _EPOCH_NS:
-        return "unknown"
-    if resolution == 1:
-        return "F1"
-    if categories & _FLOWS_OF_D:
-        return "D"
-    return "E" if _KEYS_OF_E & metadata.keys() or categories & _FLOWS_OF_E else "D"
+    ranges = bool(((events.phase == COMPLETE) | (events.phase == BEGIN)).any())
+    old = bool(categories & _OLD_CATEGORIES)
+    devices = bool({"deviceProperties", "computeProperties"} & metadata.keys())
+    based = "baseTimeNanoseconds" in metadata
+    later = bool(_KEYS_OF_E & metadata.keys() or categories & _FLOWS_OF_E)
+    evidence = (
+        ("Ascend", "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity)),
+        ("unknown", not ranges),
+        ("A", not categories - {""}),
+        ("C", old and (devices or "memory_bytes" in raw.ints)),
+        ("B", old),
+        ("G", based and _metadata_first(raw)),
+        ("F", based),
+        ("unknown", start < _EPOCH_NS),
+        ("F1", resolution == 1),
+        ("D", bool(categories & _FLOWS_OF_D)),
+        ("E", later),
+    )
+    return next((name for name, found in evidence if found), "D")
 
 
 def _metadata_first(raw: RawTrace) -> bool:

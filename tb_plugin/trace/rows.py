@@ -1,7 +1,7 @@
 """Which table every row of the file goes to, and why the others go nowhere.
 
-Nothing is dropped in silence: each row of the file is in one of the row lists, in ``used_elsewhere``
-(it gave names, or the end of a range), or counted under a reason in ``ignored``.
+Nothing is dropped in silence: each row of the file is in one of the row lists, in
+``used_elsewhere`` (it gave names, or the end of a range), or counted under a reason in ``ignored``.
 """
 
 from __future__ import annotations
@@ -100,13 +100,13 @@ def sort_out(raw: RawTrace, texts: Texts, identity: Identity) -> Rows:
 
     def ignore(reason: str, count: int) -> None:
         if count:
-            ignored[reason] = ignored.get(reason, 0) + int(count)
+            ignored[reason] = ignored.get(reason, 0) + count
 
     counters = phase == COUNTER
     wanted = ranged | memory | counters
     missing = wanted & (events.ts == MISSING)
-    ignore("event without a time stamp", np.count_nonzero(missing))
-    ignore("event without a believable time", np.count_nonzero(wanted & ~dated & ~missing))
+    ignore("event without a time stamp", int(np.count_nonzero(missing)))
+    ignore("event without a believable time", int(np.count_nonzero(wanted & ~dated & ~missing)))
 
     flow = (phase == FLOW_START) | (phase == FLOW_END)
     ignore("end without a begin", pairs.stray_ends)
@@ -188,7 +188,8 @@ def _device_pids(raw: RawTrace, role: NDArray[np.uint8], identity: Identity) -> 
     """Processes that stand for devices: so labelled, or with device work and no host work."""
     events = raw.events
     timed = (events.phase == COMPLETE) | (events.phase == BEGIN)
-    working = np.unique(events.pid[timed & np.isin(role, DEVICE_ROLES)]).tolist()
+    own = (*DEVICE_ROLES, Role.DEVICE_ANNOTATION)
+    working = np.unique(events.pid[timed & np.isin(role, own)]).tolist()
     hosts = set(np.unique(events.pid[timed & np.isin(role, HOST_ROLES)]).tolist())
     found = set(working) - hosts - identity.host_labelled
     return frozenset(found | identity.label.keys())
@@ -215,9 +216,9 @@ def _is_memory(raw: RawTrace, texts: Texts, ranged: NDArray[np.bool_]) -> NDArra
     events = raw.events
     named = events.name == texts.code(MEMORY_NAME)
     if not named.any():
-        return named
+        return np.asarray(named)
     fits = texts.table(events.category, lambda text: text in MEMORY_CATEGORIES, np.bool_)
-    return named & fits[events.category] & (ranged | np.isin(events.phase, INSTANTS))
+    return np.asarray(named & fits[events.category] & (ranged | np.isin(events.phase, INSTANTS)))
 
 
 def _durations(

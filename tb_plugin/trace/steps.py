@@ -1,8 +1,8 @@
 """Where the steps of a run are.
 
 1. ``ProfilerStep#N``, which torch writes when the profiler has a schedule;
-2. else the steadiest family of annotations: at least three on one thread that do not overlap and cover
-   half of the host's time, such as ``execute_context_1(…)`` or ``step[DECODE bs=32]``;
+2. else the steadiest family of annotations: at least three on one thread that do not overlap and
+   cover half of the host's time, such as ``execute_context_1(…)`` or ``step[DECODE bs=32]``;
 3. else the whole trace is one step, and ``source`` says so.
 """
 
@@ -75,12 +75,12 @@ def find_steps(texts: Texts, host: Host, end_ns: int) -> StepTable:
 
 def step_at(steps: StepTable, at: I64) -> I32:
     """The step whose range holds an instant, −1 between steps; the later one where two overlap."""
-    index = np.searchsorted(steps.ts, at, side="right") - 1
-    inside = index >= 0
-    inside[inside] = at[inside] < steps.end[index[inside]]
     if steps.source == "whole_trace":
         return np.zeros(len(at), np.int32)
-    return np.where(inside, index, -1).astype(np.int32)
+    index = (np.searchsorted(steps.ts, at, side="right") - 1).astype(np.int32)
+    # Where index is −1 it reads the last step, and stays −1.
+    index[at >= steps.end[index]] = -1
+    return index
 
 
 def _step_number(name: str) -> int:

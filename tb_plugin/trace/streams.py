@@ -37,11 +37,11 @@ class Streams:
 def find_streams(
     raw: RawTrace, texts: Texts, rows: Rows, identity: Identity, devices: Devices
 ) -> Streams:
-    """Streams by (device process, tid). A wait belongs to the stream its arg names, if that has work."""
+    """Streams by (device process, tid). A wait belongs to the stream that its arg names."""
     events = raw.events
     by_pid = np.full(len(texts), -1, np.int32)
-    for pid, row in devices.row_of_pid.items():
-        by_pid[pid] = row
+    for code, row in devices.row_of_pid.items():
+        by_pid[code] = row
     lists = (rows.device, rows.device_annotations, rows.syncs, rows.ranges)
     both = np.concatenate(lists)
     kept = by_pid[events.pid[both]] >= 0
@@ -52,8 +52,9 @@ def find_streams(
     index = np.full(len(both), -1, np.int32)
     index[kept] = place
     device = by_pid[pid]
-    work = np.zeros(len(pid), bool)
-    work[index[: len(rows.device) + len(rows.device_annotations)]] = True
+    busy = index[: len(rows.device) + len(rows.device_annotations)]
+    work = np.zeros(len(pid), np.bool_)
+    work[busy[busy >= 0]] = True
     number = np.array([_number(texts[code]) for code in tid.tolist()], np.int64)
     _numbers_from_args(raw, rows, index, number)
     split = np.cumsum([len(part) for part in lists])[:-1]

@@ -156,7 +156,7 @@ def raw_trace(document: Any, faults: tuple[Fault, ...] = ()) -> RawTrace:
         if event.get("ph") == "C":
             texts.setdefault(COUNTER_ARGS, {})[row] = code(json.dumps(args, default=float))
     kinds = (np.uint8, *[np.int32] * 4, np.int64, np.int64)
-    table = list(zip(*columns)) or [()] * 7
+    table = list(zip(*columns, strict=True)) or [()] * 7
     dense = [np.array(column, kind) for column, kind in zip(table, kinds, strict=True)]
     none = np.zeros(1, np.int64)
     return RawTrace(
@@ -186,7 +186,9 @@ def _ns(value: object, missing: int) -> int:
 
 
 def _int(value: object) -> int | None:
-    if isinstance(value, (bool, int)) or (isinstance(value, (float, Decimal)) and value == int(value)):
+    if isinstance(value, (bool, int)) or (
+        isinstance(value, (float, Decimal)) and value == int(value)
+    ):
         number = int(value)
     elif isinstance(value, str):
         try:
