@@ -98,7 +98,7 @@ def _fixed(value: float, decimals: int) -> str:
 
 
 def _share(value: Cell) -> str:
-    return units.share(value).replace(units.NBSP, " ") if is_number(value) else _plain(value)
+    return printable(units.share(value)) if is_number(value) else _plain(value)
 
 
 def _plain(value: Cell) -> str:
@@ -107,5 +107,5 @@ def _plain(value: Cell) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return printable(value.replace(units.NBSP, " "))
+        return printable(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

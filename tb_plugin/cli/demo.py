@@ -25,7 +25,7 @@ FIRST_PORT = 6006
 START_SECONDS = 60.0
 END_SECONDS = 10.0
 PACKAGE = Path(__file__).resolve().parent.parent
-SAMPLES = (PACKAGE / "samples", PACKAGE.parent / "samples")
+SAMPLES = (PACKAGE / "samples" / "traces", PACKAGE.parent / "samples" / "traces")
 """Where recorded samples may lie: in the package, or beside it in a checkout."""
 RECORDER = "kinetoscope.handlers.sample_training"
 
@@ -52,13 +52,18 @@ def demo(logdir: str, no_serve: bool, port: int | None) -> None:
     The training runs on the CPU for some seconds; it needs torch. Without torch, recorded samples
     are shown where there are any.
     """
-    if importlib.util.find_spec("torch") is not None:
+    if has_torch():
         record(logdir)
     else:
         logdir = recorded_samples()
         say("torch is not installed: showing recorded samples", hint="pip install torch")
     if not no_serve:
         show(logdir, port or free_port(Address(), FIRST_PORT))
+
+
+def has_torch() -> bool:
+    """Whether a training can be recorded here."""
+    return importlib.util.find_spec("torch") is not None
 
 
 def record(logdir: str) -> None:

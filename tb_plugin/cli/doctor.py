@@ -10,6 +10,7 @@ import msgspec
 
 from ..base.errors import NotFoundError
 from ..views.table import Column, Table
+from .entry import write
 from .examine import FileReport, examine_file, examine_folder
 from .installation import Fact, installation
 from .tables import print_tables
@@ -40,7 +41,7 @@ def doctor(path: str, form: str) -> None:
     """
     report = examine(path)
     if form == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2))
+        write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     else:
         print_tables(_tables(report), sys.stdout)
     if not any(file.verdict in USABLE for file in report.files):

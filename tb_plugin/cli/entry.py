@@ -18,6 +18,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -60,6 +61,7 @@ class Cli(click.Group):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # theirs
         """Runs a command and ends the process with its exit code."""
         extra["standalone_mode"] = False
+        _write_what_cannot_be_encoded()
         try:
             status = super().main(args, *rest, **extra)
             sys.stdout.flush()
@@ -86,12 +88,23 @@ class Cli(click.Group):
         sys.exit(status if isinstance(status, int) else 0)
 
 
+def _write_what_cannot_be_encoded() -> None:
+    """A terminal or pipe that knows ASCII only gets the rest written out, instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def say(message: str, *, hint: str = "") -> None:
     """One line on standard error."""
     text = one_line(message.rstrip("."))
-    click.echo(
-        f"kinetoscope: {text}" + (f" ({one_line(hint.rstrip('.'))})" if hint else ""), err=True
-    )
+    more = f" ({one_line(hint.rstrip('.'))})" if hint else ""
+    sys.stderr.write(f"kinetoscope: {text}{more}\n")
+
+
+def write(text: str) -> None:
+    """A result, on standard output."""
+    sys.stdout.write(f"{text}\n")
 
 
 def _usage(error: click.ClickException) -> str:

@@ -14,12 +14,13 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from ..analysis.facts import Facts
 from ..base.errors import KinetoscopeError, NotReadyError
-from ..store.catalog import CatalogService
+from ..store.catalog import CatalogService, Timing
 from ..store.catalog_types import Catalog, FileInfo
 from ..store.logdirs import resolve
 from ..store.summaries import truncation_of
 from ..trace.health import Note
 from ..web.catalog import facts_catalog
+from .choose import NO_PATIENCE
 from .reading import facts_of
 
 LOOK_SECONDS = 600.0
@@ -58,7 +59,7 @@ def examine_file(path: str) -> FileReport:
 
 def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
     """Every file below the folder, each read in a process of its own; and what hindered looking."""
-    with facts_catalog(resolve(path, None)) as catalog:
+    with facts_catalog(resolve(path, None), Timing(patience=NO_PATIENCE)) as catalog:
         catalog.wait_first_look(LOOK_SECONDS)
         with _bar() as bar:
             known = _read_all(catalog, bar)

@@ -14,12 +14,11 @@ from msgspec import Struct
 
 from ..analysis.findings import Sentence
 from ..base.errors import QueryError, UnavailableError
-from ..base.units import NBSP
 from ..views import VIEWS
 from ..views.table import Table
 from ..views.view import View
 from .choose import Wanted, choose
-from .entry import say
+from .entry import say, write
 from .query_options import chosen, options
 from .reading import facts_of
 from .tables import print_tables, write_csv
@@ -51,7 +50,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
         raise UnavailableError(reason)
     answer = view.build(facts, query)
     if values["format"] == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2))
+        write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
         return
     tables = _selected(view.tables(answer), values["table"])
     if values["format"] == "csv":
@@ -75,9 +74,9 @@ def _print_sentence(answer: Struct) -> None:
     """The answer first, where the view has one in words."""
     sentence = getattr(answer, "sentence", None)
     if isinstance(sentence, Sentence):
-        click.echo(printable(sentence.headline.replace(NBSP, " ")))
+        write(printable(sentence.headline))
         rest = [text for text in (sentence.detail, sentence.agreement) if text]
-        click.echo(printable(" · ".join(rest).replace(NBSP, " ")) + "\n")
+        write(printable(" · ".join(rest)) + "\n")
 
 
 def _command(view: View) -> click.Command:

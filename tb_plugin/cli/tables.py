@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ..base.units import NBSP
 from ..views.table import Table
-from .columns import written
+from .columns import Cell, written
 from .text import printable
 
 PIPE_WIDTH = 100_000
@@ -46,7 +47,11 @@ def write_csv(tables: Sequence[Table], out: TextIO) -> None:
         if len(tables) > 1:
             out.write(f"# {printable(table.title)}\n")
         writer.writerow([column.key for column in table.columns])
-        writer.writerows(table.rows)
+        writer.writerows([_plain_space(cell) for cell in row] for row in table.rows)
+
+
+def _plain_space(cell: Cell) -> Cell:
+    return cell.replace(NBSP, " ") if isinstance(cell, str) else cell
 
 
 def _draw(tables: Sequence[Table], console: Console) -> None:

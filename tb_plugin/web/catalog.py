@@ -11,7 +11,7 @@ from ..analysis.facts import Facts
 from ..analysis.summarize import summarize
 from ..store import fingerprint
 from ..store.cache_place import open_cache
-from ..store.catalog import READER, CatalogService
+from ..store.catalog import READER, CatalogService, Timing
 from ..store.discovery import Identity
 from ..store.logdirs import Logdir
 
@@ -19,9 +19,9 @@ SUMMARIZE = f"{summarize.__module__}:{summarize.__name__}"
 """By name, because it runs in other processes."""
 
 
-def facts_catalog(logdirs: Sequence[Logdir]) -> CatalogService[Facts]:
+def facts_catalog(logdirs: Sequence[Logdir], timing: Timing | None = None) -> CatalogService[Facts]:
     """The catalog over the logdirs; ``start`` begins to look."""
-    return CatalogService(logdirs, summarize=SUMMARIZE, summary_type=Facts)
+    return CatalogService(logdirs, summarize=SUMMARIZE, summary_type=Facts, timing=timing)
 
 
 def kept_facts(path: str) -> Facts | None:

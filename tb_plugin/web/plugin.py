@@ -36,13 +36,14 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
         self.plugin_name = plugin_name()
         self._logdirs = logdirs_of(context)
         catalog = facts_catalog(self._logdirs)
-        catalog.start()  # ends with the program
-        self._catalog: Traces = catalog
+        catalog.start()
+        self.close = catalog.close  # it closes itself when the program ends
+        self.catalog: Traces = catalog
         self._waited = False
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
         # TensorBoard knows exact routes and prefixes only; ours has both behind one prefix.
-        app = create_app(self._catalog, VIEWS, "tensorboard")
+        app = create_app(self.catalog, VIEWS, "tensorboard")
         return {"/*": mounted(app, f"/data/plugin/{self.plugin_name}")}
 
     def is_active(self) -> bool:
@@ -51,8 +52,8 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
             return False
         if not self._waited:
             self._waited = True
-            self._catalog.wait_first_look(FIRST_LOOK_SECONDS)
-        now = self._catalog.snapshot()
+            self.catalog.wait_first_look(FIRST_LOOK_SECONDS)
+        now = self.catalog.snapshot()
         return now.scanning or bool(now.runs)
 
     def frontend_metadata(self) -> FrontendMetadata:

@@ -29,7 +29,7 @@ export interface Breakdown {
   readonly other_ns: number;
 }
 
-/** Everything seen below the logdirs. `version` changes whenever anything else does. */
+/** Everything seen below the logdirs. `version` changes when anything but `looked` does. */
 export interface Catalog {
   readonly version: string;
   readonly logdirs: readonly string[];
@@ -208,7 +208,6 @@ export interface Info {
 export interface Note {
   /** key of CATALOG */
   readonly kind: string;
-  /** "error" (part of the file is lost) | "warning" (taints a figure) | "info" | "good" */
   readonly severity: string;
   /** "Allocator events carry no addresses or totals" */
   readonly title: string;
@@ -281,6 +280,7 @@ export interface Partition {
   readonly idle_unattributed_ns: number;
 }
 
+/** How far a file is. */
 export interface ReadProgress {
   /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "waiting for a free process" */
   readonly phase: string;
@@ -321,6 +321,7 @@ export interface Ruler {
   readonly idle_ns: number;
 }
 
+/** A folder of traces; `name` is unique over all logdirs. */
 export interface RunInfo {
   readonly name: string;
   readonly logdir: string;
@@ -450,6 +451,7 @@ export interface ViewState {
   readonly badge: number | null;
 }
 
+/** One process of a run, with its spans in time order. */
 export interface WorkerInfo {
   readonly name: string;
   readonly rank: number | null;

@@ -1,0 +1,104 @@
+"""`kinetoscope doctor`: every file has a verdict, and a reason when it is not used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.runs import run, write_logdir
+from tests.conftest import TRACES, requires_traces
+from tests.web.trace_files import write_trace
+
+
+def report(path: Path) -> tuple[int, dict[str, Any]]:
+    """Exit code and report."""
+    result = run("doctor", path, "--format", "json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_every_file_of_a_folder_is_listed(tmp_path: Path) -> None:
+    logdir = write_logdir(tmp_path / "log")
+    (logdir / "page.trace.json").write_text("<!doctype html>")
+    whole = write_trace(logdir / "new" / "cut.pt.trace.json")
+    whole.write_bytes(whole.read_bytes()[:-200])
+    code, found = report(logdir)
+    verdicts = {file["file"]: file["verdict"] for file in found["files"]}
+    assert code == 0
+    assert verdicts == {
+        "old/host_1.pt.trace.json": "in use",
+        "new/rank0.1700000000000.pt.trace.json": "in use",
+        "new/rank0.1700000060000.pt.trace.json": "in use",
+        "new/rank1.1700000000000.pt.trace.json": "in use",
+        "new/cut.pt.trace.json": "truncated",
+        "page.trace.json": "not a trace",
+    }
+    assert all(file["reason"] for file in found["files"] if file["verdict"] != "in use")
+
+
+def test_one_file(tmp_path: Path) -> None:
+    code, found = report(write_trace(tmp_path / "x.json"))
+    (file,) = found["files"]
+    assert (code, file["verdict"], file["event_count"]) == (0, "in use", 12)
+    assert file["notes"]
+
+
+def test_one_truncated_file(tmp_path: Path) -> None:
+    whole = write_trace(tmp_path / "x.json")
+    whole.write_bytes(whole.read_bytes()[:-200])
+    code, found = report(whole)
+    (file,) = found["files"]
+    assert (code, file["verdict"]) == (0, "truncated")
+    assert file["reason"]
+
+
+@pytest.mark.parametrize("content", ["", "<!doctype html>", "version https://git-lfs.github.com"])
+def test_a_file_that_is_no_trace_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    for path in (tmp_path / "x.json", tmp_path):
+        code, found = report(path)
+        (file,) = found["files"]
+        assert (code, file["verdict"]) == (3, "not a trace")
+        assert file["reason"]
+
+
+def test_an_empty_folder_has_nothing_to_show(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    code, found = report(tmp_path / "log")
+    assert (code, found["files"]) == (3, [])
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    result = run("doctor", tmp_path / "nothing")
+    assert (result.exit_code, result.stdout) == (4, "")
+
+
+def test_it_says_what_is_installed_and_where_the_cache_is(tmp_path: Path) -> None:
+    _, found = report(write_trace(tmp_path / "x.json"))
+    installed = {fact["what"]: fact["value"] for fact in found["installation"]}
+    assert installed["tensorboard"][0].isdigit()
+    assert str(tmp_path / "cache") in installed["Cache"]
+    assert installed["Reader"]
+    assert installed["Plugin"]
+
+
+def test_as_a_table_every_verdict_is_read_beside_its_file(tmp_path: Path) -> None:
+    logdir = write_logdir(tmp_path / "log")
+    (logdir / "page.trace.json").write_text("<!doctype html>")
+    lines = run("doctor", logdir).stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith("page.trace.json")]
+    assert "not a trace" in line
+
+
+@requires_traces
+def test_of_the_odd_files_none_is_without_a_verdict() -> None:
+    code, found = report(TRACES / "derived_oddities")
+    assert code == 0
+    assert {f["verdict"] for f in found["files"]} <= {"in use", "truncated", "not a trace"}
+    for file in found["files"]:
+        if file["verdict"] == "in use":
+            assert file["event_count"]
+        else:
+            assert file["reason"]

@@ -1,0 +1,101 @@
+"""The command itself: version, help, exit codes, one line per error."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kinetoscope import __version__
+from kinetoscope.base import errors
+from kinetoscope.cli import entry
+from kinetoscope.cli.entry import COMMANDS
+from tests.cli.runs import run
+from tests.conftest import ROOT
+from tests.web.trace_files import write_trace
+
+
+def program(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own."""
+    command = [sys.executable, "-m", "kinetoscope.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_version() -> None:
+    done = program("--version")
+    assert (done.returncode, done.stdout) == (0, f"kinetoscope {__version__}\n")
+
+
+def test_help_lists_every_command_in_order() -> None:
+    text = run("--help").stdout
+    places = [text.index(f"  {name} ") for name in COMMANDS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    assert run(command, "--help").exit_code == 0
+
+
+def test_help_does_not_wait_for_heavy_libraries() -> None:
+    code = (
+        "import sys; import kinetoscope.cli;"
+        "print([n for n in ('numpy', 'pandas', 'pyarrow', 'torch') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("arguments", "code"), [((), 2), (("nothing",), 2), (("--nothing",), 2)])
+def test_misuse_is_one_line_on_standard_error(arguments: tuple[str, ...], code: int) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert "Traceback" not in result.stderr
+
+
+def test_the_documented_exit_codes_are_those_of_the_errors() -> None:
+    documented = (ROOT / "docs" / "command-line.md").read_text()
+    table = {int(code) for code in re.findall(r"^\| (\d+) \|", documented, re.MULTILINE)}
+    used = {
+        kind.exit_code
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.KinetoscopeError)
+    }
+    assert used | {0, entry.INTERRUPTED} == table
+
+
+def test_errors_are_one_line_of_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
+    entry.say("two\nlines\x1b[2J.", hint="a  hint.")
+    assert capsys.readouterr().err == "kinetoscope: two lines\\x1b[2J (a hint)\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "x.json")
+    shell = f"{sys.executable} -m kinetoscope.cli show health {trace} --format json | head -c 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{", "")
+
+
+def test_a_terminal_that_knows_ascii_only_gets_something_readable(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "x.json", op="aten::größe")
+    command = [sys.executable, "-m", "kinetoscope.cli", "show", "overview", str(trace)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+
+
+def test_an_unreadable_file_is_one_line(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "x.json")
+    trace.chmod(0)
+    if os.access(trace, os.R_OK):
+        pytest.skip("this user may read everything")
+    result = run("show", "health", trace)
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1

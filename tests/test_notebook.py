@@ -1,0 +1,205 @@
+"""`kinetoscope.open`: a trace as DataFrames, and the views without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kinetoscope
+from kinetoscope.base.errors import NotFoundError, QueryError, TraceFormatError
+from kinetoscope.notebook import OpenTrace
+from tests.cli.runs import write_logdir
+from tests.conftest import ROOT, TRACES, requires_traces
+from tests.trace.drawn import (
+    Event,
+    annotation,
+    drawn,
+    kernel,
+    launch,
+    memory,
+    python,
+    x,
+)
+from tests.web.trace_files import write_trace
+
+FRAMES = (
+    "host",
+    "ops",
+    "annotations",
+    "runtime_calls",
+    "python",
+    "device",
+    "kernels",
+    "device_annotations",
+    "syncs",
+    "memory",
+    "counters",
+    "steps",
+)
+
+
+DIMS: dict[str, Any] = {"Input Dims": [[2, 2], [2, 2]]}
+
+
+def thread_name(tid: int, name: str) -> Event:
+    """The event that names a thread."""
+    return {"ph": "M", "name": "thread_name", "pid": 100, "tid": tid, "args": {"name": name}}
+
+
+@pytest.fixture
+def trace() -> OpenTrace:
+    """One step: a function calls an op, the op launches a kernel and allocates 512 bytes.
+
+    thread 1   ├──────────── ProfilerStep#4 ────────────┤   0 … 100 µs
+                 ├─ train.py(7): step ─┤                   10 …  60
+                    ├── aten::mm ──┤                       20 …  50
+                      ├ launch ┤                           25 …  30
+    stream 7                ├─ gemm ─┤                     40 …  80
+    """
+    return OpenTrace(
+        drawn(
+            thread_name(1, "trainer"),
+            annotation("ProfilerStep#4", 0, 100),
+            python("train.py(7): step", 10, 50),
+            x("aten::mm", 20, 30, external_id=1, **DIMS),
+            launch(25, 5, 9),
+            kernel("gemm", 40, 40, correlation=9, **{"blocks per SM": 0.5, "bytes": 7}),
+            memory(26, 512, **{"Device Type": 0, "Device Id": -1, "Addr": 4096}),
+        )
+    )
+
+
+def test_times_are_ns_and_rows_link_by_index(trace: OpenTrace) -> None:
+    (row,) = trace.kernels.to_dict("records")
+    assert (row["ts_ns"], row["dur_ns"]) == (40_000, 40_000)
+    assert trace.host.loc[int(row["launch"]), "name"] == "cudaLaunchKernel"
+    assert trace.host.loc[int(row["op"]), "name"] == row["op_name"] == "aten::mm"
+    op = trace.ops.loc[int(row["op"])]
+    assert trace.host.loc[op["parent"], "name"] == "train.py(7): step"
+    assert (op["ts_ns"], op["dur_ns"], op["self_ns"]) == (20_000, 30_000, 25_000)
+
+
+def test_the_parts_of_host_keep_its_index(trace: OpenTrace) -> None:
+    parts = {
+        "annotations": ["ProfilerStep#4"],
+        "python": ["train.py(7): step"],
+        "ops": ["aten::mm"],
+        "runtime_calls": ["cudaLaunchKernel"],
+    }
+    for name, expected in parts.items():
+        frame = getattr(trace, name)
+        assert list(frame["name"]) == expected
+        assert list(trace.host.loc[frame.index, "name"]) == expected
+
+
+def test_what_is_not_there_is_missing_not_minus_one(trace: OpenTrace) -> None:
+    step = trace.annotations.iloc[0]
+    assert step["parent"] is pd.NA
+    assert step["external_id"] is pd.NA
+    assert pd.isna(step["input_dims"])
+
+
+def test_steps_carry_their_numbers(trace: OpenTrace) -> None:
+    assert list(trace.steps["number"]) == [4]
+    assert list(trace.ops["step"]) == [4]
+    assert list(trace.kernels["step"]) == [4]
+
+
+def test_names_and_labels_are_categoricals(trace: OpenTrace) -> None:
+    for column in ("name", "kind", "thread"):
+        assert isinstance(trace.host[column].dtype, pd.CategoricalDtype)
+    assert trace.ops["thread"].iloc[0] == "100/1 trainer"
+    assert trace.kernels["class"].iloc[0] == "compute"
+    assert trace.kernels["device"].iloc[0] == "GPU 0"
+
+
+def test_args_come_with_their_units(trace: OpenTrace) -> None:
+    assert trace.kernels["blocks_per_sm"].iloc[0] == 0.5
+    assert trace.kernels["bytes"].iloc[0] == 7
+    assert trace.ops["input_dims"].iloc[0] == "[[2,2],[2,2]]"
+
+
+def test_memory(trace: OpenTrace) -> None:
+    (row,) = trace.memory.itertuples()
+    assert (row.ts_ns, row.bytes, row.address) == (26_000, 512, 4096)
+    assert row.total_allocated_bytes is pd.NA
+
+
+def test_frames_are_made_once(trace: OpenTrace) -> None:
+    assert trace.host is trace.host
+
+
+def test_views(trace: OpenTrace) -> None:
+    assert [step.dur_ns for step in trace.overview(steps="all").steps] == [100_000]
+    assert trace.health().counts
+    with pytest.raises(QueryError, match="no step 7"):
+        trace.overview(steps="7")
+
+
+def test_a_trace_without_anything_has_empty_frames() -> None:
+    empty = OpenTrace(drawn(x("aten::mm", 0, 1)))
+    for name in FRAMES:
+        frame = getattr(empty, name)
+        assert list(frame.columns)
+    assert len(empty.device) == len(empty.memory) == 0
+
+
+def test_its_html_holds_texts_not_markup(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "<img src=x onerror=alert(1)>.json")
+    html = kinetoscope.open(path)._repr_html_()
+    assert "<img" not in html
+    assert "&lt;img" in html
+
+
+def test_two_threads_of_one_name_stay_two() -> None:
+    both = OpenTrace(
+        drawn(
+            thread_name(1, "same"),
+            thread_name(2, "same"),
+            x("a", 0, 1, tid=1),
+            x("b", 0, 1, tid=2),
+        )
+    )
+    assert both.ops["thread"].nunique() == 2
+
+
+# --- open ---------------------------------------------------------------------------------------
+
+
+def test_open_takes_the_only_trace_of_a_folder(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "log" / "run" / "host_1.pt.trace.json")
+    assert kinetoscope.open(tmp_path / "log").trace.path == str(path)
+
+
+def test_open_does_not_guess_among_several(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="4 traces"):
+        kinetoscope.open(write_logdir(tmp_path / "log"))
+
+
+def test_open_says_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "page.json").write_text("<!doctype html>")
+    with pytest.raises(TraceFormatError):
+        kinetoscope.open(tmp_path / "page.json")
+    with pytest.raises(NotFoundError):
+        kinetoscope.open(tmp_path / "nothing")
+
+
+def test_a_recorded_training_has_every_frame() -> None:
+    trace = kinetoscope.open(ROOT / "samples" / "traces" / "train_cpu")
+    for name in FRAMES:
+        assert list(getattr(trace, name).columns)
+    assert len(trace.ops) > 100
+    assert (trace.ops["dur_ns"] >= 0).all()
+
+
+@requires_traces
+def test_kernel_time_is_that_of_the_columns() -> None:
+    trace = kinetoscope.open(TRACES / "kineto_tb_samples" / "resnet50_num_workers_0")
+    by_name = trace.kernels.groupby("name", observed=True)["dur_ns"].sum()
+    assert by_name.sum() == trace.trace.device.dur[trace.trace.device.kind == 0].sum()
+    assert trace.kernels["launch"].notna().mean() > 0.99
+    assert np.array_equal(trace.device["ts_ns"], trace.trace.device.ts)

@@ -1,0 +1,103 @@
+"""A real TensorBoard lists the tab and serves it, whatever its logdir is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinetoscope.web.plugin import plugin_name
+from tests.e2e.servers import Server, get_json, tensorboard
+from tests.web.trace_files import write_trace
+
+NAME = plugin_name()
+
+
+def listing(server: Server) -> dict[str, Any]:
+    """What TensorBoard tells its page of our plugin."""
+    root = server.api.split("data/plugin/")[0]
+    found: dict[str, Any] = get_json(f"{root}data/plugins_listing")[NAME]
+    return found
+
+
+def complaints(server: Server) -> list[str]:
+    """Lines of TensorBoard's log that speak of a fault of a plugin."""
+    words = ("In 3.0", "Traceback", "Unable to load", "failed", "Error")
+    lines = server.log.read_text().splitlines()
+    return [line for line in lines if any(word in line for word in words)]
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """One run with one trace."""
+    write_trace(tmp_path / "log" / "run" / "host_1.1700000000000.pt.trace.json.gz")
+    return tmp_path / "log"
+
+
+@pytest.fixture(params=["true", "false"], ids=["fast", "slow"])
+def board(request: pytest.FixtureRequest, logdir: Path, tmp_path: Path) -> Iterator[Server]:
+    """TensorBoard over it, with and without its data server."""
+    arguments = ("--load_fast", request.param)
+    with tensorboard(logdir, tmp_path, *arguments, plugin=NAME) as server:
+        yield server
+
+
+def test_the_tab_is_there_and_the_overview_answers(board: Server) -> None:
+    assert listing(board)["enabled"] is True
+    assert listing(board)["tab_name"] == "PyTorch Profiler"
+    assert listing(board)["loading_mechanism"] == {
+        "type": "IFRAME",
+        "module_path": f"/data/plugin/{NAME}/index.js",
+    }
+    catalog = board.wait_ready()
+    assert [run["name"] for run in catalog["runs"]] == ["run"]
+    overview = get_json(f"{board.api}view/overview")
+    assert [step["dur_ns"] for step in overview["steps"]] == [100_000, 150_000, 100_000]
+    assert get_json(f"{board.api}nothing")["error"]["kind"] == "not_found"
+    assert complaints(board) == []
+
+
+def test_below_a_prefix(logdir: Path, tmp_path: Path) -> None:
+    with tensorboard(logdir, tmp_path, plugin=NAME, prefix="/user/bob/tb") as server:
+        assert listing(server)["enabled"] is True
+        server.wait_ready()
+        assert complaints(server) == []
+
+
+def test_a_specification_of_logdirs_names_the_runs(logdir: Path, tmp_path: Path) -> None:
+    write_trace(tmp_path / "more" / "run" / "host_1.pt.trace.json")
+    spec = f"--logdir_spec=a:{logdir},b:{tmp_path / 'more'}"
+    with tensorboard("", tmp_path, spec, plugin=NAME) as server:
+        assert listing(server)["enabled"] is True
+        runs = [run["name"] for run in server.wait_ready(2)["runs"]]
+        assert runs == ["a/run", "b/run"]
+
+
+def test_an_empty_logdir_starts_and_is_inactive(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    with tensorboard(tmp_path / "log", tmp_path, plugin=NAME) as server:
+        assert listing(server)["enabled"] is False
+        assert server.catalog()["runs"] == []
+        assert get_json(f"{server.api}view/overview")["error"]["kind"] == "not_found"
+        assert complaints(server) == []
+
+
+@pytest.mark.parametrize("kind", ["missing", "a file", "forbidden"])
+def test_an_unreadable_logdir_starts_and_says_why(tmp_path: Path, kind: str) -> None:
+    logdir = tmp_path / "log"
+    if kind == "a file":
+        logdir.write_text("x")
+    if kind == "forbidden":
+        logdir.mkdir(mode=0)
+        if os.access(logdir, os.R_OK):
+            pytest.skip("this user may read everything")
+    with tensorboard(logdir, tmp_path, plugin=NAME) as server:
+        assert listing(server)["enabled"] is False
+        (problem,) = server.catalog()["problems"]
+        assert problem["message"].startswith(str(logdir))
+        assert problem["hint"]
+        # The tab can be opened although it is inactive: it says how to record.
+        assert "tensorboard_trace_handler" in get_json(f"{server.api}info")["recipe"]

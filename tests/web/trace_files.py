@@ -1,0 +1,40 @@
+"""Small trace files on disk, for tests that go the whole way from a file to an answer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.trace.drawn import annotation, kernel, launch, x
+
+STEPS_US = ((0, 100), (100, 150), (250, 100))
+"""Begin and length of each step; the one in the middle is longer."""
+
+
+def write_trace(path: Path, *, op: str = "aten::mm", scale: int = 1) -> Path:
+    """A trace of three steps: in each an op launches a kernel of 40 µs (times ``scale``)."""
+    events = []
+    for number, (start, length) in enumerate(STEPS_US):
+        at = start * scale
+        events += [
+            annotation(f"ProfilerStep#{number}", at, length * scale),
+            x(op, at + 10 * scale, 30 * scale, external_id=number + 1),
+            launch(at + 12 * scale, 5 * scale, number + 1),
+            kernel("gemm", at + 20 * scale, 40 * scale, correlation=number + 1),
+        ]
+    document = {"schemaVersion": 1, "deviceProperties": [], "traceEvents": events}
+    text = json.dumps(document).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Waits for a condition that is bound to come; fails when it does not."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
