@@ -1,6 +1,6 @@
 """Every error a user can meet, as one small tree.
 
-KinetoscopeError            has kind, message and hint; the web answers its status, the CLI its exit code
+KinetoscopeError            has kind, message, hint; the web answers its status, the CLI its code
 ├── TraceFormatError        the file is not a PyTorch trace, or nothing of it can be read
 ├── NotFoundError           no such file, run, worker, span or view
 ├── QueryError              a parameter has no meaning here
@@ -25,7 +25,7 @@ class KinetoscopeError(Exception):
 
 
 class TraceFormatError(KinetoscopeError):
-    """The file cannot be used as a trace. ``kind`` tells what it is instead, for example ``lfs_pointer``."""
+    """The file is no usable trace; ``kind`` tells what it is instead, such as ``lfs_pointer``."""
 
     status = 422
     exit_code = 3
@@ -44,24 +44,32 @@ def _rebuild_format_error(kind: str, message: str, hint: str) -> TraceFormatErro
 
 
 class NotFoundError(KinetoscopeError):
+    """No such file, run, worker, span or view."""
+
     kind = "not_found"
     status = 404
     exit_code = 4
 
 
 class QueryError(KinetoscopeError):
+    """A parameter has no meaning here."""
+
     kind = "bad_query"
     status = 400
     exit_code = 2
 
 
 class NotReadyError(KinetoscopeError):
+    """Being read right now; ask again."""
+
     kind = "reading"
     status = 202
     exit_code = 5
 
 
 class UnavailableError(KinetoscopeError):
+    """This recording cannot answer; says what to record."""
+
     kind = "not_available"
     status = 409
     exit_code = 6

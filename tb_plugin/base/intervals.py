@@ -111,7 +111,7 @@ def clip(a: Intervals, low: int, high: int) -> Intervals:
 def length_within(a: Intervals, low: I64, high: I64) -> I64:
     """Length of A inside each window [low[i], high[i]); O((n + w) log n).
 
-    Prefix sums of the lengths give the length before any instant; a window is the difference of two.
+    Prefix sums of the lengths give the length before any instant; a window is their difference.
     """
     return length_before(a, np.maximum(high, low)) - length_before(a, low)
 

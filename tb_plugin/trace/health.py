@@ -1,4 +1,4 @@
-"""The health record: what reading a trace tolerated, lost, or found missing, and what follows from it (contract)."""
+"""The health record: what was tolerated, lost or found missing, and what follows (contract)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ class Note(Struct, frozen=True):
     """One thing to know about a trace."""
 
     kind: str  # key of CATALOG
-    severity: str  # "error" (part of the file is lost) | "warning" (taints a figure) | "info" | "good"
+    severity: (
+        str  # "error" (part of the file is lost) | "warning" (taints a figure) | "info" | "good"
+    )
     title: str  # "Allocator events carry no addresses or totals"
     count: int  # how often; 0 where counting makes no sense
     total: int  # out of how many; 0 = not a share

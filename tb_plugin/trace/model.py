@@ -1,12 +1,12 @@
 """The trace in memory: frozen struct-of-arrays tables, one per kind of event (contract).
 
-* ``ts`` and ``dur`` are int64 ns; ``ts`` counts from the start of the trace, ``Trace.base_ns`` + ``ts`` is
-  wall clock. ``end`` is ``ts + dur``.
+* ``ts`` and ``dur`` are int64 ns; ``ts`` counts from the start of the trace, ``Trace.base_ns`` +
+  ``ts`` is wall clock. ``end`` is ``ts + dur``.
 * Names, categories and texts are codes into ``Trace.strings``.
 * Links are row indexes of the table named beside them, −1 where there is none.
 * Every duration event of the file is a row of exactly one table; ``raw`` is its row in file order,
   by which ``read_event`` finds everything else the file says of it.
-* ``args`` holds sparse columns under the names of ``raw.INT_ARGS`` …, with ``row`` counted in this table.
+* ``args`` holds sparse columns under the names of ``raw.INT_ARGS`` …, ``row`` counts in this table.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Link(IntEnum):
     """How a device activity found its launch: the confidence of the link."""
 
     CORRELATION = 0  # or an arrow from the call, where the recorder writes no correlation
-    EXTERNAL_ID = 1  # no runtime call recorded; the op is known by External id or arrow, launch is −1
+    EXTERNAL_ID = 1  # no call recorded; the op is known by External id or arrow, launch is −1
     GRAPH = 2  # one graph launch owns many
     PROLOGUE = 3  # launched before the recording began
     UNLINKED = 4
@@ -198,6 +198,8 @@ class CollectiveTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadTable:
+    """Host threads: all that have host events or allocator events."""
+
     pid: I32  # codes
     tid: I32
     name: I32  # code; of "" where unnamed
@@ -208,6 +210,8 @@ class ThreadTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamTable:
+    """Streams of the devices, by device and number."""
+
     device: I32  # row of Trace.devices
     stream: I64  # number as recorded, −1 when it is not a number
     name: I32  # code of the label
@@ -273,15 +277,17 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
+    """Everything a file says, linked."""
+
     path: str
-    base_ns: int  # wall clock (ns since the epoch, or since the recorder's zero) of ts = 0
+    base_ns: int  # wall clock of ts = 0: ns since the epoch, or since the recorder's zero
     end_ns: int  # last instant of the trace, from its start
     strings: tuple[str, ...]
     host: HostTable
     device: DeviceTable
     device_annotations: RangeTable  # gpu_user_annotation
     syncs: RangeTable  # cuda_sync and friends: they wait, they are not work
-    ranges: RangeTable  # Trace spans, overhead without a thread, profiler ranges, device OTHER leftovers
+    ranges: RangeTable  # spans of the recorder, profiler ranges, rows an exporter derived
     memory: MemoryTable
     counters: CounterTable
     flows: FlowTable
@@ -297,6 +303,3 @@ class Trace:
     def text(self, code: int) -> str:
         """The string behind a code."""
         return self.strings[code]
-
-
-

@@ -1,0 +1,101 @@
+"""Interval sets against sets of instants: slow, obvious, and the same."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.base.intervals import (
+    EMPTY,
+    Intervals,
+    clip,
+    complement,
+    intersect,
+    length_before,
+    length_within,
+    merge,
+    subtract,
+    union,
+)
+
+SPANS = st.lists(st.tuples(st.integers(-20, 20), st.integers(-3, 8)), max_size=15)
+Spans = list[tuple[int, int]]
+
+
+def of(spans: Spans) -> Intervals:
+    """The set of (start, length) pairs."""
+    start = np.array([start for start, _ in spans], np.int64)
+    return union(start, start + np.array([length for _, length in spans], np.int64))
+
+
+def instants(spans: Spans) -> set[int]:
+    return {instant for start, length in spans for instant in range(start, start + length)}
+
+
+def covered(intervals: Intervals) -> set[int]:
+    pairs = zip(intervals.start.tolist(), intervals.end.tolist(), strict=True)
+    return {instant for start, end in pairs for instant in range(start, end)}
+
+
+def assert_normal(intervals: Intervals) -> None:
+    assert (intervals.start < intervals.end).all(), "no empty interval"
+    assert (intervals.end[:-1] < intervals.start[1:]).all(), "sorted, disjoint, not touching"
+
+
+def test_union_drawn() -> None:
+    # A: ██████          ██
+    # B:    █████
+    result = union(np.array([0, 3, 16]), np.array([6, 8, 18]))
+    assert list(zip(result.start.tolist(), result.end.tolist(), strict=True)) == [(0, 8), (16, 18)]
+    assert result.total_ns == 10
+
+
+def test_intervals_that_touch_become_one() -> None:
+    result = union(np.array([0, 5]), np.array([5, 9]))
+    assert (result.start.tolist(), result.end.tolist()) == ([0], [9])
+
+
+def test_nothing() -> None:
+    assert len(union(np.array([4, 9]), np.array([4, 3]))) == 0
+    assert len(merge()) == 0
+    assert EMPTY.total_ns == 0
+    assert length_within(EMPTY, np.array([0]), np.array([9])).tolist() == [0]
+
+
+@given(SPANS)
+def test_union_covers_each_instant_once(spans: Spans) -> None:
+    result = of(spans)
+    assert_normal(result)
+    assert covered(result) == instants(spans)
+    assert result.total_ns == len(instants(spans))
+
+
+@given(SPANS, SPANS)
+def test_set_operations(a: Spans, b: Spans) -> None:
+    for result, expected in (
+        (merge(of(a), of(b)), instants(a) | instants(b)),
+        (intersect(of(a), of(b)), instants(a) & instants(b)),
+        (subtract(of(a), of(b)), instants(a) - instants(b)),
+    ):
+        assert_normal(result)
+        assert covered(result) == expected
+
+
+@given(SPANS, st.integers(-25, 25), st.integers(-25, 25))
+def test_clip_and_complement_share_out_a_window(spans: Spans, low: int, high: int) -> None:
+    window = set(range(low, high))
+    inside, outside = clip(of(spans), low, high), complement(of(spans), low, high)
+    assert covered(inside) == instants(spans) & window
+    assert covered(outside) == window - instants(spans)
+    assert inside.total_ns + outside.total_ns == len(window)
+
+
+@given(SPANS, st.lists(st.tuples(st.integers(-25, 25), st.integers(-25, 25)), max_size=8))
+def test_length_within_windows(spans: Spans, windows: Spans) -> None:
+    low = np.array([a for a, _ in windows], np.int64)
+    high = np.array([b for _, b in windows], np.int64)
+    expected = [len(instants(spans) & set(range(a, b))) for a, b in windows]
+    assert length_within(of(spans), low, high).tolist() == expected
+    before = [len([instant for instant in instants(spans) if instant < a]) for a, _ in windows]
+    assert length_before(of(spans), low).tolist() == before

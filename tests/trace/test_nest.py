@@ -1,0 +1,207 @@
+"""Nesting: pictures first, then any data against the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.base.intervals import union
+from kinetoscope.trace import nest as nesting
+from kinetoscope.trace.nest import Nesting, innermost_at, nest, outer_rows
+
+Event = tuple[int, int, int]  # thread, ts, dur
+
+EVENTS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 12)), max_size=40
+)
+
+
+def run(events: list[Event], tolerance: int = 0, clocks: list[int] | None = None) -> Nesting:
+    """Nest events that are already in the order of the table."""
+    thread, ts, dur = (np.array(column, np.int64) for column in zip(*events, strict=True))
+    first = np.ones(len(events), bool)
+    first[1:] = thread[1:] != thread[:-1]
+    clock = np.array(clocks or [0] * len(events), np.int8)
+    return nest(ts, dur, first, clock, tolerance)
+
+
+def ordered(events: list[Event]) -> list[Event]:
+    return sorted(events, key=lambda event: (event[0], event[1], -event[2]))
+
+
+def test_calls_inside_calls() -> None:
+    # main   ██████████████████
+    # a        █████
+    # b         ██    c ███
+    result = run([(0, 0, 18), (0, 2, 5), (0, 3, 2), (0, 10, 3)])
+    assert result.parent.tolist() == [-1, 0, 1, 0]
+    assert result.depth.tolist() == [0, 1, 2, 1]
+    assert result.self_ns.tolist() == [10, 3, 2, 3]
+    assert len(result.overrun.row) == 0
+
+
+def test_threads_do_not_mix() -> None:
+    result = run([(0, 0, 100), (1, 10, 10), (1, 12, 2)])
+    assert result.parent.tolist() == [-1, -1, 1]
+    assert result.self_ns.tolist() == [100, 8, 2]
+
+
+def test_an_event_that_outlives_what_encloses_it_hangs_higher() -> None:
+    # step    ████████████████████
+    # enter   ████
+    # range     ███████████████      begins in enter, outlives it: a child of step
+    # op           ███
+    result = run([(0, 0, 20), (0, 0, 4), (0, 2, 15), (0, 5, 3)])
+    assert result.parent.tolist() == [-1, 0, 0, 2]
+    assert result.self_ns.tolist() == [3, 2, 12, 3]
+    assert result.overrun.row.tolist() == [2]
+    assert result.overrun.value.tolist() == [13]
+
+
+def test_coroutines_that_end_together_are_no_children_of_each_other() -> None:
+    # a ███████████
+    # b   ███████████
+    result = run([(0, 0, 11), (0, 2, 11)])
+    assert result.parent.tolist() == [-1, -1]
+    assert result.depth.tolist() == [0, 0]
+    assert result.self_ns.tolist() == [2, 11], "the instants both cover belong to the later one"
+
+
+def test_what_continues_after_a_later_event_gets_its_time_back() -> None:
+    # a ██████████████
+    # b   ██████
+    # c      ██████        outlives b; then a goes on
+    result = run([(0, 0, 14), (0, 2, 6), (0, 5, 6)])
+    assert result.parent.tolist() == [-1, 0, 0]
+    assert result.self_ns.tolist() == [2 + 3, 3, 6]
+
+
+def test_an_overrun_within_the_tolerance_is_no_overlap() -> None:
+    rounded = [(0, 10_000, 2_000), (0, 11_000, 2_000)]
+    assert run(rounded, tolerance=1000).parent.tolist() == [-1, 0]
+    assert run(rounded, tolerance=5).parent.tolist() == [-1, -1]
+    assert run(rounded, tolerance=1000).self_ns.tolist() == [1_000, 2_000], "of 3 µs in all"
+
+
+def test_two_clocks_may_disagree_by_less_than_a_microsecond() -> None:
+    frame_in_op = [(0, 0, 10_000), (0, 100, 10_300)]
+    assert run(frame_in_op, 5, [0, 1]).parent.tolist() == [-1, 0]
+    assert run(frame_in_op, 5, [0, 0]).parent.tolist() == [-1, -1]
+    # A frame that begins just before the op ends was called after it.
+    frame_after_op = [(0, 0, 10_000), (0, 9_900, 800)]
+    assert run(frame_after_op, 5, [0, 1]).parent.tolist() == [-1, -1]
+
+
+def test_events_of_no_length() -> None:
+    # At one instant: the long one first; one without length holds nothing.
+    result = run([(0, 5, 3), (0, 5, 0), (0, 5, 0), (0, 8, 0)])
+    assert result.parent.tolist() == [-1, 0, 0, -1]
+    assert result.self_ns.tolist() == [3, 0, 0, 0]
+
+
+@given(EVENTS)
+def test_outer_is_the_latest_started_event_still_open(events: list[Event]) -> None:
+    events = ordered(events)
+    if not events:
+        return
+    outer = run(events).outer.tolist()
+    for row, (thread, ts, _) in enumerate(events):
+        open_ = [
+            j for j in range(row) if events[j][0] == thread and events[j][1] + events[j][2] > ts
+        ]
+        assert outer[row] == max(open_, default=-1)
+
+
+@given(EVENTS, st.integers(0, 3))
+def test_parent_is_the_innermost_open_event_that_contains(events: list[Event], slack: int) -> None:
+    events = ordered(events)
+    if not events:
+        return
+    result = run(events, slack)
+    for row, (thread, ts, dur) in enumerate(events):
+        around = [
+            j
+            for j in range(row)
+            if events[j][0] == thread
+            and events[j][1] + events[j][2] > ts
+            and events[j][1] + events[j][2] + slack >= ts + dur
+        ]
+        assert result.parent[row] == max(around, default=-1)
+        above = int(result.parent[row])
+        assert result.depth[row] == (result.depth[above] + 1 if above >= 0 else 0)
+        late = result.outer[row] >= 0 and result.parent[row] != result.outer[row]
+        assert late == (row in result.overrun.row)
+
+
+@given(EVENTS)
+def test_exclusive_time_belongs_to_the_latest_started(events: list[Event]) -> None:
+    events = ordered(events)
+    if not events:
+        return
+    expected = [0] * len(events)
+    for thread in {event[0] for event in events}:
+        for instant in range(25):
+            covering = [
+                row
+                for row, (owner, ts, dur) in enumerate(events)
+                if owner == thread and ts <= instant < ts + dur
+            ]
+            if covering:
+                expected[max(covering)] += 1
+    assert run(events).self_ns.tolist() == expected
+
+
+@given(EVENTS)
+def test_exclusive_times_sum_to_the_union_of_the_thread(events: list[Event]) -> None:
+    events = ordered(events)
+    if not events:
+        return
+    self_ns = run(events).self_ns
+    assert (self_ns >= 0).all()
+    thread, ts, dur = (np.array(column, np.int64) for column in zip(*events, strict=True))
+    for owner in np.unique(thread):
+        mine = thread == owner
+        assert self_ns[mine].sum() == union(ts[mine], (ts + dur)[mine]).total_ns
+
+
+@given(EVENTS)
+def test_the_loop_for_hostile_data_gives_the_same(events: list[Event]) -> None:
+    events = ordered(events)
+    if not events:
+        return
+    fast = run(events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "_PATIENCE", 0)
+        slow = run(events)
+    assert slow.outer.tolist() == fast.outer.tolist()
+    assert slow.self_ns.tolist() == fast.self_ns.tolist()
+
+
+def test_a_staircase_of_many_levels() -> None:
+    # Every event contains the next: more levels than recursion or int16 can hold.
+    levels = 50_000
+    events = [(0, level, 2 * (levels - level)) for level in range(levels)] + [(0, 3 * levels, 1)]
+    result = run(events)
+    assert result.parent.tolist() == [*range(-1, levels - 1), -1]
+    assert result.depth.max() == np.iinfo(np.int16).max
+    assert result.self_ns.sum() == 2 * levels + 1
+
+
+@given(EVENTS, st.lists(st.integers(-1, 26), max_size=10))
+def test_innermost_at_an_instant(events: list[Event], instants: list[int]) -> None:
+    events = ordered([(0, ts, dur) for _, ts, dur in events])
+    if not events:
+        return
+    ts = np.array([event[1] for event in events])
+    end = ts + np.array([event[2] for event in events])
+    first = np.zeros(len(events), bool)
+    first[0] = True
+    at = np.array(instants, np.int64)
+    found = innermost_at(
+        end, outer_rows(ts, end, first), at, np.searchsorted(ts, at, side="right") - 1
+    )
+    for instant, row in zip(instants, found.tolist(), strict=True):
+        open_ = [j for j in range(len(events)) if ts[j] <= instant < end[j]]
+        assert row == max(open_, default=-1)
