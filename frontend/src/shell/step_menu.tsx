@@ -8,7 +8,6 @@ import { CheckIcon } from "../components/icons";
 interface StepMenuProps {
   readonly steps: readonly StepInfo[];
   readonly parameter: string;
-  readonly source: string;
   readonly onChoose: (parameter: string) => void;
 }
 
@@ -64,7 +63,7 @@ function TypedRange({ steps, onChoose }: Pick<StepMenuProps, "steps" | "onChoose
   );
 }
 
-export function StepMenu({ steps, parameter, source, onChoose }: StepMenuProps) {
+export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
   const usual = chosenIndexes(steps, DEFAULT_STEPS)?.size ?? 0;
   const words = [
     [DEFAULT_STEPS, "Without warm-up and cut-off steps", usual],
@@ -99,7 +98,6 @@ export function StepMenu({ steps, parameter, source, onChoose }: StepMenuProps) 
       <hr />
       <TypedRange steps={steps} onChoose={onChoose} />
       <p className="hint step-note">{leftOut(steps)}</p>
-      {source === "" ? null : <p className="hint step-note">{source}</p>}
       <p className="hint step-note">
         <kbd>[</kbd> <kbd>]</kbd> previous and next step · drag over the bars for a range
       </p>

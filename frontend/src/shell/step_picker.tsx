@@ -8,13 +8,15 @@ import { StepMenu } from "./step_menu";
 import { StepStrip } from "./step_strip";
 
 const NONE: ReadonlySet<number> = new Set();
+/** The trace as a whole stands for one step: there is nothing to choose. */
+const WHOLE_TRACE = "whole_trace";
 
 export function StepPicker({ trace }: { trace: TraceInfo }) {
   const address = useAddress();
   const parameter = useValues()["steps"] ?? "";
   const { steps } = trace;
-  if (steps.length === 0) {
-    return <span className="hint wide-only">no steps recorded</span>;
+  if (steps.length === 0 || trace.step_source === WHOLE_TRACE) {
+    return <span className="hint wide-only unmarked">no steps marked</span>;
   }
   const chosen = chosenIndexes(steps, parameter);
   const choose = (next: string) => address.replace({ steps: next });
@@ -40,7 +42,6 @@ export function StepPicker({ trace }: { trace: TraceInfo }) {
           <StepMenu
             steps={steps}
             parameter={parameter}
-            source={trace.step_source}
             onChoose={(next) => {
               close();
               choose(next);

@@ -60,20 +60,18 @@ function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
             ruleCount={rule_count}
             isOld={isOld}
           />
-        </div>
-        <div className="span-6 stack">
-          <EveryStep overview={overview} isOld={isOld} />
-          <div className="cards">
-            <Devices devices={devices} missing={missing["devices"]} isOld={isOld} />
-            <Summary rows={summary} isOld={isOld} />
-          </div>
-        </div>
-        <div className="span-12">
           <Configuration
             entries={configuration}
             missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}
             isOld={isOld}
           />
+        </div>
+        <div className="span-6 stack">
+          <EveryStep overview={overview} isOld={isOld} />
+          <div className="cards">
+            <Devices devices={devices} missing={missing["devices"]} isOld={isOld} />
+            <Summary rows={summary} stepCount={overview.ruler.step_count} isOld={isOld} />
+          </div>
         </div>
       </div>
     </>

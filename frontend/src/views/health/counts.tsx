@@ -23,7 +23,7 @@ export function Counts({ counts, recording, isOld }: CountsProps) {
   return (
     <Panel
       title="What was read"
-      hint={`${fixed(total, 0)} events, each in one row`}
+      hint={`${fixed(total, 0)} ${total === 1 ? "event" : "events"}, each in one row`}
       isOld={isOld}
       controls={<CopyTable label="the counts" table={() => toTable(counts)} />}
     >

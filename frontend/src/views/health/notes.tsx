@@ -20,8 +20,8 @@ const SIGNS: Readonly<Record<string, Sign>> = {
   good: { icon: <CheckIcon />, className: "yes", word: "good" },
 };
 
-function howOften({ count: often, total }: Note): string {
-  if (often === 0 && total === 0) {
+function howOften({ count: often, total, title }: Note): string {
+  if ((often === 0 && total === 0) || title.includes(count(often))) {
     return "";
   }
   return total > 0 ? `${count(often)} of ${count(total)}` : `${count(often)}×`;

@@ -9,6 +9,7 @@ import { Prose } from "../../components/prose";
 import { Segmented } from "../../components/segmented";
 import { useAddress, useValues } from "../../state/environment";
 import { Legend } from "./legend";
+import type { PartKind } from "./parts";
 import { stepChartOption } from "./step_chart";
 import {
   breakdownParts,
@@ -51,13 +52,21 @@ function StepColumns({ parts, steps, scale, onStep }: StepsProps) {
         }}
       />
       <Legend
-        unit={null}
         active={active}
         onActive={setActive}
-        entries={kinds.map((kind) => ({ ...kind, value: null }))}
+        entries={kinds.map((kind) => ({ ...kind, label: shortLabel(kind), value: null }))}
+        note={kinds.some(isIdle) ? "pale: idle meanwhile" : null}
       />
     </div>
   );
+}
+
+const isIdle = ({ label }: PartKind) => label.startsWith("Idle: ");
+
+/** The pale swatch says that the device was idle; once in the legend, in words, is enough. */
+function shortLabel(kind: PartKind): string {
+  const label = kind.label.replace(/^Idle: /, "");
+  return label.charAt(0).toUpperCase() + label.slice(1);
 }
 
 function toMode(text: string | undefined): Mode {
@@ -127,6 +136,11 @@ export function EveryStep({ overview, isOld }: { overview: Overview; isOld: bool
           <Steps key={parts.title} parts={parts} steps={steps} scale={scale} onStep={onStep} />
         ))}
       </div>
+      {overview.step_source === "" ? null : (
+        <p className="hint">
+          <Prose text={overview.step_source} />
+        </p>
+      )}
       {hasExcluded ? <p className="hint">* left out by default: warm-up or cut off</p> : null}
     </Panel>
   );

@@ -9,7 +9,8 @@ export interface LegendEntry extends PartKind {
 
 interface LegendProps {
   readonly entries: readonly LegendEntry[];
-  readonly unit: string | null;
+  /** Said once at the end: the unit of the values, or how to read the swatches. */
+  readonly note: string | null;
   /** Key of the part that is singled out. */
   readonly active: string | null;
   readonly onActive: (key: string | null) => void;
@@ -17,7 +18,7 @@ interface LegendProps {
 
 const isZero = (value: string | null) => value !== null && !/[1-9<]/.test(value);
 
-export function Legend({ entries, unit, active, onActive }: LegendProps) {
+export function Legend({ entries, note, active, onActive }: LegendProps) {
   return (
     <ul className="legend">
       {entries.map((entry) => (
@@ -41,7 +42,7 @@ export function Legend({ entries, unit, active, onActive }: LegendProps) {
           </button>
         </li>
       ))}
-      {unit === null ? null : <li className="dim">{unit}</li>}
+      {note === null ? null : <li className="dim">{note}</li>}
     </ul>
   );
 }

@@ -98,10 +98,10 @@ export function shown(
 function proofOf(steps: readonly StepRow[], shares: readonly Share[]): string {
   const whole = sum(steps.map((step) => step.dur_ns));
   const parts = sum(steps.flatMap((step) => shares.map(({ key }) => partOf(step, key))));
-  const names = steps.length === 1 ? `step ${steps[0]?.number}` : `${plural(steps.length, "step")}`;
+  const of = steps.length === 1 ? "" : `${plural(steps.length, "step")} · `;
   return parts === whole
-    ? `${names} · parts sum to ${exactTime(whole)} exactly`
-    : `${names} · parts sum to ${exactTime(parts)}, not to ${exactTime(whole)}`;
+    ? `${of}parts sum to ${exactTime(whole)} exactly`
+    : `${of}parts sum to ${exactTime(parts)}, not to ${exactTime(whole)}`;
 }
 
 function chosenByLength(overview: Overview): StepRow[] {

@@ -194,7 +194,7 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
       </div>
       <Ticks model={model} width={width} />
       <Legend
-        unit={scale.unit.name}
+        note={scale.unit.name}
         active={active}
         onActive={setActive}
         entries={[

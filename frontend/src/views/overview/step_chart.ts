@@ -32,6 +32,7 @@ function columnsOf(chart: StepChart, theme: Theme): BarSeriesOption[] {
       stack: "step",
       name: kind.label,
       barCategoryGap: "12%",
+      barMaxWidth: 56,
       itemStyle: {
         color: fill.color,
         borderColor: fill.border,

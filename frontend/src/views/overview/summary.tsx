@@ -51,13 +51,19 @@ const toTable = (rows: readonly SummaryRow[]) => ({
   rows: rows.map((row) => [row.label, row.mean_ns, row.ratio]),
 });
 
-export function Summary({ rows, isOld }: { rows: readonly SummaryRow[]; isOld: boolean }) {
+interface SummaryProps {
+  readonly rows: readonly SummaryRow[];
+  readonly stepCount: number;
+  readonly isOld: boolean;
+}
+
+export function Summary({ rows, stepCount, isOld }: SummaryProps) {
   const shown = shownRows(rows);
   const unit = timeScale(rows[0]?.mean_ns ?? 0).unit.name;
   return (
     <Panel
       title="Execution summary"
-      hint="mean step"
+      hint={stepCount > 1 ? "mean step" : undefined}
       isOld={isOld}
       hasBody={false}
       controls={<CopyTable label="the execution summary" table={() => toTable(rows)} />}
@@ -72,7 +78,7 @@ export function Summary({ rows, isOld }: { rows: readonly SummaryRow[]; isOld: b
         </thead>
         <tbody>
           {shown.map((row, place) => (
-            <tr key={row.key} className={place === 0 ? "total" : ""}>
+            <tr key={row.key} className={place === 0 ? "total" : row.mean_ns === 0 ? "dim" : ""}>
               <th scope="row">
                 <span className="row">
                   {place === 0 ? null : <Swatch category={row.category} />}
