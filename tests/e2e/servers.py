@@ -64,7 +64,7 @@ class Server:
 @contextmanager
 def _started(command: list[str], page: str, api: str, log: Path, env: dict[str, str]) -> Iterator[Server]:
     with log.open("wb") as sink:
-        process = subprocess.Popen(  # noqa: S603 (our own command)
+        process = subprocess.Popen(
             command, stdout=sink, stderr=subprocess.STDOUT, env={**os.environ, **env}, start_new_session=True
         )
     try:

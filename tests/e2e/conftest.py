@@ -1,0 +1,52 @@
+"""Browser tests need Chromium; without it they are skipped, and say so."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.conftest import ROOT
+
+from .browser import chromium, chromium_path
+from .servers import Server, tensorboard
+
+SAMPLES = ROOT / "samples" / "traces"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not (ROOT / "tb_plugin" / "static" / "index.js").is_file():
+        reason = "the page is not built: run `make page`"
+    elif chromium_path() is None:
+        reason = "no Chromium on PATH: install it, or set KINETOSCOPE_CHROMIUM"
+    else:
+        return
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A logdir with the traces that the repository ships."""
+    logdir = tmp_path_factory.mktemp("samples") / "log"
+    shutil.copytree(SAMPLES, logdir)
+    return logdir
+
+
+@pytest.fixture(scope="session")
+def board(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One TensorBoard for all tests that only look."""
+    with tensorboard(samples, tmp_path_factory.mktemp("board")) as server:
+        server.wait_ready(spans=3)
+        yield server
