@@ -61,10 +61,10 @@ fix: $(VENV)/.dev node_modules/.install-stamp
 page: node
 	@$(PY) tools/build_page.py
 
-# Every script in benchmarks/ measures one thing; names that start with _ are their helpers.
+# Every module of benchmarks/ measures one thing; names that start with _ are their helpers.
 bench: $(VENV)/.dev $(VENV)/.torch page
 	@set -e; for script in benchmarks/[a-z]*.py; do \
-	  echo "== $$script"; $(PY) "$$script"; \
+	  name=$$(basename "$$script" .py); echo "== $$name"; $(PY) -m "benchmarks.$$name"; \
 	done
 
 clean:

@@ -29,13 +29,17 @@ FLAGS = (
     "--disable-sync",
 )
 
+TENSORBOARD_BUNDLE = "/index.js?_file_hash="
+
 
 def chromium_path() -> str | None:
     """Chromium of this machine: the environment's choice, else the first on PATH."""
     chosen = os.environ.get("KINETOSCOPE_CHROMIUM")
     if chosen:
         return chosen
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
 
 
 @dataclass
@@ -50,12 +54,18 @@ class Watch:
         context.on("console", self._console)
         context.on("weberror", lambda error: self.console.append(f"uncaught: {error.error}"))
         context.on("requestfailed", self._failed)
-        context.on("response", lambda r: self.failed.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+        context.on(
+            "response",
+            lambda r: self.failed.append(f"{r.status} {r.url}") if r.status >= 400 else None,
+        )
         context.route("**/*", self._route)
 
     def _console(self, message: ConsoleMessage) -> None:
+        where = str(message.location.get("url", ""))
+        if message.type == "warning" and TENSORBOARD_BUNDLE in where:
+            return  # TensorBoard's own page warns about its own libraries
         if message.type in {"error", "warning"}:
-            self.console.append(f"{message.type}: {message.text} @ {message.location.get('url', '')}")
+            self.console.append(f"{message.type}: {message.text} @ {where}")
 
     def _failed(self, request: Request) -> None:
         if request.failure and "ERR_ABORTED" not in request.failure:
@@ -63,7 +73,10 @@ class Watch:
 
     def _route(self, route: Route) -> None:
         url = urlparse(route.request.url)
-        if url.scheme in {"http", "https", "ws", "wss"} and url.hostname not in {"127.0.0.1", "localhost"}:
+        if url.scheme in {"http", "https", "ws", "wss"} and url.hostname not in {
+            "127.0.0.1",
+            "localhost",
+        }:
             self.foreign.append(route.request.url)
             route.abort()
         else:
@@ -82,7 +95,9 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def watched(browser: Browser, width: int = 1440, height: int = 900, dark: bool = False) -> Iterator[tuple[Page, Watch]]:
+def watched(
+    browser: Browser, width: int = 1440, height: int = 900, dark: bool = False
+) -> Iterator[tuple[Page, Watch]]:
     """A fresh page and its watch."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"

@@ -62,10 +62,16 @@ class Server:
 
 
 @contextmanager
-def _started(command: list[str], page: str, api: str, log: Path, env: dict[str, str]) -> Iterator[Server]:
+def _started(
+    command: list[str], page: str, api: str, log: Path, env: dict[str, str]
+) -> Iterator[Server]:
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            command, stdout=sink, stderr=subprocess.STDOUT, env={**os.environ, **env}, start_new_session=True
+            command,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **env},
+            start_new_session=True,
         )
     try:
         deadline = time.monotonic() + START_SECONDS
@@ -75,7 +81,9 @@ def _started(command: list[str], page: str, api: str, log: Path, env: dict[str, 
                 break
             except (OSError, ValueError):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise AssertionError(f"server did not start:\n{log.read_text()[-4000:]}") from None
+                    raise AssertionError(
+                        f"server did not start:\n{log.read_text()[-4000:]}"
+                    ) from None
                 time.sleep(0.2)
         yield Server(page=page, api=api, log=log, pid=process.pid)
     finally:
@@ -89,7 +97,11 @@ def _started(command: list[str], page: str, api: str, log: Path, env: dict[str, 
 
 @contextmanager
 def tensorboard(
-    logdir: Path | str, tmp: Path, *arguments: str, plugin: str = "pytorch_profiler", prefix: str = ""
+    logdir: Path | str,
+    tmp: Path,
+    *arguments: str,
+    plugin: str = "pytorch_profiler",
+    prefix: str = "",
 ) -> Iterator[Server]:
     """A TensorBoard on ``logdir``, with its own empty trace cache under ``tmp``."""
     port = free_port()
@@ -101,7 +113,9 @@ def tensorboard(
         command += ["--path_prefix", prefix]
     env = {"KINETOSCOPE_CACHE_DIR": str(tmp / "cache")}
     api = f"{root}data/plugin/{plugin}/api/"
-    with _started([*command, *arguments], f"{root}#{plugin}", api, tmp / "tensorboard.log", env) as server:
+    with _started(
+        [*command, *arguments], f"{root}#{plugin}", api, tmp / "tensorboard.log", env
+    ) as server:
         yield server
 
 
@@ -110,7 +124,16 @@ def standalone(logdir: Path | str, tmp: Path, *arguments: str) -> Iterator[Serve
     """Our own server on ``logdir``."""
     port = free_port()
     root = f"http://127.0.0.1:{port}/"
-    command = [sys.executable, "-m", "kinetoscope.cli", "serve", str(logdir), "--port", str(port), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "kinetoscope.cli",
+        "serve",
+        str(logdir),
+        "--port",
+        str(port),
+        *arguments,
+    ]
     env = {"KINETOSCOPE_CACHE_DIR": str(tmp / "cache")}
     with _started(command, root, root + "api/", tmp / "serve.log", env) as server:
         yield server

@@ -62,7 +62,10 @@ def test_files_are_followed_while_tensorboard_runs(tmp_path: Path) -> None:
 
         first = run / "first.pt.trace.json.gz"
         publish(first, gzip.compress(trace_text(3).encode()))
-        until("the first file appears", lambda: spans(server).get("run/first.pt.trace.json.gz") == "ready")
+        until(
+            "the first file appears",
+            lambda: spans(server).get("run/first.pt.trace.json.gz") == "ready",
+        )
         assert steps_of(server, "first") == 3
 
         # A second file of a known run, written slowly and in place.
@@ -71,11 +74,17 @@ def test_files_are_followed_while_tensorboard_runs(tmp_path: Path) -> None:
         with second.open("wb") as out:
             out.write(text[: len(text) // 2])
             out.flush()
-            until("the half file is seen", lambda: "run/second.pt.trace.json" in json.dumps(server.catalog()))
+            until(
+                "the half file is seen",
+                lambda: "run/second.pt.trace.json" in json.dumps(server.catalog()),
+            )
             states = {f["path"]: f["state"] for f in server.catalog()["files"]}
             assert states["run/second.pt.trace.json"] == "waiting"
             out.write(text[len(text) // 2 :])
-        until("the whole file is read", lambda: spans(server).get("run/second.pt.trace.json") == "ready")
+        until(
+            "the whole file is read",
+            lambda: spans(server).get("run/second.pt.trace.json") == "ready",
+        )
         assert steps_of(server, "second") == 5
 
         publish(first, gzip.compress(trace_text(8).encode()))

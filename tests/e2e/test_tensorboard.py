@@ -30,9 +30,9 @@ def test_each_view_opens_offline_and_in_silence(browser: Browser, board: Server,
     with watched(browser) as (page, watch):
         page.goto(f"{board.page}&p.pytorch_profiler.run=train_cpu&p.pytorch_profiler.view={view}")
         expect(plugin(page).locator("h1")).to_be_visible(timeout=LONG_MS)
-        expect(plugin(page).get_by_role("link", name=re.compile(view, re.I)).first).to_have_attribute(
-            "aria-current", "page"
-        )
+        expect(
+            plugin(page).get_by_role("link", name=re.compile(view, re.I)).first
+        ).to_have_attribute("aria-current", "page")
         page.wait_for_timeout(500)
         clean(watch)
 
