@@ -140,6 +140,10 @@ class RangeTable:
     def __len__(self) -> int:
         return len(self.ts)
 
+    @property
+    def end(self) -> I64:
+        return self.ts + self.dur
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryTable:

@@ -86,8 +86,8 @@ def memory(ts: float, amount: int, **args: Any) -> Event:
             "tid": tid, "ts": ts, "args": {"Bytes": amount, **args}}  # fmt: skip
 
 
-def meta(name: str, pid: object, tid: object = 0, **args: Any) -> Event:
-    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": args}
+def meta(what: str, pid: object, tid: object = 0, **args: Any) -> Event:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": args}
 
 
 def drawn(*events: Event | Iterable[Event], **metadata: Any) -> Trace:
