@@ -21,7 +21,7 @@ from .facts import (
     StepFacts,
 )
 
-_PIECE = re.compile(r"(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
+_PIECE = re.compile(r"(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?", re.ASCII)
 _HINT = 'Use "", "all", an index like "3", a range like "2-5", or several: "1,4-6".'
 
 Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...base.units import duration, share
 from ..findings import Evidence, Finding, Reference
 from ..selection import Selection
-from ..wording import per_step, scope, step_noun, the_device
+from ..wording import per_step, scope, step_noun
 from .needs import HOST_RANGES, TIME
 from .rule import Rule, ceiling, severity_of
 from .thresholds import COMMUNICATION_RATIO
@@ -30,9 +30,7 @@ def check(selection: Selection) -> Finding | None:
     )
     mean = duration(selection.mean(selection.breakdown.communication_ns))
     where = (
-        f"; for {duration(selection.mean(exposed))} of it {the_device(selection)} computes nothing"
-        if part and exposed
-        else ""
+        f", and for {duration(selection.mean(exposed))} of that nothing computes" if part else ""
     )
     return Finding(
         id="CO1",

@@ -1,0 +1,109 @@
+"""What must hold of the facts of any trace, drawn, made up or real."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from kinetoscope.analysis.facts import Facts, Gauges, StepFacts
+from kinetoscope.views.overview import Overview
+
+
+def check_facts(facts: Facts) -> None:
+    """Sums are exact, windows tile, nothing is negative, nan or infinite."""
+    for step in facts.steps:
+        check_step(step)
+    check_tiling(facts)
+    for path, value in leaves(msgspec.to_builtins(facts)):
+        assert not isinstance(value, float) or math.isfinite(value), path
+    assert msgspec.json.decode(msgspec.json.encode(facts), type=Facts) == facts
+
+
+def check_step(step: StepFacts) -> None:
+    length = step.end_ns - step.start_ns
+    assert length >= 0
+    assert sum(whole(step.breakdown)) == length
+    for one in step.devices:
+        part = one.partition
+        assert min(whole(part)) >= 0
+        assert length == (
+            part.compute_ns
+            + part.exposed_communication_ns
+            + part.exposed_copy_ns
+            + part.memset_ns
+            + part.idle_ns
+        )
+        assert part.idle_ns == (
+            part.idle_dataloader_ns
+            + part.idle_runtime_ns
+            + part.idle_sync_ns
+            + part.idle_cpu_exec_ns
+            + part.idle_unattributed_ns
+        )
+        assert part.overlap_ns <= part.compute_ns
+        check_gauges(one.gauges, length)
+    assert (step.host is None) == bool(step.devices)
+    if step.host is not None:
+        assert min(whole(step.host)) >= 0
+        assert sum(whole(step.host)) == length
+
+
+def check_gauges(gauges: Gauges, length: int) -> None:
+    assert 0 <= gauges.busy_ns <= length
+    assert gauges.busy_ns <= gauges.kernel_ns
+    assert gauges.sm_ns is None or -1e-6 <= gauges.sm_ns <= gauges.busy_ns * (1 + 1e-9)
+    assert gauges.tensor_core_ns + gauges.tensor_core_unknown_ns <= gauges.op_kernel_ns
+    assert gauges.eligible_plain_ns <= gauges.eligible_ns <= gauges.op_kernel_ns
+    assert gauges.op_kernel_ns <= gauges.kernel_ns
+
+
+def check_tiling(facts: Facts) -> None:
+    """Windows and the gaps between them tile [first start, last end]."""
+    reached = None
+    for step in facts.steps:
+        assert reached is None or step.start_ns >= reached
+        reached = step.end_ns
+    for before, after in zip(facts.steps, facts.steps[1:], strict=False):
+        gap = after.start_ns - before.end_ns
+        for one in after.devices:
+            assert 0 <= one.gap.busy_ns <= gap
+
+
+def check_overview(answer: Overview) -> None:
+    """What is shown sums to what is said."""
+    ruler = answer.ruler
+    assert math.isclose(sum(one.mean_ns for one in ruler.shares), ruler.mean_ns, abs_tol=1e-3)
+    assert math.isclose(ruler.busy_ns + ruler.idle_ns, ruler.mean_ns, abs_tol=1e-3)
+    assert math.isclose(
+        sum(row.mean_ns for row in answer.summary[1:]), answer.summary[0].mean_ns, abs_tol=1e-3
+    )
+    for card in answer.devices:
+        for gauge in card.gauges:
+            assert (gauge.ratio is None) == bool(gauge.reason), gauge
+            assert gauge.ratio is None or 0 <= gauge.ratio <= 1 + 1e-9, gauge
+    for one in answer.findings:
+        assert one.gain is None or 0 <= one.gain.ratio <= 1, one
+    for path, value in leaves(msgspec.to_builtins(answer)):
+        assert not isinstance(value, float) or math.isfinite(value), path
+        assert not isinstance(value, float | int) or value >= 0, path
+
+
+def whole(parts: msgspec.Struct) -> tuple[int, ...]:
+    values: tuple[int, ...] = structs.astuple(parts)
+    return values
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every plain value below, with its path."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from leaves(one, f"{path}.{key}")
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from leaves(one, f"{path}[{i}]")
+    else:
+        yield path, value

@@ -1,0 +1,151 @@
+"""UT1, DT2, ME1: utilization, tensor cores, memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kinetoscope.trace.model import Trace
+from tests.analysis.rules.checks import LOADER, finding, needs, plain
+from tests.drawing import V100, draw, memory
+
+GIB = 1 << 30
+
+
+class TestUtilization:
+    def of(self, kernels: str, note: str = "", **names: str) -> Trace:
+        return draw(
+            f"""
+            step   |1111111111|
+            note   |{note:10}|
+            call   |a         |
+            gpu    | {kernels:9}|
+            """,
+            names=names,
+        )
+
+    def test_below_half(self) -> None:
+        found = finding(self.of("aaaa", "hhhhhhhhhh"), "UT1")
+        assert found is not None
+        assert plain(found.title) == "GPU 0 is busy 40.0 % of the time"
+        assert "the host is still preparing the next launch" in found.text
+        assert found.gain is not None
+        assert found.gain.ns_per_step == 6000
+
+    def test_half_is_not_below_half(self) -> None:
+        assert finding(self.of("aaaaa"), "UT1") is None
+
+    def test_the_data_loaders_part_is_another_findings(self) -> None:
+        found = finding(self.of("aaa", "     DDDDD", D=LOADER), "UT1")
+        assert found is not None
+        assert "Most of that is the DataLoader" in found.text
+        assert found.gain is not None
+        assert found.gain.ns_per_step == 7000 - 5000
+
+    def test_every_low_device_is_named_and_the_chosen_one_explained(self) -> None:
+        trace = draw(
+            """
+            step   |1111111111|
+            call   |abc       |
+            gpu0   |   a      |
+            gpu1   |   bb     |
+            gpu2   |   ccccccc|
+            """
+        )
+        found = finding(trace, "UT1")
+        assert found is not None
+        assert "2 devices are below half: GPU 0 and GPU 1." in plain(found.text)
+        assert plain(found.title) == "GPU 0 is busy 10.0 % of the time"
+        assert [one.value for one in found.evidence] == [0.1, 0.2]
+
+    def test_copies_are_no_use_of_the_device(self) -> None:
+        trace = draw(
+            """
+            step   |1111111111|
+            call   |ac        |
+            gpu    | aa       |
+            copy.9 |  cccccccc|
+            """
+        )
+        assert finding(trace, "UT1") is not None
+
+    def test_what_it_needs(self) -> None:
+        assert "ProfilerActivity.CUDA" in needs(draw("op |aaa|"), "UT1")
+
+
+class TestTensorCores:
+    def of(self, kernel: str, op: str = "aten::mm", **card: Any) -> Trace:
+        return draw(
+            """
+            step   |1111111111|
+            op     |ooo       |
+            call   | a        |
+            gpu    |  aaaaaaaa|
+            """,
+            names={"o": op, "a": kernel},
+            deviceProperties=[{**V100, **card}],
+        )
+
+    def test_a_plain_product_on_volta(self) -> None:
+        found = finding(self.of("volta_sgemm_64x64_nt"), "DT2")
+        assert found is not None
+        assert plain(found.text).startswith("100 % of kernel time on GPU 0 is matrix work")
+        assert "most of it `aten::mm`" in found.text
+        assert found.gain is not None
+        assert found.gain.ns_per_step == 7000  # 7/8 of 8 µs
+        assert "torch.float16" in found.snippet
+
+    def test_since_ampere_bfloat16(self) -> None:
+        found = finding(self.of("ampere_sgemm_64x64_nt", computeMajor=8, name="NVIDIA A100"), "DT2")
+        assert found is not None
+        assert "torch.bfloat16" in found.snippet
+
+    @pytest.mark.parametrize(
+        "trace",
+        [
+            pytest.param({"kernel": "volta_fp16_s884gemm_fp16_nn"}, id="used"),
+            pytest.param({"kernel": "triton_tem_fused_mm_1"}, id="the name does not tell"),
+            pytest.param({"kernel": "elementwise_kernel", "op": "aten::add"}, id="not eligible"),
+            pytest.param(
+                {"kernel": "sgemm", "computeMajor": 6, "name": "Tesla P100"}, id="no tensor cores"
+            ),
+            pytest.param(
+                {"kernel": "sgemm", "computeMajor": 9, "name": "AMD Instinct MI300X"}, id="AMD"
+            ),
+        ],
+    )
+    def test_nothing_to_say(self, trace: dict[str, Any]) -> None:
+        assert finding(self.of(**trace), "DT2") is None
+
+    def test_what_it_needs(self) -> None:
+        assert "ProfilerActivity.CUDA" in needs(draw("op |aaa|"), "DT2")
+        assert "compute capability" in needs(draw("call |a |\n gpu | a|"), "DT2")
+        alone = draw("step |111|\n gpu |aa |", deviceProperties=[V100])
+        assert "linked to the ops" in needs(alone, "DT2")
+
+
+class TestMemoryCapacity:
+    PICTURE = "call |ab  |\ngpu0 | aaa|\ngpu1 | bbb|"
+    CARDS = ({**V100, "id": 0}, {**V100, "id": 1, "totalGlobalMem": 16 * GIB})
+
+    def of(self, *events: dict[str, object]) -> Trace:
+        return draw(self.PICTURE, events=events, deviceProperties=self.CARDS)
+
+    def test_over_nine_tenths_of_its_own_card(self) -> None:
+        found = finding(self.of(memory(1, GIB, 15 * GIB, device=1)), "ME1")
+        assert found is not None
+        assert plain(found.title) == "The memory of GPU 1 is nearly full"
+        assert "15.0 GiB, 93.8 % of the 16.0 GiB of GPU 1" in plain(found.text)
+
+    def test_the_same_bytes_on_a_larger_card(self) -> None:
+        assert finding(self.of(memory(1, GIB, 15 * GIB, device=0)), "ME1") is None
+
+    def test_memory_of_the_host_does_not_fill_a_card(self) -> None:
+        trace = self.of(memory(1, GIB, 60 * GIB, device=-1, kind=0), memory(1, GIB, GIB, device=1))
+        assert finding(trace, "ME1") is None
+
+    def test_what_it_needs(self) -> None:
+        assert "profile_memory=True" in needs(self.of(), "ME1")
+        unknown = draw(self.PICTURE, events=[memory(1, GIB, GIB)])
+        assert "memory size" in needs(unknown, "ME1")

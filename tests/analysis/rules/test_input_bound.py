@@ -1,0 +1,98 @@
+"""IN1: steps that wait for their batch."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.rules.checks import LOADER, WORKERS, finding, needs, plain
+from tests.drawing import draw
+
+WAITING = """
+    step   |11111111111111111111|
+    note   |DDDDD               |
+    call   |     a              |
+    gpu    |      aaaaaaaaaaaaaa|
+    """
+
+
+def test_a_device_that_waits_for_the_batch() -> None:
+    found = finding(draw(WAITING, names={"D": LOADER}), "IN1")
+    assert found is not None
+    assert found.title == "Input-bound: load batches in worker processes"
+    assert plain(found.text) == (
+        "The GPU idles 5.00 µs in this step while the launching thread prepares the batch. "
+        "The dataset is read in the training process itself: give the DataLoader workers."
+    )
+    assert found.gain is not None
+    assert (found.gain.ns_per_step, found.gain.ratio) == (5000, 0.25)
+    assert found.severity == "high"
+    assert "num_workers=4, pin_memory=True" in found.snippet
+    assert plain(found.scope) == "1 of 1 step, GPU 0"
+
+
+def test_several_steps_are_told_by_their_range_and_lead_to_the_worst() -> None:
+    found = finding(
+        draw(
+            """
+            step   |11111111112222222222|
+            note   |DDD       DDDDD     |
+            call   |   a           b    |
+            gpu    |    aaaaaa      bbbb|
+            """,
+            names={"D": LOADER},
+        ),
+        "IN1",
+    )
+    assert found is not None
+    assert "(3.00 µs to 5.00 µs, 2 steps)" in plain(found.text)
+    assert found.links[0].params == {"steps": "1"}
+
+
+def test_workers_that_do_not_keep_up() -> None:
+    found = finding(draw(WAITING, names={"D": WORKERS}), "IN1")
+    assert found is not None
+    assert "workers do not keep up" in found.title
+    assert "prefetch_factor" in found.snippet
+
+
+def test_a_run_on_the_host() -> None:
+    found = finding(
+        draw("step |1111111111|\n note |DDD|\n op |   aaaaaaa|", names={"D": LOADER}), "IN1"
+    )
+    assert found is not None
+    assert "30.0 % of the step, the main thread prepares the batch" in plain(found.text)
+    assert "pin_memory" not in found.snippet
+    assert found.gain is not None
+    assert found.gain.claims == "dataloader_ns"
+
+
+@pytest.mark.parametrize(
+    ("loader", "fires"), [("D", False), ("DD", True)], ids=["five percent", "ten percent"]
+)
+def test_the_threshold_is_five_percent(loader: str, fires: bool) -> None:
+    trace = draw(
+        f"""
+        step   |11111111111111111111|
+        note   |{loader:20}|
+        op     |  aaaaaaaaaaaaaaaaaa|
+        """,
+        names={"D": LOADER},
+    )
+    assert (finding(trace, "IN1") is not None) is fires
+
+
+def test_a_loader_hidden_under_kernels_is_no_matter() -> None:
+    trace = draw(
+        """
+        step   |11111111111111111111|
+        call   |a                   |
+        note   |  DDDDDDDDDD        |
+        gpu    | aaaaaaaaaaaaaaaaaaa|
+        """,
+        names={"D": LOADER},
+    )
+    assert finding(trace, "IN1") is None
+
+
+def test_what_it_needs() -> None:
+    assert "ProfilerActivity.CPU" in needs(draw("gpu |aaa|"), "IN1")

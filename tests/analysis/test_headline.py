@@ -1,0 +1,161 @@
+"""The first sentence, for each thing that can hold a run up."""
+
+from __future__ import annotations
+
+from kinetoscope.analysis.findings import Sentence
+from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.selection import select
+from kinetoscope.analysis.summarize import summarize
+from tests.drawing import draw
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def of(picture: str, **names: str) -> Sentence:
+    sentence = headline(select(summarize(draw(picture, names=names))))
+    return Sentence(*(text.replace("\u00a0", " ") for text in (
+        sentence.headline, sentence.detail, sentence.agreement)))  # fmt: skip
+
+
+def test_waiting_for_the_data_loader() -> None:
+    said = of(
+        """
+        step   |111111111222222222|
+        note   |DDD      DDD      |
+        call   |   a        b     |
+        gpu    |    aaaaa    bbbbb|
+        """,
+        D=LOADER,
+    )
+    assert said.headline == "The GPU waits for the DataLoader for a third of every step."
+    assert said.detail == (
+        "Of a mean step of 9.00 µs it is busy for 5.00 µs. For 3.00 µs nothing is queued because "
+        "`_SingleProcessDataLoaderIter.__next__` runs on a thread that launches kernels."
+    )
+    assert said.agreement == "2 of 2 steps agree"
+
+
+def test_waiting_for_the_host() -> None:
+    said = of(
+        """
+        step   |1111111111|
+        op     |aaaaaaaa  |
+        call   |      l   |
+        gpu    |        ll|
+        """
+    )
+    assert said.headline == "The GPU waits for the host to launch work for 80.0 % of the step."
+    assert said.agreement == ""
+
+
+def test_idle_under_blocking_calls() -> None:
+    said = of(
+        """
+        step   |1111111111|
+        call   |  lsssss  |
+        gpu    |        ll|
+        """,
+        **{"call s": "cudaDeviceSynchronize"},
+    )
+    assert "blocking calls of the host for half of the step" in said.headline
+
+
+def test_exposed_communication() -> None:
+    said = of(
+        """
+        step   |1111111111|
+        call   |nk        |
+        gpu    | nnnnnn   |
+        gpu.9  |      kkkk|
+        """,
+        n="ncclDevKernel_AllReduce(ncclArgs)",
+    )
+    assert said.headline == "The GPU waits for communication for half of the step."
+
+
+def test_only_copies() -> None:
+    said = of(
+        """
+        step   |1111111111|
+        call   |c         |
+        copy   | ccccccccc|
+        """
+    )
+    assert said.headline == "The GPU only copies for 90.0 % of the step."
+
+
+def test_idle_without_a_recorded_cause() -> None:
+    said = of("gpu |aa    aa|")
+    assert said.headline == (
+        "The GPU is idle for half of the recording, and the recording does not say why."
+    )
+
+
+def test_compute_bound() -> None:
+    said = of(
+        """
+        step   |11111111112222222222|
+        call   |a         b         |
+        gpu    | aaaaaaaaa bbbbbbbbb|
+        """
+    )
+    assert said.headline == "The step is compute-bound: 90.0 % of it runs kernels."
+    assert said.agreement == "2 of 2 steps agree"
+
+
+def test_a_sentence_that_half_of_the_steps_contradict_is_of_the_mean_step() -> None:
+    said = of(
+        """
+        step   |11111111112222222222|
+        note   |DDDDDDDD            |
+        op     |          oooo      |
+        call   |        a     b     |
+        gpu    |         a     bbbbb|
+        """,
+        D=LOADER,
+    )
+    assert said.headline == "The GPU waits for the DataLoader for 40.0 % of the mean step."
+    assert said.agreement == "1 of 2 steps agree"
+
+
+def test_input_bound_on_the_host() -> None:
+    said = of(
+        """
+        step   |1111111111|
+        note   |DDDDDD    |
+        op     |      aaa |
+        """,
+        D=LOADER,
+    )
+    assert said.headline == "The run waits for the DataLoader for 60.0 % of the step."
+    assert said.detail == (
+        "Of a step of 10.0 µs: the DataLoader 6.00 µs, forward 3.00 µs. "
+        "No device activity was recorded."
+    )
+
+
+def test_work_on_the_host() -> None:
+    said = of(
+        """
+        step   |1111111111|
+        op     |fffbbbbbb |
+        """,
+        b="autograd::engine::evaluate_function: MmBackward0",
+    )
+    assert said.headline == "The step runs on the host; backward takes 60.0 % of it."
+
+
+def test_several_devices_are_named() -> None:
+    said = of(
+        """
+        step   |1111111111|
+        call   |ab        |
+        gpu0   |  a       |
+        gpu1   |   bb     |
+        """
+    )
+    assert said.headline.startswith("GPU 1 is idle for 60.0 % of the step")
+
+
+def test_nothing_recorded() -> None:
+    assert of("").headline == "Nothing was recorded that takes time."

@@ -1,0 +1,78 @@
+"""Runs the former plugin, torch-tb-profiler, as a black box and hands back what its Overview shows.
+
+`KINETOSCOPE_FORMER_PYTHON` names a Python that has it installed, for example
+
+    python -m venv former && former/bin/pip install torch-tb-profiler==0.4.3
+    KINETOSCOPE_FORMER_PYTHON=former/bin/python python -m pytest tests/oracle
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PYTHON = os.environ.get("KINETOSCOPE_FORMER_PYTHON", "")
+
+requires_former = pytest.mark.skipif(
+    not PYTHON, reason="set KINETOSCOPE_FORMER_PYTHON to a Python with torch-tb-profiler"
+)
+
+_SCRIPT = """
+import json, logging, sys, tempfile
+logging.disable(logging.CRITICAL)
+from torch_tb_profiler.profiler.data import RunProfileData
+from torch_tb_profiler.profiler.run_generator import RunGenerator
+data = RunProfileData.parse("worker", None, sys.argv[1], tempfile.mkdtemp())
+profile = RunGenerator("worker", None, data).generate_run_profile()
+print(json.dumps({"overview": profile.overview, "devices": profile.gpu_summary}))
+"""
+
+# Its names → the fields of Breakdown.
+CATEGORIES = {
+    "Kernel": "kernel_ns",
+    "Memcpy": "memcpy_ns",
+    "Memset": "memset_ns",
+    "Communication": "communication_ns",
+    "Runtime": "runtime_ns",
+    "DataLoader": "dataloader_ns",
+    "CPU Exec": "cpu_exec_ns",
+    "Other": "other_ns",
+}
+
+
+@dataclass(frozen=True)
+class Former:
+    """Its Overview: microseconds by category, per step and on average; percentages as shown."""
+
+    steps: list[tuple[str, dict[str, float]]]
+    mean: dict[str, tuple[float, float]]  # category → (µs, %)
+    devices: list[tuple[str, str]]  # title, value
+    recommendations: str
+
+
+def former_overview(path: Path) -> Former:
+    """What it shows of a trace."""
+    done = subprocess.run(
+        [PYTHON, "-c", _SCRIPT, str(path)], capture_output=True, text=True, check=True
+    )
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    overview = told["overview"]
+    names = [c["name"] for c in overview["steps"]["columns"] if "role" not in c][1:]
+    whole = overview["performance"][0]
+    return Former(
+        steps=[_row(names, row) for row in overview["steps"]["rows"]],
+        mean={one["name"]: (one["value"], one["extra"]) for one in [whole, *whole["children"]]},
+        devices=[(one["title"], one["value"]) for one in told["devices"] or []],
+        recommendations=overview["recommendations"],
+    )
+
+
+def _row(names: list[str], row: list[Any]) -> tuple[str, dict[str, float]]:
+    """Name, and microseconds by category; every second cell is a tooltip."""
+    return row[0], dict(zip(names, row[1::2], strict=True))

@@ -1,0 +1,116 @@
+"""What is to know about a recording."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from kinetoscope.analysis.facts import Facts
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.health import HealthRecord, Note
+from kinetoscope.views.health import VIEW, Health, HealthQuery, build, tables
+from tests.drawing import draw, memory
+
+FULL = """
+    step   |1111111111|
+    frame  |ffffffffff|
+    module | MMMMMMMM |
+    op     |  aaaaa   |
+    call   |   l      |
+    gpu    |     lll  |
+    """
+
+
+def of(facts: Facts) -> Health:
+    return build(facts, HealthQuery())
+
+
+def note(severity: str, title: str) -> Note:
+    return Note(title.lower(), severity, title, 1, 0, "It matters.", taints=("overview",))
+
+
+def with_notes(*notes: Note, **changes: int) -> Facts:
+    facts = summarize(draw("op |aaa|"))
+    record: HealthRecord = structs.replace(facts.health, notes=notes, **changes)
+    return structs.replace(facts, health=record)
+
+
+def test_the_sentence_counts_what_limits() -> None:
+    one = of(with_notes(note("warning", "A"), note("info", "B")))
+    assert one.sentence.headline == (
+        "Read completely. One thing limits what can be said about this run."
+    )
+    two = of(with_notes(note("warning", "A"), note("warning", "B")))
+    assert "Two things limit" in two.sentence.headline
+    none = of(with_notes(note("good", "A")))
+    assert "Nothing limits" in none.sentence.headline
+    many = of(with_notes(*(note("warning", str(i)) for i in range(7))))
+    assert "7\u00a0things limit" in many.sentence.headline
+
+
+def test_what_is_lost_comes_first() -> None:
+    answer = of(with_notes(note("good", "G"), note("warning", "W"), note("error", "E")))
+    assert [one.title for one in answer.notes] == ["E", "W", "G"]
+    assert answer.sentence.headline.startswith("Read in part: some of the file is lost.")
+
+
+def test_the_detail_says_what_was_read() -> None:
+    facts = with_notes(skipped=2, repaired=1)
+    detail = of(facts).sentence.detail.replace("\u00a0", " ")
+    assert "2 pieces skipped and 1 piece repaired" in detail
+    assert "without device activity" in detail
+
+
+def test_counts_sum_to_the_events_of_the_file() -> None:
+    trace = draw(
+        FULL,
+        events=[
+            memory(3, 64, 128),
+            {"ph": "M", "name": "thread_name", "pid": 100, "tid": 1, "args": {"name": "main"}},
+            {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 5, "pid": 100, "tid": 1, "ts": 1},
+        ],
+    )
+    facts = summarize(trace)
+    rows = of(facts).counts
+    assert sum(row.count for row in rows) == facts.health.events == 9
+    assert {row.label: row.count for row in rows}["Kernels"] == 1
+
+
+def test_the_recipe_marks_what_the_recording_did_without() -> None:
+    bare = {line.text.strip() for line in of(summarize(draw("op |aaa|"))).snippet if line.added}
+    assert "prof.step()" in bare
+    assert any(text.startswith("profile_memory=True") for text in bare)
+    assert any(text.startswith("with_stack=True") for text in bare)
+    trace = draw(FULL, args={"a": {"Input Dims": [[2]]}}, events=[memory(3, 64, 128)])
+    assert not any(line.added for line in of(summarize(trace)).snippet)
+
+
+def test_the_recipe_is_python() -> None:
+    text = "\n".join(line.text for line in of(summarize(draw("op |aaa|"))).snippet)
+    compile(text, "recipe", "exec")
+
+
+def test_what_the_file_says_of_itself() -> None:
+    trace = draw(
+        "call |a |\n gpu | aa|",
+        record_shapes=1,
+        cuda_runtime_version=12080,
+        cupti_version=26,
+        distributedInfo={"backend": "nccl", "rank": 3, "world_size": 8},
+        host_name="node-a",
+    )
+    told = of(summarize(trace)).recording
+    assert told["CUDA runtime"] == "12.8"
+    assert told["CUPTI"] == "26"
+    assert told["Rank"] == "3"
+    assert told["Host"] == "node-a"
+    assert told["Options"] == "shapes"
+
+
+def test_tables_and_tab() -> None:
+    facts = with_notes(note("warning", "A"), note("error", "B"), note("info", "C"))
+    for table in tables(of(facts)):
+        assert table.rows
+        assert all(len(row) == len(table.columns) for row in table.rows)
+    assert VIEW.badge(facts) == 2
+    assert VIEW.badge(with_notes()) is None
+    assert VIEW.unavailable(facts) is None

@@ -1,0 +1,144 @@
+"""The first screen: what is chosen, what is shown, what is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinetoscope.analysis.facts import Facts
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.errors import QueryError
+from kinetoscope.views.labels import BREAKDOWN, HOST, PARTITION
+from kinetoscope.views.overview import VIEW, Overview, OverviewQuery, build, tables
+from tests.analysis.invariants import check_overview
+from tests.drawing import V100, draw
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+TRAINING = """
+    step   |1111111111111111222222222233333333334 |
+    note   |DDDD            DDD       DDD         |
+    call   |    a               b         c       |
+    gpu0   |     aaaaaaaaaaa     bbbbb     ccccc  |
+    """
+
+
+@pytest.fixture(name="facts", scope="module")
+def training() -> Facts:
+    return summarize(draw(TRAINING, names={"D": LOADER}, deviceProperties=[V100, {"id": 1}]))
+
+
+def of(facts: Facts, steps: str = "") -> Overview:
+    answer = build(facts, OverviewQuery(steps=steps))
+    check_overview(answer)
+    return answer
+
+
+def test_warm_up_and_cut_off_steps_are_shown_but_not_chosen(facts: Facts) -> None:
+    rows = of(facts).steps
+    assert [(row.number, row.chosen, row.excluded) for row in rows] == [
+        (1, False, "warm-up"),
+        (2, True, None),
+        (3, True, None),
+        (4, False, "incomplete"),
+    ]
+
+
+def test_the_ruler_is_the_mean_of_the_chosen_steps(facts: Facts) -> None:
+    ruler = of(facts).ruler
+    assert ruler.title.replace("\u00a0", " ") == "Mean step, seen from GPU 0"
+    assert (ruler.total_ns, ruler.step_count, ruler.mean_ns) == (20_000, 2, 10_000.0)
+    shares = {one.key: one.mean_ns for one in ruler.shares if one.mean_ns}
+    assert shares == {
+        "compute_ns": 5000.0,
+        "idle_dataloader_ns": 3000.0,
+        "idle_runtime_ns": 1000.0,
+        "idle_unattributed_ns": 1000.0,
+    }
+    assert (ruler.busy_ns, ruler.idle_ns) == (5000.0, 5000.0)
+
+
+def test_another_choice_of_steps(facts: Facts) -> None:
+    assert of(facts, "0").ruler.total_ns == 16_000
+    assert of(facts, "0").ruler.title.startswith("The step")
+    assert of(facts, "all").ruler.step_count == 4
+    assert [row.chosen for row in of(facts, "0,2-3").steps] == [True, False, True, True]
+
+
+def test_the_summary_begins_with_the_step(facts: Facts) -> None:
+    rows = of(facts).summary
+    assert [row.key for row in rows] == ["step", *(part.key for part in BREAKDOWN)]
+    assert rows[0].ratio == 1.0
+
+
+def test_devices_that_were_not_used_have_no_figures(facts: Facts) -> None:
+    used, unused = of(facts).devices
+    assert (used.used, len(used.gauges)) == (True, 4)
+    assert (unused.used, unused.gauges) == (False, ())
+    assert {row.label: row.value for row in of(facts).configuration}["Devices"].replace(
+        "\u00a0", " "
+    ) == "1 of 2 visible GPUs used"
+
+
+def test_a_bad_choice_is_an_error_with_a_hint(facts: Facts) -> None:
+    with pytest.raises(QueryError, match="no step"):
+        build(facts, OverviewQuery(steps="9"))
+    with pytest.raises(QueryError, match="device 1"):
+        build(facts, OverviewQuery(device=1))
+
+
+def test_a_run_on_the_host() -> None:
+    answer = of(summarize(draw("step |11112222|\n op |aaa bbb |")))
+    assert answer.device_type == "CPU"
+    assert answer.device_row is None
+    assert answer.ruler.title == "Mean step, seen from the main thread"
+    assert [one.key for one in answer.ruler.shares] == [part.key for part in HOST]
+    assert answer.ruler.idle_ns == 0
+    assert "ProfilerActivity.CUDA" in answer.missing["devices"]
+    assert all(row.partition is None and row.host is not None for row in answer.steps)
+
+
+def test_a_run_without_steps_says_so() -> None:
+    answer = of(summarize(draw("op |aaa|")))
+    assert "prof.step()" in answer.step_source
+    assert answer.step_source == answer.missing["steps"]
+    assert answer.ruler.title.startswith("The recording")
+    assert answer.summary[0].label == "Recording"
+
+
+def test_steps_told_by_annotations_are_named() -> None:
+    names = {letter: f"iteration {i}" for i, letter in enumerate("abcd")}
+    answer = of(summarize(draw("note |aaabbbcccddd|", names=names)))
+    assert answer.step_source == "Steps are the ranges named `iteration`."
+    assert [row.name for row in answer.steps] == list(names.values())
+
+
+def test_nothing_at_all() -> None:
+    answer = of(summarize(draw("")))
+    assert answer.sentence.headline == "Nothing was recorded that takes time."
+    assert answer.steps == ()
+    assert answer.ruler.mean_ns == 0
+    assert answer.missing["steps"]
+
+
+def test_parts_have_labels_of_their_own_and_fields_in_the_facts(facts: Facts) -> None:
+    step = facts.steps[0]
+    for parts, struct in ((PARTITION, step.devices[0].partition), (BREAKDOWN, step.breakdown)):
+        assert all(hasattr(struct, part.key) for part in parts)
+        assert len({part.label for part in parts}) == len(parts)
+    categories = {"compute", "comm", "memcpy", "memset", "runtime", "loader", "cpu", "other"}
+    assert {part.category for part in (*PARTITION, *HOST, *BREAKDOWN)} <= categories
+
+
+def test_tables_carry_full_precision(facts: Facts) -> None:
+    shown = {table.title: table for table in tables(of(facts))}
+    steps = shown["Step time breakdown"]
+    assert [column.key for column in steps.columns[:3]] == ["step", "dur_ns", "kernel_ns"]
+    assert steps.rows[1][:3] == ("ProfilerStep#2", 10_000, 5_000)
+    for table in shown.values():
+        assert all(len(row) == len(table.columns) for row in table.rows)
+    assert shown["Findings"].rows[0][0] == "IN1"
+
+
+def test_the_tab_counts_findings(facts: Facts) -> None:
+    assert VIEW.badge(facts) == len(of(facts).findings)
+    assert VIEW.badge(summarize(draw(""))) is None
+    assert VIEW.unavailable(facts) is None
