@@ -19,7 +19,7 @@ from ..store.logdirs import resolve
 from ..web.plugin import plugin_name
 from ..web.serve import Address, free_port
 from .choose import look
-from .entry import say
+from .entry import end_gently, say
 
 FIRST_PORT = 6006
 START_SECONDS = 60.0
@@ -52,6 +52,7 @@ def demo(logdir: str, no_serve: bool, port: int | None) -> None:
     The training runs on the CPU for some seconds; it needs torch. Without torch, recorded samples
     are shown where there are any.
     """
+    end_gently()
     if has_torch():
         record(logdir)
     else:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
@@ -105,6 +106,15 @@ def say(message: str, *, hint: str = "") -> None:
 def write(text: str) -> None:
     """A result, on standard output."""
     sys.stdout.write(f"{text}\n")
+
+
+def end_gently() -> None:
+    """Makes SIGTERM end this process as Ctrl-C does, so that the processes it started end too."""
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _usage(error: click.ClickException) -> str:

@@ -23,6 +23,7 @@ from ..trace.raw import OnProgress
 from ..trace.raw import Progress as ReadingProgress
 from ..trace.reader import read
 from ..web.catalog import kept_facts
+from .text import printable
 
 
 def facts_of(path: str) -> Facts:
@@ -48,13 +49,13 @@ def progress_bar(path: str) -> Iterator[OnProgress | None]:
         yield None
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(os.path.basename(path), total=None)
+        task = bar.add_task(printable(os.path.basename(path)), total=None)
         yield lambda progress: _move(bar, task, progress)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 
 import click
@@ -16,7 +15,7 @@ from ..views import VIEWS
 from ..web.app import create_app
 from ..web.catalog import facts_catalog
 from ..web.serve import LOOPBACK, Address, listen, url
-from .entry import say
+from .entry import end_gently, say
 
 
 @click.command()
@@ -52,7 +51,7 @@ def serve(
     address = Address(host, port, path_prefix, allowed_hosts)
     catalog = facts_catalog(resolve(logdirs, None))
     server = listen(create_app(catalog, VIEWS, "standalone"), address)
-    signal.signal(signal.SIGTERM, _interrupt)
+    end_gently()
     with catalog:
         click.echo(f"kinetoscope is at {url(server, address)} (Ctrl-C ends it)")
         if address.is_public:
@@ -68,8 +67,3 @@ def _tell_problems(catalog: CatalogService[Facts]) -> None:
     catalog.wait_first_look(60.0)
     for problem in catalog.snapshot().problems:
         say(problem.message, hint=problem.hint)
-
-
-def _interrupt(*_: object) -> None:
-    """Ends as on Ctrl-C, so that the reading processes end too."""
-    raise KeyboardInterrupt

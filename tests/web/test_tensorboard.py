@@ -101,3 +101,40 @@ def test_an_unreadable_logdir_starts_and_says_why(tmp_path: Path, kind: str) -> 
         assert problem["hint"]
         # The tab can be opened although it is inactive: it says how to record.
         assert "tensorboard_trace_handler" in get_json(f"{server.api}info")["recipe"]
+
+
+OLD_PLUGIN = """
+from tensorboard.plugins.base_plugin import TBPlugin
+
+class OldPlugin(TBPlugin):
+    plugin_name = "pytorch_profiler"
+
+    def __init__(self, context):
+        pass
+
+    def get_plugin_apps(self):
+        return {}
+
+    def is_active(self):
+        return False
+"""
+
+
+def test_beside_the_old_plugin_both_tabs_are_there(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorBoard ends at once when two plugins have one name."""
+    site = tmp_path / "site"
+    (site / "torch_tb_profiler-0.4.3.dist-info").mkdir(parents=True)
+    (site / "old_plugin.py").write_text(OLD_PLUGIN)
+    metadata = site / "torch_tb_profiler-0.4.3.dist-info"
+    metadata.joinpath("METADATA").write_text("Name: torch-tb-profiler\nVersion: 0.4.3\n")
+    metadata.joinpath("entry_points.txt").write_text(
+        "[tensorboard_plugins]\ntorch_profiler = old_plugin:OldPlugin\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    with tensorboard(logdir, tmp_path, plugin="kinetoscope") as server:
+        plugins = get_json(f"{server.api.split('data/plugin/')[0]}data/plugins_listing")
+        assert plugins["kinetoscope"]["tab_name"] == "PyTorch Profiler"
+        assert "pytorch_profiler" in plugins
+        server.wait_ready()

@@ -1,0 +1,32 @@
+"""The lines that a user is told to paste do what they say."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from kinetoscope.trace.reader import read
+from kinetoscope.web.recipe import RECIPE
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="torch is not installed: nothing to record"
+)
+# Torch says at the end of a cycle that it forgets it: by then it is saved.
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events")
+def test_the_recipe_records_a_trace_with_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.chdir(tmp_path)
+    names = {
+        "torch": torch,
+        "loader": range(9),
+        "train": lambda _: torch.ones(8, 8) @ torch.ones(8),
+    }
+    exec(RECIPE, names)  # noqa: S102  # our own text
+    (path,) = (tmp_path / "log").iterdir()
+    assert len(read(path).steps) == 5
