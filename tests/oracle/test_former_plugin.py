@@ -15,7 +15,7 @@ from tests.oracle.former_plugin import CATEGORIES, former_overview, requires_for
 
 pytestmark = [requires_traces, requires_former]
 
-# Its published wheel knows the categories of torch 1.9 and 1.10, and those of runs without a device.
+# Its published wheel knows the categories of torch 1.9 and 1.10, and runs on the host.
 SAME_CATEGORIES = ("kineto_tb_samples/*/*.json.gz",)
 ON_THE_HOST = (
     "fresh_torch2.13/ddp2_full/*.json.gz",
@@ -56,9 +56,9 @@ def test_every_figure_of_the_overview(path: Path) -> None:
 
     rows = {row.key: row for row in answer.summary}
     for name, (microseconds, percent) in former.mean.items():
-        row = rows["step" if name == "Average Step Time" else CATEGORIES[name]]
-        assert round(row.mean_ns / 1000) == microseconds
-        assert round(row.ratio * 100, 2) == percent
+        mean = rows["step" if name == "Average Step Time" else CATEGORIES[name]]
+        assert round(mean.mean_ns / 1000) == microseconds
+        assert round(mean.ratio * 100, 2) == percent
 
     used = next(card for card in answer.devices if card.used)
     shown = dict(former.devices)

@@ -44,7 +44,8 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> tuple[Facts, dict[str, A
 
 
 def total_ns(averages: dict[str, Any], prefix: str) -> float:
-    return sum(one.cpu_time_total * 1000 for key, one in averages.items() if key.startswith(prefix))
+    times = (one.cpu_time_total for key, one in averages.items() if key.startswith(prefix))
+    return 1000 * float(sum(times))
 
 
 def test_every_step_is_there(recorded: tuple[Facts, dict[str, Any]]) -> None:
