@@ -26,7 +26,7 @@ OnStep = Callable[[int, int], None]
 STEPS_PER_TRACE = 8
 """One to wait, one to warm up, six to record."""
 _BATCH_SIZE = 32
-_READ_SECONDS = 0.001
+_READ_SECONDS = 0.002
 _PICTURE_SIZE = 32
 _BAR_WIDTH = 40
 

@@ -8,6 +8,7 @@ few values, and nothing else, are replaced by neutral ones. Events stay as they 
 
 import gzip
 import json
+import os
 import re
 import shutil
 import socket
@@ -53,7 +54,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as logdir:
         for run, command in RUNS.items():
             subprocess.run(
-                [sys.executable, *command, "--logdir", f"{logdir}/{run}"], cwd=SAMPLES, check=True
+                [sys.executable, *command, "--logdir", f"{logdir}/{run}"],
+                cwd=SAMPLES,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},  # steadier steps on a busy machine
+                check=True,
             )
             shutil.rmtree(TRACES / run, ignore_errors=True)
             (TRACES / run).mkdir(parents=True)

@@ -30,7 +30,7 @@ class BrightCorners(Dataset[tuple[Tensor, int]]):
         return self.count
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        time.sleep(0.001)  # the busy disk that the Overview should find
+        time.sleep(0.002)  # the busy disk that the Overview should find
         picture, corner = torch.rand(3, 32, 32), index % 4
         top, left = corner // 2 * 16, corner % 2 * 16
         picture[:, top : top + 16, left : left + 16] += 1

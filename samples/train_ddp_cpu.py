@@ -22,7 +22,7 @@ from torch.profiler import profile, schedule
 
 from kinetoscope.handlers import tensorboard_trace_handler
 
-READ_SECONDS = {0: 0.005, 1: 0.015}
+READ_SECONDS = {0: 0.005, 1: 0.03}
 """How long each rank waits for its data."""
 
 
