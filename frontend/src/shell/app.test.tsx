@@ -1,0 +1,228 @@
+import { screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { catalogOf, fileOf, runOf, spanOf } from "../../test-fixtures/catalog";
+import { openPage } from "../../test-fixtures/page";
+import { INFO, OVERVIEW, TRACE } from "../../test-fixtures/resnet";
+import { type FakeServer, fakeServer, refusal } from "../../test-fixtures/server";
+
+const resnet = runOf("resnet50", { modified: 300, workers: { worker0: ["ready"] } });
+const ranks = runOf("ranks", { modified: 100, workers: { rank0: ["ready"], rank1: ["reading"] } });
+const unread = runOf("unread", { modified: 50, workers: { a: ["refused"], b: ["failed"] } });
+const catalog = catalogOf([resnet, ranks, unread]);
+
+const heading = (name: RegExp) => screen.findByRole("heading", { level: 1, name });
+let server: FakeServer;
+
+beforeEach(() => {
+  server = fakeServer(catalog);
+});
+
+describe("opening the page", () => {
+  it("shows the newest run, and writes down what it chose", async () => {
+    openPage();
+    await heading(/waits for the DataLoader/);
+    expect(screen.getByRole("button", { name: "Run: resnet50" })).toBeDefined();
+    expect(window.location.hash).toBe("#run=resnet50&worker=worker0&span=1");
+  });
+
+  it("opens a deep link just so, and asks for just that", async () => {
+    openPage("#view=overview&run=ranks&worker=rank0&span=1&steps=2-3&device=0");
+    await heading(/waits for the DataLoader/);
+    const asked = server.asked.find((url) => url.pathname.endsWith("view/overview"));
+    expect(Object.fromEntries(asked?.searchParams ?? [])).toEqual({
+      run: "ranks",
+      worker: "rank0",
+      span: "1",
+      digest: "digest-1",
+      steps: "2-3",
+      device: "0",
+    });
+  });
+
+  it("says that the server does not answer, and goes on when it does", async () => {
+    server.answer("info", null);
+    const { user } = openPage();
+    await heading(/does not answer/);
+    server.answer("info", INFO);
+    await user.click(screen.getByRole("button", { name: "Try again" }));
+    await heading(/waits for the DataLoader/);
+  });
+});
+
+describe("nothing to show", () => {
+  it("names the logdirs, what was seen instead, and the recipe", async () => {
+    const files = [fileOf("exports/et.json", "refused", { reason: "an execution trace" })];
+    server.answer("catalog", catalogOf([], { logdirs: ["./log", "/data"], files, files_total: 1 }));
+    openPage();
+    expect((await heading(/No traces in/)).textContent).toBe("No traces in ./log and /data yet");
+    expect(screen.getByText("exports/et.json")).toBeDefined();
+    expect(screen.getByText("an execution trace")).toBeDefined();
+    expect(screen.getByText(/1 file seen/)).toBeDefined();
+    expect(screen.getByText(/on_trace_ready=/).className).toBe("add");
+    expect(screen.getByRole("button", { name: "Copy" })).toBeDefined();
+  });
+
+  it("says what is wrong with a logdir", async () => {
+    const problems = [{ kind: "not_found", message: "`/nope` does not exist.", hint: "Typo?" }];
+    server.answer("catalog", catalogOf([], { problems }));
+    openPage();
+    expect((await screen.findByRole("alert")).textContent).toContain("/nope does not exist. Typo?");
+  });
+
+  it("chooses nothing in the place of a run that is gone", async () => {
+    const { user } = openPage("#run=gone&worker=w");
+    await heading(/No run gone here/);
+    expect(window.location.hash).toBe("#run=gone&worker=w");
+    await user.click(screen.getByRole("button", { name: "Open the newest run" }));
+    await heading(/waits for the DataLoader/);
+  });
+});
+
+describe("a trace that is not there yet, or never", () => {
+  it("shows how far reading is, and offers what is ready", async () => {
+    server.answer("trace", { status: 202, body: { reading: spanOf("1", "reading").progress } });
+    const { user } = openPage("#run=ranks&worker=rank1");
+    await heading(/Reading rank1/);
+    const bar = screen.getByRole("progressbar");
+    expect(bar.getAttribute("aria-valuenow")).toBe("38");
+    expect(screen.getByText("reading events")).toBeDefined();
+    expect(screen.getByText(/about 9 s left/)).toBeDefined();
+    server.answer("trace", TRACE);
+    await user.click(screen.getByRole("button", { name: "Open rank0 now" }));
+    await heading(/waits for the DataLoader/);
+  });
+
+  it.each([
+    ["a", /is not a trace/, "The file holds a Git LFS pointer of 132 bytes", "git lfs pull"],
+    ["b", /could not be read/, "was killed", "Close other programs"],
+  ])("says why worker %s cannot be shown, and tries again", async (worker, title, why, hint) => {
+    const { user } = openPage(`#run=unread&worker=${worker}`);
+    await heading(title);
+    expect(screen.getByText(new RegExp(why))).toBeDefined();
+    expect(screen.getByText(new RegExp(hint))).toBeDefined();
+    await user.click(screen.getByRole("button", { name: "Try again" }));
+    await waitFor(() => {
+      const asked = server.asked.find((url) => url.pathname.endsWith("api/retry"));
+      expect(asked?.searchParams.get("path")).toBe(`${worker}.1.pt.trace.json.gz`);
+      expect(asked?.searchParams.get("logdir")).toBe("./log");
+    });
+  });
+
+  it("keeps a view that the recording cannot fill in the tabs, with the reason", async () => {
+    const views = [{ stem: "overview", unavailable: "No `step` was recorded.", badge: null }];
+    server.answer("trace", { ...TRACE, views });
+    openPage();
+    await heading(/Overview is not available/);
+    const tab = screen.getByRole("link", { name: /Overview/ });
+    expect(tab.textContent).toContain("n/a");
+    expect(tab.title).toBe("No `step` was recorded.");
+    expect(screen.getByText("step").tagName).toBe("CODE");
+  });
+});
+
+describe("trouble while the page is open", () => {
+  it("keeps an error of a view in the view", async () => {
+    server.answer("view/overview", refusal(400, "bad_query", "there is no step 40", "0 to 5"));
+    const { user } = openPage("#run=resnet50&steps=40");
+    const note = await screen.findByRole("alert");
+    expect(note.textContent).toContain("there is no step 40");
+    expect(screen.getByRole("link", { name: /^Health/ })).toBeDefined();
+    server.answer("view/overview", OVERVIEW);
+    await user.click(screen.getByRole("button", { name: /default steps/ }));
+    await heading(/waits for the DataLoader/);
+    expect(window.location.hash).not.toContain("steps");
+  });
+
+  it("keeps the figures when the connection is lost, and says so", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    openPage();
+    await heading(/waits for the DataLoader/);
+    server.answer("catalog", null);
+    await vi.advanceTimersByTimeAsync(11_000);
+    expect((await screen.findByText(/connection to the server is lost/)).textContent).toBeDefined();
+    expect(screen.getByRole("heading", { level: 1 }).textContent).toMatch(/DataLoader/);
+    server.answer("catalog", catalog);
+    await vi.advanceTimersByTimeAsync(4000);
+    await waitFor(() => expect(screen.queryByText(/is lost/)).toBeNull());
+    vi.useRealTimers();
+  });
+
+  it("never changes the figures under the reader's hand when the file is replaced", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    openPage();
+    await heading(/waits for the DataLoader/);
+    const span = spanOf("1", "ready", { digest: "digest-new" });
+    const workers = [{ name: "worker0", rank: null, spans: [span] }];
+    server.answer("catalog", catalogOf([{ ...resnet, workers }, ranks], { version: "2" }));
+    const sentence = { headline: "Now it is faster.", detail: "", agreement: "" };
+    server.answer("view/overview", { ...OVERVIEW, sentence });
+    await vi.advanceTimersByTimeAsync(11_000);
+    vi.useRealTimers();
+    const chip = await screen.findByRole("button", { name: "new data, reload" });
+    expect(screen.getByRole("heading", { level: 1 }).textContent).toMatch(/DataLoader/);
+    chip.click();
+    await heading(/Now it is faster/);
+    expect(screen.queryByRole("button", { name: "new data, reload" })).toBeNull();
+  });
+});
+
+describe("moving about", () => {
+  it("keeps the choice when the view changes, and goes back", async () => {
+    const { user } = openPage("#run=ranks&worker=rank0&steps=2");
+    await heading(/waits for the DataLoader/);
+    await user.click(screen.getByRole("link", { name: /^Health/ }));
+    await heading(/Read completely/);
+    expect(window.location.hash).toContain("run=ranks&worker=rank0&steps=2");
+    await user.keyboard("go");
+    await heading(/waits for the DataLoader/);
+  });
+
+  it("chooses another run by search, in the picker and in the palette", async () => {
+    const { user } = openPage();
+    await heading(/waits for the DataLoader/);
+    await user.click(screen.getByRole("button", { name: "Run: resnet50" }));
+    const list = screen.getByRole("listbox", { name: "Run" });
+    expect(
+      within(list)
+        .getAllByRole("option")
+        .map((option) => option.textContent)[2],
+    ).toMatch(/^unread.*not read/);
+    await user.keyboard("{ArrowDown}{Enter}");
+    expect(await screen.findByRole("button", { name: "Run: ranks" })).toBeDefined();
+
+    await user.keyboard("{Control>}k{/Control}");
+    await user.type(screen.getByRole("combobox"), "run resn{Enter}");
+    expect(await screen.findByRole("button", { name: "Run: resnet50" })).toBeDefined();
+    expect(screen.queryByRole("combobox")).toBeNull();
+  });
+
+  it("walks through the steps by key and clears the choice with Esc", async () => {
+    const { user } = openPage();
+    await heading(/waits for the DataLoader/);
+    await user.keyboard("]");
+    expect(window.location.hash).toContain("steps=5");
+    await user.keyboard("[[[["); // twice: a doubled bracket types one
+    expect(window.location.hash).toContain("steps=3");
+    await user.keyboard("{Escape}");
+    expect(window.location.hash).not.toContain("steps");
+  });
+
+  it("shows its keys", async () => {
+    const { user } = openPage();
+    await heading(/waits for the DataLoader/);
+    await user.keyboard("?");
+    const help = await screen.findByRole("dialog", { name: "Keys" });
+    expect(help.textContent).toContain("Previous and next step");
+  });
+});
+
+it("shows names from a trace as text, whatever they hold", async () => {
+  const name = `<img src=x onerror="alert(1)">`;
+  server.answer("catalog", catalogOf([runOf(name, { workers: { [`"><script>`]: ["ready"] } })]));
+  const sentence = { headline: `${name} waits`, detail: "`</code><b>x</b>`", agreement: name };
+  server.answer("view/overview", { ...OVERVIEW, sentence });
+  const { container } = openPage();
+  await heading(/img src=x/);
+  expect(container.querySelector("img, script, b b")).toBeNull();
+  expect(screen.getByText("</code><b>x</b>").tagName).toBe("CODE");
+});

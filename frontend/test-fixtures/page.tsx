@@ -1,0 +1,14 @@
+/** The whole page in a test, opened at an address. */
+import { render } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { App } from "../src/shell/app";
+import { openEnvironment } from "../src/state/environment";
+import { standaloneHost } from "../src/state/host";
+
+/** Opens the page at a fragment like `#view=health&run=a`. */
+export function openPage(fragment = "") {
+  window.history.replaceState(null, "", fragment === "" ? "#" : fragment);
+  const environment = openEnvironment(standaloneHost());
+  const page = render(<App environment={environment} />);
+  return { ...page, environment, user: userEvent.setup() };
+}
