@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from isal import isal_zlib
 
 from . import machine
 
@@ -43,6 +44,7 @@ class StoredSummary(msgspec.Struct, frozen=True):
     bytes: int
     events: int
     seconds: float  # that reading and summarizing took
+    crc32: int  # of the text of the summary
     summary: msgspec.Raw
 
 
@@ -60,13 +62,15 @@ class Cache:
             file = entry(root, digest) / SUMMARY
             try:
                 stored = msgspec.json.decode(file.read_bytes(), type=StoredSummary)
-                os.utime(file.parent)
+                if isal_zlib.crc32(stored.summary) != stored.crc32:
+                    raise ValueError("it does not have the content that was written")
             except FileNotFoundError:
                 continue
             except (OSError, ValueError) as error:
                 log.warning("dropped the damaged answer %s: %s", file, error)
                 self.drop(digest)
                 continue
+            _used(file.parent)
             return stored
         return None
 
@@ -80,17 +84,17 @@ class Cache:
 
         for root in self.roots:
             folder = entry(root, digest) / COLUMNS
-            if not folder.is_dir():
+            before = _inode(folder)
+            if before is None:
                 continue
             try:
                 trace = read(folder, path, mapped=not machine.is_shared_filesystem(str(root)))
-                os.utime(folder.parent)
             except DamagedError as error:
-                log.warning("dropped the damaged columns %s: %s", folder, error)
-                self.drop(digest)
-            except OSError as error:
-                log.warning("cannot use the columns %s: %s", folder, error)
+                if _inode(folder) == before:  # else another process removed it just then
+                    log.warning("dropped the damaged columns %s: %s", folder, error)
+                    self.drop(digest)
             else:
+                _used(folder.parent)
                 return trace
         return None
 
@@ -100,7 +104,7 @@ class Cache:
             _remove(entry(root, digest), root)
 
     def trim(self, keep: Collection[str]) -> int:
-        """Removes what was used longest ago beyond the limit, but not ``keep``; how many went."""
+        """Removes what was used longest ago, down to the limit, but not ``keep``; how many went."""
         removed = 0
         for root in self.roots:
             entries = sorted(_entries(root), key=lambda e: e.used)
@@ -153,16 +157,7 @@ def publish_summary(stored: StoredSummary, root: Path, token: str, digest: str) 
     """
     file = workspace(root, token) / SUMMARY
     file.write_bytes(msgspec.json.encode(stored))
-    folder = entry(root, digest)
-    for attempt in (1, 2):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        try:
-            os.replace(file, folder / SUMMARY)
-        except FileNotFoundError:  # another process removed the folder just then
-            if attempt == 2:
-                raise
-        else:
-            return
+    _move(file, entry(root, digest) / SUMMARY)
 
 
 def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
@@ -177,18 +172,40 @@ def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     columns.write(trace, folder)
-    target = entry(root, digest)
-    target.mkdir(mode=0o700, exist_ok=True)
+    target = entry(root, digest) / COLUMNS
     try:
-        os.rename(folder, target / COLUMNS)
+        _move(folder, target)
     except OSError as error:
         # Another process was first; its answer is as good as ours.
-        if (
-            error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES)
-            or not (target / COLUMNS).is_dir()
-        ):
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
             raise
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Renames into an entry, made when missing. Another process may remove it just then."""
+    for last in (False, False, True):
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            os.replace(source, target)
+        except FileNotFoundError:
+            if last:
+                raise
+        else:
+            return
+
+
+def _used(folder: Path) -> None:
+    """Notes that an entry is in use."""
+    with contextlib.suppress(OSError):  # not ours to change, or removed just then
+        os.utime(folder)
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_ino if folder.is_dir() else None
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,4 +250,5 @@ def encode_summary(
     path: str, size: int, events: int, seconds: float, summary: msgspec.Struct
 ) -> StoredSummary:
     """A summary as it is stored."""
-    return StoredSummary(path, size, events, seconds, msgspec.Raw(msgspec.json.encode(summary)))
+    text = msgspec.json.encode(summary)
+    return StoredSummary(path, size, events, seconds, isal_zlib.crc32(text), msgspec.Raw(text))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ HOT: Mapping[str, frozenset[str]] = {
 }
 
 Array = NDArray[Any]
+_INDEX_TEXT = re.compile(r'\{"crc32": (\d+), "index": (.*)\}', re.DOTALL)
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -98,9 +100,25 @@ def write(trace: Trace, folder: Path) -> None:
         else:
             scalars[field.name] = msgspec.to_builtins(value)
     files = {file.name: checksum(file) for file in sorted(folder.iterdir())}
-    index = msgspec.to_builtins(Index(files, tables, scalars))
+    (folder / INDEX).write_text(_index_text(Index(files, tables, scalars)), encoding="ascii")
+
+
+def parse_index(text: str) -> Index:
+    """The index from the text of its file.
+
+    Raises:
+        ValueError: it is not the text that was written.
+    """
+    match = _INDEX_TEXT.fullmatch(text)
+    if not match or isal_zlib.crc32(match[2].encode()) != int(match[1]):
+        raise ValueError("the index is damaged")
+    return msgspec.convert(json.loads(match[2]), Index, strict=False)
+
+
+def _index_text(index: Index) -> str:
     # The standard library keeps what metadata may hold: NaN, huge integers, lone surrogates.
-    (folder / INDEX).write_text(json.dumps(index), encoding="ascii")
+    body = json.dumps(msgspec.to_builtins(index))
+    return f'{{"crc32": {isal_zlib.crc32(body.encode())}, "index": {body}}}'
 
 
 def checksum(file: Path) -> tuple[int, int]:

@@ -6,7 +6,6 @@ inflated at once, sparse ones when they are asked for. All arrays are read-only.
 
 from __future__ import annotations
 
-import json
 import threading
 import typing
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from isal import isal_zlib
 
 from ..trace.model import Trace
 from ..trace.raw import Sparse
-from .columns import INDEX, STRINGS, Array, Index, Part, SparsePart, TableIndex
+from .columns import INDEX, STRINGS, Array, Index, Part, SparsePart, TableIndex, parse_index
 
 
 class DamagedError(Exception):
@@ -36,9 +35,7 @@ def read(folder: Path, path: str, *, mapped: bool) -> Trace:
         DamagedError: something is missing, or does not have the content that was written.
     """
     try:
-        index = msgspec.convert(
-            json.loads((folder / INDEX).read_text(encoding="ascii")), Index, strict=False
-        )
+        index = parse_index((folder / INDEX).read_text(encoding="ascii"))
         return _read(folder, index, path, mapped=mapped)
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         # json, msgspec and numpy errors are ValueErrors.

@@ -42,10 +42,7 @@ class Shelf(Generic[S]):
         Raises:
             ValueError: it is none.
         """
-        try:
-            return self._decoder.decode(text)
-        except msgspec.MsgspecError as error:
-            raise ValueError(str(error)) from error
+        return self._decoder.decode(text)  # the errors of msgspec are ValueErrors
 
     def summary(self, digest: str, path: str) -> S | None:
         """The summary of a file; None when it is not there any more."""

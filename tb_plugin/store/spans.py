@@ -42,7 +42,8 @@ def _by_time(
 ) -> dict[str, list[int]] | None:
     """Cycle numbers from gaps in time; None where counting is right already or time cannot tell.
 
-    Cycles are apart by at least half the smallest distance between two spans of one worker.
+    Two cycles are apart by at least half the smallest distance between two spans of one worker, and
+    spans of one cycle by less than a quarter of it.
     """
     if len({len(spans) for spans in stamped.values() if spans}) <= 1:
         return None
@@ -55,9 +56,11 @@ def _by_time(
     for time in sorted({t for mine in times.values() for t in mine}):
         if previous is None or time - previous >= period / 2:
             cycle += 1
+        elif time - previous >= period / 4:
+            return None
         cycle_of[time] = cycle
         previous = time
     numbers = {worker: [cycle_of[t] for t in mine] for worker, mine in times.items()}
     if any(len(set(mine)) != len(mine) for mine in numbers.values()):
-        return None  # two spans of one worker in one cycle: the clocks are too far apart
+        return None  # two spans of one worker in one cycle
     return numbers

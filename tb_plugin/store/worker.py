@@ -58,7 +58,7 @@ def main() -> None:
             except BrokenPipeError:
                 os._exit(0)
             except Exception as error:  # noqa: BLE001  the boundary of one trace
-                say(failure(error))
+                say(Changed() if _changed(job) else failure(error))
 
 
 def work(job: Job, say: Callable[[Message], None]) -> None:

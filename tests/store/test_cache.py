@@ -1,0 +1,205 @@
+"""Answers on disk: what is kept, dropped, replaced, and where."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kinetoscope.store import cache_place
+from kinetoscope.store.cache import (
+    COLUMNS,
+    SUMMARY,
+    Cache,
+    encode_summary,
+    entry,
+    publish_columns,
+    publish_summary,
+)
+from tests.conftest import ROOT
+from tests.store.fakes import made_trace, same, summarize
+
+
+def keep(cache: Cache, digest: str, *, rows: int = 5, root: int = 0, used: float = 0) -> None:
+    trace = made_trace(rows, rank=1)
+    stored = encode_summary("p", 10, rows, 0.5, summarize(trace))
+    token = secrets.token_hex(4)
+    publish_summary(stored, cache.roots[root], token, digest)
+    publish_columns(trace, cache.roots[root], token, digest)
+    cache.clear_token(token)
+    if used:
+        os.utime(entry(cache.roots[root], digest), (used, used))
+
+
+def digests(cache: Cache) -> set[str]:
+    return {folder.name for folder in (cache.roots[0] / "entries").iterdir()}
+
+
+def test_keeps_summary_and_columns(cache: Cache) -> None:
+    assert cache.load_summary("d") is None
+    assert cache.load_trace("d", "p") is None
+    keep(cache, "d")
+    stored = cache.load_summary("d")
+    assert stored is not None
+    assert (stored.bytes, stored.events, stored.seconds) == (10, 5, 0.5)
+    assert cache.has_columns("d")
+    assert same(cache.load_trace("d", "p"), made_trace(5, rank=1, path="p"))
+
+
+def test_looks_in_every_root(cache: Cache) -> None:
+    keep(cache, "d", root=1)
+    assert cache.load_summary("d")
+    assert cache.load_trace("d", "p")
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"path": 3}', None])
+def test_a_damaged_summary_takes_everything_with_it(cache: Cache, damage: bytes | None) -> None:
+    keep(cache, "d")
+    file = entry(cache.roots[0], "d") / SUMMARY
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b'"rank":1', b'"rank":2') if damage is None else damage)
+    assert cache.load_summary("d") is None
+    assert digests(cache) == set()
+
+
+def test_damaged_columns_are_dropped(cache: Cache) -> None:
+    keep(cache, "d")
+    file = entry(cache.roots[0], "d") / COLUMNS / "host.hot.arrow"
+    os.truncate(file, file.stat().st_size - 1)
+    assert cache.load_trace("d", "p") is None
+    assert not cache.has_columns("d")
+
+
+def test_files_of_others_do_no_harm(cache: Cache) -> None:
+    root = cache.roots[0]
+    (root / "entries" / "foreign").mkdir()
+    (root / "entries" / "foreign" / COLUMNS).write_text("not a folder")
+    (root / "entries" / "a file").write_text("x")
+    assert cache.load_summary("foreign") is None
+    assert cache.load_trace("foreign", "p") is None
+    assert cache.trim(()) == 0
+
+
+def test_what_was_used_longest_ago_goes_first(cache: Cache) -> None:
+    for age, digest in enumerate("abcd"):
+        keep(cache, digest, used=time.time() - age * 100)
+    one = sum(f.stat().st_size for f in entry(cache.roots[0], "a").rglob("*") if f.is_file())
+    small = Cache(cache.roots, int(one * 2.5))
+    assert small.trim({"d"}) == 2  # d is the oldest, but in use
+    assert digests(cache) == {"a", "d"}
+
+
+def test_using_an_entry_makes_it_recent(cache: Cache) -> None:
+    for digest in "ab":
+        keep(cache, digest, used=1000)
+    assert cache.load_summary("a")
+    Cache(cache.roots, 1).trim(())
+    keep(cache, "a", used=1000)
+    keep(cache, "b", used=1000)
+    cache.load_trace("b", "p")
+    half = sum(f.stat().st_size for f in cache.roots[0].rglob("*") if f.is_file()) // 2 + 500
+    Cache(cache.roots, half).trim(())
+    assert digests(cache) == {"b"}
+
+
+def test_a_reader_keeps_what_it_has_open(cache: Cache) -> None:
+    keep(cache, "d", rows=1000)
+    trace = cache.load_trace("d", "p")
+    cache.drop("d")
+    assert same(trace, made_trace(1000, rank=1, path="p"))
+
+
+def test_only_this_user_may_look_inside(cache: Cache) -> None:
+    keep(cache, "d")
+    folders = [cache.roots[0], *(p for p in cache.roots[0].rglob("*") if p.is_dir())]
+    assert all(stat.S_IMODE(f.stat().st_mode) == 0o700 for f in folders)
+
+
+def test_leftovers_of_dead_processes_are_swept(cache: Cache) -> None:
+    for name, age in (("old", 2 * 86400), ("new", 60)):
+        folder = cache.roots[0] / "tmp" / name
+        folder.mkdir()
+        os.utime(folder, (time.time() - age,) * 2)
+    cache.sweep()
+    assert [f.name for f in (cache.roots[0] / "tmp").iterdir()] == ["new"]
+
+
+def test_the_folder_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "here"))
+    monkeypatch.setenv("KINETOSCOPE_CACHE_SIZE", "3 GB")
+    cache = cache_place.open_cache()
+    assert cache.roots[0] == tmp_path / "here"
+    assert (cache.limit_bytes, cache.problem) == (3 << 30, "")
+
+
+def test_the_limit_is_a_tenth_of_the_free_disk_at_most(tmp_path: Path) -> None:
+    cache = cache_place.open_cache(str(tmp_path / "c"))
+    assert 0 < cache.limit_bytes <= 10 << 30
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1000", 1000),
+        ("20GB", 20 << 30),
+        ("1.5 MiB", 3 << 19),
+        ("1t", 1 << 40),
+        ("", None),
+        ("x", None),
+    ],
+)
+def test_sizes(text: str, size: int | None) -> None:
+    assert cache_place.parse_size(text) == size
+
+
+def test_without_a_usable_folder_answers_are_kept_for_the_session(tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("a file is in the way")
+    cache = cache_place.open_cache(str(tmp_path / "c"))
+    assert "cannot be used" in cache.problem
+    keep(cache, "d")
+    assert cache.load_trace("d", "p")
+    assert stat.S_IMODE(cache.roots[0].stat().st_mode) == 0o700
+    cache_place.close_session(cache)
+    assert not cache.roots[0].exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs permissions")
+def test_a_folder_everybody_may_write_is_not_trusted(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c").chmod(0o777)
+    assert "everybody" in cache_place.open_cache(str(tmp_path / "c")).problem
+
+
+HAMMER = """
+import sys
+from tests.store.test_cache import keep
+from kinetoscope.store.cache_place import open_cache
+cache = open_cache(sys.argv[1], 400_000)
+for turn in range(60):
+    digest = "abc"[turn % 3]
+    if cache.load_trace(digest, "p") is None:
+        keep(cache, digest, rows=300)
+    if turn % 7 == 0:
+        cache.drop(digest)
+    cache.trim({digest})
+print("well")
+"""
+
+
+def test_two_processes_share_one_cache(tmp_path: Path) -> None:
+    """Both write, read, drop and trim the same entries; nobody sees anything half done."""
+    command = [sys.executable, "-W", "error", "-c", HAMMER, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    both = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    for one in both:
+        out, err = one.communicate(timeout=120)
+        assert (out.decode().strip(), err.decode()) == ("well", "")

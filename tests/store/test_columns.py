@@ -1,0 +1,104 @@
+"""A trace as Arrow files, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.store import columns
+from kinetoscope.store.columns_read import DamagedError, read
+from kinetoscope.trace.model import Trace
+from tests.conftest import TRACES, requires_traces
+from tests.store.fakes import made_trace, same
+
+
+def stored(trace: Trace, folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    columns.write(trace, folder)
+    return folder
+
+
+@given(rows=st.integers(0, 40), seed=st.integers(0, 1000), mapped=st.booleans())
+def test_nothing_is_lost(
+    tmp_path_factory: pytest.TempPathFactory, rows: int, seed: int, mapped: bool
+) -> None:
+    trace = made_trace(rows, rank=3, seed=seed)
+    again = read(stored(trace, tmp_path_factory.mktemp("t")), "elsewhere", mapped=mapped)
+    assert again.path == "elsewhere"
+    assert same(dataclasses.replace(again, path=trace.path), trace)
+
+
+def test_many_batches_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "BATCH_ROWS", 7)
+    trace = made_trace(50, rank=None)
+    assert same(dataclasses.replace(read(stored(trace, tmp_path), "p", mapped=True)), trace)
+
+
+def test_every_array_is_read_only_and_hot_ones_are_mapped(tmp_path: Path) -> None:
+    trace = read(stored(made_trace(100, rank=None), tmp_path), "p", mapped=True)
+    for table in (trace.host, trace.device, trace.memory):
+        for field in dataclasses.fields(table):
+            array = getattr(table, field.name)
+            if isinstance(array, np.ndarray):
+                assert not array.flags.writeable, field.name
+    assert not trace.host.ts.flags.owndata
+    assert pa.total_allocated_bytes() < 1 << 30
+
+
+def test_names_are_known_before_sparse_columns_are_read(tmp_path: Path) -> None:
+    trace = read(stored(made_trace(9, rank=None), tmp_path), "p", mapped=True)
+    assert "correlation" in trace.host.args
+    assert "nonsense" not in trace.host.args
+    assert trace.host.args["correlation"] is trace.host.args["correlation"]
+    with pytest.raises(KeyError):
+        trace.host.args["nonsense"]
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "delete"])
+def test_damage_to_any_file_is_found(tmp_path: Path, damage: str) -> None:
+    pristine = stored(made_trace(30, rank=None), tmp_path / "pristine")
+    names = [file.name for file in pristine.iterdir()]
+    assert len(names) > 10
+    for name in names:
+        folder = stored(made_trace(30, rank=None), tmp_path / f"{name}.damaged")
+        data = bytearray((folder / name).read_bytes())
+        if damage == "flip":
+            data[len(data) // 2] ^= 0x10
+            (folder / name).write_bytes(data)
+        elif damage == "delete":
+            (folder / name).unlink()
+        else:
+            os.truncate(folder / name, len(data) // 2 if damage == "truncate" else 0)
+        with pytest.raises(DamagedError):
+            read(folder, "p", mapped=True)
+
+
+def test_the_files_open_in_any_tool(tmp_path: Path) -> None:
+    stored(made_trace(5, rank=None), tmp_path)
+    hot = pa.ipc.open_file(str(tmp_path / "host.hot.arrow")).read_all()
+    assert {"ts", "dur", "name"} <= set(hot.column_names)
+    assert hot.num_rows == 5
+
+
+@requires_traces
+@pytest.mark.parametrize(
+    "path",
+    [
+        "hta/ns_resolution_trace/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz",
+        "fresh_torch1.8.1/mem_only/memory_only.json.gz",
+        "kineto_tb_samples/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
+        "ascend_npu/trace_view.json",
+        "derived_oddities/container/truncated.json.gz",
+    ],
+)
+def test_real_traces_come_back_as_they_were(tmp_path: Path, path: str) -> None:
+    reader = pytest.importorskip("kinetoscope.trace.reader")
+    trace = reader.read(str(TRACES / path), lambda _: None)
+    assert same(read(stored(trace, tmp_path), trace.path, mapped=True), trace)

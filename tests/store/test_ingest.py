@@ -1,0 +1,319 @@
+"""The pool: every file gets an answer or a reason, whatever becomes of its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kinetoscope.store.cache import Cache
+from kinetoscope.store.discovery import Identity
+from kinetoscope.store.ingest import IngestPool, Limits
+from kinetoscope.store.news import Answered, Kept, Key, Lost, News, Request, Restless
+from kinetoscope.store.reading import Work
+from tests.store.fakes import READ, SUMMARIZE, FakeFacts, wait_for, write_trace
+
+Open = Callable[..., "Pool"]
+
+
+class Pool:
+    """A pool and the news it brought, by file name."""
+
+    def __init__(self, cache: Cache, limits: Limits, **names: str) -> None:
+        decoder = msgspec.json.Decoder(FakeFacts)
+        work = Work(names.get("read", READ), names.get("summarize", SUMMARIZE), decoder.decode, "v")
+        self.news: list[News[FakeFacts]] = []
+        self.pool: IngestPool[FakeFacts] = IngestPool(work, cache, self.news.append, limits)
+
+    def submit(self, *paths: Path, urgent: bool = False) -> None:
+        for path in paths:
+            identity = Identity.of(path.stat())
+            self.pool.submit(Request(key(path), str(path), identity, 0), urgent=urgent)
+
+    def of(self, path: Path) -> list[News[FakeFacts]]:
+        return [n for n in self.news if n.request.key == key(path)]
+
+    def last(self, path: Path) -> Any:
+        """The final news of a file."""
+        final = (Kept, Lost, Restless)
+        return wait_for(lambda: next((n for n in self.of(path) if isinstance(n, final)), None))
+
+
+def key(path: Path) -> Key:
+    return (0, path.name)
+
+
+@pytest.fixture
+def open_pool(cache: Cache) -> Iterator[Open]:
+    opened: list[Pool] = []
+
+    def start(limits: Limits | None = None, **names: str) -> Pool:
+        opened.append(Pool(cache, limits or Limits(2), **names))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.pool.close()
+
+
+def test_the_summary_comes_first_then_the_columns(
+    tmp_path: Path, cache: Cache, open_pool: Open
+) -> None:
+    pool = open_pool()
+    path = write_trace(tmp_path / "a.json.gz", events=7, rank=2)
+    pool.submit(path)
+    assert pool.last(path) == Kept(Request(key(path), str(path), Identity.of(path.stat()), 0), "")
+    answered, _ = pool.of(path)
+    assert isinstance(answered, Answered)
+    assert (answered.summary.events, answered.summary.rank) == (7, 2)
+    assert (answered.from_cache, answered.note, answered.homeless) == (False, "", False)
+    trace = cache.load_trace(answered.digest, str(path))
+    assert trace is not None
+    assert len(trace.host) == 7
+    assert list((cache.roots[0] / "tmp").iterdir()) == []
+
+
+def test_the_second_time_no_process_is_needed(tmp_path: Path, open_pool: Open) -> None:
+    path = write_trace(tmp_path / "a.json")
+    first, second = open_pool(), open_pool(read="no_such_module:read")
+    first.submit(path)
+    assert isinstance(first.last(path), Kept)
+    second.submit(path)
+    assert isinstance(second.last(path), Kept)
+    assert [n.from_cache for n in second.of(path) if isinstance(n, Answered)] == [True]
+
+
+def test_a_reader_that_cannot_be_loaded_is_a_reason_too(tmp_path: Path, open_pool: Open) -> None:
+    path = write_trace(tmp_path / "a.json")
+    pool = open_pool(read="no_such_module:read")
+    pool.submit(path)
+    assert "no_such_module" in pool.last(path).error.message
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+@pytest.mark.parametrize(
+    ("then", "kind", "refused", "words"),
+    [
+        ("kill", "killed", False, "SIGKILL"),
+        ("segfault", "crashed", False, "SIGSEGV"),
+        ("exit", "crashed", False, "exit code 7: the last words"),
+        ("refuse", "html", True, "This is a web page."),
+        ("unavailable", "not_available", False, "No."),
+        ("bug", "internal", False, "ZeroDivisionError: a bug"),
+        ("memory", "out_of_memory", False, "memory"),
+    ],
+)
+def test_a_lost_file_says_why_and_the_others_go_on(
+    tmp_path: Path, open_pool: Open, then: str, kind: str, refused: bool, words: str
+) -> None:
+    pool = open_pool(Limits(1))
+    bad = write_trace(tmp_path / "bad.json", then=then)
+    good = write_trace(tmp_path / "good.json")
+    pool.submit(bad, good)
+    lost = pool.last(bad)
+    assert isinstance(lost, Lost)
+    assert (lost.error.kind, lost.refused) == (kind, refused)
+    assert words in lost.error.message
+    assert isinstance(pool.last(good), Kept)
+
+
+def test_a_process_killed_from_outside(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool()
+    started = tmp_path / "started"
+    path = write_trace(tmp_path / "a.json", started=str(started), then="hang")
+    pool.submit(path)
+    wait_for(lambda: started.exists() and started.read_text())
+    assert pool.pool.running() == {key(path): int(started.read_text())}
+    os.kill(int(started.read_text()), signal.SIGKILL)
+    assert pool.last(path).error.kind == "killed"
+
+
+def test_a_process_that_says_nothing_is_ended(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool(Limits(1, stall_seconds=1.5))
+    path = write_trace(tmp_path / "a.json", then="hang")
+    pool.submit(path)
+    lost = pool.last(path)
+    assert lost.error.kind == "stalled"
+    assert "no progress" in lost.error.message
+
+
+def test_of_a_cancelled_file_nothing_more_is_heard(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool(Limits(1))
+    started = tmp_path / "started"
+    reading = write_trace(tmp_path / "a.json", started=str(started), then="hang")
+    queued = write_trace(tmp_path / "b.json", events=2)
+    last = write_trace(tmp_path / "c.json", events=3)
+    pool.submit(reading, queued, last)
+    wait_for(started.exists)
+    pool.pool.cancel(key(queued))
+    pool.pool.cancel(key(reading))
+    assert pool.pool.progress(key(reading)) is None
+    pool.last(last)
+    assert pool.of(reading) == pool.of(queued) == []
+
+
+def test_a_file_that_changes_meanwhile_is_not_kept(
+    tmp_path: Path, cache: Cache, open_pool: Open
+) -> None:
+    pool = open_pool()
+    started = tmp_path / "started"
+    path = write_trace(tmp_path / "a.json", started=str(started), sleep=0.5)
+    gone = write_trace(tmp_path / "gone.json", sleep=0.5)
+    never = write_trace(tmp_path / "never.json")
+    pool.submit(path, gone)
+    wait_for(started.exists)
+    path.write_text(path.read_text() + " ")
+    gone.unlink()
+    assert isinstance(pool.last(path), Restless)
+    assert isinstance(pool.last(gone), Restless)
+    identity = Identity.of(never.stat())
+    never.unlink()
+    pool.pool.submit(Request(key(never), str(never), identity, 0))
+    assert isinstance(pool.last(never), Restless)
+    assert list((cache.roots[0] / "entries").iterdir()) == []
+
+
+def test_progress_while_waiting_and_reading(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool(Limits(1))
+    started = tmp_path / "started"
+    first = write_trace(tmp_path / "a.json", started=str(started), sleep=1.0)
+    second = write_trace(tmp_path / "b.json", events=2)
+    pool.submit(first, second)
+    wait_for(started.exists)
+    waiting, reading = pool.pool.progress(key(second)), pool.pool.progress(key(first))
+    assert waiting is not None
+    assert reading is not None
+    assert waiting.phase == "waiting for a free process"
+    assert reading.phase == "reading events"
+    assert reading.bytes_total == first.stat().st_size
+    assert reading.seconds > 0
+    pool.last(second)
+    assert pool.pool.progress(key(first)) is None
+
+
+def test_what_somebody_waits_for_comes_first(tmp_path: Path, open_pool: Open) -> None:
+    """With its process busy, the pool takes one more for the file that is looked at."""
+    pool = open_pool(Limits(1))
+    started = tmp_path / "started"
+    slow = write_trace(tmp_path / "slow.json", started=str(started), then="hang")
+    queue = [write_trace(tmp_path / f"{i}.json", events=i) for i in (1, 2, 3)]
+    pool.submit(slow, *queue)
+    wait_for(started.exists)
+    pool.pool.promote(key(queue[2]))
+    assert isinstance(pool.last(queue[2]), Kept)
+    assert pool.of(queue[0]) == pool.of(queue[1]) == []
+    pool.pool.cancel(key(slow))
+    assert isinstance(pool.last(queue[1]), Kept)
+
+
+def test_large_files_wait_for_memory(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool(Limits(2, memory_bytes=200 << 20))  # room for one
+    started = [tmp_path / f"started{i}" for i in (0, 1)]
+    paths = [
+        write_trace(tmp_path / f"{i}.json", started=str(started[i]), sleep=0.5) for i in (0, 1)
+    ]
+    pool.submit(*paths)
+    wait_for(started[0].exists)
+    assert len(pool.pool.running()) == 1
+    assert isinstance(pool.last(paths[0]), Kept)
+    assert not started[1].exists() or pool.of(paths[0])
+    assert isinstance(pool.last(paths[1]), Kept)
+
+
+def test_small_files_share_a_process(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool(Limits(1))
+    paths = []
+    for i in range(4):
+        started = str(tmp_path / f"started{i}")
+        paths.append(write_trace(tmp_path / f"{i}.json", events=i, started=started))
+    pool.submit(*paths)
+    for path in paths:
+        pool.last(path)
+    assert len({(tmp_path / f"started{i}").read_text() for i in range(4)}) == 1
+
+
+def test_idle_and_closed_pools_leave_no_process(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool(Limits(1, idle_seconds=0.1))
+    first = write_trace(tmp_path / "a.json", started=str(tmp_path / "pid1"))
+    pool.submit(first)
+    pool.last(first)
+    idle = int((tmp_path / "pid1").read_text())
+    wait_for(lambda: not is_alive(idle))
+    second = write_trace(tmp_path / "b.json", started=str(tmp_path / "pid2"), then="hang")
+    pool.submit(second)
+    wait_for(lambda: (tmp_path / "pid2").exists() and (tmp_path / "pid2").read_text())
+    pool.pool.close()
+    assert not is_alive(int((tmp_path / "pid2").read_text()))
+    assert pool.of(second) == []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_reading_process_steps_back(tmp_path: Path, open_pool: Open) -> None:
+    if not Path("/proc/self/oom_score_adj").exists():
+        pytest.skip("needs /proc")
+    pool = open_pool()
+    path = write_trace(tmp_path / "a.json", started=str(tmp_path / "pid"), then="hang")
+    pool.submit(path)
+    pid = wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    niceness = os.getpriority(os.PRIO_PROCESS, int(pid))
+    assert niceness >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
+    assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "800"
+
+
+def test_a_server_that_dies_takes_its_processes_along(tmp_path: Path) -> None:
+    """Not even SIGKILL of the server leaves anybody reading."""
+    import subprocess
+    import sys
+
+    from tests.conftest import ROOT
+
+    path = write_trace(tmp_path / "a.json", started=str(tmp_path / "pid"), then="hang")
+    program = (
+        "import sys, time; from pathlib import Path; sys.path[:] = sys.argv[3:]\n"
+        "from tests.store.test_ingest import Pool\n"
+        "from kinetoscope.store.cache_place import open_cache\n"
+        "from kinetoscope.store.ingest import Limits\n"
+        "Pool(open_cache(sys.argv[1]), Limits(1)).submit(Path(sys.argv[2]))\n"
+        "time.sleep(60)"
+    )
+    server = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "c"), str(path), str(ROOT), *sys.path]
+    )
+    pid = wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    server.kill()
+    server.wait()
+    wait_for(lambda: not is_running(int(pid)))
+
+
+def is_running(pid: int) -> bool:
+    """Alive, and no zombie that nobody collects."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return is_alive(pid) if not Path("/proc/self/stat").exists() else False
+
+
+def test_time_left_is_guessed_from_the_share_read() -> None:
+    from kinetoscope.store.messages import Progressed
+    from kinetoscope.store.progress import READING_SHARE, Pace, describe
+
+    half = describe(Pace(Progressed("reading", 50, 100, 7), 10.0, None), 100)
+    assert half.seconds_left == pytest.approx(20 / READING_SHARE - 10, abs=0.1)
+    assert describe(Pace(Progressed("reading", 1, 100, 7), 0.1, None), 100).seconds_left is None
+    after = describe(Pace(Progressed("linking", 100, 100, 7), 8.0, 7.0), 100)
+    assert after.seconds_left == pytest.approx(2.0)
+    assert describe(Pace(Progressed("caching", 100, 100, 7), 99.0, 7.0), 100).seconds_left is None
+    assert describe(Pace(None, time.monotonic(), None), 100).phase == "reading events"
