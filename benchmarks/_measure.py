@@ -35,7 +35,7 @@ def run(
     count once per process, which makes the peak an upper bound.
     """
     began = time.monotonic()
-    process = subprocess.Popen(  # noqa: S603 (commands of this folder)
+    process = subprocess.Popen(
         list(command),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -87,7 +87,7 @@ def run(
 
 
 def calibration_seconds(repeats: int = 5) -> float:
-    """CPU seconds of a fixed amount of standard-library JSON work: the unit other figures are held against.
+    """CPU seconds of a fixed amount of JSON work: the unit that other figures are held against.
 
     One unit decodes about 20 MB of JSON with ``json.loads``; the fastest of ``repeats``.
     """

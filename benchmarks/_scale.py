@@ -1,7 +1,10 @@
-"""Repeat a trace in time until it has a given size: python -m benchmarks._scale SOURCE TARGET MEGABYTES.
+"""Repeat a trace in time until it has a given size.
 
-Each copy is shifted past the one before it, and every identifier (correlation, External id, flow id,
-Python id, sequence number, step number) moves along, so that a copy is as consistent as the source.
+    python -m benchmarks._scale SOURCE TARGET MEGABYTES
+
+Each copy is shifted past the one before it, and every identifier (correlation, External id, flow
+id, Python id, sequence number, step number) moves along, so that a copy is as consistent as the
+source.
 """
 
 from __future__ import annotations
@@ -86,11 +89,10 @@ def _events(root: dict[str, Any], target_bytes: int) -> Iterator[str]:
 
 
 def scale(source: Path, target: Path, target_bytes: int) -> None:
-    """Write ``target`` (gzip when it ends with .gz) with at least ``target_bytes`` of event text."""
+    """Write ``target``, gzip when its name says so, with ``target_bytes`` of event text or more."""
     root = load(source)
     head = json.dumps({k: v for k, v in root.items() if k != "traceEvents"})
-    opened = gzip.open(target, "wt", 6) if target.suffix == ".gz" else target.open("w")
-    with opened as out:
+    with gzip.open(target, "wt", 6) if target.suffix == ".gz" else target.open("w") as out:
         out.write(head[:-1] + (", " if len(head) > 2 else "") + '"traceEvents": [\n')
         for index, text in enumerate(_events(root, target_bytes)):
             out.write(("" if index == 0 else ",\n") + text)

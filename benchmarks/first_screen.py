@@ -2,8 +2,9 @@
 
     python -m benchmarks.first_screen [TRACE] [--megabytes N]
 
-The trace is read once, so that its answers are in the cache. Then the standalone server is started anew, and what the
-page asks first (catalog, trace, overview) is timed over HTTP: the very first time, and the median of twenty more.
+The trace is read once, so that its answers are in the cache. Then the standalone server is started
+anew, and what the page asks first (catalog, trace, overview) is timed over HTTP: the very first
+time, and the median of twenty more.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from benchmarks._scale import sample_of
 REPEATS = 20
 
 
-def _get(url: str) -> Any:
+def _get(url: str) -> Any:  # noqa: ANN401 (JSON)
     with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 (our own server)
         return json.load(answer)
 
@@ -113,9 +114,7 @@ def main(trace: Path | None, megabytes: float) -> None:
         click.echo(
             f"first screen            {first:8.3f} s wall, {first / unit:.2f} calibration units"
         )
-        click.echo(
-            f"again, median of {REPEATS}     {more:8.3f} s wall, {more / unit:.2f} calibration units"
-        )
+        click.echo(f"again, median of {REPEATS}     {more:8.3f} s wall, {more / unit:.2f} units")
 
 
 if __name__ == "__main__":

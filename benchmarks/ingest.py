@@ -1,11 +1,12 @@
-"""Reading one large trace through the real catalog: CPU seconds, peak memory, and the ratio to a peer.
+"""Reading one large trace through the real catalog: CPU seconds and memory, against a peer.
 
     python -m benchmarks.ingest [TRACE] [--megabytes N] [--peer PYTHON]
 
-``TRACE`` is any trace file, by default the sample repeated in time to ``N`` megabytes of text. ``PYTHON`` is the interpreter of
-an environment in which the former plugin, torch-tb-profiler, is installed; its loader and its generator then run on
-the same file, and the ratio of CPU seconds in this one run is printed. Without a peer the figure is held against a
-calibration loop (about 20 MB of JSON through the standard library).
+``TRACE`` is any trace file, by default the sample repeated in time to ``N`` megabytes of text.
+``PYTHON`` is the interpreter of an environment in which the former plugin, torch-tb-profiler, is
+installed; its loader and its generator then run on the same file, and the ratio of CPU seconds in
+this one run is printed. Without a peer the figure is held against a calibration loop (about 20 MB
+of JSON through the standard library).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from kinetoscope.store.logdirs import resolve
 
 if __name__ == "__main__":
     service = CatalogService(
-        resolve(sys.argv[1], None), summarize="kinetoscope.analysis.summarize:summarize", summary_type=Facts
+        resolve(sys.argv[1], None),
+        summarize="kinetoscope.analysis.summarize:summarize",
+        summary_type=Facts,
     )
     service.start()
     service.wait_first_look(60)

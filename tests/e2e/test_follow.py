@@ -1,4 +1,4 @@
-"""A trace that appears, grows, is replaced and is deleted while TensorBoard runs is followed each time."""
+"""A trace that appears, grows, is replaced and is deleted while TensorBoard runs is followed."""
 
 from __future__ import annotations
 

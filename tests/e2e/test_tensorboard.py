@@ -31,7 +31,7 @@ def test_each_view_opens_offline_and_in_silence(browser: Browser, board: Server,
         page.goto(f"{board.page}&p.pytorch_profiler.run=train_cpu&p.pytorch_profiler.view={view}")
         expect(plugin(page).locator("h1")).to_be_visible(timeout=LONG_MS)
         expect(
-            plugin(page).get_by_role("link", name=re.compile(view, re.I)).first
+            plugin(page).get_by_role("link", name=re.compile(view, re.IGNORECASE)).first
         ).to_have_attribute("aria-current", "page")
         page.wait_for_timeout(500)
         clean(watch)
@@ -44,7 +44,7 @@ def test_the_tab_carries_our_title(browser: Browser, board: Server) -> None:
 
 
 def test_a_link_opens_what_it_names_and_survives_a_reload(browser: Browser, board: Server) -> None:
-    """Run and worker of the link are shown, another view keeps them, the parent's address says so."""
+    """Run and worker of a link are shown, another view keeps them, the address says so."""
     with watched(browser) as (page, watch):
         page.goto(
             f"{board.page}&p.pytorch_profiler.run=train_ddp_cpu&p.pytorch_profiler.worker=rank1"
@@ -52,7 +52,7 @@ def test_a_link_opens_what_it_names_and_survives_a_reload(browser: Browser, boar
         frame = plugin(page)
         expect(frame.locator("h1")).to_be_visible(timeout=LONG_MS)
         expect(frame.locator("header").first).to_contain_text("rank1")
-        frame.get_by_role("link", name=re.compile("Health", re.I)).first.click()
+        frame.get_by_role("link", name=re.compile("Health", re.IGNORECASE)).first.click()
         expect(frame.get_by_text("What to know")).to_be_visible(timeout=LONG_MS)
         assert "worker=rank1" in page.url
         assert "view=health" in page.url

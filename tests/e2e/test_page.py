@@ -1,0 +1,177 @@
+"""The page of the standalone server: hostile names, frames, proxies, accessibility."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.conftest import ROOT
+
+from .browser import Watch, watched
+from .servers import Server, standalone
+
+LONG_MS = 30_000
+EVIL = "<img src=x onerror=\"document.title='owned'\">`${1}`\"'&amp;"
+
+
+@pytest.fixture(scope="module")
+def served(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with standalone(samples, tmp_path_factory.mktemp("served")) as server:
+        server.wait_ready(spans=3)
+        yield server
+
+
+def opened(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.locator("h1")).to_be_visible(timeout=LONG_MS)
+
+
+def silent(watch: Watch) -> None:
+    assert (watch.console, watch.foreign, watch.failed) == ([], [], [])
+
+
+def hostile_trace() -> str:
+    """One step with names that are markup; the device's name too."""
+    at = {"ph": "X", "pid": 7, "tid": 7, "ts": 0, "dur": 100}
+    kernel = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "ts": 20, "dur": 50, "name": EVIL}
+    return json.dumps({
+        "schemaVersion": 1,
+        "deviceProperties": [{"id": 0, "name": EVIL, "totalGlobalMem": 1 << 34}],
+        "host_name": EVIL,
+        "traceEvents": [
+            {**at, "cat": "user_annotation", "name": "ProfilerStep#1"},
+            {**at, "cat": "cpu_op", "name": EVIL, "dur": 80},
+            {**kernel, "args": {"device": 0, "stream": 7, "correlation": 1}},
+        ],
+    })  # fmt: skip
+
+
+def test_names_from_a_trace_are_text(browser: Browser, tmp_path: Path) -> None:
+    run = tmp_path / "log" / "<b>run</b>"
+    run.mkdir(parents=True)
+    (run / "<i>worker.pt.trace.json").write_text(hostile_trace())
+    with standalone(tmp_path / "log", tmp_path) as server:
+        server.wait_ready()
+        with watched(browser) as (page, watch):
+            for view in ("overview", "health"):
+                opened(page, f"{server.page}#view={view}")
+                expect(page.get_by_text("<b>run</b>").first).to_be_visible()
+                page.wait_for_timeout(300)
+                assert page.title() != "owned"
+                assert page.locator("img[src=x], b > b, i > i").count() == 0
+            silent(watch)
+
+
+def test_a_refused_file_is_named_for_what_it_is(browser: Browser, tmp_path: Path) -> None:
+    run = tmp_path / "log" / "run"
+    run.mkdir(parents=True)
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    (run / "worker0.pt.trace.json.gz").write_text(pointer)
+    with standalone(tmp_path / "log", tmp_path) as server, watched(browser) as (page, _):
+        page.goto(server.page)
+        expect(page.get_by_text("Git LFS").first).to_be_visible(timeout=LONG_MS)
+
+
+def test_inside_a_sandboxed_frame(browser: Browser, served: Server, tmp_path: Path) -> None:
+    """As an editor embeds it: no popups, no downloads, and here not even the same origin."""
+    with watched(browser) as (page, watch):
+        page.route(
+            "http://127.0.0.1:9/",
+            lambda route: route.fulfill(
+                content_type="text/html",
+                body=f'<iframe sandbox="allow-scripts" width=1300 height=800 src="{served.page}">',
+            ),
+        )
+        page.goto("http://127.0.0.1:9/")
+        frame = page.frame_locator("iframe")
+        expect(frame.locator("h1")).to_be_visible(timeout=LONG_MS)
+        assert watch.foreign == []
+
+
+@contextmanager
+def stripping_proxy(target: str, prefix: str) -> Iterator[str]:
+    """A proxy that serves the target below a prefix the target knows nothing of."""
+
+    class Forward(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if not self.path.startswith(prefix + "/"):
+                self.send_error(404)
+                return
+            try:
+                inner = target + self.path[len(prefix) + 1 :]
+                answer = urllib.request.urlopen(inner, timeout=60)  # noqa: S310 (our own server)
+            except HTTPError as error:
+                answer = error
+            with answer:
+                body = answer.read()
+                self.send_response(answer.status or 500)
+                for key in ("Content-Type", "Content-Security-Policy", "ETag"):
+                    if answer.headers.get(key):
+                        self.send_header(key, str(answer.headers[key]))
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Forward)
+    thread = threading.Thread(target=proxy.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{proxy.server_address[1]}{prefix}/"
+    finally:
+        proxy.shutdown()
+        thread.join()
+        proxy.server_close()
+
+
+def test_behind_a_proxy_that_strips_its_prefix(browser: Browser, served: Server) -> None:
+    with (
+        stripping_proxy(served.page, "/hub/user/me/proxy/6007") as address,
+        watched(browser) as (page, watch),
+    ):
+        opened(page, address)
+        silent(watch)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("view", ["overview", "health"])
+def test_no_accessibility_violations(
+    browser: Browser, served: Server, view: str, dark: bool
+) -> None:
+    axe = (ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    with watched(browser, dark=dark) as (page, _):
+        opened(page, f"{served.page}#run=train_cpu&view={view}")
+        page.wait_for_timeout(800)
+        page.evaluate(axe)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        summary = [
+            f"{v['id']}: {n['target']} {n['failureSummary'][:200]}"
+            for v in found["violations"]
+            for n in v["nodes"][:3]
+        ]
+        assert summary == []
+
+
+def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -> None:
+    """Choosing one step changes the figures; Escape or the menu brings all back."""
+    with watched(browser) as (page, watch):
+        opened(page, f"{served.page}#run=train_cpu&steps=1")
+        expect(page.get_by_text("1 of 6").first).to_be_visible()
+        page.keyboard.press("]")
+        page.wait_for_timeout(300)
+        assert "steps=2" in page.url
+        page.keyboard.press("g")
+        page.keyboard.press("h")
+        expect(page.get_by_text("What to know").first).to_be_visible(timeout=LONG_MS)
+        assert "steps=2" in page.url
+        silent(watch)
