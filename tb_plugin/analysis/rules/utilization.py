@@ -39,7 +39,7 @@ def check(selection: Selection) -> Finding | None:
     worst = selection.facts.devices[shown]
     return Finding(
         id="UT1",
-        title=f"{device_name(worst)} is busy {share(low[shown])} of the time",
+        title=f"{device_name(worst)} runs kernels {share(low[shown])} of the time",
         severity=severity_of(gain, "info"),
         confidence=0.7,
         text=(
@@ -71,18 +71,25 @@ def utilization(selection: Selection, row: int) -> float:
 
 
 def _advice(part: Partition) -> str:
-    if part.idle_dataloader_ns * 2 > part.idle_ns:
-        return "Most of that is the DataLoader: see to it first."
-    if part.idle_sync_ns * 2 > part.idle_ns:
+    """What takes most of the time without kernels, and the act that answers it."""
+    rest = part.idle_ns + part.exposed_copy_ns + part.memset_ns
+    if part.idle_dataloader_ns * 2 > rest:
+        return "Most of the rest is the DataLoader: see to it first."
+    if part.exposed_copy_ns * 2 > rest:
         return (
-            "Most of that the host sits in calls that wait for the device: "
+            "Most of the rest is copies: copy from pinned memory with `non_blocking=True` while "
+            "kernels run, or copy less."
+        )
+    if part.idle_sync_ns * 2 > rest:
+        return (
+            "Most of the rest the host sits in calls that wait for the device: "
             "read results back (`.item()`, `.cpu()`, printing) less often."
         )
-    if (part.idle_cpu_exec_ns + part.idle_runtime_ns) * 2 > part.idle_ns:
+    if (part.idle_cpu_exec_ns + part.idle_runtime_ns) * 2 > rest:
         return (
-            "Most of that the host is still preparing the next launch. Larger batches give each "
-            "launch more work (check that training still converges); `torch.compile` launches less "
-            "often."
+            "Most of the rest the host is still preparing the next launch. Larger batches give "
+            "each launch more work (check that training still converges); `torch.compile` "
+            "launches less often."
         )
     return "Larger batches give each launch more work; check that training still converges."
 

@@ -28,7 +28,7 @@ class TestUtilization:
     def test_below_half(self) -> None:
         found = finding(self.of("aaaa", "hhhhhhhhhh"), "UT1")
         assert found is not None
-        assert plain(found.title) == "GPU 0 is busy 40.0 % of the time"
+        assert plain(found.title) == "GPU 0 runs kernels 40.0 % of the time"
         assert "the host is still preparing the next launch" in found.text
         assert found.gain is not None
         assert found.gain.ns_per_step == 6000
@@ -39,7 +39,7 @@ class TestUtilization:
     def test_the_data_loaders_part_is_another_findings(self) -> None:
         found = finding(self.of("aaa", "     DDDDD", D=LOADER), "UT1")
         assert found is not None
-        assert "Most of that is the DataLoader" in found.text
+        assert "Most of the rest is the DataLoader" in found.text
         assert found.gain is not None
         assert found.gain.ns_per_step == 7000 - 5000
 
@@ -56,7 +56,7 @@ class TestUtilization:
         found = finding(trace, "UT1")
         assert found is not None
         assert "2 devices are below half: GPU 0 and GPU 1." in plain(found.text)
-        assert plain(found.title) == "GPU 0 is busy 10.0 % of the time"
+        assert plain(found.title) == "GPU 0 runs kernels 10.0 % of the time"
         assert [one.value for one in found.evidence] == [0.1, 0.2]
 
     def test_copies_are_no_use_of_the_device(self) -> None:
@@ -68,7 +68,22 @@ class TestUtilization:
             copy.9 |  cccccccc|
             """
         )
-        assert finding(trace, "UT1") is not None
+        found = finding(trace, "UT1")
+        assert found is not None
+        assert "pinned memory" in found.text
+
+    def test_blocking_calls(self) -> None:
+        trace = draw(
+            """
+            step   |1111111111|
+            call   |assssss   |
+            gpu    |        aa|
+            """,
+            names={"call s": "cudaStreamSynchronize"},
+        )
+        found = finding(trace, "UT1")
+        assert found is not None
+        assert "`.item()`" in found.text
 
     def test_what_it_needs(self) -> None:
         assert "ProfilerActivity.CUDA" in needs(draw("op |aaa|"), "UT1")
