@@ -33,7 +33,7 @@ class Report(msgspec.Struct, frozen=True):
 @click.option(
     "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True
 )
-def doctor(path: str, form: str) -> None:
+def doctor(path: str, form: str) -> int:
     """Says of every file whether it is used, and if not, why.
 
     PATH is a trace file, a run or a logdir. Everything is read that looks like a trace, as
@@ -45,7 +45,8 @@ def doctor(path: str, form: str) -> None:
     else:
         print_tables(_tables(report), sys.stdout)
     if not any(file.verdict in USABLE for file in report.files):
-        sys.exit(NOTHING_TO_SHOW)
+        return NOTHING_TO_SHOW
+    return 0
 
 
 def examine(path: str) -> Report:

@@ -59,34 +59,52 @@ class Cli(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  # theirs
+        """Runs the command; what it returns is the exit code."""
+        try:
+            status = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever read our output has seen enough (`| head`)
+            _write_no_more()
+            return 0
+        return status
+
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # theirs
         """Runs a command and ends the process with its exit code."""
         extra["standalone_mode"] = False
         _write_what_cannot_be_encoded()
         try:
             status = super().main(args, *rest, **extra)
-            sys.stdout.flush()
-        except click.exceptions.Exit as done:
-            status = done.exit_code
-        except (click.Abort, KeyboardInterrupt):
-            status = INTERRUPTED
-        except click.ClickException as error:
-            status = MISUSED if isinstance(error, click.UsageError) else FAILED
-            say(error.format_message(), hint=_usage(error))
+        except (click.ClickException, click.Abort, KeyboardInterrupt) as error:
+            status = _misused(error)
         except KinetoscopeError as error:
             status = error.exit_code
             say(error.message, hint=error.hint)
-        except BrokenPipeError:
-            # Whoever read our output has seen enough (`| head`).
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            status = 0
-        except OSError as error:
-            status = FAILED
-            say(f"{error.filename or 'reading or writing'}: {error.strerror or error}")
-        except MemoryError:
-            status = FAILED
-            say("there is not enough memory", hint="record fewer steps, or free memory")
+        except (OSError, MemoryError) as error:
+            status = _failed(error)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _misused(error: BaseException) -> int:
+    if not isinstance(error, click.ClickException):
+        return INTERRUPTED
+    say(error.format_message(), hint=_usage(error))
+    return MISUSED if isinstance(error, click.UsageError) else FAILED
+
+
+def _failed(error: OSError | MemoryError) -> int:
+    if isinstance(error, MemoryError):
+        say("there is not enough memory", hint="record fewer steps, or free memory")
+        return FAILED
+    if not error.filename:
+        _write_no_more()
+    say(f"{error.filename or 'writing the result'}: {error.strerror or error}")
+    return FAILED
+
+
+def _write_no_more() -> None:
+    """What could not be written is not tried again at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write_what_cannot_be_encoded() -> None:

@@ -73,13 +73,32 @@ def test_errors_are_one_line_of_plain_text(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == "kinetoscope: two lines\\x1b[2J (a hint)\n"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
-    trace = write_trace(tmp_path / "x.json")
-    shell = f"{sys.executable} -m kinetoscope.cli show health {trace} --format json | head -c 1"
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "{", "")
+FULL = Path("/dev/full")
+SHOWING = (sys.executable, "-m", "kinetoscope.cli")
+
+
+@pytest.mark.parametrize("arguments", [("show", "health"), ("doctor",), ("show", "--help")])
+def test_a_reader_that_has_seen_enough_is_no_error(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """Like `| head`, but so that nobody reads at all."""
+    path = str(write_trace(tmp_path / "x.json"))
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    command = [*SHOWING, *arguments, *([] if "--help" in arguments else [path])]
+    done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not FULL.is_char_device(), reason="the system has no /dev/full")
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    path = str(write_trace(tmp_path / "x.json"))
+    with FULL.open("w") as full:
+        command = [*SHOWING, "show", "health", path]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "kinetoscope: writing the result: No space left on device\n"
 
 
 def test_a_terminal_that_knows_ascii_only_gets_something_readable(tmp_path: Path) -> None:

@@ -36,16 +36,18 @@ def test_what_the_doctor_kept_is_not_read_again(
 
 
 def test_a_pipe_sees_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", StringIO())
+    pipe = StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
     with progress_bar("x.json") as on_progress:
         assert on_progress is None
-    assert sys.stderr.getvalue() == ""
+    assert pipe.getvalue() == ""
 
 
 @pytest.mark.parametrize("name", ["x.json", "[/red].json", "[bold]\x1b]0;title\x07.json"])
 def test_the_bar_names_the_file_as_it_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
     with progress_bar(f"log/{name}") as on_progress:
         assert on_progress is not None
         on_progress(Progress("reading", 5, 10, 7))
-    assert "\x1b]0;" not in sys.stderr.getvalue()
+    assert "\x1b]0;" not in terminal.getvalue()
