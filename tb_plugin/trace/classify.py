@@ -41,11 +41,7 @@ def _rule(pattern: str, klass: DeviceClass, why: str) -> NameRule:
 
 
 NAME_RULES: tuple[NameRule, ...] = (
-    _rule(
-        r"(^|[^a-z])(nccl|rccl)[a-z]*(_|$)|nccl(dev)?kernel",
-        DeviceClass.COMMUNICATION,
-        "NCCL or RCCL",
-    ),
+    _rule(r"(^|[^a-z])(nccl|rccl)", DeviceClass.COMMUNICATION, "NCCL or RCCL"),
     _rule(r"^hcom_|hccl", DeviceClass.COMMUNICATION, "HCCL"),
     _rule(
         r"oneccl|(^|[^a-z])xccl|ccl_[a-z]+_(kernel|collective)", DeviceClass.COMMUNICATION, "oneCCL"

@@ -119,6 +119,13 @@ FILE: Mapping[str, NoteKind] = {
         "{count} events or values are too large",
         "They were left out and are missing from every figure.",
     ),
+    "too_many_events": NoteKind(
+        "error",
+        "More events than one trace can hold",
+        "The first ones were read; the rest is missing from every figure.",
+        "Record fewer steps.",
+        EVERYTHING,
+    ),
     "bad_metadata": _harmless(
         "Metadata that cannot be read",
         "A value given to add_metadata_json() is no JSON; it was left out.",

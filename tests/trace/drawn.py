@@ -43,7 +43,7 @@ HOST, THREAD, DEVICE, STREAM = 100, 1, 0, 7
 Event = dict[str, Any]
 
 
-def x(name: str, ts: float, dur: float, *, cat: str = "cpu_op", **args: Any) -> Event:
+def x(name: str, ts: float, dur: float, *, cat: Any = "cpu_op", **args: Any) -> Event:
     """A duration event on the host; times in µs. `pid` and `tid` may be given among the args."""
     pid, tid = args.pop("pid", HOST), args.pop("tid", THREAD)
     names = {"external_id": "External id", "seq": "Sequence number", "fwd": "Fwd thread id"}

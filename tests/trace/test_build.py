@@ -73,10 +73,16 @@ def test_one_of_everything() -> None:
     assert names(trace, trace.device_annotations.name) == ["ProfilerStep#3"]
     assert names(trace, trace.syncs.name) == ["Stream Sync"]
     assert names(trace, trace.ranges.name) == ["PyTorch Profiler (0)"]
-    assert (trace.memory.ts[0], trace.memory.bytes[0], trace.memory.address[0]) == (21_000, 512, 4096)
+    assert (trace.memory.ts[0], trace.memory.bytes[0], trace.memory.address[0]) == (
+        21_000,
+        512,
+        4096,
+    )
     assert trace.memory.thread[0] == host.thread[0]
     assert trace.text(trace.counters.values[0]) == '{"a": 0.5}'
-    assert [(device.type, device.index, device.used) for device in trace.devices] == [("GPU", 0, True)]
+    assert [(device.type, device.index, device.used) for device in trace.devices] == [
+        ("GPU", 0, True)
+    ]
 
 
 def test_host_rows_are_sorted_whatever_the_order_of_the_file() -> None:
@@ -88,7 +94,9 @@ def test_host_rows_are_sorted_whatever_the_order_of_the_file() -> None:
     ]
     for order in (events, events[::-1]):
         trace = drawn(*order)
-        assert sorted(names(trace, trace.host.name)[:2]) == sorted(names(trace, trace.host.name)[:2])
+        assert sorted(names(trace, trace.host.name)[:2]) == sorted(
+            names(trace, trace.host.name)[:2]
+        )
         by_thread = {
             tid: names(trace, trace.host.name[trace.host.thread == thread])
             for thread, tid in enumerate(names(trace, trace.threads.tid))
@@ -208,7 +216,9 @@ def test_a_process_may_be_host_and_device_at_once() -> None:
     ("where", "expected"),
     [({"pid": 100}, "host"), ({"pid": 0}, "device"), ({"pid": 100, "stream": 3}, "device")],
 )
-def test_an_unknown_category_goes_where_its_process_is(where: dict[str, Any], expected: str) -> None:
+def test_an_unknown_category_goes_where_its_process_is(
+    where: dict[str, Any], expected: str
+) -> None:
     trace = drawn(
         x("a", 0, 9),
         kernel("k", 1, 2),
@@ -236,7 +246,7 @@ ARGS = st.dictionaries(
          "Bytes", "name", "labels", "Task Type", "finished", "graph id", "Collective name"]
     ),
     st.one_of(
-        st.integers(-3, 6), st.sampled_from(["GPU 0", "CPU", "x", "NPU"]), st.integers(), st.booleans()
+        st.integers(-3, 6), st.sampled_from(["GPU 0", "CPU", "x"]), st.integers(), st.booleans()
     ),
     max_size=4,
 )  # fmt: skip
@@ -278,14 +288,16 @@ def check_tables(trace: Trace, ranges: list[bool]) -> None:
     rows = np.concatenate([table.raw for table in tables])
     assert len(np.unique(rows)) == len(rows), "no event is in two tables"
     lost = sum(
-        count for reason, count in trace.health.ignored.items() if reason.startswith("event without a ")
+        count
+        for reason, count in trace.health.ignored.items()
+        if reason.startswith("event without a ")
     )
     missing = np.flatnonzero(ranges)
     assert len(missing) - np.isin(missing, rows).sum() <= lost, "every range is in a table"
     for table in tables[:-1]:
-        assert (table.ts >= 0).all()  # type: ignore[union-attr]
-        assert (table.dur >= 0).all()  # type: ignore[union-attr]
-        assert (table.end <= trace.end_ns).all()  # type: ignore[union-attr]
+        assert (table.ts >= 0).all()
+        assert (table.dur >= 0).all()
+        assert (table.end <= trace.end_ns).all()
     for link, size in (
         (host.parent, len(host)),
         (host.forward, len(host)),

@@ -13,9 +13,7 @@ from kinetoscope.trace.nest import Nesting, innermost_at, nest, outer_rows
 
 Event = tuple[int, int, int]  # thread, ts, dur
 
-EVENTS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 12)), max_size=40
-)
+EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 12)), max_size=40)
 
 
 def run(events: list[Event], tolerance: int = 0, clocks: list[int] | None = None) -> Nesting:
