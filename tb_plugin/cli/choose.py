@@ -1,4 +1,4 @@
-"""Which trace a path means: a file is itself; below a folder one is chosen as the page does.
+"""Which trace a path means: a file is itself; below a folder one is chosen.
 
 What is not given is the newest run, its first worker, that worker's last span.
 """
