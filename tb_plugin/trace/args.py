@@ -1,19 +1,19 @@
-"""What one argument of an event becomes: which column, which value, and what was odd about it."""
+"""What an argument of an event becomes: which column, which value, and what was odd about it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from .raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
-from .values import INT64, float_value, int_value, is_text, json_text
+from .values import INT64, Json, float_value, int_value, is_text, json_text
 
 COLUMN: Mapping[str, str] = {**INT_ARGS, **FLOAT_ARGS, **TEXT_ARGS}
 ORDER: Mapping[str, int] = {key: order for order, key in enumerate(COLUMN)}
 """Of two spellings of one column in one event the first in the tables counts."""
 
 
-def arg_value(key: str, value: object) -> tuple[int | float | str | None, str]:
-    """Value of the argument in its column, a text not yet coded (None = not in the column), and a fault kind or ""."""
+def arg_value(key: str, value: Json) -> tuple[int | float | str | None, str]:
+    """The value in the column (a text not yet coded; None = none), and a kind of fault or ""."""
     if value is None:
         return None, ""
     if key in INT_ARGS:
@@ -22,7 +22,17 @@ def arg_value(key: str, value: object) -> tuple[int | float | str | None, str]:
     if key in FLOAT_ARGS:
         real = float_value(value)
         return real, "odd_arg" if real is None else ""
-    return str(value) if is_text(value) else json_text(value), ""
+    return text_value(value)
+
+
+def text_value(value: Json) -> tuple[str | None, str]:
+    """A text as it is, everything else as JSON."""
+    if is_text(value):
+        return str(value), ""
+    try:
+        return json_text(value), ""
+    except RecursionError:
+        return None, "odd_arg"
 
 
 def fit_int64(number: int) -> tuple[int | None, str]:

@@ -1,4 +1,4 @@
-"""Columns of decimal texts → int64 nanoseconds, many at once; ``timestamps`` says what each text means."""
+"""Columns of decimal texts → int64 ns, many at once; ``timestamps`` says what each means."""
 
 from __future__ import annotations
 
@@ -14,46 +14,50 @@ from .timestamps import nanoseconds
 
 _NUMBER_BYTES = b"0123456789.-\n"
 _QUOTED = re.compile(rb'(?:"?-?\d{1,18}(?:\.\d{1,3})?"?\n|\n)*')  # Ascend writes ts as strings.
-_POINT = ord(".")
-_MAX_DIGITS = 18  # of which int64 holds any
-_SCALE = np.array([1000, 100, 10, 1], np.int64)
+_SCALE = np.array([1000, 100, 10, 1], np.int64)  # by the number of decimals
+_LIMIT = np.array([9 * 10**15, 9 * 10**16, 9 * 10**17, 9 * 10**18], np.int64)  # within int64 ns
 
 
 def column_ns(texts: Sequence[object]) -> tuple[NDArray[np.int64], list[int]]:
-    """The JSON texts of times in µs (buffers; empty = absent) as ns, and the rows that hold no time.
+    """The JSON texts of times in µs (buffers; empty = absent) as ns, and the rows without a time.
 
     MISSING where absent or unreadable; only the unreadable rows are listed.
+
+    Raises:
+        ValueError: a text is no strict JSON.
     """
-    joined = b"\n".join((*texts, b""))  # type: ignore[arg-type]
+    joined = b"\n".join(texts) + b"\n"  # type: ignore[arg-type]
     if joined.translate(None, _NUMBER_BYTES):
         if not _QUOTED.fullmatch(joined):
             return _one_by_one(texts)
         joined = joined.translate(None, b'"')
     flat = np.frombuffer(joined, np.uint8)
     end = np.flatnonzero(flat == ord("\n"))
-    if len(end) != len(texts):
-        return _one_by_one(texts)
-    length = np.diff(end, prepend=-1) - 1
-    point = np.flatnonzero(flat == _POINT)
+    point = np.flatnonzero(flat == ord("."))
     row = np.searchsorted(end, point)
     decimals = np.zeros(len(end), np.int64)
     decimals[row] = end[row] - point - 1
-    given = length > 0
+    given = np.flatnonzero(np.diff(end, prepend=-1) > 1)
+    decimals = decimals[given]
     number = np.fromstring(joined.replace(b".", b""), np.int64, sep="\n")
-    ns = np.full(len(end), MISSING, np.int64)
-    ns[given] = number * _SCALE[np.minimum(decimals[given], 3)]
-    exact = (decimals <= 3) & (length <= _MAX_DIGITS - 3 + decimals)
-    unread = []
-    for odd in np.flatnonzero(given & ~exact).tolist():
-        value = nanoseconds(decode_strict(bytes(texts[odd])))  # type: ignore[call-overload]
-        if value is None:
-            unread.append(odd)
-        ns[odd] = MISSING if value is None else value
-    return ns, unread
+    kind = np.minimum(decimals, 3)
+    ns = np.full(len(texts), MISSING, np.int64)
+    ns[given] = number * _SCALE[kind]
+    # Beyond int64 the number is its limit; beyond three decimals it must be rounded.
+    odd = given[(decimals > 3) | (number > _LIMIT[kind]) | (number < -_LIMIT[kind])]
+    ns[odd], unread = _read([texts[row] for row in odd.tolist()])
+    return ns, odd[unread].tolist()
 
 
 def _one_by_one(texts: Sequence[object]) -> tuple[NDArray[np.int64], list[int]]:
-    values = [bytes(text) for text in texts]  # type: ignore[call-overload]
-    times = [nanoseconds(decode_strict(text)) if text else None for text in values]
-    unread = [row for row, (text, ns) in enumerate(zip(values, times, strict=True)) if text and ns is None]
-    return np.array([MISSING if ns is None else ns for ns in times], np.int64), unread
+    given = [row for row, text in enumerate(texts) if bytes(text)]  # type: ignore[call-overload]
+    ns = np.full(len(texts), MISSING, np.int64)
+    ns[given], unread = _read([texts[row] for row in given])
+    return ns, [given[at] for at in unread]
+
+
+def _read(texts: Sequence[object]) -> tuple[NDArray[np.int64], list[int]]:
+    """The ns of texts that are there, MISSING where there is no time, and which those are."""
+    times = [nanoseconds(decode_strict(bytes(text))) for text in texts]  # type: ignore[call-overload]
+    unread = [row for row, time in enumerate(times) if time is None]
+    return np.array([MISSING if time is None else time for time in times], np.int64), unread

@@ -1,11 +1,12 @@
 """The members of ``traceEvents``, through as much damage as can be understood.
 
-The meaning of a text is defined member by member (``_member``): strict JSON; else what ``repair`` makes of the
-text up to the next place where an event begins; else it is skipped. Runs of events that are strict JSON mean
-the same when they are decoded at once, so neither columns nor faults depend on where blocks are cut.
+The meaning of a text is defined member by member (``_member``): strict JSON; else what ``repair``
+makes of the text up to the next place where an event begins; else it is skipped. Runs of events
+that are strict JSON mean the same when they are decoded at once. So neither columns nor faults
+depend on where blocks are cut.
 
-Cutting: a block ends at a ``}`` that is followed by ``, {``. If that is inside a string or a nested value, the
-block has an open quote or bracket and does not decode; so no wrong cut goes unnoticed.
+Cutting: a block ends at a ``}`` that is followed by ``, {``. If that is inside a string or a nested
+value, the block has an open quote or bracket and does not decode: no wrong cut goes unnoticed.
 """
 
 from __future__ import annotations
@@ -13,22 +14,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from .faults import FaultLog
 from .probe import Found, probe
 from .repair import Unrepairable, repair
 from .sinks import Damaged, Sink
 from .strict import decode_strict
+from .values import Json, shown
 from .window import Window
 
 _CUT = re.compile(rb"\}(?=\s*,\s*\{)")
 # How an event begins, and which keys follow the array: how to find one's way behind damage.
 _EVENT = re.compile(rb'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
 _ARRAY_END = re.compile(
-    rb'\]\s*,\s*"(?:schemaVersion|deviceProperties|traceName|displayTimeUnit|baseTimeNanoseconds|distributedInfo'
-    rb"|trace_id|record_shapes|with_stack|profile_memory|with_flops|with_modules|host_name|otherData|metadata"
-    rb'|systemTraceEvents|stackFrames|samples|INFO|WARNING|ERROR|\w+_version)"\s*:'
+    rb'\]\s*,\s*"(?:schemaVersion|deviceProperties|traceName|displayTimeUnit|baseTimeNanoseconds'
+    rb"|distributedInfo|trace_id|record_shapes|with_stack|profile_memory|with_flops|with_modules"
+    rb"|host_name|otherData|metadata|systemTraceEvents|stackFrames|samples"
+    rb'|INFO|WARNING|ERROR|\w+_version)"\s*:'
 )
 _CLOSED = re.compile(rb"\]\s*\}?\s*\Z")
 _BLANKS = b" \t\r\n"
@@ -42,14 +44,17 @@ _FEW, _MANY = 16, 4096
 class Limits:
     """What bounds memory."""
 
-    block_bytes: int = 4 * 1024 * 1024
+    block_bytes: int = 256 * 1024  # What a block becomes while it is decoded should fit a cache.
     value_bytes: int = 64 * 1024 * 1024  # of one event or one top-level value
+    events: int = 250_000_000
 
 
 class EventReader:
     """Reads the members of one array of events into a sink."""
 
-    def __init__(self, sink: Sink, faults: FaultLog, limits: Limits, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, sink: Sink, faults: FaultLog, limits: Limits, tick: Callable[[], None]
+    ) -> None:
         self._sink = sink
         self._faults = faults
         self._limits = limits
@@ -62,6 +67,9 @@ class EventReader:
         while True:
             window.fill(self._limits.block_bytes)
             self._tick()
+            if self._sink.rows > self._limits.events:
+                self._faults.add("too_many_events", f"{self._sink.rows} were read", window.place)
+                return False
             if self._bulk(window):
                 few = _FEW
                 continue
@@ -98,7 +106,7 @@ class EventReader:
         window.pos = cut
 
     def _singly(self, window: Window, batch: _Batch, count: int) -> bool | None:
-        """Reads up to ``count`` members; True behind the end of the array, False at the end of the text."""
+        """Reads up to ``count`` members; True behind the end of the array, False where all ends."""
         for _ in range(count):
             char = self._gap(window)
             while char == b",":
@@ -123,7 +131,7 @@ class EventReader:
             comment = window.take_comment()
             if not comment:
                 break
-            self._faults.add("comment", comment.decode("utf-8", "replace"), place)
+            self._faults.add("comment", comment, place)
         return window.data[window.pos : window.pos + 1]
 
     def _comma(self, window: Window) -> None:
@@ -168,15 +176,12 @@ class EventReader:
         return True
 
     def _repaired(self, window: Window, batch: _Batch, text: bytes) -> bool:
-        decoded = text.decode("utf-8", "replace")
         try:
-            value, kinds = repair(decoded)
+            value, kinds = repair(text)
         except Unrepairable:
             return False
-        if "\N{REPLACEMENT CHARACTER}" in decoded and decoded.encode() != text:
-            kinds = (*kinds, "bad_utf8")
         for kind in kinds:
-            self._faults.add(kind, decoded, window.place)
+            self._faults.add(kind, text, window.place)
         batch.add(value, window.place, len(text))
         window.pos += len(text)
         return True
@@ -189,7 +194,7 @@ class EventReader:
         window.pos += length
 
     def _next_event(self, window: Window) -> int:
-        """Distance to where the next event begins, or the end of the array; −1 when neither is in sight."""
+        """Distance to where the next event begins, or the array ends; −1 when neither is seen."""
         while True:
             stops = []
             for match in _EVENT.finditer(window.data, window.pos + 1):
@@ -197,7 +202,9 @@ class EventReader:
                 if _before(window.data, match.start()) not in b":[":
                     stops.append(match.start())
                     break
-            end = _ARRAY_END.search(window.data, window.pos, stops[0] if stops else len(window.data))
+            end = _ARRAY_END.search(
+                window.data, window.pos, stops[0] if stops else len(window.data)
+            )
             if end:
                 stops.insert(0, end.start())
             if stops:
@@ -206,7 +213,7 @@ class EventReader:
                 return -1
 
     def _last(self, window: Window, batch: _Batch, found: Found) -> bool:
-        """A damaged member with nothing behind it that could be an event; False when the text ends inside it."""
+        """A damaged member with no event behind it; False when the text ends inside it."""
         text = window.data[window.pos :]
         closed = _CLOSED.search(text)
         ends = [closed.start()] if closed else []
@@ -237,10 +244,12 @@ class EventReader:
 
 
 def _last_cut(window: Window, stop: int) -> int:
-    """Index behind the last event before ``stop`` that another one seems to follow; −1 when there is none."""
+    """Index behind the last event before ``stop`` that another one seems to follow; −1: none."""
     start = max(window.pos, stop - _TAIL)
-    cuts = [match.end() for match in _CUT.finditer(window.data, start, min(stop, len(window.data)))]
-    return cuts[-1] if cuts else -1
+    at = window.data.rfind(b"}", start, stop)
+    while at >= 0 and not _CUT.match(window.data, at):
+        at = window.data.rfind(b"}", start, at)
+    return at + 1 if at >= 0 else -1
 
 
 def _before(data: bytes, at: int) -> bytes:
@@ -256,14 +265,14 @@ class _Batch:
     def __init__(self, sink: Sink, faults: FaultLog) -> None:
         self._sink = sink
         self._faults = faults
-        self._events: list[Mapping[str, Any]] = []
+        self._events: list[Mapping[str, Json]] = []
         self._places: list[int] = []
         self._end = 0
 
-    def add(self, value: Any, place: int, length: int) -> None:
+    def add(self, value: Json, place: int, length: int) -> None:
         """Takes the value of one member."""
         if not isinstance(value, dict):
-            self._faults.add("not_an_event", str(value), place)
+            self._faults.add("not_an_event", shown(value), place)
             return
         self._events.append(value)
         self._places.append(place)

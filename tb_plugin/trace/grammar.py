@@ -17,11 +17,11 @@ _GAP = re.compile(r"[ \t\r\n,]*")
 _TOKEN = 16
 
 
-class NotJson(ValueError):  # noqa: N818
+class NotJson(ValueError):
     """No text that follows could make a JSON value of this."""
 
 
-class CutOff(ValueError):  # noqa: N818
+class CutOff(ValueError):
     """The value goes on behind the end of the text."""
 
 

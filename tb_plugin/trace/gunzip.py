@@ -1,4 +1,4 @@
-"""gzip, as far as it can be read: several members, cut short, wrong checksum, damaged data, junk behind it."""
+"""gzip, as far as it can be read: several members, cut short, damaged, with junk behind it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from isal import igzip_lib, isal_zlib
 
 from .faults import FaultLog
-from .layers import CHUNK, Buffered, Layer
+from .layers import CHUNK, Buffered, Layer, skip_by_reading
 
 GZIP_MAGIC = b"\x1f\x8b"
 TEXT_CHUNK = 1024 * 1024
@@ -18,8 +18,9 @@ CAREFUL_CHUNK = 4096
 class Gunzip:
     """The text of all members of the gzip stream that ``open_layer()`` begins.
 
-    isal inflates, and loses what one call had inflated when that call fails. Then the stream is opened once more,
-    inflated in small steps, and continued from where isal had come to, up to the damaged byte.
+    isal inflates, and loses what one call had inflated when that call fails. Then the stream is
+    opened once more, inflated in small steps, and continued from where isal had come to, up to the
+    damaged byte.
     """
 
     def __init__(self, open_layer: Callable[[], Layer], faults: FaultLog) -> None:
@@ -38,6 +39,10 @@ class Gunzip:
             data, self._left = self._left[:n], self._left[n:]
         return data
 
+    def skip(self, n: int, /) -> None:
+        """Moves n bytes further."""
+        skip_by_reading(self, n)
+
     def _all_pieces(self) -> Iterator[bytes]:
         done = 0
         found = FaultLog()
@@ -47,15 +52,13 @@ class Gunzip:
                 yield piece
             self._faults.merge(found)
             return
-        except igzip_lib.IsalError:
+        except isal_zlib.IsalError:  # type: ignore[misc]  # the stub says it is a variable
             pass
         try:
             for piece in self._members(_careful, self._faults):
-                if done >= len(piece):
-                    done -= len(piece)
-                else:
-                    yield piece[done:]
-                    done = 0
+                if rest := piece[done:]:
+                    yield rest
+                done = max(0, done - len(piece))
         except zlib.error as error:
             self._faults.add("gzip_corrupt", str(error))
 

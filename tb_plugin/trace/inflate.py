@@ -1,8 +1,8 @@
 """Opens what a trace may be stored as and yields its text, block by block.
 
-The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of members,
-up to three layers), UTF-8 with a byte order mark, UTF-16. Other compressors are refused by name. Memory grows
-neither with the file nor with its ratio.
+The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of
+members, up to three layers), UTF-8 with a byte order mark, UTF-16. Other compressors are refused by
+name. Memory grows neither with the file nor with its ratio.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from ..base.errors import NotFoundError, TraceFormatError
 from .faults import FaultLog
 from .gunzip import GZIP_MAGIC, Gunzip
-from .layers import Buffered, Layer
+from .layers import CHUNK, Buffered, Layer, skip_by_reading
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Source: TypeAlias = "bytes | str | os.PathLike[str] | BinaryIO"
-"""A trace as stored: its bytes, its path, or an open seekable file (read from its start, left open)."""
+"""A trace as stored: bytes, a path, or an open seekable file (read from its start, left open)."""
 
 MAX_LAYERS = 3
 HEAD = 8
@@ -37,7 +40,7 @@ _REFUSED = (
 
 
 class Text:
-    """The inflated text of a source as UTF-8 (not checked): read it from front to back, then close it."""
+    """The inflated text of a source as UTF-8 (not checked): read front to back, then close."""
 
     def __init__(self, source: Source, faults: FaultLog) -> None:
         self._stored = _Stored(source)
@@ -49,8 +52,7 @@ class Text:
 
     def skip(self, n: int) -> None:
         """Moves n bytes of text further."""
-        while n > 0 and (piece := self.read(min(n, 1024 * 1024))):
-            n -= len(piece)
+        self._layer.skip(n)
 
     @property
     def bytes_done(self) -> int:
@@ -66,11 +68,14 @@ class Text:
         """Closes the file, if it was opened here."""
         self._stored.close()
 
-    def __enter__(self) -> Text:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -99,6 +104,10 @@ class _Stored:
         data = self._file.read(n)
         self.done += len(data)
         return data
+
+    def skip(self, n: int, /) -> None:
+        self._file.seek(n, io.SEEK_CUR)
+        self.done += n
 
     def close(self) -> None:
         if self._own:
@@ -163,14 +172,17 @@ class _Transcoded:
     def __init__(self, layer: Layer, encoding: str) -> None:
         self._layer = layer
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._left = b""
         self._done = False
 
     def read(self, n: int, /) -> bytes:
-        # n bytes of UTF-16 are at most 3/2 n bytes of UTF-8.
-        while not self._done:
-            data = self._layer.read(max(2, n * 2 // 3))
+        while not self._left and not self._done:
+            data = self._layer.read(CHUNK)
             self._done = not data
             text = self._decoder.decode(data, final=self._done)
-            if text:
-                return text.encode("utf-8", "replace")
-        return b""
+            self._left = text.encode("utf-8", "replace")
+        data, self._left = self._left[:n], self._left[n:]
+        return data
+
+    def skip(self, n: int, /) -> None:
+        skip_by_reading(self, n)

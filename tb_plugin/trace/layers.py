@@ -14,6 +14,16 @@ class Layer(Protocol):
         """Up to n bytes; b"" only at the end."""
         ...
 
+    def skip(self, n: int, /) -> None:
+        """Moves n bytes further."""
+        ...
+
+
+def skip_by_reading(layer: Layer, n: int) -> None:
+    """For layers that have no shorter way."""
+    while n > 0 and (piece := layer.read(min(n, CHUNK))):
+        n -= len(piece)
+
 
 class Buffered:
     """A layer that can be looked at before it is read, and that takes bytes back."""
@@ -40,6 +50,13 @@ class Buffered:
             return self._layer.read(n)
         data, self._left = self._left[:n], self._left[n:]
         return data
+
+    def skip(self, n: int, /) -> None:
+        """Moves n bytes further."""
+        left = len(self._left)
+        self._left = self._left[n:]
+        if n > left:
+            self._layer.skip(n - left)
 
     def give_back(self, data: bytes) -> None:
         """The next bytes to be read are ``data`` again."""

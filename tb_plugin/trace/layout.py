@@ -1,7 +1,7 @@
-"""Which args a category of events has, learned from its events, so that they decode straight into typed slots.
+"""Which args a category of events has, learned from its events; so they decode into typed slots.
 
-A layout knows every key that it has met. A key that it does not know, or a value of another type than before,
-makes it fail and learn; so what it decodes is complete, and its speed is that of a hand-written schema.
+A layout knows every key that it has met. A key that it does not know, or a value of another type
+than usual, makes it fail and learn. So what it decodes is complete, with the speed of a schema.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from .raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
 
 MAX_KEYS = 64
 INT, FLOAT, TEXT, ODD, IGNORED = "int", "float", "text", "odd", "ignored"
-_TYPES: dict[str, Any] = {INT: int | None, FLOAT: float | None, TEXT: str | None, ODD: Raw, IGNORED: Raw}
+_TYPES: dict[str, Any] = {
+    INT: int | None,
+    FLOAT: float | None,
+    TEXT: str | None,
+    ODD: Raw,
+    IGNORED: Raw,
+}
 _DICTS = msgspec.json.Decoder(list[dict[str, Raw]])
 
 
@@ -63,7 +69,7 @@ class Layout:
 
         None when some args are no object: then they are another's business.
         """
-        joined = b"[" + b",".join(args) + b"]"  # type: ignore[arg-type]
+        joined = b"[" + b",".join(args) + b"]"
         for learn in (None, self._learn_keys, self._learn_types):
             if learn is not None and not learn(joined):
                 return None

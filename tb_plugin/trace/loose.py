@@ -1,30 +1,27 @@
-"""Events as Python values of any type → columns, one by one. Slow, and the definition of what is right."""
+"""Events as Python values of any type → columns, one by one: slow, and the definition of right."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from .args import COLUMN, ORDER, arg_value, fit_int64
+from .args import COLUMN, ORDER, arg_value, fit_int64, text_value
 from .faults import FaultLog
+from .places import Places
 from .raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR
 from .raw_columns import DENSE, RawColumns
 from .timestamps import dur_ns, ts_ns
-from .values import canonical_int, is_text, json_text
-
-Place = Callable[[int], int]
-"""Index of an event in its chunk → its offset in the text."""
+from .values import Json, canonical_int, is_text, shown
 
 _NOTHING = object()
 
 
 def add_loose(
-    columns: RawColumns, faults: FaultLog, events: Sequence[Mapping[str, Any]], place: Place
+    columns: RawColumns, faults: FaultLog, events: Sequence[Mapping[str, Json]], places: Places
 ) -> None:
     """Appends events; numbers with a fraction must be ``NumberText``."""
-    chunk = _Chunk(columns, faults, place)
+    chunk = _Chunk(columns, faults, places)
     for index, event in enumerate(events):
         chunk.event(index, event)
     for name, (row, value) in chunk.sparse.items():
@@ -33,17 +30,22 @@ def add_loose(
 
 
 class _Chunk:
-    def __init__(self, columns: RawColumns, faults: FaultLog, place: Place) -> None:
+    def __init__(self, columns: RawColumns, faults: FaultLog, places: Places) -> None:
         self.codes = columns.codes
         self.faults = faults
-        self.place = place
+        self.places = places
         self.dense: dict[str, list[int]] = {name: [] for name in DENSE}
-        self.sparse: dict[str, tuple[list[int], list[Any]]] = {}
+        self.sparse: dict[str, tuple[list[int], list[float]]] = {}
 
-    def note(self, kind: str, index: int, key: str, value: object) -> None:
-        self.faults.add(kind, f"{key}: {json_text(value)}", self.place(index))
+    def note(self, kind: str, index: int, key: str, value: Json) -> None:
+        self.faults.add(
+            kind,
+            f"{key}: {shown(value)}",
+            lambda: self.places.of(index),
+            floor=self.places.floor,
+        )
 
-    def event(self, index: int, event: Mapping[str, Any]) -> None:
+    def event(self, index: int, event: Mapping[str, Json]) -> None:
         dense = self.dense
         phase = self.text(index, event, "ph")
         if len(phase) > 1 or phase > "\xff":
@@ -61,11 +63,11 @@ class _Chunk:
         if isinstance(args, dict):
             self.args(index, args)
             if phase == "C":
-                self.put(COUNTER_ARGS, index, self.codes[json_text(args)])
+                self.counter(index, args)
         elif args is not _NOTHING:
             self.note("odd_args", index, "args", args)
 
-    def text(self, index: int, event: Mapping[str, Any], key: str) -> str:
+    def text(self, index: int, event: Mapping[str, Json], key: str) -> str:
         value = event.get(key, _NOTHING)
         if value is _NOTHING:
             return ""
@@ -74,10 +76,15 @@ class _Chunk:
         if key in ("pid", "tid") and isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         self.note("odd_field", index, key, value)
-        return "" if value is None else json_text(value)
+        return "" if value is None else text_value(value)[0] or ""
 
     def time(
-        self, index: int, event: Mapping[str, Any], key: str, read: Callable[[object], int], missing: int
+        self,
+        index: int,
+        event: Mapping[str, Json],
+        key: str,
+        read: Callable[[object], int],
+        missing: int,
     ) -> int:
         value = event.get(key, _NOTHING)
         if value is _NOTHING:
@@ -87,7 +94,7 @@ class _Chunk:
             self.note(f"bad_{key}", index, key, value)
         return ns
 
-    def id(self, index: int, event: Mapping[str, Any]) -> None:
+    def id(self, index: int, event: Mapping[str, Json]) -> None:
         value = event.get("id", _NOTHING)
         if value is _NOTHING:
             return
@@ -105,16 +112,25 @@ class _Chunk:
                 self.put(ID_INT, index, number)
         else:
             self.note("odd_field", index, "id", value)
-            if value is not None:
-                self.put(ID_TEXT, index, self.codes[json_text(value)])
+            text = None if value is None else text_value(value)[0]
+            if text is not None:
+                self.put(ID_TEXT, index, self.codes[text])
 
-    def args(self, index: int, args: Mapping[str, Any]) -> None:
+    def args(self, index: int, args: Mapping[str, Json]) -> None:
         for key in sorted(COLUMN.keys() & args.keys(), key=ORDER.__getitem__):
             value, fault = arg_value(key, args[key])
             if fault:
                 self.note(fault, index, key, args[key])
             if value is not None:
-                self.put(COLUMN[key], index, self.codes[value] if isinstance(value, str) else value)
+                number = self.codes[value] if isinstance(value, str) else value
+                self.put(COLUMN[key], index, number)
+
+    def counter(self, index: int, args: Json) -> None:
+        text, fault = text_value(args)
+        if fault:
+            self.note(fault, index, "args", args)
+        if text is not None:
+            self.put(COUNTER_ARGS, index, self.codes[text])
 
     def put(self, column: str, index: int, value: float) -> None:
         row, values = self.sparse.setdefault(column, ([], []))

@@ -1,17 +1,25 @@
 """What a scanner hands over: the events of a file as columns, nothing interpreted yet (contract).
 
-Two scanners may exist (pure Python and native); both obey this page and are held against each other:
+Two scanners may exist (pure Python and native); both obey this page and are held against each
+other, column by column and fault by fault:
 
     scan(stream, progress) -> RawTrace
 
 * Rows are the events of ``traceEvents`` in file order; every event that could be decoded has a row,
-  whatever its phase or category. What could not be decoded is in ``faults``, with a count and an example.
+  whatever its phase or category, ``{}`` too. What could not be decoded is in ``faults``, with a
+  count and an example; ``faults.KINDS`` is the table of all that is tolerated.
 * Times are exact int64 ns, from the decimal text: "4370504323436.782" µs is 4370504323436782 ns.
   Numbers and numeric strings are the same time. Digits below 1 ns are rounded half to even.
-* Texts are codes into ``strings``. ``pid`` and ``tid`` are texts too: 7 and "7" are the same key.
-* Args named in ``INT_ARGS``, ``FLOAT_ARGS`` and ``TEXT_ARGS`` become sparse columns under the name given
-  there; the value of a nested text arg (a list, an object) is its compact JSON text. Every other arg is
-  found again through ``blocks``.
+* Texts are codes into ``strings``; code 0 is "", which a missing text is, too. Codes count texts in
+  the order of their first use: by row, and within a row category, name, pid, tid, ``ID_TEXT``, then
+  the columns of ``TEXT_ARGS`` and ``COUNTER_ARGS``. ``pid`` and ``tid`` are texts: 7 and "7" are
+  the same key.
+* Args named in ``INT_ARGS``, ``FLOAT_ARGS`` and ``TEXT_ARGS`` become sparse columns under the name
+  given there. An absent arg and null have no entry; of two spellings of one column the first in the
+  table counts. Integers may be written as true, 7.0, "7" or "0x1f" (``values``); the value of a
+  text arg that is no string is its JSON without white space, non-ASCII as it is, numbers as
+  written. Every other arg is found again through ``blocks``.
+* Of equal keys in one object the last counts.
 """
 
 from __future__ import annotations
@@ -24,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MISSING = np.iinfo(np.int64).min  # a ts that the event does not have
-NO_DUR = -1  # a dur that the event does not have; negative durations in the file are kept below -1 + clamped later
+NO_DUR = -1  # a dur that the event does not have; a dur of −1 ns in the file is −2, others stay
 
 # Key in the file → column. Later spellings of one thing share a column.
 INT_ARGS: Mapping[str, str] = {
@@ -89,7 +97,8 @@ TEXT_ARGS: Mapping[str, str] = {
     "name": "label_name",  # of metadata events: process_name, thread_name
     "labels": "labels",
 }
-# Outside args: the flow or async id ("id", an int or a text) and the whole args text of counter events.
+# Outside args: the flow or async id (an int also when written as "7", else a text), and the whole
+# args of counter events as JSON.
 ID_INT, ID_TEXT, COUNTER_ARGS = "id", "id_text", "counter_args"
 
 
@@ -119,7 +128,11 @@ class RawEvents:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Where rows are in the inflated text: block b holds rows [first_row[b], first_row[b + 1])."""
+    """Where rows are in the inflated text: block b holds rows [first_row[b], first_row[b + 1]).
+
+    So ``first_row`` has one entry more than there are blocks. A block is the text of whole events
+    and what is between them; ``reread`` makes an event of it again.
+    """
 
     offset: NDArray[np.int64]
     length: NDArray[np.int64]
@@ -128,9 +141,9 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One kind of thing the reader tolerated: how often, the first example, and what follows from it."""
+    """One kind of thing the reader tolerated: how often, and the first example in the text."""
 
-    kind: str  # a key of health.CATALOG, for example "truncated"
+    kind: str  # a key of faults.KINDS, for example "truncated"
     count: int
     example: str = ""
     offset: int = -1  # of the first example in the inflated text; -1 = not a place
@@ -138,6 +151,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTrace:
+    """A file as columns."""
+
     events: RawEvents
     ints: Mapping[str, Sparse]
     floats: Mapping[str, Sparse]

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import TraceFormatError
-from .raw import FLOAT_ARGS, ID_INT, INT_ARGS, Blocks, RawEvents, Sparse
+from .raw import (
+    COUNTER_ARGS,
+    FLOAT_ARGS,
+    ID_INT,
+    ID_TEXT,
+    INT_ARGS,
+    TEXT_ARGS,
+    Blocks,
+    RawEvents,
+    Sparse,
+)
 
 DENSE: Mapping[str, type[np.generic]] = {
     "phase": np.uint8,
@@ -20,13 +31,31 @@ DENSE: Mapping[str, type[np.generic]] = {
     "ts": np.int64,
     "dur": np.int64,
 }
-_INTS = frozenset((*INT_ARGS.values(), ID_INT))
-_FLOATS = frozenset(FLOAT_ARGS.values())
+_CODED = ("category", "name", "pid", "tid")
+_INTS = tuple(dict.fromkeys((ID_INT, *INT_ARGS.values())))
+_FLOATS = tuple(dict.fromkeys(FLOAT_ARGS.values()))
+_TEXTS = tuple(dict.fromkeys((ID_TEXT, *TEXT_ARGS.values(), COUNTER_ARGS)))
+_DTYPES: Mapping[str, type[np.generic]] = {
+    **dict.fromkeys(_INTS, np.int64),
+    **dict.fromkeys(_FLOATS, np.float64),
+    **dict.fromkeys(_TEXTS, np.int32),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finished:
+    """The columns of a RawTrace; ``raw`` describes them."""
+
+    events: RawEvents
+    ints: dict[str, Sparse]
+    floats: dict[str, Sparse]
+    texts: dict[str, Sparse]
+    strings: tuple[str, ...]
 
 
 def sparse_dtype(column: str) -> type[np.generic]:
     """Type of the values of a sparse column; texts are codes."""
-    return np.int64 if column in _INTS else np.float64 if column in _FLOATS else np.int32
+    return _DTYPES[column]
 
 
 class Codes(dict[str, int]):
@@ -81,19 +110,32 @@ class RawColumns:
                 hint="A trace is what export_chrome_trace() writes.",
             )
 
-    def events(self) -> RawEvents:
-        """All dense columns, each in one piece; takes them out."""
-        return RawEvents(**{name: _joined(self._dense.pop(name), DENSE[name]) for name in DENSE})
+    def finish(self) -> Finished:
+        """All columns in one piece; takes them out.
 
-    def sparse(self, names: tuple[str, ...]) -> dict[str, Sparse]:
-        """Those of these sparse columns that have values; takes them out."""
-        result = {}
-        for name in dict.fromkeys(names):
-            pieces = self._sparse.pop(name, None)
-            if pieces:
-                rows = _joined([row for row, _ in pieces], np.int32)
-                result[name] = Sparse(rows, _joined([value for _, value in pieces], sparse_dtype(name)))
-        return result
+        Codes count texts in the order of their first use (by row; within a row category, name, pid,
+        tid, then the sparse texts), whatever order they were met in while reading.
+        """
+        dense = {name: _joined(self._dense.pop(name), dtype) for name, dtype in DENSE.items()}
+        sparse = {name: _sparse(name, self._sparse.pop(name)) for name in list(self._sparse)}
+        everywhere = np.arange(self.rows, dtype=np.int32)
+        uses = [(dense[name], everywhere) for name in _CODED]
+        uses += [(sparse[name].value, sparse[name].row) for name in _TEXTS if name in sparse]
+        renumber, order = _by_first_use(len(self.codes), uses)
+        texts = tuple(self.codes)
+        for name in _CODED:
+            dense[name] = renumber[dense[name]]
+        return Finished(
+            events=RawEvents(**dense),
+            ints={name: sparse[name] for name in _INTS if name in sparse},
+            floats={name: sparse[name] for name in _FLOATS if name in sparse},
+            texts={
+                name: Sparse(sparse[name].row, renumber[sparse[name].value])
+                for name in _TEXTS
+                if name in sparse
+            },
+            strings=tuple(texts[code] for code in order.tolist()),
+        )
 
     def blocks(self) -> Blocks:
         """Where the rows are in the text."""
@@ -104,3 +146,26 @@ class RawColumns:
 
 def _joined(pieces: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype)
+
+
+def _sparse(name: str, pieces: list[tuple[NDArray[np.int32], NDArray[Any]]]) -> Sparse:
+    rows = _joined([row for row, _ in pieces], np.int32)
+    return Sparse(rows, _joined([value for _, value in pieces], sparse_dtype(name)))
+
+
+def _by_first_use(
+    count: int, uses: list[tuple[NDArray[Any], NDArray[np.int32]]]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Old code → new code, and the old codes in the new order; 0 stays, codes without use go."""
+    never = np.iinfo(np.int64).max
+    first = np.full(count, never)
+    for rank, (codes, rows) in enumerate(uses):
+        row = np.full(count, -1, np.int64)
+        row[codes[::-1]] = rows[::-1]  # Of several assignments the last one stays: the first row.
+        place = np.where(row < 0, never, row * len(uses) + rank)
+        np.minimum(first, place, out=first)
+    first[0] = -1
+    order = np.argsort(first, kind="stable")[: np.count_nonzero(first < never)]
+    renumber = np.zeros(count, np.int32)
+    renumber[order] = np.arange(len(order), dtype=np.int32)
+    return renumber, order

@@ -1,34 +1,36 @@
 """Reads one JSON value out of text that is nearly JSON, and says what it tolerated.
 
-What is tolerated, and how it is read, is the table in ``faults``. The caller knows where the value should end
-(before the next event, before the next key) and hands over exactly that text; a value that ends elsewhere is
-not repaired. So damage never reaches into a neighbour.
+What is tolerated, and how it is read, is the table in ``faults``. The text is looked at as Latin-1,
+so that an index is a byte; strings become UTF-8 again when they are taken.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
 
 from .timestamps import NumberText
+from .values import Json
 
 MAX_DEPTH = 64
 MAX_QUOTES = 2000
+MAX_INT_CHARS = 400
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_PLAIN_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_PLAIN_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.+-])")
 _ODD_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+-])")
 _WORD = re.compile(r"[^\s,\[\]{}\":]+")
 _OPEN_KEY = re.compile(r'[^"\\:,{}\[\]\s]+"(?=\s*:)')
+_WORDS = {"true": True, "false": False, "null": None}
 
-# What follows the quote that ends a text. In an object the next member or the end of the object, which is
-# itself followed by something that may follow an object.
+# What follows the quote that ends a text: in an object the next member, or the end of the object
+# and then something that may follow an object.
 _GAP = r"\s*(?://[^\n]*\n\s*|/\*[^*]*\*/\s*)*"
 _AFTER_KEY = re.compile(_GAP + ":")
 _AFTER_MEMBER = re.compile(
-    _GAP + rf'(?:,{_GAP}(?:"?[^"\\\n]{{0,200}}"{_GAP}:|\}})|\}}{_GAP}(?:[,\]}}]|$)|$)'
+    rf'{_GAP}(?:,{_GAP}(?:"?[^"\\\n]{{0,200}}"{_GAP}:|\}})|\}}{_GAP}(?:[,\]}}]|$)|$)'
 )
 _AFTER_ITEM = re.compile(_GAP + r"(?:,|\]|$)")
 
@@ -38,24 +40,35 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SIMPLE = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
-class Unrepairable(Exception):  # noqa: N818
+class Unrepairable(Exception):
     """The text is no value, whatever is tolerated."""
 
 
-def repair(text: str) -> tuple[Any, tuple[str, ...]]:
+def repair(text: bytes) -> tuple[Json, tuple[str, ...]]:
     """The one value in ``text``, and the kinds of fault that were tolerated in it, each once.
 
+    For text that must be one value: damage cannot make it take a part of what follows.
     Numbers with a fraction or an exponent are ``NumberText``. Of equal keys the last counts.
 
     Raises:
-        Unrepairable: there is no value, or there is more than one.
+        Unrepairable: there is no value, or something behind it.
     """
-    parser = _Parser(text)
-    value = parser.value(_AFTER_ITEM, 0)
-    parser.blank()
-    if parser.at != len(text):
+    value, end, kinds = repair_front(text)
+    if end != len(text):
         raise Unrepairable
-    return value, tuple(parser.kinds)
+    return value, kinds
+
+
+def repair_front(text: bytes) -> tuple[Json, int, tuple[str, ...]]:
+    """The value at the start of ``text``, the index behind it and behind blanks, and the kinds.
+
+    Raises:
+        Unrepairable: there is no value.
+    """
+    parser = _Parser(text.decode("latin-1"))
+    value = parser.value(_AFTER_MEMBER, 0)
+    parser.blank()
+    return value, parser.at, tuple(parser.kinds)
 
 
 class _Parser:
@@ -70,14 +83,15 @@ class _Parser:
     def blank(self) -> str:
         """Skips white space and comments; the character that follows, "" at the end."""
         while True:
-            self.at = _BLANK.match(self.text, self.at).end()  # type: ignore[union-attr]
+            blank = _BLANK.match(self.text, self.at)
+            self.at = blank.end() if blank else self.at
             comment = _COMMENT.match(self.text, self.at)
             if not comment:
                 return self.text[self.at : self.at + 1]
             self.note("comment")
             self.at = comment.end()
 
-    def value(self, after: re.Pattern[str], depth: int) -> Any:
+    def value(self, after: re.Pattern[str], depth: int) -> Json:
         char = self.blank()
         if depth > MAX_DEPTH or not char:
             raise Unrepairable
@@ -92,29 +106,44 @@ class _Parser:
             return None
         return self.word()
 
-    def object(self, depth: int) -> dict[str, Any]:
-        self.at += 1
-        members: dict[str, Any] = {}
-        while True:
-            char = self.blank()
-            if char == "}":
-                self.at += 1
-                return members
-            if char == ",":
-                self.note("stray_comma")
-                self.at += 1
-                continue
+    def object(self, depth: int) -> dict[str, Json]:
+        members: dict[str, Json] = {}
+
+        def member(char: str) -> None:
             key = self.key(char)
             if self.blank() != ":":
                 raise Unrepairable
             self.at += 1
             members[key] = self.value(_AFTER_MEMBER, depth + 1)
-            if self.blank() == ",":
+
+        self.members("}", member)
+        return members
+
+    def array(self, depth: int) -> list[Json]:
+        items: list[Json] = []
+        self.members("]", lambda _: items.append(self.value(_AFTER_ITEM, depth + 1)))
+        return items
+
+    def members(self, close: str, member: Callable[[str], None]) -> None:
+        """What stands between two brackets, to behind the closing one."""
+        self.at += 1
+        while True:
+            char = self.blank()
+            if char == ",":
+                self.note("stray_comma")
                 self.at += 1
-                if self.blank() == "}":
-                    self.note("stray_comma")
-            elif self.blank() != "}":
-                raise Unrepairable
+            elif char == close:
+                self.at += 1
+                return
+            else:
+                member(char)
+                char = self.blank()
+                if char == ",":
+                    self.at += 1
+                    if self.blank() == close:
+                        self.note("stray_comma")
+                elif char != close:
+                    raise Unrepairable
 
     def key(self, char: str) -> str:
         if char == '"':
@@ -124,33 +153,14 @@ class _Parser:
             raise Unrepairable
         self.note("missing_quote")
         self.at = bare.end()
-        return bare[0][:-1]
+        return self.unescape(bare[0][:-1])
 
-    def array(self, depth: int) -> list[Any]:
-        self.at += 1
-        items: list[Any] = []
-        while True:
-            char = self.blank()
-            if char == "]":
-                self.at += 1
-                return items
-            if char == ",":
-                self.note("stray_comma")
-                self.at += 1
-                continue
-            items.append(self.value(_AFTER_ITEM, depth + 1))
-            if self.blank() == ",":
-                self.at += 1
-                if self.blank() == "]":
-                    self.note("stray_comma")
-            elif self.blank() != "]":
-                raise Unrepairable
-
-    def word(self) -> Any:
+    def word(self) -> Json:
         number = _NUMBER.match(self.text, self.at)
         if number:
             self.at = number.end()
-            whole = number[1] is None and number[2] is None and len(number[0]) < 400
+            whole = number[1] is None and number[2] is None and number[0] != "-0"
+            whole = whole and len(number[0]) <= MAX_INT_CHARS
             return int(number[0]) if whole else NumberText(number[0])
         odd = _ODD_NUMBER.match(self.text, self.at)
         if odd:
@@ -161,11 +171,9 @@ class _Parser:
         if not word:
             raise Unrepairable
         self.at = word.end()
-        known = {"true": True, "false": False, "null": None}
-        if word[0] in known:
-            return known[word[0]]
-        self.note("not_a_number")
-        return None
+        if word[0] not in _WORDS:
+            self.note("not_a_number")
+        return _WORDS.get(word[0])
 
     def string(self, after: re.Pattern[str]) -> str:
         start = self.at + 1
@@ -187,15 +195,24 @@ class _Parser:
     def unescape(self, raw: str) -> str:
         if _CONTROL.search(raw):
             self.note("control_char")
-        if "\\" not in raw:
-            text = raw
-        elif any(match[3] is not None for match in _ESCAPE.finditer(raw)):
-            # A writer that does not escape: a\nn\u is a path, not a newline. Quotes it may have escaped.
+        text = self.utf8(raw)
+        if "\\" not in text:
+            return text
+        if any(match[3] is not None for match in _ESCAPE.finditer(text)):
+            # A writer that does not escape: a\nn\u is a path, not a newline. Quotes it escaped.
             self.note("bad_escape")
-            text = raw.replace('\\"', '"')
-        else:
-            text = _ESCAPE.sub(_unescaped, raw)
-        return self.whole(text)
+            return text.replace('\\"', '"')
+        return self.whole(_ESCAPE.sub(_unescaped, text))
+
+    def utf8(self, raw: str) -> str:
+        if raw.isascii():
+            return raw
+        data = raw.encode("latin-1")
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            self.note("bad_utf8")
+            return data.decode("utf-8", "replace")
 
     def whole(self, text: str) -> str:
         """``text`` with pairs of surrogates joined and single ones replaced."""

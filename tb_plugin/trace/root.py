@@ -1,30 +1,32 @@
-"""The outermost array or object of a trace: its keys in any order, through as much damage as can be understood."""
+"""The outermost array or object of a trace: keys in any order, some of them damaged."""
 
 from __future__ import annotations
 
 import re
-from itertools import islice
-from typing import Any
 
 from ..base.errors import TraceFormatError
 from .events import EventReader, Limits
-from .faults import FaultLog
+from .faults import FaultLog, shorten
 from .probe import Found, probe
-from .repair import Unrepairable, repair
+from .repair import Unrepairable, repair_front
 from .strict import decode_strict, plain
+from .values import Json
 from .window import Window
 
 _NEXT_KEY = re.compile(rb'(?:,|(?=\n))\s*"[^"\\\n]{1,200}"\s*:')
 _END_OF_ROOT = re.compile(rb"\}\s*\Z")
-_KEYS_TRIED = 32
+_FIRST = 16 * 1024
+_AHEAD = 4096  # More than decides where a damaged string ends.
 _HINT = "A trace is what export_chrome_trace() writes."
 
 
 class RootReader:
-    """Reads the root at the window's position; afterwards ``metadata`` holds every key but ``traceEvents``."""
+    """Reads the root at the window's position into ``metadata``, all but ``traceEvents``."""
 
-    def __init__(self, window: Window, faults: FaultLog, events: EventReader, limits: Limits) -> None:
-        self.metadata: dict[str, Any] = {}
+    def __init__(
+        self, window: Window, faults: FaultLog, events: EventReader, limits: Limits
+    ) -> None:
+        self.metadata: dict[str, Json] = {}
         self._window = window
         self._faults = faults
         self._events = events
@@ -47,11 +49,12 @@ class RootReader:
         """
         self._gap()
         self._window.pos += 1
-        if self._members():
+        whole = self._members()
+        if whole:
             self._behind()
         self._drain()
         if not self._lists:
-            raise _no_events(self.metadata)
+            raise _no_events(self.metadata) if whole else _ends_early()
 
     def _gap(self) -> bytes:
         """Moves over white space and comments; the next byte."""
@@ -91,7 +94,11 @@ class RootReader:
             key = decode_strict(window.data[window.pos : window.pos + length])
         except ValueError:
             return self._skip("skipped_text")
-        if found is not Found.VALUE or not isinstance(key, str) or window.peek_behind(length) != b":":
+        if (
+            found is not Found.VALUE
+            or not isinstance(key, str)
+            or window.peek_behind(length) != b":"
+        ):
             return self._skip("skipped_text")
         window.pos += length
         self._gap()
@@ -118,66 +125,72 @@ class RootReader:
         found, length = probe(window, self._limits.value_bytes)
         if found is Found.VALUE and window.peek_behind(length) in (b",", b"}", b"/", b""):
             text = window.data[window.pos : window.pos + length]
-            if self._take(key, text, plain_json=True) or self._take(key, text):
+            try:
+                self.metadata[key] = plain(decode_strict(text))
+            except (ValueError, RecursionError):
+                pass
+            else:
+                window.pos += length
                 return True
         if found is Found.OVERSIZED:
             return self._skip("oversized", key)
-        for distance in self._next_keys():
-            text = window.data[window.pos : window.pos + distance].rstrip(b" \t\r\n,")
-            if self._take(key, text):
-                return True
+        if self._repaired(key):
+            return True
         if found is Found.OPEN:
             self._faults.add("truncated", f"inside the value of {key!r}", window.place)
             window.pos = len(window.data)
             return False
         return self._skip("bad_metadata", key)
 
-    def _take(self, key: str, text: bytes, *, plain_json: bool = False) -> bool:
-        """Decodes ``text`` as the value of ``key``, and moves behind it."""
-        decoded = text.decode("utf-8", "replace")
-        kinds: tuple[str, ...] = ()
-        try:
-            if plain_json:
-                value = decode_strict(text)
-            else:
-                value, kinds = repair(decoded)
-        except (ValueError, Unrepairable):
+    def _repaired(self, key: str) -> bool:
+        """Takes a value that is nearly JSON, if something follows it that may follow a value."""
+        window = self._window
+        size = _FIRST
+        while True:
+            window.fill(size)
+            text = window.data[window.pos : window.pos + size]
+            last = size >= self._limits.value_bytes or (window.eof and len(text) == window.left)
+            found = _repaired_front(text)
+            # Near the end of what is seen, a string may have found a wrong end.
+            if last or (found and found[1] <= len(text) - _AHEAD):
+                break
+            size = min(8 * size, self._limits.value_bytes)
+        if not found or text[found[1] : found[1] + 1] not in (b",", b"}", b""):
             return False
-        if not plain_json and "\N{REPLACEMENT CHARACTER}" in decoded and decoded.encode() != text:
-            kinds = (*kinds, "bad_utf8")
+        value, length, kinds = found
         for kind in kinds:
-            self._faults.add(kind, f"{key}: {decoded}", self._window.place)
+            self._faults.add(kind, f"{key}: {shorten(text[:length])}", window.place)
         self.metadata[key] = plain(value)
-        self._window.pos += len(text)
+        window.pos += length
         return True
 
     def _skip(self, kind: str, key: str = "") -> bool:
         """Leaves out the text up to the next key or the end; False when neither is in sight."""
         window = self._window
         place = window.place
-        distances = self._next_keys()
-        length = distances[0] if distances else window.left
-        seen = window.seen(length)
+        distance = self._next_key()
+        seen = window.seen(distance if distance >= 0 else window.left)
         self._faults.add(kind, f"{key}: {seen}" if key else seen, place)
-        window.pos += length
-        while not distances:
+        while distance < 0:
             if window.eof:
+                window.pos = len(window.data)
                 return False
-            window.fill(self._limits.block_bytes)
-            distances = self._next_keys()
-            window.pos += distances[0] if distances else max(1, window.left - 4096)
+            window.pos = max(window.pos + 1, len(window.data) - _AHEAD)
+            distance = self._next_key()
+        window.pos += distance
         return True
 
-    def _next_keys(self) -> list[int]:
-        """Distances to where the value at the position may end: before the next keys, or before the last ``}``."""
+    def _next_key(self) -> int:
+        """Distance to what seems to be the next key, or to the last bracket; −1: neither seen."""
         window = self._window
         while True:
-            matches = islice(_NEXT_KEY.finditer(window.data, window.pos), _KEYS_TRIED)
-            distances = [match.start() - window.pos for match in matches]
-            if distances or window.left >= self._limits.value_bytes or not window.grow():
+            match = _NEXT_KEY.search(window.data, window.pos)
+            if match:
+                return match.start() - window.pos
+            if window.left >= self._limits.value_bytes or not window.grow():
                 break
         last = _END_OF_ROOT.search(window.data, window.pos) if window.eof else None
-        return distances or ([last.start() - window.pos] if last else [])
+        return last.start() - window.pos if last else -1
 
     def _behind(self) -> None:
         """Text behind the root."""
@@ -187,11 +200,18 @@ class RootReader:
             self._faults.add("trailing_text", window.seen(400), window.place)
 
     def _drain(self) -> None:
-        """Reads to the end, so that all of a container is checked and the size of the text is known."""
+        """Reads to the end: the container is checked, and the size of the text is known."""
         window = self._window
         while not window.eof:
             window.pos = len(window.data)
             window.fill(self._limits.block_bytes)
+
+
+def _repaired_front(text: bytes) -> tuple[Json, int, tuple[str, ...]] | None:
+    try:
+        return repair_front(text)
+    except Unrepairable:
+        return None
 
 
 def _odd_events(char: bytes) -> TraceFormatError:
@@ -203,7 +223,15 @@ def _odd_events(char: bytes) -> TraceFormatError:
     )
 
 
-def _no_events(metadata: dict[str, Any]) -> TraceFormatError:
+def _ends_early() -> TraceFormatError:
+    return TraceFormatError(
+        "truncated",
+        "The file ends before its list of events begins.",
+        hint="The recording job may have died while writing it. Record again.",
+    )
+
+
+def _no_events(metadata: dict[str, Json]) -> TraceFormatError:
     if "nodes" in metadata:
         return TraceFormatError(
             "execution_trace",
@@ -212,5 +240,7 @@ def _no_events(metadata: dict[str, Any]) -> TraceFormatError:
         )
     keys = ", ".join(list(metadata)[:8]) or "none"
     return TraceFormatError(
-        "no_trace_events", f"The file is JSON, but has no traceEvents (its keys: {keys}).", hint=_HINT
+        "no_trace_events",
+        f"The file is JSON, but has no traceEvents (its keys: {keys}).",
+        hint=_HINT,
     )

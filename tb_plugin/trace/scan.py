@@ -6,10 +6,11 @@ import gc
 import time
 from collections.abc import Callable
 
-from .faults import FaultLog
+from ..base.errors import TraceFormatError
 from .events import EventReader, Limits
+from .faults import FaultLog
 from .inflate import Source, Text
-from .raw import COUNTER_ARGS, FLOAT_ARGS, ID_INT, ID_TEXT, INT_ARGS, TEXT_ARGS, OnProgress, Progress, RawTrace
+from .raw import OnProgress, Progress, RawTrace
 from .raw_columns import RawColumns
 from .root import RootReader
 from .sinks import ColumnsSink
@@ -19,7 +20,9 @@ from .window import Window
 PROGRESS_SECONDS = 0.2
 
 
-def scan(stream: Source, on_progress: OnProgress | None = None, *, limits: Limits | None = None) -> RawTrace:
+def scan(
+    stream: Source, on_progress: OnProgress | None = None, *, limits: Limits | None = None
+) -> RawTrace:
     """Reads a trace into columns (``raw`` describes them, ``faults.KINDS`` what is tolerated).
 
     ``on_progress`` is called at most five times a second, and once at the end.
@@ -30,7 +33,7 @@ def scan(stream: Source, on_progress: OnProgress | None = None, *, limits: Limit
     """
     faults = FaultLog()
     collecting = gc.isenabled()
-    gc.disable()  # Millions of short-lived objects without cycles: the collector would only look at them.
+    gc.disable()  # Millions of short-lived objects without cycles: it would only look at them.
     try:
         with Text(stream, faults) as text:
             return _scan(text, faults, on_progress, limits or Limits())
@@ -45,6 +48,12 @@ def _scan(text: Text, faults: FaultLog, on_progress: OnProgress | None, limits: 
     window = Window(text, limits.block_bytes)
     events = EventReader(ColumnsSink(columns, faults), faults, limits, tick)
     window.fill(SNIFF_BYTES)
+    if not window.data and ("gzip_truncated" in faults or "gzip_corrupt" in faults):
+        raise TraceFormatError(
+            "gzip_damaged",
+            "The compressed file is damaged before any of its text.",
+            hint="Copy it again, or record again.",
+        )
     reader = RootReader(window, faults, events, limits)
     if root_of(window.data[:SNIFF_BYTES]) == "array":
         reader.read_array()
@@ -53,14 +62,16 @@ def _scan(text: Text, faults: FaultLog, on_progress: OnProgress | None, limits: 
         reader.read_object()
     if on_progress is not None:
         on_progress(Progress("reading", text.bytes_total, text.bytes_total, columns.rows))
+    blocks = columns.blocks()
+    found = columns.finish()
     return RawTrace(
-        events=columns.events(),
-        ints=columns.sparse((*INT_ARGS.values(), ID_INT)),
-        floats=columns.sparse(tuple(FLOAT_ARGS.values())),
-        texts=columns.sparse((*TEXT_ARGS.values(), ID_TEXT, COUNTER_ARGS)),
-        strings=tuple(columns.codes),
+        events=found.events,
+        ints=found.ints,
+        floats=found.floats,
+        texts=found.texts,
+        strings=found.strings,
         metadata=reader.metadata,
-        blocks=columns.blocks(),
+        blocks=blocks,
         faults=faults.result(),
         text_bytes=window.offset + len(window.data),
     )

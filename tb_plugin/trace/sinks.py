@@ -1,25 +1,31 @@
-"""Where decoded events go: into columns when a file is scanned, into a list when one event is read again."""
+"""Where decoded events go: into columns when a file is scanned, into a list when read again."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
+from .chunk import OddBlock
 from .faults import FaultLog
-from .grammar import starts_of_members
 from .loose import add_loose
+from .places import BlockPlaces, KnownPlaces
 from .raw_columns import RawColumns
 from .strict import decode_strict
-from .typed import OddBlock, TypedBlocks
+from .typed import TypedBlocks
+from .values import Json
 
+Event = Mapping[str, Json]
 _AT = re.compile(r"\(byte (\d+)\)")
 
 
-class Damaged(Exception):  # noqa: N818
-    """A block is not strict JSON. ``at`` is near the first damaged byte; −1 when that is not known."""
+class Damaged(Exception):
+    """A block is not strict JSON. ``at`` is near the first damaged byte; −1 when unknown.
+
+    It only helps to find the damage sooner: nothing else depends on it.
+    """
 
     def __init__(self, at: int = -1) -> None:
         super().__init__(at)
@@ -29,16 +35,21 @@ class Damaged(Exception):  # noqa: N818
 class Sink(Protocol):
     """Takes events in the order of the text."""
 
+    @property
+    def rows(self) -> int:
+        """How many it has taken."""
+        ...
+
     def block(self, array: bytes, place: int) -> None:
-        """Takes the text of a JSON array of events; its first event is at ``place``, one byte behind ``[``.
+        """Takes the text of a JSON array of events, what is behind its ``[`` from ``place``.
 
         Raises:
             Damaged: nothing was taken.
         """
         ...
 
-    def events(self, events: Sequence[Mapping[str, Any]], places: Sequence[int], end: int) -> None:
-        """Takes events with the places where they begin; the last one ends before ``end``."""
+    def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
+        """Takes events that begin at ``starts``; the last one ends before ``end``."""
         ...
 
 
@@ -50,10 +61,15 @@ class ColumnsSink:
         self._faults = faults
         self._typed = TypedBlocks(columns, faults)
 
+    @property
+    def rows(self) -> int:
+        """How many it has taken."""
+        return self._columns.rows
+
     def block(self, array: bytes, place: int) -> None:
         """Typed if possible, else value by value."""
         _check_utf8(array)
-        places = Places(array, place)
+        places = BlockPlaces(array, place)
         try:
             count = self._typed.add(array, places)
         except (OddBlock, msgspec.ValidationError):
@@ -67,24 +83,29 @@ class ColumnsSink:
             raise Damaged from None
         self._columns.add_block(place, len(array) - 2, count)
 
-    def events(self, events: Sequence[Mapping[str, Any]], places: Sequence[int], end: int) -> None:
+    def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
         """Value by value."""
-        add_loose(self._columns, self._faults, events, places.__getitem__)
-        self._columns.add_block(places[0], end - places[0], len(events))
+        add_loose(self._columns, self._faults, events, KnownPlaces(starts))
+        self._columns.add_block(starts[0], end - starts[0], len(events))
 
 
 class ListSink:
     """Into ``kept``, as Python values."""
 
     def __init__(self) -> None:
-        self.kept: list[Mapping[str, Any]] = []
+        self.kept: list[Event] = []
 
-    def block(self, array: bytes, place: int) -> None:
+    @property
+    def rows(self) -> int:
+        """How many it has taken."""
+        return len(self.kept)
+
+    def block(self, array: bytes, place: int) -> None:  # noqa: ARG002  # the form of Sink
         """Value by value."""
         _check_utf8(array)
         self.kept += objects(array)
 
-    def events(self, events: Sequence[Mapping[str, Any]], places: Sequence[int], end: int) -> None:
+    def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:  # noqa: ARG002
         """As they are."""
         self.kept += events
 
@@ -98,7 +119,7 @@ def _check_utf8(array: bytes) -> None:
             raise Damaged(error.start) from None
 
 
-def objects(array: bytes) -> list[dict[str, Any]]:
+def objects(array: bytes) -> list[dict[str, Json]]:
     """The members of a JSON array of objects.
 
     Raises:
@@ -110,19 +131,4 @@ def objects(array: bytes) -> list[dict[str, Any]]:
         raise Damaged from None
     if not all(type(member) is dict for member in members):
         raise Damaged
-    return members  # type: ignore[no-any-return]
-
-
-class Places:
-    """Where the events of a block begin in the text; found only when somebody asks."""
-
-    def __init__(self, array: bytes, place: int) -> None:
-        self._array = array
-        self._place = place
-        self._starts: list[int] = []
-
-    def __call__(self, index: int) -> int:
-        """Place of the event with this index."""
-        if not self._starts:
-            self._starts = list(starts_of_members(self._array))
-        return self._place - 1 + self._starts[index]
+    return list(members)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from .timestamps import NumberText
+from .values import Json
 
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -26,7 +26,7 @@ def _int(text: str) -> int | NumberText:
 _DECODER = json.JSONDecoder(parse_float=NumberText, parse_int=_int, parse_constant=_no_constant)
 
 
-def decode_strict(text: bytes) -> Any:
+def decode_strict(text: bytes) -> Json:
     """The JSON value in ``text``; of equal keys the last counts.
 
     Raises:
@@ -40,8 +40,12 @@ def decode_strict(text: bytes) -> Any:
         raise ValueError("too deep") from None
 
 
-def plain(value: Any) -> Any:
-    """``value`` with numbers as ordinary ints and floats; null where a number is no finite float."""
+def plain(value: Json) -> Json:
+    """``value`` with numbers as ordinary ints and floats; null where one is no finite float.
+
+    Raises:
+        RecursionError: it is nested too deep.
+    """
     if isinstance(value, NumberText):
         real = float(value)
         return real if -float("inf") < real < float("inf") else None

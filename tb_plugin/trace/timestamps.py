@@ -1,8 +1,8 @@
 """Microseconds as the file writes them → int64 nanoseconds, exactly.
 
-The decimal text is the truth: "4370504323436.782" µs is 4370504323436782 ns. What is finer than 1 ns is
-rounded half to even. A double keeps that only up to 2^43 µs (101 days), so epoch times with a fraction
-must be read from their text.
+The decimal text is the truth: "4370504323436.782" µs is 4370504323436782 ns. What is finer than
+1 ns is rounded half to even. A double would lose that beyond 2^43 µs (101 days), and epoch times
+lie far beyond; so no time ever becomes a double.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from .raw import MISSING, NO_DUR
 MAX_NS = 2**63 - 1
 _PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,3}))?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?")
-_WIDE = Context(prec=4096)
+_MAX_CHARS = 1000
+_WIDE = Context(prec=2 * _MAX_CHARS)
 
 
 class NumberText(str):
@@ -45,7 +46,7 @@ def _parse(text: str) -> int | None:
         ns = -ns if sign else ns
     else:
         text = text.strip(" \t\r\n")
-        if not text.isascii() or not _NUMBER.fullmatch(text):
+        if not text.isascii() or len(text) > _MAX_CHARS or not _NUMBER.fullmatch(text):
             return None
         number = Decimal(text)
         if number.adjusted() > 18:

@@ -1,33 +1,39 @@
-"""What an argument of unusual type means: "7", 7.0 and true are integers, too; and JSON as one text."""
+"""What a value of an unusual type means ("7", 7.0 and true are integers), and JSON as one text."""
 
 from __future__ import annotations
 
 import json
+from typing import Any, TypeAlias
 
 from .timestamps import NumberText, nanoseconds
 
+Json: TypeAlias = Any
+"""A decoded JSON value; its numbers with a fraction may be ``NumberText``."""
+
 INT64 = range(-(2**63), 2**63)
+_MAX_CHARS = 40
 
 
 def int_value(value: object) -> int | None:
     """The integer that an argument means: 7, true, 7.0, "7", "0x1f"; None when it means none."""
     if isinstance(value, int):
         return int(value)
-    if not isinstance(value, str):
-        return None
-    text = value.strip(" \t\r\n")
-    if not text.isascii() or len(text) > 40 or "_" in text:
+    text = value.strip(" \t\r\n") if isinstance(value, str) else ""
+    if not text.isascii() or len(text) > _MAX_CHARS or "_" in text:
         return None
     if text[:2] in ("0x", "0X"):
-        try:
-            return int(text, 16)
-        except ValueError:
-            return None
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if digits.isdecimal():
-        return int(text)
+        return _parsed(text, 16)
+    if text.lstrip("+-").isdecimal():
+        return _parsed(text, 10)
     thousandths = nanoseconds(text)
     return None if thousandths is None or thousandths % 1000 else thousandths // 1000
+
+
+def _parsed(text: str, base: int) -> int | None:
+    try:
+        return int(text, base)
+    except ValueError:
+        return None
 
 
 def float_value(value: object) -> float | None:
@@ -42,8 +48,8 @@ def float_value(value: object) -> float | None:
 
 
 def canonical_int(text: str) -> int | None:
-    """``text`` as an int64 if it is written as JSON would write it: 7 and "7" are one id, "007" is a text."""
-    if len(text) > 20 or not text.isascii() or not text.removeprefix("-").isdecimal():
+    """``text`` as an int64 if it is written as JSON writes it: "7" is 7, "007" stays a text."""
+    if len(text) > _MAX_CHARS or not text.isascii() or not text.removeprefix("-").isdecimal():
         return None
     number = int(text)
     return number if number in INT64 and str(number) == text else None
@@ -54,8 +60,12 @@ def is_text(value: object) -> bool:
     return isinstance(value, str) and not isinstance(value, NumberText)
 
 
-def json_text(value: object) -> str:
-    """``value`` as JSON without white space; numbers as the file wrote them."""
+def json_text(value: Json) -> str:
+    """``value`` as JSON without white space; numbers as the file wrote them.
+
+    Raises:
+        RecursionError: it is nested too deep.
+    """
     if isinstance(value, NumberText):
         return str(value)
     if isinstance(value, dict):
@@ -64,3 +74,11 @@ def json_text(value: object) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(json_text, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
+
+
+def shown(value: Json) -> str:
+    """``value`` as an example of a fault."""
+    try:
+        return json_text(value)
+    except RecursionError:
+        return "a value nested too deep"

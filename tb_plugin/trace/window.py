@@ -6,6 +6,7 @@ from typing import Protocol
 
 from .grammar import BLANK, COMMENT
 
+READ_BLOCKS = 4
 _COMMENT_BYTES = 64 * 1024
 
 
@@ -20,7 +21,7 @@ class Readable(Protocol):
 class Window:
     """``data[pos:]`` is read but not used; ``offset`` is the place of ``data[0]`` in the text.
 
-    Nothing that a reader decides may depend on how much is in memory: it asks for what it needs to see.
+    Nothing that a reader decides may depend on how much is in memory: it asks for what it needs.
     """
 
     def __init__(self, text: Readable, block_bytes: int) -> None:
@@ -48,7 +49,7 @@ class Window:
         pieces = [self.data[self.pos :]]
         have = len(pieces[0])
         while have < want:
-            piece = self._text.read(max(want, self._block_bytes) - have)
+            piece = self._text.read(max(want, READ_BLOCKS * self._block_bytes) - have)
             if not piece:
                 self.eof = True
                 break
@@ -65,7 +66,7 @@ class Window:
         return self.left > before
 
     def peek(self) -> bytes:
-        """Moves to the next byte that is no white space, and shows it; b"" at the end of the text."""
+        """Moves to the next byte that is no white space, and shows it; b"" at the end."""
         while True:
             blank = BLANK.match(self.data, self.pos)
             self.pos = blank.end() if blank else self.pos

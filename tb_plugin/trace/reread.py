@@ -1,0 +1,58 @@
+"""One event in full, found again in the file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.errors import NotFoundError
+from .events import EventReader, Limits
+from .faults import FaultLog
+from .inflate import Source, Text
+from .raw import Blocks
+from .sinks import Event, ListSink
+from .strict import plain
+from .values import Json
+from .window import Window
+
+
+def read_event(source: Source, blocks: Blocks, row: int) -> dict[str, Json]:
+    """The whole JSON object of one event, with every key, as Python values.
+
+    Inflates the file up to the block that holds the row (in a plain file it goes there at once),
+    then decodes that block alone, with the repairs of the scan.
+
+    Raises:
+        NotFoundError: there is no such row, or the file is not the one that was scanned.
+    """
+    if not 0 <= row < int(blocks.first_row[-1]):
+        raise NotFoundError(f"There is no event {row}.")
+    block = int(np.searchsorted(blocks.first_row, row, side="right")) - 1
+    with Text(source, FaultLog()) as text:
+        text.skip(int(blocks.offset[block]))
+        kept = _events(_Part(text, int(blocks.length[block])))
+    index = row - int(blocks.first_row[block])
+    if index >= len(kept):
+        raise NotFoundError("The file has changed since it was read.")
+    event: dict[str, Json] = plain(kept[index])
+    return event
+
+
+def _events(part: _Part) -> list[Event]:
+    sink = ListSink()
+    limits = Limits()
+    EventReader(sink, FaultLog(), limits, lambda: None).read(Window(part, limits.block_bytes))
+    return sink.kept
+
+
+class _Part:
+    """The next ``length`` bytes of a text."""
+
+    def __init__(self, text: Text, length: int) -> None:
+        self._text = text
+        self._left = length
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        piece = self._text.read(min(n, self._left))
+        self._left -= len(piece)
+        return piece
