@@ -20,6 +20,25 @@ describe("rounding to a sum", () => {
     });
   });
 
+  it("takes what does not add up from the part that may give way", () => {
+    // Each to its nearest: 61.3 + 13.8 + 2.9 + 1.2 = 79.2, but the whole is 79.1.
+    const idle = [61.257, 13.76, 2.87, 1.213];
+    const texts = (parts: number[]) => parts.map((part) => part.toFixed(1));
+    expect(texts(roundToSum(idle, 0.1, { slack: 3 }))).toEqual(["61.3", "13.8", "2.9", "1.1"]);
+    expect(texts(roundToSum(idle, 0.1))).toEqual(["61.2", "13.8", "2.9", "1.2"]);
+  });
+
+  it("does not take from a part that has nothing to give", () => {
+    expect(roundToSum([1.5, 1.5, 0.2], 1, { slack: 2 })).toEqual([2, 1, 0]);
+  });
+
+  it("adds up to a whole that was rounded before", () => {
+    expect(roundToSum([1.26, 1.26], 0.1, { whole: 2.6 }).map((x) => x.toFixed(1))).toEqual([
+      "1.3",
+      "1.3",
+    ]);
+  });
+
   it("adds up and moves no part by a whole quantum, whatever the parts", () => {
     let seed = 1;
     const random = () => {

@@ -1,5 +1,5 @@
 /** A dialog over the page. Esc and a press beside it close it; focus returns where it was. */
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
 import { CloseIcon } from "./icons";
 
 interface ModalProps {
@@ -11,7 +11,8 @@ interface ModalProps {
 
 export function Modal({ title, width, onClose, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the effects of what is inside: opening moves the focus, and they may move it on.
+  useLayoutEffect(() => {
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();

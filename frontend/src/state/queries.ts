@@ -6,6 +6,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
+import { useEffect } from "react";
 import type { Answer } from "../api/client";
 import { Problem } from "../api/problem";
 import {
@@ -59,6 +60,11 @@ export function useInfo() {
 export function useCatalog() {
   const visible = usePageVisible();
   const client = useQueryClient();
+  useEffect(() => {
+    if (visible) {
+      client.invalidateQueries({ queryKey: CATALOG });
+    }
+  }, [client, visible]);
   return useQuery({
     queryKey: CATALOG,
     queryFn: ({ signal }) => {

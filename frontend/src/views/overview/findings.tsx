@@ -2,6 +2,7 @@
 import { useState } from "react";
 import type { Evidence, Finding, Gain, Reference, Unchecked } from "../../api/types.gen";
 import { bytes, count, plural, share, time } from "../../base/format";
+import { CopyButton } from "../../components/copy_button";
 import { Modal } from "../../components/modal";
 import { Panel } from "../../components/panel";
 import { Prose } from "../../components/prose";
@@ -31,14 +32,21 @@ function GainBar({ gain }: { gain: Gain }) {
 
 /** A door that is there: a view of this page, or a document. Others stay words. */
 function Door({ door }: { door: Reference }) {
-  const { titles } = usePage();
+  const { titles, info } = usePage();
   if (door.url !== "") {
-    const isWeb = /^https?:\/\//.test(door.url);
-    return isWeb ? (
+    if (!/^https?:\/\//.test(door.url)) {
+      return null;
+    }
+    // The frames of VS Code open no windows.
+    return info.vscode ? (
+      <CopyButton className="quiet small" title={door.url} text={() => door.url}>
+        {door.text}: copy address
+      </CopyButton>
+    ) : (
       <a href={door.url} target="_blank" rel="noopener noreferrer">
         {door.text}
       </a>
-    ) : null;
+    );
   }
   return titles.has(door.view) ? (
     <ViewLink stem={door.view} params={door.params}>

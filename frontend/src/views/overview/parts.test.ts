@@ -68,7 +68,7 @@ describe("one step in the place of the mean", () => {
   it("adds up by itself", () => {
     const model = rulerModel(OVERVIEW, "worst");
     expect(addedUp(model)).toBeCloseTo(187.9, 6);
-    expect(plain(model.proof)).toBe("parts sum to 187,948 µs exactly");
+    expect(plain(model.proof)).toBe("step 5 · parts sum to 187,948 µs exactly");
   });
 });
 

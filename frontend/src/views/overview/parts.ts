@@ -61,8 +61,31 @@ function shownTime(ns: number, rounded: number, scale: Scale): string {
   return inScale(rounded, scale);
 }
 
-function total(parts: readonly number[], ghosts: readonly boolean[], isGhost: boolean): number {
-  return sum(parts.filter((_, place) => ghosts[place] === isGhost));
+/** Parts that are remainders by definition: rounding may take from them what does not add up. */
+export const isRemainder = ({ key }: { readonly key: string }): boolean =>
+  /unattributed|uninstrumented|^other/.test(key);
+
+/** Rounds busy and idle to the whole, then the parts of each to what is shown of it. */
+function rounded(values: readonly number[], kinds: readonly PartKind[], quantum: number) {
+  const busy = sum(values.filter((_, place) => kinds[place]?.ghost === false));
+  const groups = roundToSum([busy, sum(values) - busy], quantum);
+  const parts = new Array<number>(values.length).fill(0);
+  for (const [group, isGhost] of [false, true].entries()) {
+    const places = kinds.flatMap((kind, place) => (kind.ghost === isGhost ? [place] : []));
+    const slack = places.findIndex((place) => {
+      const kind = kinds[place];
+      return kind !== undefined && isRemainder(kind);
+    });
+    const shares = roundToSum(
+      places.map((place) => values[place] ?? 0),
+      quantum,
+      { whole: groups[group] ?? 0, slack },
+    );
+    places.forEach((place, at) => {
+      parts[place] = shares[at] ?? 0;
+    });
+  }
+  return { parts, busy: groups[0] ?? 0, idle: groups[1] ?? 0 };
 }
 
 interface Measured extends PartKind {
@@ -74,31 +97,42 @@ export function shown(
   measured: readonly Measured[],
 ): Pick<RulerModel, "parts" | "busy" | "idle" | "scale" | "total_ns"> {
   const values = measured.map((part) => part.ns);
-  const ghosts = measured.map((part) => part.ghost);
   const total_ns = sum(values);
   const scale = timeScale(total_ns);
-  const times = roundToSum(values, scale.unit.size * 10 ** -scale.decimals);
   const ratios = values.map((ns) => (total_ns === 0 ? 0 : ns / total_ns));
-  const percents = roundToSum(ratios, QUANTUM);
-  const sumOf = (isGhost: boolean): Sum => ({
-    ratio: total(ratios, ghosts, isGhost),
-    time: inScale(total(times, ghosts, isGhost), scale),
-    percent: share(total(percents, ghosts, isGhost)),
-  });
+  const times = rounded(values, measured, scale.unit.size * 10 ** -scale.decimals);
+  const percents = rounded(ratios, measured, QUANTUM);
+  const ratioOf = (isGhost: boolean) =>
+    sum(ratios.filter((_, place) => measured[place]?.ghost === isGhost));
   const parts = measured.map((part, place) => ({
     ...part,
     ratio: ratios[place] ?? 0,
-    time: shownTime(part.ns, times[place] ?? 0, scale),
-    percent: share((percents[place] ?? 0) || Math.min(ratios[place] ?? 0, QUANTUM / 4)),
+    time: shownTime(part.ns, times.parts[place] ?? 0, scale),
+    percent: share((percents.parts[place] ?? 0) || Math.min(ratios[place] ?? 0, QUANTUM / 4)),
   }));
-  return { parts, busy: sumOf(false), idle: sumOf(true), scale, total_ns };
+  return {
+    parts,
+    busy: {
+      ratio: ratioOf(false),
+      time: inScale(times.busy, scale),
+      percent: share(percents.busy),
+    },
+    idle: { ratio: ratioOf(true), time: inScale(times.idle, scale), percent: share(percents.idle) },
+    scale,
+    total_ns,
+  };
 }
 
 /** What was proven is said; should the parts miss the whole, that is said instead. */
-function proofOf(steps: readonly StepRow[], shares: readonly Share[]): string {
+function proofOf(
+  steps: readonly StepRow[],
+  shares: readonly Share[],
+  recorded: readonly StepRow[],
+): string {
   const whole = sum(steps.map((step) => step.dur_ns));
   const parts = sum(steps.flatMap((step) => shares.map(({ key }) => partOf(step, key))));
-  const of = steps.length === 1 ? "" : `${plural(steps.length, "step")} · `;
+  const name = steps.length === 1 ? `step ${steps[0]?.number}` : plural(steps.length, "step");
+  const of = recorded.length === 1 ? "" : `${name} · `;
   return parts === whole
     ? `${of}parts sum to ${exactTime(whole)} exactly`
     : `${of}parts sum to ${exactTime(parts)}, not to ${exactTime(whole)}`;
@@ -127,6 +161,6 @@ export function rulerModel(overview: Overview, mode: RulerMode): RulerModel {
   return {
     ...shown(measured),
     overlap_ns: step === null ? overlap_ns : partOf(step, "overlap_ns"),
-    proof: proofOf(step === null ? chosenByLength(overview) : [step], shares),
+    proof: proofOf(step === null ? chosenByLength(overview) : [step], shares, overview.steps),
   };
 }

@@ -1,6 +1,6 @@
 /** The stacked columns of "Every step" as an ECharts option. */
 import type { StepRow } from "../../api/types.gen";
-import { fixed, inScale, type Scale, share, withUnit } from "../../base/format";
+import { fixed, inScale, type Scale, share, time, withUnit } from "../../base/format";
 import type { Theme } from "../../base/theme";
 import { fillClass } from "../../components/category";
 import type { BarSeriesOption, ChartOption, LineSeriesOption } from "../../components/echarts";
@@ -113,6 +113,10 @@ function tipRow(kind: PartKind | null, name: string, value: string, part: string
   return line("chart-tip-row", swatch, line("", name), line("num", value), line("num dim", part));
 }
 
+/** What would round to nothing is written in its own unit. */
+const tipTime = (ns: number, scale: Scale) =>
+  ns < 0.5 * scale.unit.size * 10 ** -scale.decimals ? time(ns) : withUnit(ns, scale);
+
 /** Names from a trace are set as text: this builds elements, not markup. */
 export function stepTip({ parts, steps, scale }: StepChart, place: number): HTMLElement | string {
   const step = steps[place];
@@ -122,7 +126,7 @@ export function stepTip({ parts, steps, scale }: StepChart, place: number): HTML
   const values = parts.valuesOf(step);
   const rows = parts.kinds.flatMap((kind, at) => {
     const ns = values[at] ?? 0;
-    return ns > 0 ? [tipRow(kind, kind.label, withUnit(ns, scale), share(ns / step.dur_ns))] : [];
+    return ns > 0 ? [tipRow(kind, kind.label, tipTime(ns, scale), share(ns / step.dur_ns))] : [];
   });
   const notes = [
     step.excluded === null ? "" : `${step.excluded}: left out by default`,

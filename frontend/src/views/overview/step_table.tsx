@@ -3,6 +3,7 @@ import type { StepRow } from "../../api/types.gen";
 import { inScale, type Scale } from "../../base/format";
 import { roundToSum } from "../../base/rounding";
 import { Swatch } from "../../components/category";
+import { isRemainder } from "./parts";
 import type { StepParts } from "./step_parts";
 
 interface StepTableProps {
@@ -17,6 +18,7 @@ function noteOf(step: StepRow): string {
 }
 
 export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
+  const slack = parts.kinds.findIndex(isRemainder);
   return (
     <div className="scroll step-table">
       <table>
@@ -36,7 +38,7 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
         <tbody>
           {steps.map((step) => {
             const quantum = scale.unit.size * 10 ** -scale.decimals;
-            const values = roundToSum(parts.valuesOf(step), quantum);
+            const values = roundToSum(parts.valuesOf(step), quantum, { slack });
             return (
               <tr key={step.index} className={step.chosen ? "" : "dim"}>
                 <th scope="row">

@@ -6,6 +6,7 @@ import { Swatch } from "../../components/category";
 import { CopyTable } from "../../components/copy_table";
 import { Panel } from "../../components/panel";
 import { Tip } from "../../components/tip";
+import { isRemainder } from "./parts";
 
 interface ShownRow extends SummaryRow {
   readonly time: string;
@@ -19,13 +20,16 @@ export function shownRows(rows: readonly SummaryRow[]): ShownRow[] {
     return [];
   }
   const scale = timeScale(whole.mean_ns);
+  const slack = parts.findIndex(isRemainder);
   const times = roundToSum(
     parts.map((row) => row.mean_ns),
     scale.unit.size * 10 ** -scale.decimals,
+    { slack },
   );
   const ratios = roundToSum(
     parts.map((row) => row.ratio),
     1e-4,
+    { slack },
   );
   const tiny = (value: number, rounded: number) => value > 0 && rounded === 0;
   const shown = parts.map((row, place) => {
