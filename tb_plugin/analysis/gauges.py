@@ -90,8 +90,7 @@ def _sm(trace: Trace, rows: I64, ts: I64, end: I64, edges: I64) -> list[float | 
     have &= blocks >= 0
     if not have.any():
         return [None] * cells
-    # A kernel that fills the device more than once fills it once, also next to others.
-    start, stop, height = level(ts[have], end[have], np.minimum(blocks[have], 1.0))
+    start, stop, height = level(ts[have], end[have], blocks[have])
     pieces = cut(start, stop, edges)
     return list(pieces.weighted(np.minimum(height, 1.0), cells).tolist())
 

@@ -63,6 +63,7 @@ def check_gauges(gauges: Gauges, length: int) -> None:
 
 def check_tiling(facts: Facts) -> None:
     """Windows and the gaps between them tile [first start, last end]."""
+    assert all(one.gap.kernel_ns == 0 for step in facts.steps[:1] for one in step.devices)
     reached = None
     for step in facts.steps:
         assert reached is None or step.start_ns >= reached

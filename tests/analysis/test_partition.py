@@ -79,7 +79,10 @@ def test_other_threads_explain_nothing() -> None:
         call   | l        |
         gpu    |  ll      |
         op5    |    aaaaa |
-        """
+        call5  |         s|
+        note6  |     DDDD |
+        """,
+        names={"call s": "cudaStreamSynchronize", "D": LOADER},
     )
     assert of(trace) == [{"compute": 2, "idle": 8, "idle_runtime": 1, "idle_unattributed": 7}]
 
