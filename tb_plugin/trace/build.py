@@ -61,14 +61,8 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     autograd = link_backward(raw, texts, host, index_ops(host), flows, start)
     klass = classify(texts, host, activity, launches.op)
     collectives = find_collectives(texts, host, launches.launch, launches.op, klass)
-    end_ns = max(
-        (
-            int((table.ts + table.dur).max())
-            for table in (host, activity, annotations, syncs, ranges)
-            if len(table.ts)
-        ),
-        default=int(memory.ts[-1]) if len(memory) else 0,
-    )
+    ends = [table.end for table in (host, activity, annotations, syncs, ranges)]
+    end_ns = max(int(end.max()) for end in (*ends, memory.ts, counters.ts, np.zeros(1)) if len(end))
     steps = find_steps(texts, host, end_ns)
     device = _device_table(
         activity, launches, klass, _device_steps(activity, launches, host, steps)

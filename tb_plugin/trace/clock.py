@@ -23,6 +23,8 @@ I64 = NDArray[np.int64]
 
 FAR_NS = 3_600_000_000_000
 FAR_RATIO = 100
+# The year 2043; differences of times inside it fit int64.
+EDGE_NS = 1 << 61
 _BLOCK = 1 << 16
 
 
@@ -40,13 +42,14 @@ def bounds(ts: I64) -> Bounds:
     ``ts`` are the stamps of duration events as written; ``MISSING`` and 0 do not vote.
     """
     votes = ts[(ts != MISSING) & (ts != 0)]
+    votes = votes[(votes > -EDGE_NS) & (votes < EDGE_NS)]
     if not len(votes):
         return Bounds(-FAR_NS, FAR_NS)
     first, last = len(votes) // 4, (3 * len(votes)) // 4
     part = np.partition(votes, (first, last))
     low, high = int(part[first]), int(part[last])
     margin = max(FAR_NS, FAR_RATIO * (high - low))
-    return Bounds(max(low - margin, MISSING + 1), min(high + margin, -MISSING - 1))
+    return Bounds(max(low - margin, -EDGE_NS), min(high + margin, EDGE_NS))
 
 
 def believable(ts: I64, limits: Bounds) -> NDArray[np.bool_]:

@@ -97,11 +97,8 @@ def build_host(
     args |= renumber(raw.texts, place, len(row))
     if len(nesting.overrun.row):
         args["overrun"] = nesting.overrun
-    if len(rows.unfinished):
-        unfinished = np.sort(place[rows.unfinished])
-        unfinished = unfinished[unfinished >= 0]
-        # As the recorder writes it: finished = false.
-        args["finished"] = _merge(args.get("finished"), unfinished)
+    if len(unfinished := _unfinished(args.pop("finished", None), place[rows.unfinished])):
+        args["finished"] = Sparse(unfinished, np.zeros(len(unfinished), np.int64))
     return Host(
         ts=ts,
         dur=dur,
@@ -172,11 +169,7 @@ def _threads(texts: Texts, identity: Identity, pid: I32, tid: I32) -> ThreadTabl
     return ThreadTable(pid, tid, np.array([texts.code(name) for name in names], np.int32))
 
 
-def _merge(finished: Sparse | None, unfinished: I32) -> Sparse:
-    if finished is None:
-        return Sparse(unfinished, np.zeros(len(unfinished), np.int64))
-    row = np.concatenate([finished.row, unfinished])
-    value = np.concatenate([finished.value, np.zeros(len(unfinished), np.int64)])
-    # Of a row with both the later, ours, counts.
-    kept, at = np.unique(row[::-1], return_index=True)
-    return Sparse(kept, value[::-1][at])
+def _unfinished(finished: Sparse | None, open_begins: I32) -> I32:
+    """Rows that never ended, as the recorder writes it; some builds write true on all others."""
+    said = np.empty(0, np.int32) if finished is None else finished.row[finished.value == 0]
+    return np.unique(np.concatenate([said, open_begins[open_begins >= 0]]))

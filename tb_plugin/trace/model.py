@@ -86,7 +86,7 @@ class HostTable:
     external_id: I64  # of ops and annotations, else −1
     forward: I32  # row of the forward op of a backward op
     raw: I32
-    args: Mapping[str, Sparse]  # also "overrun": ns by which a row outlives what is open around it
+    args: Mapping[str, Sparse]  # + "overrun" (ns it outlives what is open), "finished" (0)
 
     def __len__(self) -> int:
         return len(self.ts)

@@ -180,7 +180,7 @@ def _ns(value: object, missing: int) -> int:
         result = int(number.to_integral_value())
     except (InvalidOperation, OverflowError, ValueError):
         return missing
-    if not -(2**62) < result < 2**62:
+    if not -(2**63) < result < 2**63:
         return missing
     return result - 1 if missing == NO_DUR and result < 0 else result
 

@@ -298,6 +298,7 @@ def check_tables(trace: Trace, ranges: list[bool]) -> None:
         assert (table.ts >= 0).all()
         assert (table.dur >= 0).all()
         assert (table.end <= trace.end_ns).all()
+    assert (trace.memory.ts <= trace.end_ns).all()
     for link, size in (
         (host.parent, len(host)),
         (host.forward, len(host)),
