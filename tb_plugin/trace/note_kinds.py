@@ -1,174 +1,11 @@
-"""Everything the health record can say, as data: one entry per kind of note.
-
-Titles may use ``{count}``, ``{total}``, ``{share}`` (of the two, in percent) and ``{detail}``. A
-note of severity "error" means that part of the file is lost; "warning" taints a figure; "info"
-explains; "good" confirms.
-"""
+"""Everything the health record can say, as data: one entry per kind of note."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
-EVERYTHING = (
-    "overview",
-    "operators",
-    "kernels",
-    "timeline",
-    "memory",
-    "modules",
-    "distributed",
-    "diff",
-)
-HOST = ("overview", "operators", "timeline", "modules")
-DEVICE = ("overview", "kernels", "operators", "timeline")
-
-_RECORD = "from torch.profiler import profile; profile({})"
-_UPGRADE = "Record with torch 2.4 or newer."
-_AGAIN = "Let the recording end before the process does, and copy the file whole."
-
-
-class NoteKind(Struct, frozen=True):
-    """What a note says. ``counts_as``: "skipped" or "repaired", for faults of that sort."""
-
-    severity: str
-    title: str
-    consequence: str
-    remedy: str = ""
-    taints: tuple[str, ...] = ()
-    counts_as: str = ""
-
-
-def _repaired(title: str, consequence: str, remedy: str = "") -> NoteKind:
-    return NoteKind("info", title, consequence, remedy, counts_as="repaired")
-
-
-def _skipped(title: str, consequence: str, remedy: str = _AGAIN) -> NoteKind:
-    return NoteKind("error", title, consequence, remedy, EVERYTHING, "skipped")
-
-
-def _harmless(title: str, consequence: str, remedy: str = "") -> NoteKind:
-    return NoteKind("info", title, consequence, remedy)
-
-
-FILE: Mapping[str, NoteKind] = {
-    "gzip_truncated": NoteKind(
-        "error",
-        "The compressed file ends early",
-        "Everything before the cut was read; what came later is missing from every figure.",
-        _AGAIN,
-        EVERYTHING,
-    ),
-    "gzip_corrupt": NoteKind(
-        "error",
-        "The compressed file is damaged",
-        "Everything before the damage was read; what came later is missing from every figure.",
-        "Copy the file again in binary mode.",
-        EVERYTHING,
-    ),
-    "gzip_checksum": NoteKind(
-        "warning",
-        "The checksum of the compressed file is wrong",
-        "The text was read as it is; single characters may be wrong.",
-        "Copy the file again in binary mode.",
-        EVERYTHING,
-    ),
-    "gzip_trailing": _harmless(
-        "Bytes after the compressed data", "They are not part of the trace and were ignored."
-    ),
-    "gzip_nested": _harmless("Compressed twice", "Both layers were opened."),
-    "encoding": _harmless(
-        "Text in another encoding", "The file was saved again by an editor; it was read as UTF-8."
-    ),
-    "truncated": NoteKind(
-        "error",
-        "The file ends in the middle",
-        "Every complete event was read; what came later is missing from every figure.",
-        _AGAIN,
-        EVERYTHING,
-    ),
-    "bad_utf8": _repaired(
-        "Bytes that are no UTF-8", "In the names they belong to, � stands in their place."
-    ),
-    "lone_surrogate": _repaired(
-        "Halves of characters", "In the names they belong to, � stands in their place."
-    ),
-    "control_char": _repaired("Line breaks inside names", "They were kept.", _UPGRADE),
-    "bad_escape": _repaired(
-        "Backslashes that are not escaped", "They were read as they are.", _UPGRADE
-    ),
-    "unescaped_quote": _repaired(
-        "Quotes inside names",
-        "The recorder did not escape them; each name was read up to the quote that ends its field.",
-    ),
-    "not_a_number": _repaired("Values that are no number", "They were read as missing."),
-    "stray_comma": _repaired("Commas without a value", "They were ignored."),
-    "missing_comma": _repaired("Commas missing between events", "The events were read."),
-    "missing_quote": _repaired("Keys without a quote", "They were read as meant."),
-    "comment": _harmless("Comments in the file", "They were ignored."),
-    "bad_number": _repaired("Numbers in an odd form", "They were read as meant, or as missing."),
-    "skipped_event": _skipped(
-        "{count} events could not be read", "They are missing from every figure; the rest was read."
-    ),
-    "skipped_text": _skipped(
-        "{count} pieces of text could not be read",
-        "They belong to no event; reading went on after them.",
-    ),
-    "oversized": _skipped(
-        "{count} events or values are too large",
-        "They were left out and are missing from every figure.",
-    ),
-    "too_many_events": NoteKind(
-        "error",
-        "More events than one trace can hold",
-        "The first ones were read; the rest is missing from every figure.",
-        "Record fewer steps.",
-        EVERYTHING,
-    ),
-    "bad_metadata": _harmless(
-        "Metadata that cannot be read",
-        "A value given to add_metadata_json() is no JSON; it was left out.",
-        "Pass json.dumps(value) to add_metadata_json().",
-    ),
-    "repeated_key": _harmless("Metadata given twice", "The last value counts."),
-    "repeated_events": _harmless(
-        "Two lists of events in one file", "The second was read after the first."
-    ),
-    "trailing_text": _harmless("Text after the end of the trace", "It was ignored."),
-    "not_an_event": _skipped(
-        "{count} members of the event list are no events", "They were left out.", ""
-    ),
-    "odd_field": _harmless("Fields of an unusual type", "They were read as their text."),
-    "odd_args": _harmless("Arguments that are no object", "They were ignored."),
-    "odd_arg": _harmless("Arguments of an unusual type", "They are shown with the event only."),
-    "bad_ts": NoteKind(
-        "warning",
-        "{count} events with an unreadable time",
-        "They are not in any figure.",
-        "",
-        EVERYTHING,
-    ),
-    "bad_dur": NoteKind(
-        "warning",
-        "{count} events with an unreadable duration",
-        "They count as 0 ns long.",
-        "",
-        EVERYTHING,
-    ),
-    "wide_int": _harmless("Numbers wider than 64 bits", "They are shown with the event only."),
-    "complete": NoteKind(
-        "good", "Read completely", "{count} events; nothing was skipped or repaired."
-    ),
-    "empty": NoteKind(
-        "warning",
-        "No events",
-        "The recording window holds nothing: every figure is empty.",
-        "Run the code to profile between start() and stop(), or inside the active steps of the"
-        " schedule.",
-        EVERYTHING,
-    ),
-}
+from .file_notes import FILE
+from .note_kind import DEVICE, EVERYTHING, HOST, RECORD, UPGRADE, NoteKind, harmless
 
 TIME: Mapping[str, NoteKind] = {
     "timeless": NoteKind(
@@ -206,13 +43,13 @@ TIME: Mapping[str, NoteKind] = {
         "",
         HOST,
     ),
-    "stray_ends": _harmless("{count} ends without a begin", "They were ignored."),
+    "stray_ends": harmless("{count} ends without a begin", "They were ignored."),
     "rounded_time": NoteKind(
         "info",
         "Times are whole microseconds",
         "Rounding is ±1 µs: short events can be off by much each, {count} of {total} read 0. Sums"
         " are not biased.",
-        _UPGRADE,
+        UPGRADE,
     ),
     "partial_overlap": NoteKind(
         "info",
@@ -274,7 +111,7 @@ LINKS: Mapping[str, NoteKind] = {
         "No launches recorded",
         "Device work cannot be traced through runtime calls: idle causes and launch delays are"
         " not available.",
-        _RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
         DEVICE,
     ),
     "graphs": NoteKind(
@@ -282,18 +119,18 @@ LINKS: Mapping[str, NoteKind] = {
         "{count} kernels were replayed by graphs",
         "One launch starts many: inside a graph the operator of a kernel is not known.",
     ),
-    "external_id_ignored": _harmless(
+    "external_id_ignored": harmless(
         "External ids repeat the correlation",
         "torch 1.11 to 2.3 write them so; operators were found by the launches instead.",
     ),
-    "external_id_disagrees": _harmless(
+    "external_id_disagrees": harmless(
         "{count} kernels name another operator than the one around their launch",
         "The operator around the launch counts ({total} were compared).",
     ),
-    "shared_correlation": _harmless(
+    "shared_correlation": harmless(
         "{count} correlations belong to several calls", "The launching call of each was taken."
     ),
-    "lonely_flows": _harmless(
+    "lonely_flows": harmless(
         "{count} arrows lack their other end",
         "Recorders write them for calls that launch nothing; links do not depend on them.",
     ),
@@ -318,21 +155,21 @@ CONTENT: Mapping[str, NoteKind] = {
         "info",
         "Device only",
         "No operators were recorded: operator views are not available.",
-        _RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
         ("operators", "modules"),
     ),
     "no_shapes": NoteKind(
         "info",
         "No input shapes",
         "Operators cannot be told apart by shape; FLOPs and efficiency are not available.",
-        _RECORD.format("record_shapes=True"),
+        RECORD.format("record_shapes=True"),
         ("operators",),
     ),
     "no_stacks": NoteKind(
         "info",
         "No Python frames",
         "Source lines, modules and the flame graph by line are not available.",
-        _RECORD.format("with_stack=True"),
+        RECORD.format("with_stack=True"),
         ("modules",),
     ),
     "stacks_as_text": NoteKind(
@@ -340,14 +177,14 @@ CONTENT: Mapping[str, NoteKind] = {
         "No Python frames",
         "Modules and the flame graph by line are not available. Call stacks of operators are:"
         " they were recorded as text.",
-        _UPGRADE,
+        UPGRADE,
         ("modules",),
     ),
     "no_memory": NoteKind(
         "info",
         "No allocator events",
         "Memory is not available.",
-        _RECORD.format("profile_memory=True"),
+        RECORD.format("profile_memory=True"),
         ("memory",),
     ),
     "no_addresses": NoteKind(
@@ -355,7 +192,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "Allocator events carry no addresses or totals",
         "Memory shows a relative curve only. Lifetimes, categories and leaks need addresses,"
         " which torch records since 1.10.",
-        _UPGRADE,
+        UPGRADE,
         ("memory",),
     ),
     "no_steps": NoteKind(
@@ -386,11 +223,11 @@ CONTENT: Mapping[str, NoteKind] = {
         "",
         ("overview",),
     ),
-    "unknown_categories": _harmless(
+    "unknown_categories": harmless(
         "Events of unknown categories: {detail}",
         "They are shown in Trace and counted as other time.",
     ),
-    "lost_names": _harmless(
+    "lost_names": harmless(
         "{count} events are called “unknown”",
         "torch since 2.7 writes that in place of names with characters that are not ASCII.",
         "Use ASCII in record_function() names.",
@@ -424,15 +261,15 @@ CONTENT: Mapping[str, NoteKind] = {
         " are not touched.",
         "For true host times record once without with_stack.",
     ),
-    "thread_renamed": _harmless(
+    "thread_renamed": harmless(
         "{count} threads have two names",
         "Numbers of threads were used again; the last name is shown.",
     ),
-    "python_exporter": _harmless(
+    "python_exporter": harmless(
         "Written by torch's Python exporter",
         "It writes the number of multiprocessors under another key; that was set right.",
     ),
-    "derived_rows": _harmless(
+    "derived_rows": harmless(
         "{count} rows derived by the exporter",
         "They repeat what other rows say (overlap analysis) and are in no figure.",
     ),

@@ -10,7 +10,8 @@ import pytest
 from kinetoscope.trace.build import build
 from kinetoscope.trace.examine import note
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.note_kinds import CATALOG, EVERYTHING
+from kinetoscope.trace.note_kind import EVERYTHING
+from kinetoscope.trace.note_kinds import CATALOG
 from kinetoscope.trace.raw import Fault
 from tests.trace.drawn import (
     annotation,
