@@ -7,8 +7,9 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 
 import pytest
@@ -83,18 +84,40 @@ def test_a_refused_file_is_named_for_what_it_is(browser: Browser, tmp_path: Path
 
 def test_inside_a_sandboxed_frame(browser: Browser, served: Server, tmp_path: Path) -> None:
     """As an editor embeds it: no popups, no downloads, and here not even the same origin."""
-    with watched(browser) as (page, watch):
-        page.route(
-            "http://127.0.0.1:9/",
-            lambda route: route.fulfill(
-                content_type="text/html",
-                body=f'<iframe sandbox="allow-scripts" width=1300 height=800 src="{served.page}">',
-            ),
-        )
-        page.goto("http://127.0.0.1:9/")
-        frame = page.frame_locator("iframe")
-        expect(frame.locator("h1")).to_be_visible(timeout=LONG_MS)
+    (tmp_path / "index.html").write_text(
+        f'<iframe sandbox="allow-scripts" width=1300 height=800 src="{served.page}"></iframe>'
+    )
+    with static_site(tmp_path) as address, watched(browser) as (page, watch):
+        page.goto(address)
+        expect(page.frame_locator("iframe").locator("h1")).to_be_visible(timeout=LONG_MS)
         assert watch.foreign == []
+
+
+@contextmanager
+def running(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """A server of the standard library, and its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def static_site(folder: Path) -> Iterator[str]:
+    class Files(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(folder))
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with running(Files) as address:
+        yield f"{address}/"
 
 
 @contextmanager
@@ -123,15 +146,8 @@ def stripping_proxy(target: str, prefix: str) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Quiet."""
 
-    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Forward)
-    thread = threading.Thread(target=proxy.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{proxy.server_address[1]}{prefix}/"
-    finally:
-        proxy.shutdown()
-        thread.join()
-        proxy.server_close()
+    with running(Forward) as address:
+        yield f"{address}{prefix}/"
 
 
 def test_behind_a_proxy_that_strips_its_prefix(browser: Browser, served: Server) -> None:
