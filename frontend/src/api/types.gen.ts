@@ -206,7 +206,7 @@ export interface Info {
 
 /** One thing to know about a trace. */
 export interface Note {
-  /** key of CATALOG */
+  /** key of note_kinds.CATALOG */
   readonly kind: string;
   readonly severity: string;
   /** "Allocator events carry no addresses or totals" */
