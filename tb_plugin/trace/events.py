@@ -176,6 +176,8 @@ class EventReader:
         return True
 
     def _repaired(self, window: Window, batch: _Batch, text: bytes) -> bool:
+        if not text.startswith(b"{"):
+            return False
         try:
             value, kinds = repair(text)
         except Unrepairable:
@@ -235,7 +237,8 @@ class EventReader:
         while True:
             distance = self._next_event(window)
             if distance >= 0:
-                window.pos += distance
+                skipped = window.data[window.pos : window.pos + distance].rstrip(_BLANKS)
+                window.pos += len(skipped.removesuffix(b","))
                 return True
             if window.eof:
                 window.pos = len(window.data)

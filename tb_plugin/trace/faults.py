@@ -1,8 +1,8 @@
 """Everything the scanner tolerates, in one table, and the log that counts it.
 
 Strict JSON in whole and plain containers has no faults, save repeated keys and, under *fields*,
-values of a type that the format does not have. What the columns show by themselves (no phase, no ts, no name) is no
-fault of the scanner; the second stage counts it.
+values of a type that the format does not have. What the columns show by themselves (no phase, no
+ts, no name) is no fault of the scanner; the second stage counts it.
 """
 
 from __future__ import annotations

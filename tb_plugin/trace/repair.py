@@ -19,20 +19,21 @@ MAX_INT_CHARS = 400
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PLAIN_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.+-])")
-_ODD_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+-])")
-_WORD = re.compile(r"[^\s,\[\]{}\":]+")
-_OPEN_KEY = re.compile(r'[^"\\:,{}\[\]\s]+"(?=\s*:)')
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
+_ODD_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
+_WORD = re.compile(r"[^\s,\[\]{}\":]+", re.ASCII)
+_OPEN_KEY = re.compile(r'[^"\\:,{}\[\]\s]+"(?=\s*:)', re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 
 # What follows the quote that ends a text: in an object the next member, or the end of the object
 # and then something that may follow an object.
 _GAP = r"\s*(?://[^\n]*\n\s*|/\*[^*]*\*/\s*)*"
-_AFTER_KEY = re.compile(_GAP + ":")
+_NEXT_KEY = rf'"?(?:[^"\\\n]|\\.){{0,200}}"{_GAP}:'
+_AFTER_KEY = re.compile(_GAP + ":", re.ASCII)
 _AFTER_MEMBER = re.compile(
-    rf'{_GAP}(?:,{_GAP}(?:"?[^"\\\n]{{0,200}}"{_GAP}:|\}})|\}}{_GAP}(?:[,\]}}]|$)|$)'
+    rf"{_GAP}(?:,{_GAP}(?:,|{_NEXT_KEY}|\}})|\}}{_GAP}(?:[,\]}}]|$)|$)", re.ASCII
 )
-_AFTER_ITEM = re.compile(_GAP + r"(?:,|\]|$)")
+_AFTER_ITEM = re.compile(_GAP + r"(?:,|\]|$)", re.ASCII)
 
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt])|())', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -188,8 +189,10 @@ class _Parser:
                 break
             if after.match(self.text, quote + 1):
                 self.at = quote + 1
-                self.note("unescaped_quote" if plain else "bad_escape")
-                return self.unescape(self.text[start:quote])
+                raw = self.text[start:quote]
+                if _PLAIN_STRING.fullmatch(f'"{raw}"') is None and not raw.endswith("\\"):
+                    self.note("unescaped_quote")
+                return self.unescape(raw)
         raise Unrepairable
 
     def unescape(self, raw: str) -> str:

@@ -13,8 +13,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from .raw import MISSING, NO_DUR
 
 MAX_NS = 2**63 - 1
-_PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,3}))?")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?")
+_PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,3}))?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 _MAX_CHARS = 1000
 _WIDE = Context(prec=2 * _MAX_CHARS)
 
@@ -46,7 +46,7 @@ def _parse(text: str) -> int | None:
         ns = -ns if sign else ns
     else:
         text = text.strip(" \t\r\n")
-        if not text.isascii() or len(text) > _MAX_CHARS or not _NUMBER.fullmatch(text):
+        if len(text) > _MAX_CHARS or not _NUMBER.fullmatch(text):
             return None
         number = Decimal(text)
         if number.adjusted() > 18:
