@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .activity import Activity
 from .categories import LAUNCH_FLOWS, OP_FLOWS
+from .columns import look_up
 from .flows import Flows, last_started
 from .host import Host
 from .model import HostKind
@@ -23,8 +24,6 @@ from .texts import Texts
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
-
-_Key = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,12 +42,11 @@ class Sides:
 def follow_arrows(sides: Sides, launch: I32, op: I32) -> None:
     """Fill launch and op of the device rows that have neither launch nor correlation."""
     host, device = sides.host, sides.device
-    orphan = np.flatnonzero((launch < 0) & (device.correlation < 0))
-    if not len(orphan) or not len(sides.flows.end):
+    orphan = (launch < 0) & (device.correlation < 0)
+    if not orphan.any() or not len(sides.flows.end):
         return
-    place = dict(zip(_keys(sides.raw, device.raw[orphan]), orphan.tolist(), strict=True))
+    row, thread, at = _ends(sides, LAUNCH_FLOWS, orphan)
     offsets = np.searchsorted(host.thread, np.arange(len(host.threads) + 1)).astype(np.int64)
-    row, thread, at = _ends(sides, LAUNCH_FLOWS, place)
     begun = last_started(offsets, host.ts, thread, at)
     caller = innermost_at(host.end, host.nesting.outer, at, begun)
     is_call = caller >= 0
@@ -56,39 +54,31 @@ def follow_arrows(sides: Sides, launch: I32, op: I32) -> None:
     launch[row[is_call]] = caller[is_call]
     op[row[is_call]] = sides.ops.around(host, caller[is_call])
     op[row[~is_call]] = sides.ops.at(thread[~is_call], at[~is_call])
-    row, thread, at = _ends(sides, OP_FLOWS, place)
+    row, thread, at = _ends(sides, OP_FLOWS, orphan)
     around = sides.ops.at(thread, at)
     op[row[around >= 0]] = around[around >= 0]
 
 
 def _ends(
-    sides: Sides, categories: frozenset[str], place: dict[_Key, int]
+    sides: Sides, categories: frozenset[str], orphan: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], I32, I64]:
-    """Device row, host thread and host time of the arrows that end at a place."""
+    """Device row, host thread and host time of the arrows that end where an orphan starts."""
+    events, host, device = sides.raw.events, sides.host, sides.device
     source, target = sides.flows.of(sides.texts, categories)
-    threads = sides.host.threads
-    thread_of = {
-        key: thread
-        for thread, key in enumerate(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True))
-    }
-    found = [
-        (place[end], thread_of[pid, tid], ts - sides.start)
-        for end, (pid, tid, ts) in zip(
-            _keys(sides.raw, target), _keys(sides.raw, source), strict=True
-        )
-        if end in place and (pid, tid) in thread_of
-    ]
-    table = np.array(found, np.int64).reshape(-1, 3)
-    return table[:, 0].astype(np.intp), table[:, 1].astype(np.int32), table[:, 2]
+    size = len(sides.texts)
+    thread = look_up(events.pid[source], events.tid[source], size, host.thread_of)
+    stream = look_up(events.pid[target], events.tid[target], size, _streams(sides))
+    at = events.ts[target] - sides.start
+    offsets = np.searchsorted(device.stream, np.arange(int(device.stream.max()) + 2))
+    row = last_started(offsets.astype(np.int64), device.ts, stream, at)
+    touched = (row >= 0) & (stream >= 0) & (thread >= 0)
+    touched[touched] = (device.ts[row[touched]] == at[touched]) & orphan[row[touched]]
+    return row[touched], thread[touched], (events.ts[source] - sides.start)[touched]
 
 
-def _keys(raw: RawTrace, rows: I32) -> list[_Key]:
-    events = raw.events
-    return list(
-        zip(
-            events.pid[rows].tolist(),
-            events.tid[rows].tolist(),
-            events.ts[rows].tolist(),
-            strict=True,
-        )
-    )
+def _streams(sides: Sides) -> dict[tuple[int, int], int]:
+    """Stream of each (pid, tid) of the device; the first row of a stream knows them."""
+    stream, first = np.unique(sides.device.stream, return_index=True)
+    rows = sides.device.raw[first]
+    pid, tid = sides.raw.events.pid[rows].tolist(), sides.raw.events.tid[rows].tolist()
+    return dict(zip(zip(pid, tid, strict=True), stream.tolist(), strict=True))

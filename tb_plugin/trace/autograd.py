@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import FORWARD_FLOWS
-from .columns import cells
+from .columns import cells, look_up
 from .flows import Flows
 from .host import Host
 from .model import FlowTable, HostKind
@@ -75,21 +75,9 @@ def _by_arrows(
 ) -> tuple[I32, I32]:
     begin, end = flows.of(texts, FORWARD_FLOWS)
     events = raw.events
-    thread_of = {
-        key: thread
-        for thread, key in enumerate(
-            zip(host.threads.pid.tolist(), host.threads.tid.tolist(), strict=True)
-        )
-    }
 
     def op_at(rows: I32) -> I32:
-        thread = np.array(
-            [
-                thread_of.get(key, -1)
-                for key in zip(events.pid[rows].tolist(), events.tid[rows].tolist(), strict=True)
-            ],
-            np.int32,
-        )
+        thread = look_up(events.pid[rows], events.tid[rows], len(texts), host.thread_of)
         found = ops.at(thread, events.ts[rows] - start)
         found[thread < 0] = -1
         return found

@@ -92,6 +92,13 @@ def pairs_of(pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
     return pids[used // max(len(tids), 1)], tids[used % max(len(tids), 1)], index
 
 
+def look_up(pid: I32, tid: I32, size: int, known: Mapping[tuple[int, int], int]) -> I32:
+    """What ``known`` says of each (pid, tid), −1 where it says nothing; asked once per pair."""
+    pids, tids, index = pairs_of(pid, tid, size)
+    pairs = zip(pids.tolist(), tids.tolist(), strict=True)
+    return np.array([known.get(key, -1) for key in pairs], np.int32)[index]
+
+
 def by_key_then_ts(key: I32, ts: I64) -> NDArray[np.intp]:
     """Stable order by (key, ts); the two are packed into one number where they fit."""
     if not len(ts):

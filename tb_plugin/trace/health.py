@@ -10,7 +10,7 @@ from msgspec import Struct
 class Note(Struct, frozen=True):
     """One thing to know about a trace."""
 
-    kind: str  # key of CATALOG
+    kind: str  # key of note_kinds.CATALOG
     severity: (
         str  # "error" (part of the file is lost) | "warning" (taints a figure) | "info" | "good"
     )

@@ -65,6 +65,12 @@ class Host:
         """``ts + dur``."""
         return self.ts + self.dur
 
+    @property
+    def thread_of(self) -> dict[tuple[int, int], int]:
+        """Row of the thread table by codes of (pid, tid)."""
+        pairs = zip(self.threads.pid.tolist(), self.threads.tid.tolist(), strict=True)
+        return {pair: thread for thread, pair in enumerate(pairs)}
+
 
 def build_host(
     raw: RawTrace, texts: Texts, rows: Rows, identity: Identity, start: int, resolution: int

@@ -69,15 +69,16 @@ def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution:
     """
     events, metadata = raw.events, raw.metadata
     categories = {texts[code] for code in texts.used(events.category).tolist()}
-    ranges = bool(((events.phase == COMPLETE) | (events.phase == BEGIN)).any())
+    ranged = (events.phase == COMPLETE) | (events.phase == BEGIN)
+    bare = not any(texts[code] for code in texts.used(events.category[ranged]).tolist())
     old = bool(categories & _OLD_CATEGORIES)
     devices = bool({"deviceProperties", "computeProperties"} & metadata.keys())
     based = "baseTimeNanoseconds" in metadata
     later = bool(_KEYS_OF_E & metadata.keys() or categories & _FLOWS_OF_E)
     evidence = (
         ("Ascend", "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity)),
-        ("unknown", not ranges),
-        ("A", not categories - {""}),
+        ("unknown", not ranged.any()),
+        ("A", bare),
         ("C", old and (devices or "memory_bytes" in raw.ints)),
         ("B", old),
         ("G", based and _metadata_first(raw)),

@@ -208,6 +208,19 @@ def test_ascend_links_by_arrows() -> None:
     assert trace.recording.torch_era == "Ascend"
 
 
+def test_the_first_recorders_drew_arrows_from_the_op() -> None:
+    cpu, gpu = {"pid": "CPU functions", "tid": 1}, {"pid": "CUDA functions", "tid": 0}
+    arrow = {"name": "", "cat": "cpu_to_cuda", "id": 1}
+    trace = drawn(
+        {**x("conv2d", 91.253, 80, **cpu), "cat": None},
+        {**x("conv2d", 150, 60, **gpu), "cat": None},
+        {**arrow, "ph": "s", "ts": 91.253, **cpu},
+        {**arrow, "ph": "f", "ts": 150, **gpu},
+    )
+    assert links(trace) == {"conv2d": ("", "conv2d", "EXTERNAL_ID")}
+    assert trace.recording.torch_era == "A"
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 40)), max_size=12),
     st.lists(st.tuples(st.integers(1, 8), st.integers(0, 60)), max_size=12),
