@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   ago,
+  axisNumber,
   bytes,
   change,
   count,
@@ -51,12 +52,25 @@ describe("time in columns has one unit", () => {
     [46_200_000, 1_234_000, "1.23 ms"],
     [5_328_000, 5_328_000, "5.328 ms"],
     [800, 12, "12 ns"],
+    [1_195_141_047, 482_900_000, "482.9 ms"],
+    [12_000_000_000, 482_900_000, "0.48 s"],
   ])("in a column up to %d ns, %d ns is %s", (largest, ns, text) => {
     expect(plain(withUnit(ns, timeScale(largest)))).toBe(text);
   });
   it("leaves the unit to the header", () => {
     expect(inScale(98_589_000, timeScale(177_592_000))).toBe("98.6");
   });
+});
+
+it("writes axes with as many decimals as their numbers have", () => {
+  expect([0, 0.25, 0.5, 100, 1200, 2.5000000000000004].map(axisNumber)).toEqual([
+    "0",
+    "0.25",
+    "0.5",
+    "100",
+    "1,200",
+    "2.5",
+  ]);
 });
 
 describe("proofs are whole numbers", () => {

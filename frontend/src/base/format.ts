@@ -67,12 +67,23 @@ export interface Scale {
   readonly decimals: number;
 }
 
-/** The scale of a column or chart whose largest value (or whole) is given, in ns. */
+/**
+ * The scale of a column or chart whose largest value (or whole) is given, in ns.
+ *
+ * Seconds only from ten on: the parts of a step of one second are milliseconds.
+ */
 export function timeScale(largestNs: number): Scale {
-  const unit = unitFor(largestNs, TIME_UNITS);
+  const magnitude = Math.abs(largestNs);
+  const unit = unitFor(magnitude < 10e9 ? Math.min(magnitude, 999e6) : magnitude, TIME_UNITS);
   const whole = Math.abs(largestNs) / unit.size;
   const decimals = unit.size === 1 ? 0 : whole < 10 ? 3 : whole < 100 ? 2 : 1;
   return { unit, decimals };
+}
+
+/** A round number, as an axis shows it: as many decimals as it has, three at most. */
+export function axisNumber(value: number): string {
+  const text = fixed(value, 3);
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
 /** A time in a scale, without its unit: `98.6`. */

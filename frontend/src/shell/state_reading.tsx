@@ -3,7 +3,7 @@ import type { ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../api/types.g
 import { bytes, count, roughly } from "../base/format";
 import { CheckIcon } from "../components/icons";
 import { PlaceState } from "../components/place_state";
-import { bestState, type Choice, patchForWorker } from "../state/choice";
+import { bestState, type Choice, isUnderWay, patchForWorker } from "../state/choice";
 import { useAddress, useValues } from "../state/environment";
 import { STATE_WORDS } from "./words";
 
@@ -15,10 +15,11 @@ interface ReadingSpan {
   readonly span: SpanInfo;
 }
 
-function unread(run: RunInfo): ReadingSpan[] {
+/** The chosen span, and what else of the run is under way. */
+function unread({ run, span: chosen }: Choice): ReadingSpan[] {
   return run.workers.flatMap((worker) =>
     worker.spans
-      .filter((span) => ["reading", "queued", "waiting"].includes(span.state))
+      .filter((span) => span === chosen || isUnderWay(span) || span.state === "waiting")
       .map((span) => ({ worker, span })),
   );
 }
@@ -110,7 +111,7 @@ function title(choice: Choice, pending: readonly ReadingSpan[]): string {
 export function StateReading({ choice }: { choice: Choice }) {
   const address = useAddress();
   const values = useValues();
-  const pending = unread(choice.run);
+  const pending = unread(choice);
   // The chosen one first: it is what the reader waits for.
   const sorted = [...pending].sort(
     (a, b) => Number(b.span === choice.span) - Number(a.span === choice.span),

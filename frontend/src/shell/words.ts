@@ -4,7 +4,7 @@ import type { State, WorkerInfo } from "../api/types.gen";
 export const STATE_WORDS: Readonly<Record<State, string>> = {
   ready: "ready",
   reading: "reading",
-  queued: "waiting for a free process",
+  queued: "not read yet",
   waiting: "still being written",
   refused: "not a trace",
   failed: "not read",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { catalogOf, runOf } from "../../test-fixtures/catalog";
+import { catalogOf, runOf, spanOf } from "../../test-fixtures/catalog";
 import type { RunInfo, State } from "../api/types.gen";
 import {
   choiceValues,
@@ -71,6 +71,13 @@ describe("going elsewhere", () => {
       device: undefined,
     });
   });
+});
+
+it("is not busy for files that are read when they are opened", () => {
+  const span = spanOf("1", "queued", { progress: null });
+  const run = { ...older, workers: [{ name: "w", rank: null, spans: [span] }] };
+  expect(isBusy(catalogOf([run]))).toBe(false);
+  expect(isBusy(catalogOf([runOf("r", { workers: { w: ["queued"] } })]))).toBe(true);
 });
 
 it.each<[State[], State, boolean]>([

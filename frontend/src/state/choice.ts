@@ -106,12 +106,16 @@ export function patchForSpan(span: SpanInfo): Patch {
   return { span: span.key, steps: undefined };
 }
 
+/**
+ * Whether a span is being read or about to be. One that waits to be opened is queued, too, but has
+ * no progress.
+ */
+export function isUnderWay({ state, progress }: SpanInfo): boolean {
+  return state === "reading" || (state === "queued" && progress !== null);
+}
+
 /** Whether the catalog will change by itself soon. */
 export function isBusy(catalog: Catalog): boolean {
-  const active = (state: State) => state === "reading" || state === "queued";
-  return (
-    catalog.scanning ||
-    catalog.files.some((file) => active(file.state)) ||
-    catalog.runs.some((run) => active(runState(run)))
-  );
+  const spans = catalog.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
+  return catalog.scanning || spans.some(isUnderWay);
 }

@@ -89,10 +89,20 @@ const whileReading = (answer: Answer<unknown> | undefined) =>
 /** The shell's part of a trace. Asking also moves the file to the front of the queue. */
 export function useTrace(key: TraceKey | null, digest: string) {
   const visible = usePageVisible();
+  const client = useQueryClient();
   return useQuery({
     queryKey: ["trace", key, digest],
-    queryFn: ({ signal }) =>
-      key === null ? Promise.reject(noTrace()) : getTrace(key, digest, signal),
+    queryFn: async ({ signal }) => {
+      if (key === null) {
+        throw noTrace();
+      }
+      const answer = await getTrace(key, digest, signal);
+      if (digest === "") {
+        // Asked for, the file is being read by now or has been: the catalog tells how far.
+        client.invalidateQueries({ queryKey: CATALOG });
+      }
+      return answer;
+    },
     enabled: key !== null,
     refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),
   });

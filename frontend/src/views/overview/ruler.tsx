@@ -1,7 +1,7 @@
 /** The mean step, drawn once at full width: busy at the left, idle at the right. */
 import { useState } from "react";
 import type { DeviceCard, Overview } from "../../api/types.gen";
-import { inScale, NBSP, time, withUnit } from "../../base/format";
+import { axisNumber, inScale, NBSP, time, withUnit } from "../../base/format";
 import { textWidth, useWidth } from "../../base/measure";
 import { roundTicks } from "../../base/ticks";
 import { fillClass } from "../../components/category";
@@ -84,7 +84,7 @@ function Ticks({ model, width }: { model: RulerModel; width: number }) {
     <div className="ruler-ticks" aria-hidden="true">
       {ticks.map((tick) => (
         <span key={tick} style={{ left: `${(tick / whole) * 100}%` }}>
-          {Number(tick.toPrecision(6))}
+          {axisNumber(tick)}
           {tick === 0 ? `${NBSP}${unit.name}` : ""}
         </span>
       ))}

@@ -1,6 +1,6 @@
 /** The stacked columns of "Every step" as an ECharts option. */
 import type { StepRow } from "../../api/types.gen";
-import { fixed, inScale, type Scale, share, time, withUnit } from "../../base/format";
+import { axisNumber, fixed, type Scale, share, time, withUnit } from "../../base/format";
 import type { Theme } from "../../base/theme";
 import { fillClass } from "../../components/category";
 import type { BarSeriesOption, ChartOption, LineSeriesOption } from "../../components/echarts";
@@ -165,7 +165,7 @@ function zoomOf(steps: readonly StepRow[], theme: Theme): NonNullable<ChartOptio
 }
 
 export function stepChartOption(chart: StepChart, theme: Theme): ChartOption {
-  const { steps, scale } = chart;
+  const { steps } = chart;
   const hasZoom = steps.length > COLUMNS_MAX;
   const text = { color: theme.ink3, fontSize: 11, fontFamily: theme.font };
   return {
@@ -198,8 +198,7 @@ export function stepChartOption(chart: StepChart, theme: Theme): ChartOption {
       splitLine: { lineStyle: { color: theme.line } },
       axisLabel: {
         ...text,
-        formatter: (value: number) =>
-          Number.isInteger(value) ? fixed(value, 0) : inScale(value * scale.unit.size, scale),
+        formatter: axisNumber,
       },
     },
     dataZoom: zoomOf(steps, theme),
