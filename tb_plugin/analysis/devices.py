@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace.model import Device, Trace
 from .facts import DeviceFacts
@@ -29,12 +30,26 @@ def device_facts(trace: Trace) -> tuple[DeviceFacts, ...]:
     )
 
 
-def _peak(trace: Trace, device: Device, totals: np.ndarray) -> int | None:
+def _peak(trace: Trace, device: Device, totals: NDArray[np.int64]) -> int | None:
     """The highest total written for this device; None where the recorder wrote none.
 
     Memory of the host is never a device's: it carries device id −1 and another type.
     """
     memory = trace.memory
     types = [code for code, name in _MEMORY_TYPES.items() if name in ("", device.type)]
-    rows = np.isin(memory.device_type, types) & (memory.device_id == device.index) & (totals >= 0)
+    rows = np.isin(memory.device_type, types) & (memory.device_id >= 0) & (totals >= 0)
+    rows &= memory.device_id == _allocator_id(trace, device, memory.device_id[rows])
     return int(totals[rows].max()) if rows.any() else None
+
+
+def _allocator_id(trace: Trace, device: Device, ids: NDArray[np.int32]) -> int:
+    """The number by which the allocator knows a device.
+
+    On AMD the allocator counts the devices that the process sees and the tracer those of the
+    machine: where one device worked and one allocated, they are the same.
+    """
+    used = [one for one in trace.devices if one.used]
+    known = np.unique(ids)
+    if len(used) == 1 and len(known) == 1:
+        return int(known[0]) if device is used[0] else -1
+    return device.index

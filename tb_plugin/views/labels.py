@@ -91,7 +91,7 @@ HOST: tuple[Part, ...] = (
         "Communication",
         "comm",
         False,
-        "The main thread is in a collective, or records nothing while another thread is.",
+        "The main thread is in a collective, or waits while another thread is in one.",
     ),
     Part("compile_ns", "Compile", "memset", False, "Code is compiled inside the recording."),
     Part(

@@ -272,7 +272,7 @@ def _configuration(facts: Facts) -> tuple[Configuration, ...]:
         "Devices": f"{len(used)} of {plural(len(facts.devices), 'visible ' + kind)} used"
         if used
         else "",
-        "Device": " · ".join(sorted({_device_text(device) for device in used})),
+        "Device": " · ".join(sorted({_device_text(device) for device in used} - {""})),
         "Rank": "" if facts.rank is None else _rank(facts),
         "Communication": ", ".join(facts.traits.communication_backends),
         "Host": facts.host_name or "",
@@ -283,8 +283,8 @@ def _configuration(facts: Facts) -> tuple[Configuration, ...]:
 
 
 def _device_text(device: DeviceFacts) -> str:
-    memory = f", {size(device.memory_bytes)}" if device.memory_bytes else ""
-    return f"{device.name or device.type}{memory}"
+    memory = size(device.memory_bytes) if device.memory_bytes else ""
+    return ", ".join(text for text in (device.name, memory) if text)
 
 
 def _rank(facts: Facts) -> str:

@@ -89,6 +89,20 @@ def test_collectives_of_another_thread_count_where_the_main_thread_records_nothi
     assert of(trace) == [{"forward": 4, "communication": 4, "uninstrumented": 5}]
 
 
+def test_collectives_that_backward_waits_for() -> None:
+    trace = draw(
+        """
+        step   |1111111111111111|
+        frame  |ffffffffffffffff|
+        frame  |  rrrrrrrrrr    |
+        op     |   bbb          |
+        note2  |     ggggg ggggg|
+        """,
+        names=NAMES,
+    )
+    assert of(trace) == [{"backward": 5, "communication": 5, "python": 6}]
+
+
 def test_compilation_inside_the_step() -> None:
     trace = draw(
         """

@@ -82,6 +82,13 @@ class TestMemory:
     def test_amd_writes_another_type(self) -> None:
         assert self.peaks(memory(1, GIB, GIB, device=1, kind=6)) == [None, GIB]
 
+    def test_the_only_device_that_worked_is_the_only_one_that_allocated(self) -> None:
+        trace = draw(
+            "call |a |\ngpu1 | a|", events=[memory(1, 8, GIB)], deviceProperties=self.CARDS
+        )
+        peaks = [one.peak_allocated_bytes for one in summarize(trace).devices]
+        assert peaks == [None, GIB]
+
     def test_without_totals_there_is_no_peak_but_a_reason(self) -> None:
         trace = draw(self.PICTURE, events=[memory(1, GIB, None)], deviceProperties=self.CARDS)
         facts = summarize(trace)

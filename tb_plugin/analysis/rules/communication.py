@@ -39,7 +39,8 @@ def check(selection: Selection) -> Finding | None:
         confidence=0.8,
         text=(
             f"Collectives take {mean} {per_step(selection)}, {share(classic)} of the "
-            f"{step_noun(selection.facts)}{where}. Communicate less often or less: accumulate "
+            f"{step_noun(selection.facts)}{where}. Waiting for slower ranks is part of that. "
+            "Communicate less often or less: accumulate "
             "gradients over several batches, compress them, or use larger batches "
             "(with LAMB, for example; check that training still converges)."
         ),

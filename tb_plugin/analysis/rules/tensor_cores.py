@@ -56,6 +56,11 @@ def _finding(selection: Selection, own: Gauges, device: DeviceFacts, row: int) -
     of_kernels = own.eligible_plain_ns / own.op_kernel_ns
     dtype = "bfloat16" if capability >= (8, 0) else "float16"
     scaler = "" if dtype == "bfloat16" else "  # and torch.amp.GradScaler() for the gradients"
+    tf32 = (
+        '\n# or, for float32 products alone: torch.set_float32_matmul_precision("high")'
+        if capability >= (8, 0)
+        else ""
+    )
     return Finding(
         id="DT2",
         title="Tensor cores are never used",
@@ -70,7 +75,7 @@ def _finding(selection: Selection, own: Gauges, device: DeviceFacts, row: int) -
         ),
         snippet=(
             f'with torch.autocast("cuda", dtype=torch.{dtype}):{scaler}\n'
-            "    loss = loss_fn(model(x), y)"
+            f"    loss = loss_fn(model(x), y){tf32}"
         ),
         evidence=(
             Evidence("kernel time of eligible ops", of_kernels, "ratio", 0.0),

@@ -88,10 +88,10 @@ def _advice(part: Partition) -> str:
     if (part.idle_cpu_exec_ns + part.idle_runtime_ns) * 2 > rest:
         return (
             "Most of the rest the host is still preparing the next launch. Larger batches give "
-            "each launch more work (check that training still converges); `torch.compile` "
+            "each launch more work (in training, check that it still converges); `torch.compile` "
             "launches less often."
         )
-    return "Larger batches give each launch more work; check that training still converges."
+    return "Larger batches give each launch more work; in training, check that it still converges."
 
 
 RULE = Rule("UT1", "Devices that are idle half of the time", (TIME, DEVICE_ACTIVITY), check)
