@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, structs
 
+from ..analysis.configuration import configuration
 from ..analysis.facts import (
     Breakdown,
     DeviceFacts,
@@ -18,7 +19,7 @@ from ..analysis.outliers import outliers
 from ..analysis.rules import RULES, check_all
 from ..analysis.selection import Selection, select
 from ..analysis.wording import device_name
-from ..base.units import NBSP, plural, size
+from ..base.units import NBSP
 from .labels import BREAKDOWN, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, Part
 from .table import Column, Table
 from .view import Scope, View
@@ -147,7 +148,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         step_source=_step_source(facts),
         summary=_summary(selection),
         devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
-        configuration=_configuration(facts),
+        configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=findings,
         unchecked=unchecked,
         rule_count=len(RULES),
@@ -262,41 +263,6 @@ def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge,
         )
         for one in measures(selection, row)
     )
-
-
-def _configuration(facts: Facts) -> tuple[Configuration, ...]:
-    used = [device for device in facts.devices if device.used]
-    kind = used[0].type if used else ""
-    rows = {
-        "Device type": facts.device_type,
-        "Devices": f"{len(used)} of {plural(len(facts.devices), 'visible ' + kind)} used"
-        if used
-        else "",
-        "Device": " · ".join(sorted({_device_text(device) for device in used} - {""})),
-        "Rank": "" if facts.rank is None else _rank(facts),
-        "Communication": ", ".join(facts.traits.communication_backends),
-        "Host": facts.host_name or "",
-        "Steps": _steps_text(facts),
-        "DataLoader": facts.traits.dataloader_class or "",
-    }
-    return tuple(Configuration(label, value) for label, value in rows.items() if value)
-
-
-def _device_text(device: DeviceFacts) -> str:
-    memory = size(device.memory_bytes) if device.memory_bytes else ""
-    return ", ".join(text for text in (device.name, memory) if text)
-
-
-def _rank(facts: Facts) -> str:
-    return f"{facts.rank}" if facts.world_size is None else f"{facts.rank} of {facts.world_size}"
-
-
-def _steps_text(facts: Facts) -> str:
-    if facts.step_source == "whole_trace":
-        return "none marked"
-    left_out = sum(step.excluded is not None for step in facts.steps)
-    rest = f", {left_out} left out" if left_out else ""
-    return f"{len(facts.steps)}{rest}"
 
 
 def tables(answer: Overview) -> tuple[Table, ...]:
