@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
 import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 import platformdirs
 
-from .cache import ENTRIES, TMP, Cache
+from .cache import ABANDONED_SECONDS, ENTRIES, TMP, Cache
 
 DIR_VARIABLE = "KINETOSCOPE_CACHE_DIR"
 SIZE_VARIABLE = "KINETOSCOPE_CACHE_SIZE"
@@ -22,6 +24,7 @@ _TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# Answers of kinetoscope; may be deleted at any time.\n"
 )
+_SESSION = "kinetoscope-"
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
@@ -44,6 +47,7 @@ def open_cache(folder: str | None = None, limit_bytes: int | None = None) -> Cac
     limit = limit_bytes if limit_bytes is not None else _limit(roots[0])
     cache = Cache(roots, limit, problem)
     cache.sweep()
+    _sweep_sessions()
     return cache
 
 
@@ -64,7 +68,31 @@ def parse_size(text: str) -> int | None:
 
 def _session_root() -> Path:
     # Not made before it is needed; nobody can guess the name and make it first.
-    return Path(tempfile.gettempdir()) / f"kinetoscope-{os.getpid()}-{secrets.token_hex(8)}"
+    return Path(tempfile.gettempdir()) / f"{_SESSION}{os.getpid()}-{secrets.token_hex(8)}"
+
+
+def _sweep_sessions() -> None:
+    """Removes the session folders of this user's programs that were killed long ago."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_SESSION}*-*"):
+        with contextlib.suppress(OSError):
+            status = folder.lstat()
+            ours = os.name != "posix" or status.st_uid == os.geteuid()
+            old = time.time() - status.st_mtime > ABANDONED_SECONDS
+            if ours and old and stat.S_ISDIR(status.st_mode) and not _is_running(folder.name):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(name: str) -> bool:
+    pid = name[len(_SESSION) :].partition("-")[0]
+    if os.name != "posix" or not pid.isdecimal():
+        return True  # cannot be told
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _prepare(root: Path) -> str:

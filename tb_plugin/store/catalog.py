@@ -31,7 +31,7 @@ from ..trace.model import Trace
 from . import fingerprint, lookup
 from .cache import Cache
 from .cache_place import close_session, open_cache
-from .catalog_types import Catalog, SpanInfo
+from .catalog_types import Catalog, ErrorInfo, SpanInfo
 from .ingest import IngestPool, Limits
 from .ledger import Ledger
 from .logdirs import Logdir
@@ -100,7 +100,7 @@ class CatalogService(Generic[S]):
                 return
             self._cache = self._given_cache or open_cache()
             self._shelf = Shelf(self._cache, self._summary_type, self._callables[0])
-            self._ledger = Ledger(self._dirty.set, self._cache.problem)
+            self._ledger = Ledger(self._dirty.set)
             version = fingerprint.code_version(*self._callables)
             work = Work(*self._callables, self._shelf.decode, version)
             self._pool = IngestPool(work, self._cache, self._hear, self._limits)
@@ -272,13 +272,20 @@ class CatalogService(Generic[S]):
                 new = publish(
                     self._ledger.records.values(),
                     self._logdirs,
-                    self._ledger.problems,
+                    (*self._ledger.problems, *self._cache_problem()),
                     View(self._pool.running(), self._pool.progress),
                     scanning=not self._lookout.first_look.is_set(),
                     looked=self._lookout.looked,
                 )
             self._count += not _same(self._published.catalog, new.catalog)
             self._published = self._versioned(new)
+
+    def _cache_problem(self) -> tuple[ErrorInfo, ...]:
+        if not self._cache.problem:
+            return ()
+        message = f"{self._cache.problem} Answers are kept for this session only."
+        hint = "Set KINETOSCOPE_CACHE_DIR to a folder of your own."
+        return (ErrorInfo("cache_unusable", message, hint),)
 
     def _empty(self) -> Published:
         view = View({}, lambda _: None)

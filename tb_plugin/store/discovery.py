@@ -107,7 +107,8 @@ def look(root: str, tally: Tally) -> Iterator[Found | Unreadable]:
 
 def shown(path: str) -> str:
     r"""A path as text that can be sent: bytes that are no UTF-8 become ``\\xff``."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace").replace(os.sep, "/")
+    text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return text.replace(os.sep, "/")
 
 
 def _identity(directory: str) -> tuple[int, int] | str:

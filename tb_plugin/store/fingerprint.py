@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .discovery import Identity
 
-WHOLE = 64 << 20
+WHOLE = 256 << 20
 SAMPLES = 64
 SAMPLE_BYTES = 64 << 10
 _PIECE = 1 << 20

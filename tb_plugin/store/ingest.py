@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
+from ..base.errors import KinetoscopeError
 from . import machine, progress
 from .cache import Cache
 from .catalog_types import ErrorInfo, ReadProgress
@@ -26,6 +28,7 @@ STALL_SECONDS = 600.0
 IDLE_SECONDS = 5.0
 SMALL_BYTES = 256 << 20  # of memory needed: such files may share a process
 JOBS_PER_PROCESS = 64
+TRIM_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class IngestPool(Generic[S]):
         self._running: dict[Key, Reading[S]] = {}
         self._budget = 0
         self._threads: list[threading.Thread] = []
+        self._fresh: deque[str] = deque(maxlen=8)
+        self._trim_at = 0.0
         self._closed = False
 
     @property
@@ -178,9 +183,20 @@ class IngestPool(Generic[S]):
         finally:
             small = memory_needed(request.path, request.identity.bytes) <= SMALL_BYTES
             desk.tidy(keep=small and not reading.cancelled)
+            self._trim(reading.digest)
             with self._changed:
                 del self._running[request.key]
                 self._changed.notify_all()
+
+    def _trim(self, digest: str) -> None:
+        """Keeps the cache below its limit, now and then, and without what was read just now."""
+        with self._changed:
+            self._fresh.append(digest)
+            now = time.monotonic()
+            if now < self._trim_at:
+                return
+            self._trim_at = now + TRIM_SECONDS
+        self._cache.trim(set(self._fresh))
 
     def _next(self, *, only_urgent: bool) -> Reading[S] | None:
         """Takes the first file that there is room for."""
@@ -223,8 +239,19 @@ class _Desk:
         self.child: Child | None = None
 
     def hire(self) -> Child:
+        """A process to give a file to.
+
+        Raises:
+            KinetoscopeError: none can be started.
+        """
         if self.child is None:
-            self.child = Child()
+            try:
+                self.child = Child()
+            except OSError as error:
+                raise KinetoscopeError(
+                    f"No process could be started to read the file: {error.strerror or error}.",
+                    hint="Retry when the machine has room for one.",
+                ) from error
         return self.child
 
     def tidy(self, *, keep: bool) -> None:

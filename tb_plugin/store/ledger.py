@@ -29,13 +29,12 @@ EAGER_BYTES = 16 << 30
 class Ledger:
     """Records by key. ``on_change`` is called, without the lock, after what may be seen outside."""
 
-    def __init__(self, on_change: Callable[[], None], cache_problem: str) -> None:
+    def __init__(self, on_change: Callable[[], None]) -> None:
         self.lock = threading.RLock()
         self.records: dict[Key, Record] = {}
         self.problems: tuple[ErrorInfo, ...] = ()
         self.pool: IngestPool[Any]
         self._on_change = on_change
-        self._cache_problem = cache_problem
 
     # --- from looking ---------------------------------------------------------------------------
 
@@ -107,6 +106,8 @@ class Ledger:
                 record.attempt = Attempt.DONE
                 record.answer.columns = not news.missing
                 record.answer.missing = news.missing
+                if news.note and not news.missing:
+                    record.answer.note = record.answer.note or _note(news.note)
         elif isinstance(news, Restless):
             record.attempt = Attempt.WAITING
         elif record.answer and record.answer.identity == news.request.identity:
@@ -128,15 +129,10 @@ class Ledger:
             from_cache=news.from_cache,
             rank=rank_of(news.summary),
             truncated=truncation_of(news.summary),
-            note=before.note if before and again else self._note(news.note),
+            note=before.note if before and again else _note(news.note),
             columns=bool(before and again and before.columns),
             rereads=before.rereads if before and again else 0,
         )
-
-    def _note(self, note: str) -> str:
-        if self._cache_problem:
-            return f"{self._cache_problem} Answers are kept for this session only."
-        return f"The answer could not be kept in the cache: {note}." if note else ""
 
     # --- from users -----------------------------------------------------------------------------
 
@@ -193,3 +189,7 @@ class Ledger:
         identity = record.found.identity
         request = Request(record.key, record.found.absolute, identity, -identity.modified_ns)
         self.pool.submit(request, urgent=urgent)
+
+
+def _note(note: str) -> str:
+    return f"Not everything could be kept in the cache: {note}." if note else ""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .catalog_types import ErrorInfo
+from .discovery import shown
 
 _SCHEME = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 
@@ -66,7 +67,8 @@ def _one(name: str, text: str) -> Logdir:
         text = text[len("file://") :]
     if _SCHEME.match(text):
         return Logdir(shown=text, path="", name=name, problem=_remote(text))
-    return Logdir(shown=text, path=os.path.abspath(os.path.expanduser(text)), name=name)
+    path = os.path.abspath(os.path.expanduser(text))
+    return Logdir(shown=shown(text), path=path, name=shown(name))
 
 
 def _remote(text: str) -> ErrorInfo:

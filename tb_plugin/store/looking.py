@@ -16,6 +16,7 @@ from .records import Attempt, Record
 from .settle import Patience
 
 UNREADABLE_SHOWN = 20
+_OF_NO_INTEREST = ("text", "binary", "csv", "empty")  # what a .gz of somebody else's may be
 _UNFINISHED = (
     "The name is that of a file being written; it is read as soon as it has its final name."
 )
@@ -111,6 +112,7 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
     except OSError as error:
         return Judged(Attempt.LOCKED, error=info_of(error), accepted=by_rule, listed=listed)
     if other is not None:
+        listed = listed or other.kind not in _OF_NO_INTEREST
         return Judged(Attempt.REFUSED, error=other, listed=listed)
     return Judged(Attempt.LAZY, accepted=True)
 

@@ -13,12 +13,12 @@ from .catalog_types import ErrorInfo
 class Job(Struct, frozen=True):
     """One file to read."""
 
-    path: str
-    bytes: int
+    path: bytes  # as the system writes it: it need not be text
+    size: int
     modified_ns: int
     digest: str
     token: str  # name of its temporary folder below each root
-    roots: list[str]  # where results may go, best first
+    roots: list[bytes]  # where results may go, best first
     read: str  # "module:function", (path, on_progress) → Trace
     summarize: str  # "module:function", (Trace) → Struct
 
@@ -33,18 +33,17 @@ class Progressed(Struct, frozen=True, tag="progress"):
 
 
 class Summarized(Struct, frozen=True, tag="summary"):
-    """The summary is there: in a file below ``root``, or in ``text`` where that failed."""
+    """The summary is there: in a file, or in ``text`` where that failed."""
 
-    root: str
     text: str
     note: str  # why it is not where it belongs
 
 
 class Finished(Struct, frozen=True, tag="done"):
-    """The columns are there, below ``root``; "" where they could not be kept."""
+    """The columns are there, unless they could not be kept."""
 
-    root: str
-    note: str
+    is_kept: bool
+    note: str  # why not, or why not where they belong
 
 
 class Changed(Struct, frozen=True, tag="changed"):

@@ -44,7 +44,8 @@ class Kept:
     """The columns of a file are there, or could not be kept (``missing`` says why)."""
 
     request: Request
-    missing: str
+    missing: str = ""
+    note: str = ""  # why they are not where they belong
 
 
 @dataclass(frozen=True, slots=True)

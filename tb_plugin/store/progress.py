@@ -14,7 +14,7 @@ _PHASES = {
     "summarizing": "summarizing",
     "caching": "writing the cache",
 }
-READING_SHARE = 0.7  # of the time until the summary; the rest is linking and summarizing
+READING_SHARE = 0.85  # of the time until the summary; the rest is linking and summarizing
 _ENOUGH_SECONDS, _ENOUGH_SHARE = 0.5, 0.03  # below that, a guess would jump about
 
 

@@ -19,6 +19,7 @@ from .catalog_types import (
     State,
     WorkerInfo,
 )
+from .discovery import shown
 from .logdirs import Logdir
 from .news import Key
 from .records import Attempt, Record
@@ -96,7 +97,7 @@ def _run_names(records: Iterable[Record], logdirs: Sequence[Logdir]) -> dict[tup
     names = {}
     for number, folder in folders:
         logdir = logdirs[number]
-        base = logdir.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or "/"
+        base = shown(logdir.path).rstrip("/").rpartition("/")[2] or "/"
         if logdir.name:
             name = f"{logdir.name}/{folder}" if folder else logdir.name
         else:
@@ -114,7 +115,7 @@ def _run(
 ) -> RunInfo:
     by_worker: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(members, key=lambda r: r.found.path):
-        by_worker[_text(record.name.worker)].append(record)
+        by_worker[record.name.worker].append(record)
     keys = spans.number({worker: [r.name for r in mine] for worker, mine in by_worker.items()})
     workers = []
     for worker, mine in by_worker.items():
@@ -195,8 +196,3 @@ def _verdict(record: Record, state: State) -> tuple[str, str, str]:
         return "waiting", record.reason, ""
     lazy = record.attempt is Attempt.LAZY
     return state, _LAZY if lazy else "", ""
-
-
-def _text(name: str) -> str:
-    """A worker name that can be sent."""
-    return name.encode("utf-8", "backslashreplace").decode()

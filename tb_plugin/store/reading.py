@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import threading
 import time
@@ -40,6 +41,7 @@ class Reading(Generic[S]):
     ) -> None:
         self.request = request
         self.cancelled = False
+        self.digest = ""
         self.child: Child | None = None
         self._work = work
         self._cache = cache
@@ -70,7 +72,9 @@ class Reading(Generic[S]):
         """Does the work; ``hire`` gives a process when one is needed."""
         request = self.request
         try:
-            digest = fingerprint.digest(request.path, request.identity, self._work.version)
+            self.digest = digest = fingerprint.digest(
+                request.path, request.identity, self._work.version
+            )
         except FileNotFoundError:
             self._tell(Restless(request))
         except OSError as error:
@@ -79,19 +83,19 @@ class Reading(Generic[S]):
             stored = self._cache.load_summary(digest)
             answered = stored is not None and self._answer(digest, stored, from_cache=True)
             if answered and self._cache.has_columns(digest):
-                self._tell(Kept(request, ""))
+                self._tell(Kept(request))
             else:
                 self._read(digest, hire)
 
     def _read(self, digest: str, hire: Callable[[], Child]) -> None:
         identity, token = self.request.identity, secrets.token_hex(8)
         job = Job(
-            path=self.request.path,
-            bytes=identity.bytes,
+            path=os.fsencode(self.request.path),
+            size=identity.bytes,
             modified_ns=identity.modified_ns,
             digest=digest,
             token=token,
-            roots=[str(root) for root in self._cache.roots],
+            roots=[os.fsencode(root) for root in self._cache.roots],
             read=self._work.read,
             summarize=self._work.summarize,
         )
@@ -118,9 +122,8 @@ class Reading(Generic[S]):
         elif isinstance(message, Summarized):
             self._take_summary(digest, message)
         elif isinstance(message, Finished):
-            self._cache.trim({digest})
-            missing = f"The columns could not be kept: {message.note}." if not message.root else ""
-            self._tell(Kept(self.request, missing))
+            missing = "" if message.is_kept else f"The columns could not be kept: {message.note}."
+            self._tell(Kept(self.request, missing, message.note))
         elif isinstance(message, Changed):
             self._tell(Restless(self.request))
         else:

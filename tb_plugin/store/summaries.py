@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..trace.health import HealthRecord
+from .discovery import shown
 from .news import S
 
 
@@ -25,7 +26,7 @@ def truncation_of(summary: msgspec.Struct) -> str:
 
 
 def with_path(summary: S, path: str) -> S:
-    """The summary of the file at ``path``: a stored one may stem from a copy elsewhere."""
+    """The summary of the file at ``path``, as text: a stored one may stem from a copy elsewhere."""
     if "path" in summary.__struct_fields__:
-        return msgspec.structs.replace(summary, path=path)
+        return msgspec.structs.replace(summary, path=shown(path))
     return summary

@@ -24,8 +24,9 @@ import msgspec
 
 from ..base.errors import KinetoscopeError
 from .cache import encode_summary, publish_columns, publish_summary
-from .discovery import Identity
+from .discovery import Identity, shown
 from .messages import Changed, Failed, Finished, Job, Message, Progressed, Summarized, info_of
+from .summaries import with_path
 
 if TYPE_CHECKING:
     from ..trace.model import Trace
@@ -68,21 +69,22 @@ def work(job: Job, say: Callable[[Message], None]) -> None:
     def on_progress(progress: Progress) -> None:
         say(Progressed(progress.phase, progress.bytes_done, progress.bytes_total, progress.events))
 
-    trace: Trace = load_callable(job.read)(job.path, on_progress)
+    path = os.fsdecode(job.path)
+    trace: Trace = load_callable(job.read)(path, on_progress)
     events = trace.health.events
-    say(Progressed("summarizing", job.bytes, job.bytes, events))
-    summary = load_callable(job.summarize)(trace)
+    say(Progressed("summarizing", job.size, job.size, events))
+    summary = with_path(load_callable(job.summarize)(trace), path)
     if _changed(job):
         say(Changed())
         return
-    stored = encode_summary(job.path, job.bytes, events, time.monotonic() - began, summary)
-    roots = [Path(root) for root in job.roots]
-    root, note = _first(roots, lambda r: publish_summary(stored, r, job.token, job.digest))
-    text = "" if root else msgspec.json.encode(stored).decode()
-    say(Summarized(root, text, note))
-    say(Progressed("caching", job.bytes, job.bytes, events))
-    root, note = _first(roots, lambda r: publish_columns(trace, r, job.token, job.digest))
-    say(Finished(root, note))
+    seconds = time.monotonic() - began
+    stored = encode_summary(shown(path), job.size, events, seconds, summary)
+    roots = [Path(os.fsdecode(root)) for root in job.roots]
+    kept, note = _first(roots, lambda r: publish_summary(stored, r, job.token, job.digest))
+    say(Summarized("" if kept else msgspec.json.encode(stored).decode(), note))
+    say(Progressed("caching", job.size, job.size, events))
+    kept, note = _first(roots, lambda r: publish_columns(trace, r, job.token, job.digest))
+    say(Finished(kept, note))
 
 
 def load_callable(name: str) -> Callable[..., Any]:
@@ -124,17 +126,17 @@ class Reporter:
         self._out.flush()
 
 
-def _first(roots: list[Path], store: Callable[[Path], None]) -> tuple[str, str]:
-    """The first root that took it, "" when none did, and why the ones before it did not."""
+def _first(roots: list[Path], store: Callable[[Path], None]) -> tuple[bool, str]:
+    """Whether any root took it, and why the ones before that did not."""
     notes = []
     for root in roots:
         try:
             store(root)
         except OSError as error:
-            notes.append(f"{root}: {error.strerror or error}")
+            notes.append(f"{shown(str(root))}: {error.strerror or error}")
         else:
-            return str(root), "; ".join(notes)
-    return "", "; ".join(notes)
+            return True, "; ".join(notes)
+    return False, "; ".join(notes)
 
 
 def _changed(job: Job) -> bool:
@@ -142,7 +144,7 @@ def _changed(job: Job) -> bool:
         now = Identity.of(os.stat(job.path))
     except OSError:
         return True
-    return now != Identity(job.bytes, job.modified_ns)
+    return now != Identity(job.size, job.modified_ns)
 
 
 def _step_back() -> None:

@@ -15,12 +15,26 @@ from kinetoscope.store.ingest import Limits
 from kinetoscope.store.logdirs import resolve
 from tests.store.fakes import QUICK, READ, SUMMARIZE, FakeFacts
 
+CacheAt = Callable[[Path], Cache]
+
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Iterator[Cache]:
-    opened = open_cache(str(tmp_path / "cache"), 1 << 30)
-    yield opened
-    close_session(opened)
+def cache_at() -> Iterator[CacheAt]:
+    """Opens caches in given folders; what they kept for the session goes in the end."""
+    opened: list[Cache] = []
+
+    def open_at(folder: Path) -> Cache:
+        opened.append(open_cache(str(folder), 1 << 30))
+        return opened[-1]
+
+    yield open_at
+    for one in opened:
+        close_session(one)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, cache_at: CacheAt) -> Cache:
+    return cache_at(tmp_path / "cache")
 
 
 @pytest.fixture

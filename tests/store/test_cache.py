@@ -7,6 +7,7 @@ import secrets
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -156,6 +157,21 @@ def test_the_limit_is_a_tenth_of_the_free_disk_at_most(tmp_path: Path) -> None:
 )
 def test_sizes(text: str, size: int | None) -> None:
     assert cache_place.parse_size(text) == size
+
+
+def test_session_folders_of_killed_programs_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for name, age in ((f"{ended.pid}-old", 2), (f"{ended.pid}-new", 0), (f"{os.getpid()}-ours", 2)):
+        folder = tmp_path / f"kinetoscope-{name}"
+        folder.mkdir()
+        os.utime(folder, (time.time() - age * 86400,) * 2)
+    cache_place.open_cache(str(tmp_path / "c"))
+    left = {folder.name for folder in tmp_path.glob("kinetoscope-*")}
+    assert left == {f"kinetoscope-{ended.pid}-new", f"kinetoscope-{os.getpid()}-ours"}
 
 
 def test_without_a_usable_folder_answers_are_kept_for_the_session(tmp_path: Path) -> None:

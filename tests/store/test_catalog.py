@@ -6,18 +6,18 @@ import gzip
 import os
 import shutil
 import time
-from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.store.cache import Cache, entry
-from kinetoscope.store.catalog import BeingRead, CatalogService, Entry, Timing
+from kinetoscope.store.catalog import BeingRead, CatalogService, Timing
 from kinetoscope.store.ingest import Limits
 from kinetoscope.store.logdirs import resolve
 from kinetoscope.trace.model import Trace
-from tests.store.conftest import Serve
+from tests.store.conftest import CacheAt, Serve
 from tests.store.fakes import (
     READ,
     SUMMARIZE,
@@ -53,13 +53,12 @@ def test_runs_workers_spans(logdir: Path, serve: Serve) -> None:
     service = serve()
     assert service.wait_first_look(10)
     three = ["1", "2", "3"]
-    wait_for(lambda: len(tree(service)) == 3)
+    wait_for(lambda: list(states(service).values()) == ["ready"] * 12)
     assert tree(service) == {
         "deep/er": {"rank-0": ["default"], "rank-1": ["default"]},
         "logs": {"w": ["default"]},
         "train": {"w0": three, "w2": three, "w10": three},
     }
-    wait_for(lambda: set(states(service).values()) == {"ready"})
     ranks = {w.name: w.rank for r in service.snapshot().runs for w in r.workers}
     assert (ranks["rank-0"], ranks["rank-1"], ranks["w0"]) == (0, 7, None)
     assert service.snapshot().files_total == 12
@@ -75,17 +74,22 @@ def test_an_answer_by_names_and_by_default(logdir: Path, serve: Serve) -> None:
     for names, events in ((("old", "w0", "1"), 1), (("new", "w0", "1"), 2), ((None,) * 3, 3)):
         entry_ = service.locate(*names)
         assert service.summary(entry_).events == events
-        trace = wait_for(partial(try_trace, service, entry_))
+        trace = trace_of(service, *names)
         assert len(trace.host) == events
         assert trace.path == service.summary(entry_).path == entry_.path
     assert service.span("old", "w0", "1").digest == service.locate("old", "w0", "1").digest
 
 
-def try_trace(service: CatalogService[FakeFacts], at: Entry) -> Trace | None:
-    try:
-        return service.trace(at)
-    except BeingRead:
-        return None
+def trace_of(service: CatalogService[FakeFacts], *names: str | None) -> Trace:
+    """The columns, as soon as they are there."""
+
+    def once() -> list[Trace]:
+        try:
+            return [service.trace(service.locate(*(names or (None, None, None))))]
+        except BeingRead:
+            return []
+
+    return wait_for(once)[0]
 
 
 def test_names_that_are_not_there(logdir: Path, serve: Serve) -> None:
@@ -303,6 +307,20 @@ def test_an_unreadable_file_is_read_once_it_can_be(logdir: Path, serve: Serve) -
     wait_for(lambda: states(service) == {f"run/{RULE}": "ready"})
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs file names that are bytes")
+def test_a_name_that_is_no_text(logdir: Path, serve: Serve) -> None:
+    run = os.fsdecode(b"run\xff")
+    write_trace(logdir / run / os.fsdecode(b"w\xfe.1700000000000.pt.trace.json"), events=3)
+    service = serve()
+    wait_for(lambda: list(states(service).values()) == ["ready"])
+    assert tree(service) == {r"run\xff": {r"w\xfe": ["1"]}}
+    entry_ = service.locate(r"run\xff", r"w\xfe", "1")
+    assert run in entry_.path
+    assert r"run\xff" in service.summary(entry_).path
+    assert len(trace_of(service).host) == 3
+    msgspec.json.encode((service.snapshot(), service.summary(entry_)))
+
+
 # --- several logdirs ------------------------------------------------------------------------------
 
 
@@ -379,7 +397,7 @@ def test_the_next_server_reads_nothing(logdir: Path, serve: Serve) -> None:
     write_trace(logdir / "run" / RULE, events=3)
     first = serve()
     wait_for(lambda: states(first) == {f"run/{RULE}": "ready"})
-    wait_for(lambda: try_trace(first, first.locate(None, None, None)))
+    trace_of(first)
     first.close()
     second = serve()
     wait_for(lambda: states(second) == {f"run/{RULE}": "ready"})
@@ -406,26 +424,21 @@ def test_a_damaged_answer_is_read_again(
     else:
         shutil.rmtree(entry(cache.roots[0], digest))
     cache.load_summary(digest)  # drops a damaged one
-    trace = wait_for(lambda: try_trace(second, second.locate(None, None, None)))
-    assert len(trace.host) == 3
+    assert len(trace_of(second).host) == 3
     wait_for(lambda: "was read again" in second.snapshot().files[0].reason)
 
 
 def test_without_a_cache_folder_everything_works_and_says_so(
-    logdir: Path, serve: Serve, tmp_path: Path
+    logdir: Path, serve: Serve, tmp_path: Path, cache_at: CacheAt
 ) -> None:
-    from kinetoscope.store.cache_place import close_session, open_cache
-
     (tmp_path / "c").write_text("in the way")
-    session = open_cache(str(tmp_path / "c"))
     write_trace(logdir / "run" / RULE, events=3)
-    service = serve(cache=session)
+    service = serve(cache=cache_at(tmp_path / "c"))
     wait_for(lambda: states(service) == {f"run/{RULE}": "ready"})
-    (file,) = service.snapshot().files
-    assert "kept for this session only" in file.reason
-    assert len(wait_for(lambda: try_trace(service, service.locate(None, None, None))).host) == 3
-    service.close()
-    close_session(session)
+    (problem,) = service.snapshot().problems
+    assert problem.kind == "cache_unusable"
+    assert "kept for this session only" in problem.message
+    assert len(trace_of(service).host) == 3
 
 
 def test_where_nothing_can_be_written_the_summary_stays_in_memory(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.store import columns
@@ -25,6 +25,7 @@ def stored(trace: Trace, folder: Path) -> Path:
     return folder
 
 
+@settings(max_examples=40)
 @given(rows=st.integers(0, 40), seed=st.integers(0, 1000), mapped=st.booleans())
 def test_nothing_is_lost(
     tmp_path_factory: pytest.TempPathFactory, rows: int, seed: int, mapped: bool

@@ -68,7 +68,7 @@ def test_the_summary_comes_first_then_the_columns(
     pool = open_pool()
     path = write_trace(tmp_path / "a.json.gz", events=7, rank=2)
     pool.submit(path)
-    assert pool.last(path) == Kept(Request(key(path), str(path), Identity.of(path.stat()), 0), "")
+    assert pool.last(path) == Kept(Request(key(path), str(path), Identity.of(path.stat()), 0))
     answered, _ = pool.of(path)
     assert isinstance(answered, Answered)
     assert (answered.summary.events, answered.summary.rank) == (7, 2)
@@ -313,7 +313,7 @@ def test_time_left_is_guessed_from_the_share_read() -> None:
     half = describe(Pace(Progressed("reading", 50, 100, 7), 10.0, None), 100)
     assert half.seconds_left == pytest.approx(20 / READING_SHARE - 10, abs=0.1)
     assert describe(Pace(Progressed("reading", 1, 100, 7), 0.1, None), 100).seconds_left is None
-    after = describe(Pace(Progressed("linking", 100, 100, 7), 8.0, 7.0), 100)
-    assert after.seconds_left == pytest.approx(2.0)
+    after = describe(Pace(Progressed("linking", 100, 100, 7), 75.0, 70.0), 100)
+    assert after.seconds_left == pytest.approx(70 / READING_SHARE - 75, abs=0.1)
     assert describe(Pace(Progressed("caching", 100, 100, 7), 99.0, 7.0), 100).seconds_left is None
     assert describe(Pace(None, time.monotonic(), None), 100).phase == "reading events"
