@@ -13,6 +13,7 @@ export default defineConfig({
     environment: "happy-dom",
     include: ["src/**/*.test.{ts,tsx}"],
     setupFiles: ["./vitest.setup.ts"],
+    testTimeout: 20_000,
     restoreMocks: true,
     unstubGlobals: true,
   },

@@ -6,9 +6,12 @@ import { INFO, OVERVIEW, TRACE } from "./resnet";
 /** A body, or a body with a status; null = the connection is lost. */
 export type Reply = object | { readonly status: number; readonly body: object } | null;
 
+/** An answer, or what decides on it when it is asked for. */
+type Answering = Reply | (() => Reply);
+
 export interface FakeServer {
   /** Route below api/ → what it answers from now on. */
-  answer(route: string, reply: Reply): void;
+  answer(route: string, reply: Answering): void;
   /** Routes with their parameters, as they were asked. */
   readonly asked: URL[];
 }
@@ -23,7 +26,7 @@ function toResponse(reply: object): Response {
 
 /** Serves the ResNet-50 training from the catalog given, until a test says otherwise. */
 export function fakeServer(catalog: object): FakeServer {
-  const replies = new Map<string, Reply>([
+  const replies = new Map<string, Answering>([
     ["info", INFO],
     ["catalog", catalog],
     ["rescan", catalog],
@@ -37,7 +40,8 @@ export function fakeServer(catalog: object): FakeServer {
     const url = new URL(address);
     asked.push(url);
     const route = url.pathname.replace(/^.*\/api\//, "");
-    const reply = replies.get(route);
+    const found = replies.get(route);
+    const reply = typeof found === "function" ? found() : found;
     if (reply === undefined) {
       return Promise.reject(new Error(`the test serves no ${route}`));
     }

@@ -92,6 +92,19 @@ describe("a trace that is not there yet, or never", () => {
     await heading(/waits for the DataLoader/);
   });
 
+  it("asks at once how it went with a file that is read when it is opened", async () => {
+    const queued = spanOf("1", "queued", { progress: null });
+    const later = (span: typeof queued) =>
+      catalogOf([{ ...resnet, workers: [{ name: "worker0", rank: null, spans: [span] }] }]);
+    server.answer("catalog", later(queued));
+    server.answer("trace", () => {
+      server.answer("catalog", later(spanOf("1", "refused")));
+      return refusal(422, "no_trace", "no trace");
+    });
+    openPage();
+    await heading(/is not a trace/);
+  });
+
   it.each([
     ["a", /is not a trace/, "The file holds a Git LFS pointer of 132 bytes", "git lfs pull"],
     ["b", /could not be read/, "was killed", "Close other programs"],

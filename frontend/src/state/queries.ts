@@ -96,12 +96,14 @@ export function useTrace(key: TraceKey | null, digest: string) {
       if (key === null) {
         throw noTrace();
       }
-      const answer = await getTrace(key, digest, signal);
-      if (digest === "") {
-        // Asked for, the file is being read by now or has been: the catalog tells how far.
-        client.invalidateQueries({ queryKey: CATALOG });
+      try {
+        return await getTrace(key, digest, signal);
+      } finally {
+        if (digest === "" && signal.aborted === false) {
+          // Asked for, the file is being read by now, or has been: the catalog tells how it goes.
+          client.invalidateQueries({ queryKey: CATALOG });
+        }
       }
-      return answer;
     },
     enabled: key !== null,
     refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),

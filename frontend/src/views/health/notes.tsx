@@ -27,17 +27,19 @@ function howOften({ count: often, total, title }: Note): string {
   return total > 0 ? `${count(often)} of ${count(total)}` : `${count(often)}×`;
 }
 
-/** The views whose figures it touches, by their titles; the word of its severity where there are none. */
+const NAMED_MAX = 2;
+
+/** The views there are whose figures it touches; the word of its severity where there are none. */
 function Chips({ note, word }: { note: Note; word: string }) {
-  const { titles, info } = usePage();
-  const names = note.taints.map(
-    (stem) => titles.get(stem) ?? info.views.find((view) => view.stem === stem)?.title ?? stem,
-  );
-  const shown = names.length === 0 ? [word] : names.map((name) => `taints ${name}`);
+  const { info } = usePage();
+  const names = info.views
+    .filter((view) => note.taints.includes(view.stem))
+    .map((view) => `taints ${view.title}`);
+  const shown = names.length > NAMED_MAX ? [`taints ${names.length} views`] : names;
   return (
     <span className="note-chips">
-      {shown.map((name) => (
-        <span key={name} className="chip">
+      {(shown.length === 0 ? [word] : shown).map((name) => (
+        <span key={name} className="chip" title={names.join("\n")}>
           {name}
         </span>
       ))}
