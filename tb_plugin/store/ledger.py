@@ -16,7 +16,7 @@ from . import ingest
 from .catalog_types import ErrorInfo
 from .discovery import Found
 from .ingest import IngestPool
-from .looking import Judged, Outcome
+from .looking import Judged, Outcome, needs_bytes
 from .news import Answered, Kept, Key, News, Request, Restless, S
 from .progress import waiting
 from .records import Answer, Attempt, BeingRead, Record
@@ -60,10 +60,13 @@ class Ledger:
         self._on_change()
 
     def undecided(self) -> list[Record]:
-        """Files to be judged, newest first: those that wait, and those that could not be opened."""
+        """Files to be judged: those that wait, and those that could not be opened.
+
+        First those that need not be opened for that, so that most runs appear at once.
+        """
         with self.lock:
             found = [r for r in self.records.values() if r.is_undecided]
-        return sorted(found, key=lambda r: -r.found.identity.modified_ns)
+        return sorted(found, key=lambda r: (needs_bytes(r), *_newest_first(r)))
 
     def decide(self, record: Record, judged: Judged) -> None:
         """What was found out about an undecided file."""
@@ -77,7 +80,7 @@ class Ledger:
         """Queues the newest traces, as many as are read in advance."""
         with self.lock:
             traces = [r for r in self.records.values() if r.accepted]
-            traces.sort(key=lambda r: (-r.found.identity.modified_ns, r.key))
+            traces.sort(key=_newest_first)
             text = 0
             for record in traces[:EAGER_SPANS]:
                 text += ingest.text_bytes(record.found.absolute, record.found.identity.bytes)
@@ -189,6 +192,10 @@ class Ledger:
         identity = record.found.identity
         request = Request(record.key, record.found.absolute, identity, -identity.modified_ns)
         self.pool.submit(request, urgent=urgent)
+
+
+def _newest_first(record: Record) -> tuple[int, Key]:
+    return (-record.found.identity.modified_ns, record.key)
 
 
 def _note(note: str) -> str:

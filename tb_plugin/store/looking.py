@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -105,8 +107,8 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
             # Named by the rule, it belongs to its run before it can be read.
             return Judged(Attempt.WAITING, reason, accepted=by_rule or record.accepted)
         other = None if by_rule else sniffing.not_a_trace(found.absolute)
-        if by_rule:
-            _open(found.absolute)
+        if by_rule and not os.access(found.absolute, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except FileNotFoundError:
         return Judged(Attempt.WAITING, "The file went away a moment ago.", listed=False)
     except OSError as error:
@@ -120,12 +122,6 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
 def needs_bytes(record: Record) -> bool:
     """Whether judging a file means opening it: that is bounded per look."""
     return not record.found.unfinished and not record.name.by_rule
-
-
-def _open(path: str) -> None:
-    """Raises OSError where the reading process would."""
-    with open(path, "rb"):
-        pass
 
 
 def _is_complete(record: Record, patience: Patience, now: float) -> bool:

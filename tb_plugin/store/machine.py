@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
+_MOUNTS = Path("/proc/self/mounts")
 _ASSUMED_MEMORY = 8 << 30  # where the system does not tell
 
 
@@ -47,7 +48,7 @@ def is_shared_filesystem(path: str) -> bool:
         return path.startswith(("\\\\", "//"))
     best, kind = "", ""
     try:
-        mounts = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
+        mounts = _MOUNTS.read_text(errors="replace").splitlines()
     except OSError:
         return False
     real = os.path.realpath(path)

@@ -17,7 +17,7 @@ from kinetoscope.store.catalog import BeingRead, CatalogService, Timing
 from kinetoscope.store.ingest import Limits
 from kinetoscope.store.logdirs import resolve
 from kinetoscope.trace.model import Trace
-from tests.store.conftest import CacheAt, Serve
+from tests.store.conftest import CacheAt, Serve, needs_permissions
 from tests.store.fakes import (
     READ,
     SUMMARIZE,
@@ -295,9 +295,7 @@ def test_a_lost_file_is_marked_and_can_be_tried_again(logdir: Path, serve: Serve
         service.retry(str(logdir), "run/../../etc/passwd")
 
 
-@pytest.mark.skipif(
-    os.name == "nt" or os.geteuid() == 0, reason="nothing is unreadable to the superuser"
-)
+@needs_permissions
 def test_an_unreadable_file_is_read_once_it_can_be(logdir: Path, serve: Serve) -> None:
     path = write_trace(logdir / "run" / RULE)
     path.chmod(0)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.store.discovery import Found, Tally, Unreadable, look
+from tests.store.conftest import needs_permissions
 
 
 def seen(folder: Path) -> list[str]:
@@ -91,9 +92,7 @@ def test_a_missing_folder_and_a_file_are_reported(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(
-    os.name == "nt" or os.geteuid() == 0, reason="nothing is unreadable to the superuser"
-)
+@needs_permissions
 def test_an_unreadable_folder_is_reported_and_the_rest_is_seen(tmp_path: Path) -> None:
     make(tmp_path, "a/w.json", "b/w.json")
     (tmp_path / "a").chmod(0)
