@@ -1,7 +1,7 @@
 """The catalog: what is below the logdirs, kept up to date, and the answers about it.
 
-    service = CatalogService(resolve(logdir, logdir_spec), summarize="…:summarize",
-    summary_type=Facts) service.start()
+    service = CatalogService(resolve(logdir, None), summarize="…:summarize", summary_type=Facts)
+    service.start()
     service.wait_first_look(0.5)
     entry = service.locate("run", "worker0", "1")
     facts, trace = service.summary(entry), service.trace(entry)
@@ -31,7 +31,7 @@ from ..trace.model import Trace
 from . import fingerprint, lookup
 from .cache import Cache
 from .cache_place import close_session, open_cache
-from .catalog_types import Catalog, ErrorInfo, SpanInfo
+from .catalog_types import Catalog, ErrorInfo
 from .ingest import IngestPool, Limits
 from .ledger import Ledger
 from .logdirs import Logdir
@@ -167,20 +167,6 @@ class CatalogService(Generic[S]):
         self._publish()
         return self.snapshot()
 
-    def span(self, run: str | None, worker: str | None, span: str | None) -> SpanInfo:
-        """A span as the catalog shows it, in whatever state; asking makes it urgent.
-
-        Raises:
-            NotFoundError: there is none; says what there is.
-        """
-        published = self._published
-        place = lookup.pick(published.catalog, run, worker, span)
-        with self._ledger.lock:
-            record = self._ledger.records.get(published.index[place])
-            if record is not None:
-                self._ledger.hasten(record)
-        return lookup.span_at(published.catalog, place)
-
     def locate(self, run: str | None, worker: str | None, span: str | None) -> Entry:
         """A trace that can be asked for; asking makes it urgent.
 
@@ -237,6 +223,8 @@ class CatalogService(Generic[S]):
         trace = self._shelf.trace(entry.digest, entry.path)
         if trace is None:
             raise self._ledger.read_again(entry.key, entry.digest, entry.path)
+        if answer is not None:
+            answer.rereads = 0
         return trace
 
     def _answer_of(self, entry: Entry) -> Answer | None:
@@ -268,15 +256,14 @@ class CatalogService(Generic[S]):
 
     def _publish(self) -> None:
         with self._publishing:
-            with self._ledger.lock:
-                new = publish(
-                    self._ledger.records.values(),
-                    self._logdirs,
-                    (*self._ledger.problems, *self._cache_problem()),
-                    View(self._pool.running(), self._pool.progress),
-                    scanning=not self._lookout.first_look.is_set(),
-                    looked=self._lookout.looked,
-                )
+            new = publish(
+                self._ledger.copies(),
+                self._logdirs,
+                (*self._ledger.problems, *self._cache_problem()),
+                View(self._pool.running(), self._pool.progress),
+                scanning=not self._lookout.first_look.is_set(),
+                looked=self._lookout.looked,
+            )
             self._count += not _same(self._published.catalog, new.catalog)
             self._published = self._versioned(new)
 

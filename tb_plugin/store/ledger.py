@@ -6,6 +6,7 @@ pool never calls while holding its own, so that nobody waits for a slow disk.
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -36,6 +37,11 @@ class Ledger:
         self.pool: IngestPool[Any]
         self._on_change = on_change
 
+    def copies(self) -> list[Record]:
+        """The records as they are now, for somebody who takes his time."""
+        with self.lock:
+            return [copy.copy(record) for record in self.records.values()]
+
     # --- from looking ---------------------------------------------------------------------------
 
     def see(self, batch: Iterable[tuple[Key, Found]]) -> None:
@@ -46,7 +52,7 @@ class Ledger:
                 record = self.records.get(key)
                 if record is None:
                     self.records[key] = Record.of(key, found, now)
-                elif record.see(found, now):
+                elif not record.is_read_as_is and record.see(found, now):
                     self.pool.cancel(key)
         self._on_change()
 
@@ -74,7 +80,7 @@ class Ledger:
             if record.is_undecided:
                 record.attempt, record.error = judged.attempt, judged.error
                 record.accepted, record.listed = judged.accepted, judged.listed
-                record.reason = judged.reason
+                record.reason, record.as_is = judged.reason, judged.as_is
 
     def read_newest(self) -> None:
         """Queues the newest traces, as many as are read in advance."""
@@ -151,7 +157,7 @@ class Ledger:
             if not known:
                 raise NotFoundError(f"There is no file {path}.", hint="It may have been deleted.")
             for record in known:
-                if record.error is not None:
+                if record.error is not None or (record.answer and record.answer.missing):
                     self._submit(record, urgent=True)
         self._on_change()
 
@@ -189,8 +195,11 @@ class Ledger:
 
     def _submit(self, record: Record, *, urgent: bool = False) -> None:
         record.attempt, record.error = Attempt.QUEUED, None
-        identity = record.found.identity
-        request = Request(record.key, record.found.absolute, identity, -identity.modified_ns)
+        if record.answer is not None:
+            record.answer.missing = ""
+        found = record.found
+        order = -found.identity.modified_ns
+        request = Request(record.key, found.absolute, found.identity, order, record.as_is)
         self.pool.submit(request, urgent=urgent)
 
 

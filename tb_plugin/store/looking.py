@@ -89,6 +89,7 @@ class Judged:
     error: ErrorInfo | None = None
     accepted: bool = False
     listed: bool = True
+    as_is: bool = False
 
 
 def judge(record: Record, patience: Patience, now: Callable[[], float] = time.monotonic) -> Judged:
@@ -116,7 +117,9 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
     if other is not None:
         listed = listed or other.kind not in _OF_NO_INTEREST
         return Judged(Attempt.REFUSED, error=other, listed=listed)
-    return Judged(Attempt.LAZY, accepted=True)
+    return Judged(
+        Attempt.LAZY, accepted=True, as_is=settle.is_restless(record.watch, now(), patience)
+    )
 
 
 def needs_bytes(record: Record) -> bool:

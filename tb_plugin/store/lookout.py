@@ -120,7 +120,7 @@ class Lookout:
         return False
 
     def _pause(self, took: float) -> float:
-        waits = any(not record.found.unfinished for record in self._ledger.undecided())
+        waits = any(record.is_settling for record in self._ledger.undecided())
         pause = self._timing.busy_look if waits else self._timing.look
         return max(pause, took / self._timing.look_share)
 

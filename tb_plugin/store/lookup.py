@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.errors import NotFoundError
-from .catalog_types import Catalog, RunInfo, SpanInfo, WorkerInfo
+from .catalog_types import Catalog, RunInfo, WorkerInfo
 from .news import Key
 
 
@@ -42,13 +42,6 @@ def pick(
     of_worker: WorkerInfo = next(w for w in in_run.workers if w.name == name)
     keys = [s.key for s in of_worker.spans]
     return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
-
-
-def span_at(catalog: Catalog, place: tuple[str, str, str]) -> SpanInfo:
-    """The span of names that were picked from the same catalog."""
-    run = next(r for r in catalog.runs if r.name == place[0])
-    worker = next(w for w in run.workers if w.name == place[1])
-    return next(s for s in worker.spans if s.key == place[2])
 
 
 def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:

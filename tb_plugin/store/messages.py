@@ -17,6 +17,7 @@ class Job(Struct, frozen=True):
     size: int
     modified_ns: int
     digest: str
+    as_is: bool  # read it although it changes meanwhile
     token: str  # name of its temporary folder below each root
     roots: list[bytes]  # where results may go, best first
     read: str  # "module:function", (path, on_progress) → Trace

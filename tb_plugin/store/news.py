@@ -24,6 +24,7 @@ class Request:
     path: str
     identity: Identity
     order: float
+    as_is: bool = False  # although it changes meanwhile
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ def _span(key: str, record: Record, view: View) -> SpanInfo:
         state=state,
         digest=record.answer.digest if record.answer and state == "ready" else "",
         file=record.found.path,
-        progress=view.progress(record.key),
+        progress=view.progress(record.key) if record.attempt is Attempt.QUEUED else None,
         error=record.error if state in ("refused", "failed") else None,
     )
 

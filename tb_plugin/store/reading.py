@@ -71,9 +71,11 @@ class Reading(Generic[S]):
     def run(self, hire: Callable[[], Child]) -> None:
         """Does the work; ``hire`` gives a process when one is needed."""
         request = self.request
+        # What is read of a file that changes meanwhile is the answer to no other file.
+        salt = secrets.token_hex(8) if request.as_is else ""
         try:
             self.digest = digest = fingerprint.digest(
-                request.path, request.identity, self._work.version
+                request.path, request.identity, self._work.version + salt
             )
         except FileNotFoundError:
             self._tell(Restless(request))
@@ -94,6 +96,7 @@ class Reading(Generic[S]):
             size=identity.bytes,
             modified_ns=identity.modified_ns,
             digest=digest,
+            as_is=self.request.as_is,
             token=token,
             roots=[os.fsencode(root) for root in self._cache.roots],
             read=self._work.read,

@@ -56,6 +56,7 @@ class Record:
     answer: Answer | None = None
     error: ErrorInfo | None = None
     reason: str = "Not looked into yet."  # why it waits
+    as_is: bool = False  # it never rests: it is read although it changes meanwhile
     listed: bool = True  # False: no trace, and nobody would think so
     rank_hint: int | None = None
 
@@ -87,6 +88,16 @@ class Record:
     def is_undecided(self) -> bool:
         """Whether looking at it again may change something, although it did not change."""
         return self.attempt in (Attempt.WAITING, Attempt.LOCKED)
+
+    @property
+    def is_read_as_is(self) -> bool:
+        """Whether a change of the file does not matter now."""
+        return self.as_is and self.attempt is Attempt.QUEUED
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether it will be decided soon."""
+        return self.attempt is Attempt.WAITING and not self.found.unfinished
 
     @property
     def rank(self) -> int | None:

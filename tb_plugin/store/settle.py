@@ -55,7 +55,12 @@ def is_settled(
         if complete
         else (patience.incomplete + patience.old, patience.incomplete)
     )
-    return age >= wait[0] or quiet >= wait[1] or now - watch.began >= patience.longest
+    return age >= wait[0] or quiet >= wait[1] or is_restless(watch, now, patience)
+
+
+def is_restless(watch: Watch, now: float, patience: Patience) -> bool:
+    """Whether it was waited for in vain that a file rests."""
+    return now - watch.began >= patience.longest
 
 
 def why_waiting(watch: Watch, *, complete: bool) -> str:

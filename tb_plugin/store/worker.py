@@ -140,6 +140,8 @@ def _first(roots: list[Path], store: Callable[[Path], None]) -> tuple[bool, str]
 
 
 def _changed(job: Job) -> bool:
+    if job.as_is:
+        return False
     try:
         now = Identity.of(os.stat(job.path))
     except OSError:

@@ -197,7 +197,7 @@ import sys
 from tests.store.test_cache import keep
 from kinetoscope.store.cache_place import open_cache
 cache = open_cache(sys.argv[1], 400_000)
-for turn in range(60):
+for turn in range(30):
     digest = "abc"[turn % 3]
     if cache.load_trace(digest, "p") is None:
         keep(cache, digest, rows=300)

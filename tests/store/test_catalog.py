@@ -14,6 +14,7 @@ import pytest
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.store.cache import Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService, Timing
+from kinetoscope.store.catalog_types import SpanInfo
 from kinetoscope.store.ingest import Limits
 from kinetoscope.store.logdirs import resolve
 from kinetoscope.trace.model import Trace
@@ -36,6 +37,11 @@ def tree(service: CatalogService[FakeFacts]) -> dict[str, dict[str, list[str]]]:
         run.name: {worker.name: [span.key for span in worker.spans] for worker in run.workers}
         for run in service.snapshot().runs
     }
+
+
+def span_of(service: CatalogService[FakeFacts], name: str) -> SpanInfo:
+    """The first span of the first worker of a run, as the page is told."""
+    return next(run.workers[0].spans[0] for run in service.snapshot().runs if run.name == name)
 
 
 def events_of(service: CatalogService[FakeFacts], run: str = "run") -> int:
@@ -77,7 +83,7 @@ def test_an_answer_by_names_and_by_default(logdir: Path, serve: Serve) -> None:
         trace = trace_of(service, *names)
         assert len(trace.host) == events
         assert trace.path == service.summary(entry_).path == entry_.path
-    assert service.span("old", "w0", "1").digest == service.locate("old", "w0", "1").digest
+    assert span_of(service, "old").digest == service.locate("old", "w0", "1").digest
 
 
 def trace_of(service: CatalogService[FakeFacts], *names: str | None) -> Trace:
@@ -154,6 +160,22 @@ def test_a_file_that_stays_half_is_read_as_it_is(logdir: Path, serve: Serve) -> 
     assert events_of(service) == 100
 
 
+def test_a_file_that_never_rests_is_read_as_it_is_now_and_then(logdir: Path, serve: Serve) -> None:
+    path = logdir / "run" / RULE
+    path.parent.mkdir()
+    path.write_text(trace_text(events=20)[:500])
+    service = serve()
+
+    def grow() -> str:
+        with path.open("a") as file:
+            file.write(' {"ph": "X"},')
+        return service.snapshot().files[0].verdict if service.snapshot().files else ""
+
+    wait_for(lambda: grow() == "truncated")
+    first = events_of(service)
+    wait_for(lambda: grow() == "truncated" and events_of(service) > first)
+
+
 def test_temporary_names_are_shown_and_never_read(logdir: Path, serve: Serve) -> None:
     temporary = write_trace(logdir / "run" / f".{RULE}.a1b2.tmp")
     service = serve()
@@ -177,8 +199,8 @@ def test_a_replaced_file_is_read_again_and_the_old_answer_stays(
     other = write_trace(tmp_path / "other", events=2, started=str(started), sleep=0.7)
     os.replace(other, path)
     wait_for(started.exists)
-    wait_for(lambda: service.span("run", "w0", "1").progress)
-    during = service.span("run", "w0", "1")
+    wait_for(lambda: span_of(service, "run").progress)
+    during = span_of(service, "run")
     assert (during.state, during.digest) == ("ready", first.digest)
     assert events_of(service) == 1
     wait_for(lambda: service.locate("run", "w0", "1").digest != first.digest)
@@ -275,10 +297,10 @@ def test_each_file_is_listed_with_a_verdict(logdir: Path, serve: Serve) -> None:
 
 def test_a_lost_file_is_marked_and_can_be_tried_again(logdir: Path, serve: Serve) -> None:
     path = write_trace(logdir / "run" / RULE, then="kill")
-    write_trace(logdir / "run" / "good.json")
+    write_trace(logdir / "good.json")
     service = serve()
     wait_for(lambda: set(states(service).values()) == {"failed", "ready"})
-    span = service.span("run", "w0", "1")
+    span = span_of(service, "run")
     assert span.error is not None
     assert span.error.kind == "killed"
     with pytest.raises(TraceFormatError, match="SIGKILL"):

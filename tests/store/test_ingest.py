@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +17,11 @@ import pytest
 from kinetoscope.store.cache import Cache
 from kinetoscope.store.discovery import Identity
 from kinetoscope.store.ingest import IngestPool, Limits
+from kinetoscope.store.messages import Progressed
 from kinetoscope.store.news import Answered, Kept, Key, Lost, News, Request, Restless
+from kinetoscope.store.progress import READING_SHARE, Pace, describe
 from kinetoscope.store.reading import Work
+from tests.conftest import ROOT
 from tests.store.fakes import READ, SUMMARIZE, FakeFacts, wait_for, write_trace
 
 Open = Callable[..., "Pool"]
@@ -273,13 +278,21 @@ def test_the_reading_process_steps_back(tmp_path: Path, open_pool: Open) -> None
     assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "800"
 
 
+def test_files_in_the_working_directory_are_not_imported(
+    tmp_path: Path, open_pool: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    for module in ("json", "os", "msgspec", "numpy"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('hijacked')")
+    pool = open_pool()
+    path = write_trace(tmp_path / "a.trace")
+    pool.submit(path)
+    assert isinstance(pool.last(path), Kept)
+
+
 def test_a_server_that_dies_takes_its_processes_along(tmp_path: Path) -> None:
     """Not even SIGKILL of the server leaves anybody reading."""
-    import subprocess
-    import sys
-
-    from tests.conftest import ROOT
-
     path = write_trace(tmp_path / "a.json", started=str(tmp_path / "pid"), then="hang")
     program = (
         "import sys, time; from pathlib import Path; sys.path[:] = sys.argv[3:]\n"
@@ -307,9 +320,6 @@ def is_running(pid: int) -> bool:
 
 
 def test_time_left_is_guessed_from_the_share_read() -> None:
-    from kinetoscope.store.messages import Progressed
-    from kinetoscope.store.progress import READING_SHARE, Pace, describe
-
     half = describe(Pace(Progressed("reading", 50, 100, 7), 10.0, None), 100)
     assert half.seconds_left == pytest.approx(20 / READING_SHARE - 10, abs=0.1)
     assert describe(Pace(Progressed("reading", 1, 100, 7), 0.1, None), 100).seconds_left is None
