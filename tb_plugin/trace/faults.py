@@ -79,6 +79,8 @@ class FaultLog:
             raise KeyError(kind)
         self._count[kind] = self._count.get(kind, 0) + count
         first = self._first.get(kind)
+        if isinstance(offset, int):
+            floor = max(floor, offset)
         if first is not None and -1 < first[0] < floor:
             return
         found = (offset if isinstance(offset, int) else offset(), shorten(example))

@@ -7,7 +7,7 @@ import enum
 from .grammar import CutOff, NotJson, end_of_value
 from .window import Window
 
-_FIRST = 16 * 1024
+_FIRST = 2 * 1024
 
 
 class Found(enum.Enum):

@@ -69,28 +69,52 @@ class Codes(dict[str, int]):
         return code
 
 
+class _Growing:
+    """An array that grows at its end in place, so that its data is never in memory twice."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._data: NDArray[Any] = np.empty(1024, dtype)
+        self._used = 0
+
+    def add(self, values: NDArray[Any]) -> None:
+        used = self._used + len(values)
+        if used > len(self._data):
+            # Nobody else holds the array before it is taken.
+            self._data.resize(max(used, len(self._data) * 3 // 2), refcheck=False)
+        self._data[self._used : used] = values
+        self._used = used
+
+    def take(self) -> NDArray[Any]:
+        self._data.resize(self._used, refcheck=False)
+        return self._data
+
+    def used(self) -> NDArray[Any]:
+        return self._data[: self._used]
+
+
 class RawColumns:
     """The columns so far, and where their rows are in the text."""
 
     def __init__(self) -> None:
         self.codes = Codes()
         self.rows = 0
-        self._dense: dict[str, list[NDArray[Any]]] = {name: [] for name in DENSE}
-        self._sparse: dict[str, list[tuple[NDArray[np.int32], NDArray[Any]]]] = {}
+        self._dense = {name: _Growing(dtype) for name, dtype in DENSE.items()}
+        self._sparse: dict[str, tuple[_Growing, _Growing]] = {}
         self._blocks: list[tuple[int, int, int]] = []
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
         """Appends one chunk of every dense column; the chunk's sparse values go in before."""
-        for name, dtype in DENSE.items():
-            self._dense[name].append(np.asarray(chunk[name], dtype))
+        for name, column in self._dense.items():
+            column.add(chunk[name])
         self.rows += len(chunk["phase"])
 
     def add_sparse(self, name: str, row: NDArray[Any], value: NDArray[Any]) -> None:
         """Appends values of the current chunk; ``row`` counts from the chunk's first row."""
-        if len(row):
-            rows = (row + self.rows).astype(np.int32)
-            values = np.asarray(value, sparse_dtype(name))
-            self._sparse.setdefault(name, []).append((rows, values))
+        column = self._sparse.get(name)
+        if column is None:
+            column = self._sparse[name] = (_Growing(np.int32), _Growing(_DTYPES[name]))
+        column[0].add(row + self.rows)
+        column[1].add(value)
 
     def add_block(self, offset: int, length: int, rows: int) -> None:
         """The last ``rows`` rows came from this part of the text."""
@@ -103,7 +127,7 @@ class RawColumns:
         Raises:
             TraceFormatError: the members of the array are no events.
         """
-        if not any(phases.any() for phases in self._dense["phase"]):
+        if not self._dense["phase"].used().any():
             raise TraceFormatError(
                 "not_events",
                 "This is a JSON array, but not of trace events.",
@@ -116,8 +140,12 @@ class RawColumns:
         Codes count texts in the order of their first use (by row; within a row category, name, pid,
         tid, then the sparse texts), whatever order they were met in while reading.
         """
-        dense = {name: _joined(self._dense.pop(name), dtype) for name, dtype in DENSE.items()}
-        sparse = {name: _sparse(name, self._sparse.pop(name)) for name in list(self._sparse)}
+        dense = {name: column.take() for name, column in self._dense.items()}
+        sparse = {
+            name: Sparse(row.take(), value.take())
+            for name, (row, value) in self._sparse.items()
+            if len(row.used())
+        }
         everywhere = np.arange(self.rows, dtype=np.int32)
         uses = [(dense[name], everywhere) for name in _CODED]
         uses += [(sparse[name].value, sparse[name].row) for name in _TEXTS if name in sparse]
@@ -142,15 +170,6 @@ class RawColumns:
         table = np.array(self._blocks, np.int64).reshape(-1, 3)
         first_row = np.append(table[:, 2], self.rows)
         return Blocks(table[:, 0].copy(), table[:, 1].copy(), first_row)
-
-
-def _joined(pieces: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype)
-
-
-def _sparse(name: str, pieces: list[tuple[NDArray[np.int32], NDArray[Any]]]) -> Sparse:
-    rows = _joined([row for row, _ in pieces], np.int32)
-    return Sparse(rows, _joined([value for _, value in pieces], sparse_dtype(name)))
 
 
 def _by_first_use(

@@ -6,15 +6,18 @@ so that an index is a byte; strings become UTF-8 again when they are taken.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
+from .strict import decode_lenient, int_or_text
 from .timestamps import NumberText
 from .values import Json
 
 MAX_DEPTH = 64
-MAX_QUOTES = 2000
-MAX_INT_CHARS = 400
+MAX_QUOTES = 200
+MAX_BYTES = 1024 * 1024
+"""Larger damage is not repaired: that would take long."""
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -42,7 +45,11 @@ _SIMPLE = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r":
 
 
 class Unrepairable(Exception):
-    """The text is no value, whatever is tolerated."""
+    """The text is no value, whatever is tolerated. ``at`` is how far it was understood."""
+
+    def __init__(self, at: int = 0) -> None:
+        super().__init__(at)
+        self.at = at
 
 
 def repair(text: bytes) -> tuple[Json, tuple[str, ...]]:
@@ -54,9 +61,14 @@ def repair(text: bytes) -> tuple[Json, tuple[str, ...]]:
     Raises:
         Unrepairable: there is no value, or something behind it.
     """
+    if len(text) > MAX_BYTES:
+        raise Unrepairable
+    found = _nearly_strict(text)
+    if found:
+        return found
     value, end, kinds = repair_front(text)
     if end != len(text):
-        raise Unrepairable
+        raise Unrepairable(end)
     return value, kinds
 
 
@@ -70,6 +82,45 @@ def repair_front(text: bytes) -> tuple[Json, int, tuple[str, ...]]:
     value = parser.value(_AFTER_MEMBER, 0)
     parser.blank()
     return value, parser.at, tuple(parser.kinds)
+
+
+def _nearly_strict(text: bytes) -> tuple[Json, tuple[str, ...]] | None:
+    """What the parser would say of the commonest damage, at the speed of the strict decoder.
+
+    That is bytes that are no UTF-8, NaN and Infinity, control characters, and backslashes of a
+    writer that does not escape.
+    """
+    kinds: dict[str, None] = {}
+    decoded = text.decode("utf-8", "replace")
+    if "\N{REPLACEMENT CHARACTER}" in decoded and decoded.encode() != text:
+        kinds["bad_utf8"] = None
+    controls = False
+    while True:
+        try:
+            value, constants = decode_lenient(decoded, controls=controls)
+        except RecursionError:
+            return None
+        except json.JSONDecodeError as error:
+            if error.msg.startswith("Invalid control character") and not controls:
+                controls = True
+                kinds["control_char"] = None
+            elif error.msg.startswith("Invalid \\") and "bad_escape" not in kinds:
+                decoded = _PLAIN_STRING.sub(_escaped, decoded)
+                kinds["bad_escape"] = None
+            else:
+                return None
+        else:
+            if constants:
+                kinds["not_a_number"] = None
+            return value, tuple(kinds)
+
+
+def _escaped(string: re.Match[str]) -> str:
+    """A JSON string whose backslashes are escaped, if one of them begins no escape."""
+    raw = string[1]
+    if "\\" not in raw or all(match[3] is None for match in _ESCAPE.finditer(raw)):
+        return string[0]
+    return '"' + raw.replace('\\"', '"').replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class _Parser:
@@ -86,16 +137,17 @@ class _Parser:
         while True:
             blank = _BLANK.match(self.text, self.at)
             self.at = blank.end() if blank else self.at
-            comment = _COMMENT.match(self.text, self.at)
+            char = self.text[self.at : self.at + 1]
+            comment = _COMMENT.match(self.text, self.at) if char == "/" else None
             if not comment:
-                return self.text[self.at : self.at + 1]
+                return char
             self.note("comment")
             self.at = comment.end()
 
     def value(self, after: re.Pattern[str], depth: int) -> Json:
         char = self.blank()
         if depth > MAX_DEPTH or not char:
-            raise Unrepairable
+            raise Unrepairable(self.at)
         if char == '"':
             return self.string(after)
         if char == "{":
@@ -113,7 +165,7 @@ class _Parser:
         def member(char: str) -> None:
             key = self.key(char)
             if self.blank() != ":":
-                raise Unrepairable
+                raise Unrepairable(self.at)
             self.at += 1
             members[key] = self.value(_AFTER_MEMBER, depth + 1)
 
@@ -144,14 +196,14 @@ class _Parser:
                     if self.blank() == close:
                         self.note("stray_comma")
                 elif char != close:
-                    raise Unrepairable
+                    raise Unrepairable(self.at)
 
     def key(self, char: str) -> str:
         if char == '"':
             return self.string(_AFTER_KEY)
         bare = _OPEN_KEY.match(self.text, self.at)
         if not bare:
-            raise Unrepairable
+            raise Unrepairable(self.at)
         self.note("missing_quote")
         self.at = bare.end()
         return self.unescape(bare[0][:-1])
@@ -160,9 +212,8 @@ class _Parser:
         number = _NUMBER.match(self.text, self.at)
         if number:
             self.at = number.end()
-            whole = number[1] is None and number[2] is None and number[0] != "-0"
-            whole = whole and len(number[0]) <= MAX_INT_CHARS
-            return int(number[0]) if whole else NumberText(number[0])
+            whole = number[1] is None and number[2] is None
+            return int_or_text(number[0]) if whole else NumberText(number[0])
         odd = _ODD_NUMBER.match(self.text, self.at)
         if odd:
             self.note("bad_number")
@@ -170,7 +221,7 @@ class _Parser:
             return NumberText(odd[0])
         word = _WORD.match(self.text, self.at)
         if not word:
-            raise Unrepairable
+            raise Unrepairable(self.at)
         self.at = word.end()
         if word[0] not in _WORDS:
             self.note("not_a_number")
@@ -186,14 +237,14 @@ class _Parser:
         for _ in range(MAX_QUOTES):
             quote = self.text.find('"', quote + 1)
             if quote < 0:
-                break
+                raise Unrepairable(len(self.text))
             if after.match(self.text, quote + 1):
                 self.at = quote + 1
                 raw = self.text[start:quote]
                 if _PLAIN_STRING.fullmatch(f'"{raw}"') is None and not raw.endswith("\\"):
                     self.note("unescaped_quote")
                 return self.unescape(raw)
-        raise Unrepairable
+        raise Unrepairable(quote)
 
     def unescape(self, raw: str) -> str:
         if _CONTROL.search(raw):

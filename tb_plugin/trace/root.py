@@ -8,7 +8,7 @@ from ..base.errors import TraceFormatError
 from .events import EventReader, Limits
 from .faults import FaultLog, shorten
 from .probe import Found, probe
-from .repair import Unrepairable, repair_front
+from .repair import MAX_BYTES, Unrepairable, repair_front
 from .strict import decode_strict, plain
 from .values import Json
 from .window import Window
@@ -16,6 +16,7 @@ from .window import Window
 _NEXT_KEY = re.compile(rb'(?:,|(?=\n))\s*"[^"\\\n]{1,200}"\s*:')
 _END_OF_ROOT = re.compile(rb"\}\s*\Z")
 _FIRST = 16 * 1024
+MAX_REPAIRS = 1000  # of top-level values; no writer damages more, and each try takes time
 _AHEAD = 4096  # More than decides where a damaged string ends.
 _HINT = "A trace is what export_chrome_trace() writes."
 
@@ -32,6 +33,7 @@ class RootReader:
         self._events = events
         self._limits = limits
         self._lists = 0
+        self._repairs_left = MAX_REPAIRS
 
     def read_array(self) -> None:
         """A bare array of events."""
@@ -134,7 +136,8 @@ class RootReader:
                 return True
         if found is Found.OVERSIZED:
             return self._skip("oversized", key)
-        if self._repaired(key):
+        self._repairs_left -= 1
+        if self._repairs_left >= 0 and self._repaired(key):
             return True
         if found is Found.OPEN:
             self._faults.add("truncated", f"inside the value of {key!r}", window.place)
@@ -149,12 +152,18 @@ class RootReader:
         while True:
             window.fill(size)
             text = window.data[window.pos : window.pos + size]
-            last = size >= self._limits.value_bytes or (window.eof and len(text) == window.left)
-            found = _repaired_front(text)
-            # Near the end of what is seen, a string may have found a wrong end.
-            if last or (found and found[1] <= len(text) - _AHEAD):
+            found = None
+            try:
+                found = repair_front(text)
+                understood = found[1]
+            except Unrepairable as failure:
+                understood = failure.at
+            # Near the end of what is seen, a string may have found a wrong end, or none.
+            if understood <= len(text) - _AHEAD or (window.eof and len(text) == window.left):
                 break
-            size = min(8 * size, self._limits.value_bytes)
+            if size >= MAX_BYTES:
+                return False
+            size *= 8
         if not found or text[found[1] : found[1] + 1] not in (b",", b"}", b""):
             return False
         value, length, kinds = found
@@ -205,13 +214,6 @@ class RootReader:
         while not window.eof:
             window.pos = len(window.data)
             window.fill(self._limits.block_bytes)
-
-
-def _repaired_front(text: bytes) -> tuple[Json, int, tuple[str, ...]] | None:
-    try:
-        return repair_front(text)
-    except Unrepairable:
-        return None
 
 
 def _odd_events(char: bytes) -> TraceFormatError:

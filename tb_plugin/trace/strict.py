@@ -19,11 +19,14 @@ def _no_constant(_: str) -> None:
     raise ValueError("NaN and Infinity are no JSON")
 
 
-def _int(text: str) -> int | NumberText:
+def int_or_text(text: str) -> int | NumberText:
+    """An integer as an int if Python reads it and loses nothing."""
     return NumberText(text) if len(text) > _INT_CHARS or text == "-0" else int(text)
 
 
-_DECODER = json.JSONDecoder(parse_float=NumberText, parse_int=_int, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(
+    parse_float=NumberText, parse_int=int_or_text, parse_constant=_no_constant
+)
 
 
 def decode_strict(text: bytes) -> Json:
@@ -38,6 +41,27 @@ def decode_strict(text: bytes) -> Json:
         return _DECODER.decode(text.decode("utf-8"))
     except RecursionError:
         raise ValueError("too deep") from None
+
+
+def decode_lenient(text: str, *, controls: bool) -> tuple[Json, int]:
+    """The JSON value in ``text`` and how many NaN and Infinity it has, which are null.
+
+    Control characters in strings are accepted on demand.
+
+    Raises:
+        json.JSONDecodeError: it is not JSON, or names half a surrogate pair.
+        RecursionError: it is nested too deep.
+    """
+    if _LONE_SURROGATE.search(text.encode("utf-8", "surrogatepass")):
+        raise json.JSONDecodeError("half a surrogate pair", "", 0)
+    constants: list[str] = []
+    decoder = json.JSONDecoder(
+        parse_float=NumberText,
+        parse_int=int_or_text,
+        parse_constant=constants.append,
+        strict=not controls,
+    )
+    return decoder.decode(text), len(constants)
 
 
 def plain(value: Json) -> Json:
