@@ -44,7 +44,8 @@ function useDismiss(open: boolean, root: RefObject<HTMLElement | null>, close: (
 
 interface PopoverProps {
   readonly button: ReactNode;
-  readonly label: string;
+  /** Its name, where the text on the button does not say it. */
+  readonly label?: string;
   readonly className: string;
   readonly kind?: "listbox" | "menu" | "dialog";
   readonly children: (close: () => void) => ReactNode;

@@ -21,7 +21,7 @@ describe("opening the page", () => {
   it("shows the newest run, and writes down what it chose", async () => {
     openPage();
     await heading(/waits for the DataLoader/);
-    expect(screen.getByRole("button", { name: "Run: resnet50" })).toBeDefined();
+    expect(screen.getByRole("button", { name: "Run resnet50" })).toBeDefined();
     expect(window.location.hash).toBe("#run=resnet50&worker=worker0&span=1");
   });
 
@@ -193,7 +193,7 @@ describe("moving about", () => {
   it("chooses another run by search, in the picker and in the palette", async () => {
     const { user } = openPage();
     await heading(/waits for the DataLoader/);
-    await user.click(screen.getByRole("button", { name: "Run: resnet50" }));
+    await user.click(screen.getByRole("button", { name: "Run resnet50" }));
     const list = screen.getByRole("listbox", { name: "Run" });
     expect(
       within(list)
@@ -201,11 +201,11 @@ describe("moving about", () => {
         .map((option) => option.textContent)[2],
     ).toMatch(/^unread.*not read/);
     await user.keyboard("{ArrowDown}{Enter}");
-    expect(await screen.findByRole("button", { name: "Run: ranks" })).toBeDefined();
+    expect(await screen.findByRole("button", { name: "Run ranks" })).toBeDefined();
 
     await user.keyboard("{Control>}k{/Control}");
     await user.type(screen.getByRole("combobox"), "run resn{Enter}");
-    expect(await screen.findByRole("button", { name: "Run: resnet50" })).toBeDefined();
+    expect(await screen.findByRole("button", { name: "Run resnet50" })).toBeDefined();
     expect(screen.queryByRole("combobox")).toBeNull();
   });
 

@@ -48,14 +48,13 @@ function Picker({ label, value, note = "", items, selected, onPick }: PickerProp
   return (
     <Popover
       className="pick"
-      label={`${label}: ${value}`}
       button={
         <>
-          <span className="label wide-only">{label}</span>
+          <span className="label wide-seen">{label} </span>
           <b className="clip" title={value}>
             {value}
           </b>
-          {note === "" ? null : <span className="dim wide-only">{note}</span>}
+          {note === "" ? null : <span className="dim wide-only"> {note}</span>}
           <Chevron />
         </>
       }

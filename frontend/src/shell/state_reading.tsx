@@ -1,10 +1,12 @@
 /** The chosen trace is being read: how far, how long, and what can be opened meanwhile. */
-import type { ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../api/types.gen";
+import type { Catalog, ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../api/types.gen";
 import { bytes, count, roughly } from "../base/format";
 import { CheckIcon } from "../components/icons";
 import { PlaceState } from "../components/place_state";
+import { Prose } from "../components/prose";
 import { bestState, type Choice, isUnderWay, patchForWorker } from "../state/choice";
 import { useAddress, useValues } from "../state/environment";
+import { usePage } from "../state/page_context";
 import { STATE_WORDS } from "./words";
 
 const CHIPS_MAX = 32;
@@ -108,7 +110,21 @@ function title(choice: Choice, pending: readonly ReadingSpan[]): string {
     : `Reading ${choice.worker.name}`;
 }
 
+/** What the reader can expect; the server's own words where it has some. */
+function explained(catalog: Catalog, { run, span }: Choice): string {
+  if (span.state !== "waiting") {
+    return "What is ready can be used now. This page opens by itself when the file is read.";
+  }
+  const file = catalog.files.find(
+    ({ path, logdir }) => path === span.file && logdir === run.logdir,
+  );
+  return (
+    file?.reason || "It has a temporary name or still grows. It is read as soon as it is whole."
+  );
+}
+
 export function StateReading({ choice }: { choice: Choice }) {
+  const { catalog } = usePage();
   const address = useAddress();
   const values = useValues();
   const pending = unread(choice);
@@ -138,9 +154,7 @@ export function StateReading({ choice }: { choice: Choice }) {
       }
     >
       <p>
-        {choice.span.state === "waiting"
-          ? "It has a temporary name or still grows. It is read as soon as it is whole."
-          : "What is ready can be used now. This page opens by itself when the file is read."}
+        <Prose text={explained(catalog, choice)} />
       </p>
       <WorkerChips run={choice.run} />
       <ul className="stack file-progresses">

@@ -24,16 +24,18 @@ export function StepPicker({ trace }: { trace: TraceInfo }) {
   const share = `${chosen?.size ?? 0} of ${steps.length}`;
   return (
     <span className="row steps">
-      <span className="label wide-only">Steps</span>
+      <span className="label wide-only" aria-hidden="true">
+        Steps
+      </span>
       <StepStrip steps={steps} chosen={chosen ?? NONE} onChoose={choose} />
       <Popover
         className="pick"
         kind="dialog"
-        label={`Steps: ${words}, ${share}`}
         button={
           <>
+            <span className="unseen">Steps </span>
             <b aria-live="polite">{words}</b>
-            <span className="dim wide-only">{share}</span>
+            <span className="dim wide-only"> {share}</span>
             <Chevron />
           </>
         }
