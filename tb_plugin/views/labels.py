@@ -145,6 +145,11 @@ BREAKDOWN: tuple[Part, ...] = (
     Part("other_ns", "Other", "other", False, "None of the above: the rest of the step."),
 )
 
+DEVICE_PARTS = tuple(
+    part for part in BREAKDOWN if part.key in {"kernel_ns", "memcpy_ns", "memset_ns", "runtime_ns"}
+)
+"""The classic categories that only a recorded device has."""
+
 GAUGES: dict[str, tuple[str, str]] = {
     "utilization": (
         "Utilization",

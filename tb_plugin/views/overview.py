@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ..analysis.configuration import configuration
 from ..analysis.facts import (
@@ -20,7 +20,15 @@ from ..analysis.rules import RULES, check_all
 from ..analysis.selection import Selection, select
 from ..analysis.wording import device_name
 from ..base.units import NBSP
-from .labels import BREAKDOWN, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, Part
+from .labels import (
+    BREAKDOWN,
+    DEVICE_PARTS,
+    GAUGES,
+    HOST,
+    MATRIX_CORE_LABEL,
+    PARTITION,
+    Part,
+)
 from .table import Column, Table
 from .view import Scope, View
 
@@ -230,12 +238,28 @@ def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
         ratio=1.0 if selection.total_ns else 0.0,
         help="Mean of the chosen steps, each until the last work that it launched has ended.",
     )
-    shares = _shares(selection, selection.breakdown, BREAKDOWN)
+    shares = _shares(selection, selection.breakdown, _breakdown_parts(selection.facts))
     rows = (
         SummaryRow(one.key, one.label, one.category, one.mean_ns, one.ratio, one.help)
         for one in shares
     )
     return (whole, *rows)
+
+
+def _breakdown_parts(facts: Facts) -> tuple[Part, ...]:
+    """The classic categories that this recording can have.
+
+    Without device activity a zero for kernels would be a claim about work that nobody watched.
+    """
+    if facts.device_type != "CPU":
+        return BREAKDOWN
+    seen = {
+        part.key
+        for part in DEVICE_PARTS
+        for step in facts.steps
+        if getattr(step.breakdown, part.key)
+    }
+    return tuple(part for part in BREAKDOWN if part not in DEVICE_PARTS or part.key in seen)
 
 
 def _card(selection: Selection, row: int, device: DeviceFacts) -> DeviceCard:
@@ -306,14 +330,15 @@ def _ruler_table(answer: Overview) -> Table:
 
 
 def _breakdown_table(answer: Overview) -> Table:
+    parts = answer.summary[1:]
     columns = (
         Column("step", "Step"),
         Column("dur_ns", "Length (ns)"),
-        *(Column(part.key, f"{part.label} (ns)", part.help) for part in BREAKDOWN),
+        *(Column(part.key, f"{part.label} (ns)", part.help) for part in parts),
         Column("excluded", "Left out"),
     )
     rows = tuple(
-        (row.name, row.dur_ns, *structs.astuple(row.breakdown), row.excluded)
+        (row.name, row.dur_ns, *(getattr(row.breakdown, p.key) for p in parts), row.excluded)
         for row in answer.steps
     )
     return Table("Step time breakdown", columns, rows)

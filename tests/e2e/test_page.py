@@ -83,9 +83,10 @@ def test_a_refused_file_is_named_for_what_it_is(browser: Browser, tmp_path: Path
 
 
 def test_inside_a_sandboxed_frame(browser: Browser, served: Server, tmp_path: Path) -> None:
-    """As an editor embeds it: no popups, no downloads, and here not even the same origin."""
+    """As an editor embeds it: another origin outside, no popups and no downloads inside."""
+    allowed = "allow-scripts allow-forms allow-same-origin allow-pointer-lock"
     (tmp_path / "index.html").write_text(
-        f'<iframe sandbox="allow-scripts" width=1300 height=800 src="{served.page}"></iframe>'
+        f'<iframe sandbox="{allowed}" width=1300 height=800 src="{served.page}"></iframe>'
     )
     with static_site(tmp_path) as address, watched(browser) as (page, watch):
         page.goto(address)

@@ -142,3 +142,23 @@ def test_the_tab_counts_findings(facts: Facts) -> None:
     assert VIEW.badge(facts) == len(of(facts).findings)
     assert VIEW.badge(summarize(draw(""))) is None
     assert VIEW.unavailable(facts) is None
+
+
+def test_without_a_device_there_are_no_zeros_for_kernels() -> None:
+    answer = of(
+        summarize(
+            draw("""
+    step   |1111111111222222222|
+    op     | aaaaaa    aaaaa   |
+    """)
+        )
+    )
+    assert [row.label for row in answer.summary] == [
+        "Step", "Communication", "DataLoader", "CPU exec", "Other",
+    ]  # fmt: skip
+    assert "device activity" in answer.missing["devices"]
+    (_, _, breakdown, _) = tables(answer)
+    assert [column.key for column in breakdown.columns] == [
+        "step", "dur_ns", "communication_ns", "dataloader_ns", "cpu_exec_ns", "other_ns",
+        "excluded",
+    ]  # fmt: skip
