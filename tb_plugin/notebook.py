@@ -24,7 +24,6 @@ from .analysis.facts import Facts
 from .analysis.summarize import summarize
 from .base import units
 from .base.errors import QueryError, UnavailableError
-from .cli.choose import only
 from .frames import (
     counter_frame,
     device_frame,
@@ -33,6 +32,7 @@ from .frames import (
     range_frame,
     step_frame,
 )
+from .store.choose import only
 from .trace.model import DeviceKind, HostKind, Trace
 from .trace.reader import read
 

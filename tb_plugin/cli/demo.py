@@ -15,10 +15,10 @@ from typing import IO
 import click
 
 from ..base.errors import KinetoscopeError, UnavailableError
+from ..store.choose import look
 from ..store.logdirs import resolve
 from ..web.plugin import plugin_name
 from ..web.serve import Address, free_port
-from .choose import look
 from .entry import end_gently, say
 
 FIRST_PORT = 6006

@@ -16,11 +16,11 @@ from ..analysis.facts import Facts
 from ..base.errors import KinetoscopeError, NotReadyError
 from ..store.catalog import CatalogService, Timing
 from ..store.catalog_types import Catalog, FileInfo
+from ..store.choose import NO_PATIENCE
 from ..store.logdirs import resolve
 from ..store.summaries import truncation_of
 from ..trace.health import Note
 from ..web.catalog import facts_catalog
-from .choose import NO_PATIENCE
 from .reading import facts_of
 
 LOOK_SECONDS = 600.0

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from ..analysis.findings import Sentence
 from ..base.errors import QueryError, UnavailableError
+from ..store.choose import Wanted, choose
 from ..views import VIEWS
 from ..views.table import Table
 from ..views.view import View
-from .choose import Wanted, choose
 from .entry import say, write
 from .query_options import chosen, options
 from .reading import facts_of

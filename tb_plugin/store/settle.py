@@ -73,7 +73,10 @@ def why_waiting(watch: Watch, *, complete: bool) -> str:
 
 
 def looks_complete(path: str, size: int) -> bool:
-    """Whether the end of the file is the end of a JSON text; of compressed files it cannot be told.
+    """Whether the end of the file is the end of a JSON text.
+
+    True where the end tells nothing: of compressed files, and of what is no JSON in the first place
+    (a pointer, a web page), which is to be refused at once instead of waited for.
 
     Raises:
         OSError: the file cannot be read.
@@ -81,7 +84,8 @@ def looks_complete(path: str, size: int) -> bool:
     if size == 0:
         return False
     with open(path, "rb") as file:
-        if file.read(2) == b"\x1f\x8b":
+        head = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not head.startswith((b"{", b"[")):
             return True
         file.seek(max(0, size - 256), os.SEEK_SET)
         tail = file.read(256).rstrip(b" \t\r\n\0")

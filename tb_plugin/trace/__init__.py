@@ -1,1 +1,1 @@
-"""The only place that knows the file format: bytes of a trace file → a frozen columnar ``Trace``."""
+"""The only place that knows the file format: the bytes of a file → a frozen columnar ``Trace``."""

@@ -120,7 +120,8 @@ def _sentence(facts: Facts) -> Sentence:
     verb = "limits" if limits < 2 else "limit"
     said = f"{number[0].upper()}{number[1:]} {verb} what can be said about this run."
     read = "Read in part: some of the file is lost." if lost else "Read completely."
-    return Sentence(f"{read} {said}", f"{_events(health)} {_recorded(facts)}")
+    headline = read if lost and not limits else f"{read} {said}"
+    return Sentence(headline, f"{_events(health)} {_recorded(facts)}")
 
 
 def _events(health: HealthRecord) -> str:

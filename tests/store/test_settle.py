@@ -63,6 +63,7 @@ def test_a_file_that_never_rests_is_read_now_and_then() -> None:
         (b'{"traceEvents": [{"ph": "X"},', False),
         (b"", False),
         (gzip.compress(b"{")[:-4], True),  # cannot be told
+        (b"version https://git-lfs.github.com/spec/v1\n", True),  # no JSON: nothing to wait for
     ],
 )
 def test_the_end_of_the_text(tmp_path: Path, content: bytes, complete: bool) -> None:

@@ -26,8 +26,8 @@ function names(values: Record<string, string>) {
 }
 
 describe("the choice", () => {
-  it("is the newest run and what of it is ready, when the address says nothing", () => {
-    expect(names({})).toBe("newer rank1 1");
+  it("is the newest run and the latest that is ready of it, when the address says nothing", () => {
+    expect(names({})).toBe("newer rank1 2");
   });
 
   it("is what the address says, readable or not", () => {

@@ -46,7 +46,9 @@ function defaultRun(runs: readonly RunInfo[]): RunInfo | undefined {
 }
 
 const defaultWorker = (run: RunInfo) => firstBest(run.workers, (worker) => bestState(worker.spans));
-const defaultSpan = (worker: WorkerInfo) => firstBest(worker.spans, (span) => span.state);
+/** The latest span that can be shown, as on the command line. */
+const defaultSpan = (worker: WorkerInfo) =>
+  firstBest([...worker.spans].reverse(), (span) => span.state);
 
 export function resolveChoice(catalog: Catalog, values: Values): Resolved {
   const { run: runName, worker: workerName, span: spanKey } = values;

@@ -13,13 +13,13 @@ from typing import TypeAlias
 
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError
 from ..base.units import plural
-from ..store import looking
-from ..store.catalog_types import Catalog, ErrorInfo
-from ..store.logdirs import Logdir, resolve
-from ..store.lookup import pick
-from ..store.publish import View, publish
-from ..store.records import Key, Record
-from ..store.settle import Patience
+from . import looking
+from .catalog_types import Catalog, ErrorInfo
+from .logdirs import Logdir, resolve
+from .lookup import pick
+from .publish import View, publish
+from .records import Key, Record
+from .settle import Patience
 
 Place: TypeAlias = tuple[str, str, str]
 """Run, worker, span."""
