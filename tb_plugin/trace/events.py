@@ -46,6 +46,7 @@ class Limits:
 
     block_bytes: int = 256 * 1024  # What a block becomes while it is decoded should fit a cache.
     value_bytes: int = 64 * 1024 * 1024  # of one event or one top-level value
+    metadata_bytes: int = 32 * 1024 * 1024  # of all top-level values together
     events: int = 250_000_000
 
 
@@ -157,7 +158,9 @@ class EventReader:
             return self._oversized(window)
         stop = self._next_event(window)
         if stop < 0:
-            return self._last(window, batch, found) if window.eof else self._oversized(window)
+            return (
+                self._last(window, batch, found, length) if window.eof else self._oversized(window)
+            )
         text = window.data[window.pos : window.pos + stop].rstrip(_BLANKS + b",")
         if self._repaired(window, batch, text):
             return True
@@ -214,7 +217,7 @@ class EventReader:
             if window.left >= self._limits.value_bytes or not window.grow():
                 return -1
 
-    def _last(self, window: Window, batch: _Batch, found: Found) -> bool:
+    def _last(self, window: Window, batch: _Batch, found: Found, length: int) -> bool:
         """A damaged member with no event behind it; False when the text ends inside it."""
         text = window.data[window.pos :]
         closed = _CLOSED.search(text)
@@ -222,6 +225,8 @@ class EventReader:
         for end in (*ends, len(text)):
             if self._repaired(window, batch, text[:end].rstrip(_BLANKS + b",")):
                 return True
+        if found is Found.VALUE and self._strict(window, batch, text[:length]):
+            return True
         if closed and found is Found.DAMAGE:
             self._skip(window, closed.start())
             return True

@@ -36,7 +36,7 @@ KINDS: Mapping[str, str] = {
     "comment": "// or /* */; ignored",
     "skipped_event": "an event that could not be read; reading went on at the next one",
     "skipped_text": "text that belongs neither to an event nor to a key; ignored",
-    "oversized": "an event or a top-level value larger than the limit; left out",
+    "oversized": "an event or a top-level value beyond the limit of memory; left out",
     "too_many_events": "more events than the limit; reading stopped there",
     "bad_metadata": "a top-level value that is no JSON; left out, read on at the next key",
     "repeated_key": "a top-level key given twice; the last one counts",

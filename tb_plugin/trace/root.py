@@ -34,6 +34,7 @@ class RootReader:
         self._limits = limits
         self._lists = 0
         self._repairs_left = MAX_REPAIRS
+        self._kept_bytes = 0
 
     def read_array(self) -> None:
         """A bare array of events."""
@@ -128,11 +129,11 @@ class RootReader:
         if found is Found.VALUE and window.peek_behind(length) in (b",", b"}", b"/", b""):
             text = window.data[window.pos : window.pos + length]
             try:
-                self.metadata[key] = plain(decode_strict(text))
+                value = plain(decode_strict(text))
             except (ValueError, RecursionError):
                 pass
             else:
-                window.pos += length
+                self._keep(key, value, text)
                 return True
         if found is Found.OVERSIZED:
             return self._skip("oversized", key)
@@ -169,9 +170,17 @@ class RootReader:
         value, length, kinds = found
         for kind in kinds:
             self._faults.add(kind, f"{key}: {shorten(text[:length])}", window.place)
-        self.metadata[key] = plain(value)
-        window.pos += length
+        self._keep(key, plain(value), text[:length])
         return True
+
+    def _keep(self, key: str, value: Json, text: bytes) -> None:
+        """Takes the value and moves behind its text."""
+        self._kept_bytes += len(key) + len(text)
+        if self._kept_bytes > self._limits.metadata_bytes:
+            self._faults.add("oversized", f"{key}: {shorten(text)}", self._window.place)
+        else:
+            self.metadata[key] = value
+        self._window.pos += len(text)
 
     def _skip(self, kind: str, key: str = "") -> bool:
         """Leaves out the text up to the next key or the end; False when neither is in sight."""

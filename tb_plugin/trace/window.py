@@ -8,6 +8,7 @@ from .grammar import BLANK, COMMENT
 
 READ_BLOCKS = 4
 _COMMENT_BYTES = 64 * 1024
+_MAX_BLANKS = 1024 * 1024
 
 
 class Readable(Protocol):
@@ -75,10 +76,16 @@ class Window:
             self.fill(self._block_bytes)
 
     def peek_behind(self, length: int) -> bytes:
-        """The first byte that is no white space from ``length`` bytes further on; does not move."""
+        """The first byte that is no white space from ``length`` bytes further on; does not move.
+
+        b"" at the end of the text, and behind more white space than anybody writes.
+        """
         while True:
             blank = BLANK.match(self.data, self.pos + length)
-            at = blank.end() if blank else self.pos + length
+            blanks = blank.end() - blank.start() if blank else 0
+            if blanks > _MAX_BLANKS:
+                return b""
+            at = self.pos + length + blanks
             if at < len(self.data) or not self.grow():
                 return self.data[at : at + 1]
 

@@ -156,6 +156,8 @@ def test_text_can_be_skipped(stored: bytes, start: int) -> None:
     "bomb",
     [
         b'{"traceEvents": [' + b" " * 60_000_000 + b"]}",
+        b'{"traceEvents": [{"ph": "X"}' + b" " * 60_000_000 + b"]}",
+        b'{"traceEvents": [], "a": 1' + b" " * 60_000_000 + b"}",
         b'{"traceEvents": [{"name": "' + b"x" * 60_000_000,
         b'{"a": "' + b"x" * 60_000_000 + b'", "traceEvents": []}',
     ],
@@ -166,7 +168,7 @@ def test_memory_does_not_grow_with_what_is_inflated(bomb: bytes) -> None:
     stored = gzip.compress(bomb, 1)
     tracemalloc.start()
     try:
-        scan(stored, limits=Limits(value_bytes=1 << 20))
+        scan(stored, limits=Limits(value_bytes=1 << 20, metadata_bytes=1 << 20))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -160,6 +160,13 @@ def test_a_file_cut_before_its_events_is_refused() -> None:
     assert refusal.value.kind == "truncated"
 
 
+@pytest.mark.parametrize("junk", ["\\}", "x", '"', "}", ": 1"])
+def test_junk_instead_of_the_last_bracket_loses_nothing(junk: str) -> None:
+    raw = scan(document(BEFORE, BEHIND).removesuffix(b"]}") + junk.encode())
+    assert [row["name"] for row in rows(raw)] == ["before", "behind"]
+    assert faults(raw) == {"truncated": 1}
+
+
 def test_text_behind_the_end_is_told() -> None:
     raw = scan(document(BEFORE) + b'{"more": 1}')
     assert len(raw.events) == 1
@@ -222,6 +229,14 @@ def test_one_top_level_value_larger_than_the_limit_is_left_out() -> None:
     raw = scan(text.encode(), limits=Limits(block_bytes=64, value_bytes=1000))
     assert raw.metadata == {"b": 2}
     assert faults(raw) == {"oversized": 1}
+    assert len(raw.events) == 1
+
+
+def test_top_level_values_are_left_out_beyond_the_limit_of_all_together() -> None:
+    keys = ",".join(f'"k{n}": {n}' for n in range(100))
+    raw = scan(f'{{{keys}, "traceEvents": [{BEFORE}]}}'.encode(), limits=Limits(metadata_bytes=40))
+    assert raw.metadata == {f"k{n}": n for n in range(12)}
+    assert faults(raw) == {"oversized": 88}
     assert len(raw.events) == 1
 
 
