@@ -28,7 +28,9 @@ def check(selection: Selection) -> Finding | None:
         else "time of collectives on the main thread",
         "exposed_communication_ns" if part else "communication_ns",
     )
-    mean = duration(selection.mean(selection.breakdown.communication_ns))
+    # The classic category is only what no copy covers; a part of a device's collectives is said of
+    # all their time, or the part could be larger than the whole.
+    running = exposed + part.overlap_ns if part else selection.breakdown.communication_ns
     where = (
         f", and for {duration(selection.mean(exposed))} of that nothing computes" if part else ""
     )
@@ -38,10 +40,10 @@ def check(selection: Selection) -> Finding | None:
         severity=severity_of(gain, "low"),
         confidence=0.8,
         text=(
-            f"Collectives take {mean} {per_step(selection)}, {share(classic)} of the "
-            f"{step_noun(selection.facts)}{where}. Waiting for slower ranks is part of that. "
-            "Communicate less often or less: accumulate "
-            "gradients over several batches, compress them, or use larger batches "
+            f"Collectives take {duration(selection.mean(running))} {per_step(selection)}, "
+            f"{share(selection.ratio(running))} of the {step_noun(selection.facts)}{where}. "
+            "Waiting for slower ranks is part of that. Communicate less often or less: "
+            "accumulate gradients over several batches, compress them, or use larger batches "
             "(with LAMB, for example; check that training still converges)."
         ),
         snippet=(

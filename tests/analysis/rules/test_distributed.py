@@ -41,6 +41,25 @@ class TestCommunication:
     def test_communication_under_compute_is_no_matter(self) -> None:
         assert finding(self.of("nnnnn", hidden="k" * 18), "CO1") is None
 
+    def test_a_copy_beside_a_collective_does_not_make_its_part_larger_than_the_whole(self) -> None:
+        """The classic breakdown counts the last two columns as copy; the collective runs on."""
+        trace = draw(
+            """
+            step   |11111111111111111111|
+            call   |knc                 |
+            gpu    |  kkkkkkkkkk        |
+            gpu.9  |            nnnnnn  |
+            copy.8 |                cc  |
+            """,
+            names={"n": NCCL},
+        )
+        found = finding(trace, "CO1")
+        assert found is not None
+        assert plain(found.text).startswith(
+            "Collectives take 6.00 µs in this step, 30.0 % of the step, "
+            "and for 6.00 µs of that nothing computes."
+        )
+
     def test_a_run_on_the_host(self) -> None:
         trace = draw("step |1111111111|\n op |aaacccc   |", names={"c": "c10d::allreduce_"})
         found = finding(trace, "CO1")
