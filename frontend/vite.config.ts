@@ -50,6 +50,7 @@ export default defineConfig({
     // A preload helper would resolve against the page's address, which is not where the chunks are.
     modulePreload: false,
     reportCompressedSize: false,
+    chunkSizeWarningLimit: 700, // The charts, which are loaded when a chart is shown.
     license: { fileName: "third-party-licenses.txt" },
     rolldownOptions: {
       input: { index: join(root, "src/index.ts"), standalone: join(root, "index.html") },
