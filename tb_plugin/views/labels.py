@@ -76,13 +76,13 @@ PARTITION: tuple[Part, ...] = (
 HOST: tuple[Part, ...] = (
     Part("dataloader_ns", "DataLoader", "loader", False, "The main thread waits for a batch."),
     Part(
-        "forward_ns", "Forward", "compute", False, "Ops and module calls outside the other parts."
+        "forward_ns", "Forward", "cpu-light", False, "Ops and module calls outside the other parts."
     ),
     Part("backward_ns", "Backward", "cpu", False, "Autograd runs, on the main thread or for it."),
     Part(
         "optimizer_ns",
         "Optimizer",
-        "runtime",
+        "cpu-deep",
         False,
         "`Optimizer.step` and `Optimizer.zero_grad`.",
     ),
@@ -93,7 +93,7 @@ HOST: tuple[Part, ...] = (
         False,
         "The main thread is in a collective, or waits while another thread is in one.",
     ),
-    Part("compile_ns", "Compile", "memset", False, "Code is compiled inside the recording."),
+    Part("compile_ns", "Compile", "cpu-deepest", False, "Code is compiled inside the recording."),
     Part(
         "python_ns",
         "Python",

@@ -46,7 +46,9 @@ class Share(Struct, frozen=True):
 
     key: str
     label: str  # "Exposed copy"
-    category: str  # colour: compute | comm | memcpy | memset | runtime | loader | cpu | other
+    # Colour: compute | comm | memcpy | memset | runtime | loader | cpu | other. Phases of a step on
+    # the host are lightness steps of cpu: cpu-light | cpu | cpu-deep | cpu-deepest.
+    category: str
     ghost: bool  # True: the device was idle; the hue says what the host did meanwhile
     mean_ns: float
     ratio: float  # of the mean step

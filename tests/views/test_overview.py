@@ -125,6 +125,7 @@ def test_parts_have_labels_of_their_own_and_fields_in_the_facts(facts: Facts) ->
         assert all(hasattr(struct, part.key) for part in parts)
         assert len({part.label for part in parts}) == len(parts)
     categories = {"compute", "comm", "memcpy", "memset", "runtime", "loader", "cpu", "other"}
+    categories |= {"cpu-light", "cpu-deep", "cpu-deepest"}  # phases on the host
     assert {part.category for part in (*PARTITION, *HOST, *BREAKDOWN)} <= categories
 
 

@@ -343,7 +343,7 @@ export interface Share {
   readonly key: string;
   /** "Exposed copy" */
   readonly label: string;
-  /** colour: compute | comm | memcpy | memset | runtime | loader | cpu | other */
+  /** Colour: compute | comm | memcpy | memset | runtime | loader | cpu | other. Phases of a step on the host are lightness steps of cpu: cpu-light | cpu | cpu-deep | cpu-deepest. */
   readonly category: string;
   /** True: the device was idle; the hue says what the host did meanwhile */
   readonly ghost: boolean;

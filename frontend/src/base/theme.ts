@@ -30,6 +30,9 @@ const CATEGORIES = new Set([
   "runtime",
   "loader",
   "cpu",
+  "cpu-light",
+  "cpu-deep",
+  "cpu-deepest",
   "other",
   "idle",
 ]);
