@@ -30,13 +30,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A logdir with the traces that the repository ships."""
     logdir = tmp_path_factory.mktemp("samples") / "log"
@@ -44,7 +44,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return logdir
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def board(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One TensorBoard for all tests that only look."""
     with tensorboard(samples, tmp_path_factory.mktemp("board")) as server:
