@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from .trace_handler import Profiler, tensorboard_trace_handler
 
@@ -141,22 +143,46 @@ def main() -> None:
     parser.add_argument("--steps", default=2 * STEPS_PER_TRACE, type=int, help="steps to train")
     parser.add_argument("--worker-name", help="instead of host and process number")
     options = parser.parse_args()
-    paths = record(
-        options.logdir, on_step=_show, steps=options.steps, worker_name=options.worker_name
-    )
+    with _quiet_torch() as console:
+        paths = record(
+            options.logdir,
+            on_step=lambda done, steps: _show(console, done, steps),
+            steps=options.steps,
+            worker_name=options.worker_name,
+        )
+        if not paths:
+            sys.exit("no trace was recorded")
     sys.stdout.writelines(f"{path}\n" for path in paths)
-    if not paths:
-        sys.exit("no trace was recorded")
 
 
-def _show(done: int, steps: int) -> None:
+@contextmanager
+def _quiet_torch() -> Iterator[TextIO]:
+    """The console, kept clear of torch's log; when the training fails, the log is written too.
+
+    The C++ half of the profiler writes straight to descriptor 2, in the middle of the progress bar.
+    """
+    sys.stderr.flush()
+    with os.fdopen(os.dup(2), "w") as console, tempfile.TemporaryFile() as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            yield console
+        except BaseException:
+            log.seek(0)
+            console.write(log.read().decode(errors="replace"))
+            raise
+        finally:
+            console.flush()
+            os.dup2(console.fileno(), 2)
+
+
+def _show(console: TextIO, done: int, steps: int) -> None:
     """Redraw the progress bar; one plain line at the end where nobody watches."""
     last = done == steps
-    if last or sys.stderr.isatty():
+    if last or console.isatty():
         bar = "#" * round(_BAR_WIDTH * done / steps)
-        start, end = ("\r" if sys.stderr.isatty() else ""), ("\n" if last else "")
-        sys.stderr.write(f"{start}Training [{bar:<{_BAR_WIDTH}}] {done}/{steps} steps{end}")
-        sys.stderr.flush()
+        start, end = ("\r" if console.isatty() else ""), ("\n" if last else "")
+        console.write(f"{start}Training [{bar:<{_BAR_WIDTH}}] {done}/{steps} steps{end}")
+        console.flush()
 
 
 if __name__ == "__main__":
