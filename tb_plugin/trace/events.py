@@ -109,11 +109,11 @@ class EventReader:
     def _singly(self, window: Window, batch: _Batch, count: int) -> bool | None:
         """Reads up to ``count`` members; True behind the end of the array, False where all ends."""
         for _ in range(count):
-            char = self._gap(window)
+            char = window.gap(self._faults)
             while char == b",":
                 self._faults.add("stray_comma", "before an event", window.place)
                 window.pos += 1
-                char = self._gap(window)
+                char = window.gap(self._faults)
             if char == b"]":
                 window.pos += 1
                 return True
@@ -125,23 +125,13 @@ class EventReader:
             self._comma(window)
         return None
 
-    def _gap(self, window: Window) -> bytes:
-        """Moves over white space and comments; the next byte."""
-        while window.peek() == b"/":
-            place = window.place
-            comment = window.take_comment()
-            if not comment:
-                break
-            self._faults.add("comment", comment, place)
-        return window.data[window.pos : window.pos + 1]
-
     def _comma(self, window: Window) -> None:
         """Behind an event: takes the comma that leads to the next one."""
-        char = self._gap(window)
+        char = window.gap(self._faults)
         if char == b",":
             place = window.place
             window.pos += 1
-            if self._gap(window) == b"]":
+            if window.gap(self._faults) == b"]":
                 self._faults.add("stray_comma", "behind the last event", place)
         elif char == b"{":
             self._faults.add("missing_comma", window.seen(100), window.place)

@@ -38,7 +38,7 @@ class RootReader:
 
     def read_array(self) -> None:
         """A bare array of events."""
-        self._gap()
+        self._window.gap(self._faults)
         self._window.pos += 1
         if self._events.read(self._window):
             self._behind()
@@ -50,7 +50,7 @@ class RootReader:
         Raises:
             TraceFormatError: it has none, or none that is a list.
         """
-        self._gap()
+        self._window.gap(self._faults)
         self._window.pos += 1
         whole = self._members()
         if whole:
@@ -59,22 +59,11 @@ class RootReader:
         if not self._lists:
             raise _no_events(self.metadata) if whole else _ends_early()
 
-    def _gap(self) -> bytes:
-        """Moves over white space and comments; the next byte."""
-        window = self._window
-        while window.peek() == b"/":
-            place = window.place
-            comment = window.take_comment()
-            if not comment:
-                break
-            self._faults.add("comment", comment, place)
-        return window.data[window.pos : window.pos + 1]
-
     def _members(self) -> bool:
         """From behind ``{`` to behind ``}``; False when the text ends before."""
         window = self._window
         while True:
-            char = self._gap()
+            char = self._window.gap(self._faults)
             if char == b"}":
                 window.pos += 1
                 return True
@@ -84,7 +73,7 @@ class RootReader:
             if char == b",":
                 place = window.place
                 window.pos += 1
-                if self._gap() in (b"}", b","):
+                if self._window.gap(self._faults) in (b"}", b","):
                     self._faults.add("stray_comma", "in the outermost object", place)
             elif not self._member():
                 return False
@@ -104,9 +93,9 @@ class RootReader:
         ):
             return self._skip("skipped_text")
         window.pos += length
-        self._gap()
+        self._window.gap(self._faults)
         window.pos += 1
-        char = self._gap()
+        char = self._window.gap(self._faults)
         if key == "traceEvents":
             if char == b"[":
                 return self._list(place)
@@ -213,7 +202,7 @@ class RootReader:
     def _behind(self) -> None:
         """Text behind the root."""
         window = self._window
-        char = self._gap()
+        char = self._window.gap(self._faults)
         if char and char != b"\0":
             self._faults.add("trailing_text", window.seen(400), window.place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from .faults import FaultLog
 from .grammar import BLANK, COMMENT
 
 READ_BLOCKS = 4
@@ -88,6 +89,16 @@ class Window:
             at = self.pos + length + blanks
             if at < len(self.data) or not self.grow():
                 return self.data[at : at + 1]
+
+    def gap(self, faults: FaultLog) -> bytes:
+        """Moves over white space and comments; the next byte."""
+        while self.peek() == b"/":
+            place = self.place
+            comment = self.take_comment()
+            if not comment:
+                break
+            faults.add("comment", comment, place)
+        return self.data[self.pos : self.pos + 1]
 
     def take_comment(self) -> bytes:
         """Moves behind the comment at the position, and returns it; b"" when there is none."""
