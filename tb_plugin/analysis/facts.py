@@ -161,7 +161,6 @@ class RecordingFacts(Struct, frozen=True):
 class Facts(Struct, frozen=True):
     """The summary of one trace (one worker × span)."""
 
-    schema: int
     path: str
     base_ns: int
     duration_ns: int

@@ -16,9 +16,6 @@ from .traits import traits
 from .unavailable import unavailable
 from .windows import Windows, step_windows
 
-SCHEMA = 1
-"""Grows whenever ``Facts`` changes its meaning: a cached summary of another schema is not used."""
-
 
 def summarize(trace: Trace) -> Facts:
     """The facts of a trace: a few kilobytes per step, whatever the size of the file."""
@@ -30,7 +27,6 @@ def summarize(trace: Trace) -> Facts:
     recording = recording_facts(trace)
     used = [device for device in devices if device.used]
     return Facts(
-        schema=SCHEMA,
         path=trace.path,
         base_ns=trace.base_ns,
         duration_ns=trace.end_ns,

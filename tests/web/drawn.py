@@ -37,7 +37,6 @@ def facts(*notes: Note) -> Facts:
     health = HealthRecord(2048, 4096, 4, 4, {}, 0, 0, notes)
     traits = RunTraits(False, False, (), None, 0, 0, 0, ())
     return Facts(
-        schema=1,
         path="/logs/x.json",
         base_ns=0,
         duration_ns=300,
