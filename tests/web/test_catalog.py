@@ -76,8 +76,12 @@ def span_of(site: Client) -> dict[str, Any]:
 
 
 def wait_ready(site: Client) -> None:
-    """Asks as the page does: 202 with progress until it is there."""
+    """Asks as the page does: 202 with progress until it is there.
+
+    The catalog is made anew by a thread of its own, and knows of the answer a moment later.
+    """
     until(lambda: site.get("/api/trace").status_code != 202)
+    until(lambda: bool(span_of(site)["digest"]))
 
 
 def test_the_first_answers_are_progress_then_the_view(fresh: tuple[Client, Path]) -> None:
@@ -99,8 +103,7 @@ def test_the_shell_learns_of_the_steps(site: Client) -> None:
     assert [step["name"] for step in body["steps"]] == [f"ProfilerStep#{n}" for n in range(3)]
     assert [view["stem"] for view in body["views"]] == [view.stem for view in VIEWS]
     assert body["device_type"] == "GPU"
-    # The catalog is made anew by a thread of its own, a moment later.
-    until(lambda: span_of(site)["digest"] == body["digest"])
+    assert body["digest"] == span_of(site)["digest"]
 
 
 def test_every_view_answers(site: Client) -> None:
