@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from ..base.errors import NotFoundError
+from ..trace.health import COSTLY
 from ..views.table import Column, Table
 from .entry import write
 from .examine import FileReport, examine_file, examine_folder
@@ -17,7 +18,6 @@ from .tables import print_tables
 
 NOTHING_TO_SHOW = 3
 USABLE = ("in use", "truncated")
-COSTLY = ("error", "warning")
 
 
 class Report(msgspec.Struct, frozen=True):

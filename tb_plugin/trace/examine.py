@@ -14,7 +14,7 @@ from .categories import is_known
 from .correlate import Launches
 from .devices import Devices
 from .flows import Flows
-from .health import HealthRecord, Note
+from .health import HealthRecord, Note, worst_first
 from .host import Host
 from .identity import Identity
 from .model import (
@@ -35,7 +35,6 @@ from .texts import Texts
 ORPHAN_WARNING_RATIO = 0.05
 OVERHEAD_WARNING_RATIO = 0.05
 LOST_NAME = "unknown"
-_SEVERITY = {"error": 0, "warning": 1, "info": 2, "good": 3}
 # Kineto itself rounds; a kernel this little before its launch is no sign of a skewed clock.
 SKEW_NS = 1000
 
@@ -99,7 +98,7 @@ def examine(evidence: Evidence) -> HealthRecord:
         ignored=ignored,
         skipped=counted["skipped"],
         repaired=counted["repaired"],
-        notes=tuple(sorted(notes, key=lambda item: _SEVERITY.get(item.severity, 2))),
+        notes=worst_first(notes),
     )
 
 

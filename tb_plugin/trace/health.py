@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+
+WORST_FIRST = ("error", "warning", "info", "good")
+"""The severities of notes."""
+COSTLY = ("error", "warning")
+"""Those that cost something: part of the file is lost, or a figure is tainted."""
 
 
 class Note(Struct, frozen=True):
@@ -24,6 +29,11 @@ class Note(Struct, frozen=True):
     taints: tuple[str, ...] = ()  # stems of views whose figures it touches
 
 
+def worst_first(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes by severity; equal ones keep their order."""
+    return tuple(sorted(notes, key=lambda note: WORST_FIRST.index(note.severity)))
+
+
 class HealthRecord(Struct, frozen=True):
     """Counts that reconcile, and the notes.
 
@@ -37,4 +47,9 @@ class HealthRecord(Struct, frozen=True):
     ignored: Mapping[str, int]  # for example {"flow without an other end": 312}
     skipped: int  # pieces of text that could not be decoded as an event
     repaired: int  # events that needed a repair
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # worst first
+
+    @property
+    def costly(self) -> tuple[Note, ...]:
+        """The notes that cost something."""
+        return tuple(note for note in self.notes if note.severity in COSTLY)

@@ -11,7 +11,7 @@ from ..analysis.facts import Facts
 from ..analysis.findings import Sentence
 from ..base.units import count as count_text
 from ..base.units import plural, size
-from ..trace.health import HealthRecord, Note
+from ..trace.health import HealthRecord, Note, worst_first
 from .table import Column, Table
 from .view import Scope, View
 
@@ -57,7 +57,6 @@ class Health(Struct, frozen=True):
     recording: dict[str, str]  # label → value of what the file says about itself
 
 
-_SEVERITIES = ("error", "warning", "info", "good")
 _NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things")
 _ERAS = {
     "A": "torch 1.7 or earlier, or its legacy profiler",
@@ -98,7 +97,7 @@ def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the fo
     health = facts.health
     return Health(
         sentence=_sentence(facts),
-        notes=tuple(sorted(health.notes, key=_rank)),
+        notes=worst_first(health.notes),
         counts=_counts(facts),
         file_bytes=health.file_bytes,
         text_bytes=health.text_bytes,
@@ -106,10 +105,6 @@ def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the fo
         answers=tuple(Answerable(*row) for row in answerable(facts)),
         recording=_recording(facts),
     )
-
-
-def _rank(note: Note) -> int:
-    return _SEVERITIES.index(note.severity) if note.severity in _SEVERITIES else 0
 
 
 def _sentence(facts: Facts) -> Sentence:
@@ -253,7 +248,7 @@ def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View
 
 def badge(facts: Facts) -> int | None:
     """How many notes say that something is lost or tainted."""
-    return sum(note.severity in ("error", "warning") for note in facts.health.notes) or None
+    return len(facts.health.costly) or None
 
 
 VIEW = View(

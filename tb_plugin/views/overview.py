@@ -163,11 +163,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         unchecked=unchecked,
         rule_count=len(RULES),
         missing={key: why for key, why in facts.unavailable.items() if key in ("steps", "devices")},
-        taints=tuple(
-            note.title
-            for note in facts.health.notes
-            if VIEW.stem in note.taints and note.severity in ("error", "warning")
-        ),
+        taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
     )
 
 

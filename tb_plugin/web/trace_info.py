@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from ..analysis.facts import Facts
 from ..analysis.outliers import outliers
 from ..store.lookup import Entry
+from ..trace.health import WORST_FIRST
 from ..views.view import View
 from .contract import StepInfo, TraceInfo, ViewState
 from .identity import answer_digest
 
-Worst = Literal["error", "warning", "info", "good"]
-WORST_FIRST: tuple[Worst, ...] = ("error", "warning", "info", "good")
-COUNTED = ("error", "warning")
-
 
 def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
     """Steps, the state of each view, and how healthy the trace is."""
-    severities = [note.severity for note in facts.health.notes]
+    severities = {note.severity for note in facts.health.notes}
     return TraceInfo(
         digest=answer_digest(entry.digest),
         run=entry.run,
@@ -30,7 +26,7 @@ def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
         step_source=facts.step_source,
         steps=_steps(facts),
         views=tuple(_state(view, facts) for view in views),
-        note_count=sum(severity in COUNTED for severity in severities),
+        note_count=len(facts.health.costly),
         worst=next((s for s in WORST_FIRST if s in severities), "good"),
     )
 
