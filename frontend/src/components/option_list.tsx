@@ -1,5 +1,6 @@
 /** A list to choose from by keyboard or pointer, searchable when it is long. */
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { walked } from "../base/walk";
 import { SearchIcon } from "./icons";
 
 export interface Option {
@@ -29,21 +30,6 @@ export function matches(text: string, query: string): boolean {
     .every((word) => lower.includes(word));
 }
 
-function moved(key: string, active: number, count: number): number | null {
-  switch (key) {
-    case "ArrowDown":
-      return Math.min(active + 1, count - 1);
-    case "ArrowUp":
-      return Math.max(active - 1, 0);
-    case "Home":
-      return 0;
-    case "End":
-      return count - 1;
-    default:
-      return null;
-  }
-}
-
 export function OptionList({
   label,
   options,
@@ -71,7 +57,7 @@ export function OptionList({
   }, [current]);
 
   const onKeyDown = (event: KeyboardEvent) => {
-    const target = moved(event.key, current, shown.length);
+    const target = walked(event.key, current, shown.length, ["ArrowUp", "ArrowDown"]);
     const picked = shown[current];
     if (target !== null && !(isSearchable && ["Home", "End"].includes(event.key))) {
       event.preventDefault();

@@ -3,6 +3,7 @@ import { type KeyboardEvent, type PointerEvent, useId, useState } from "react";
 import type { StepInfo } from "../api/types.gen";
 import { time } from "../base/format";
 import { toParameter } from "../base/steps";
+import { walked } from "../base/walk";
 import { type Bucket, bucketsOf, chosenPart, indexesBetween } from "./buckets";
 
 interface StepStripProps {
@@ -36,21 +37,6 @@ function barAt(strip: HTMLElement, x: number): number {
   const count = strip.children.length;
   const place = Math.floor(((x - left) / Math.max(1, width)) * count);
   return Math.min(Math.max(place, 0), count - 1);
-}
-
-function walked(key: string, at: number, count: number): number | null {
-  switch (key) {
-    case "ArrowLeft":
-      return Math.max(at - 1, 0);
-    case "ArrowRight":
-      return Math.min(at + 1, count - 1);
-    case "Home":
-      return 0;
-    case "End":
-      return count - 1;
-    default:
-      return null;
-  }
 }
 
 export function StepStrip({ steps, chosen, onChoose }: StepStripProps) {
@@ -90,7 +76,7 @@ export function StepStrip({ steps, chosen, onChoose }: StepStripProps) {
     }
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const to = walked(event.key, at, buckets.length);
+    const to = walked(event.key, at, buckets.length, ["ArrowLeft", "ArrowRight"]);
     if (to === null || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
