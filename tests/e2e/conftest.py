@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from tests.conftest import ROOT
 
 from .browser import chromium, chromium_path
-from .servers import Server, tensorboard
+from .servers import Server, standalone, tensorboard
 
 SAMPLES = ROOT / "samples" / "traces"
 
@@ -48,5 +48,13 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def board(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One TensorBoard for all tests that only look."""
     with tensorboard(samples, tmp_path_factory.mktemp("board")) as server:
+        server.wait_ready(spans=3)
+        yield server
+
+
+@pytest.fixture(scope="package")
+def served(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One standalone server for all tests that only look."""
+    with standalone(samples, tmp_path_factory.mktemp("served")) as server:
         server.wait_ready(spans=3)
         yield server

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-from .servers import Server, standalone
+from .servers import Server
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 NODE = shutil.which("node")
@@ -22,13 +21,6 @@ pytestmark = pytest.mark.skipif(
     FIREFOX is None or NODE is None or not (ROOT / "node_modules" / "puppeteer-core").is_dir(),
     reason="needs firefox-esr and node on PATH, and node_modules",
 )
-
-
-@pytest.fixture(scope="module")
-def served(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with standalone(samples, tmp_path_factory.mktemp("served")) as server:
-        server.wait_ready(spans=3)
-        yield server
 
 
 def seen_at(address: str) -> Any:

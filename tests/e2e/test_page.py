@@ -24,13 +24,6 @@ LONG_MS = 30_000
 EVIL = "<img src=x onerror=\"document.title='owned'\">`${1}`\"'&amp;"
 
 
-@pytest.fixture(scope="module")
-def served(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with standalone(samples, tmp_path_factory.mktemp("served")) as server:
-        server.wait_ready(spans=3)
-        yield server
-
-
 def opened(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator("h1")).to_be_visible(timeout=LONG_MS)
