@@ -1,0 +1,7 @@
+//! The loops of kinetoscope that are worth a machine language.
+//!
+//! Every module is safe Rust on slices and has its reference in Python; `ffi.rs` alone speaks C, and lets no panic out.
+
+#![deny(unsafe_code)]
+
+pub mod ffi;
