@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from ..analysis.facts import Facts
+from ..trace.model import Trace
 from .table import Table
 
 
@@ -21,6 +23,46 @@ class Scope(Enum):
     PAIR = "pair"  # two traces
 
 
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What a view needs beside the summary: made once per trace, kept beside its columns.
+
+    It is made when it is first asked for, in a reading process, by the function that ``make``
+    names: ``(trace, folder, on_progress) -> None`` fills an empty folder. ``variants`` are made one
+    by one, each as an artifact of its own; the function then takes the variant as a last argument.
+    """
+
+    name: str  # "timeline": a folder beside the columns; changes when the format does: "timeline-2"
+    make: str  # "module:function"
+    open: Callable[[Path], Any]  # maps the folder into memory
+    variants: tuple[str, ...] = ("",)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The trace that a view with an artifact, or a part of a view, is asked about."""
+
+    facts: Facts
+    artifact: Callable[[str], Any]  # variant → what ``Artifact.open`` returned
+    trace: Callable[[], Trace]  # all columns
+    event: Callable[[int], Mapping[str, Any]]  # row in the file → the whole event, read again
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One more address of a view: ``api/view/<stem>/<part>``.
+
+    ``build`` answers with a Struct (JSON), with bytes (a binary frame), or with an iterator of
+    bytes (a download, whose name ``file`` gives).
+    """
+
+    stem: str
+    query: type[Struct]
+    answer: type[Struct] | None  # None: bytes
+    build: Callable[[Subject, Any], Any]
+    file: Callable[[Subject, Any], str] | None = None
+
+
 def no_badge(facts: Facts) -> int | None:  # noqa: ARG001  # the form of View.badge
     """No figure beside the tab's title."""
     return None
@@ -30,8 +72,9 @@ def no_badge(facts: Facts) -> int | None:  # noqa: ARG001  # the form of View.ba
 class View:
     """One tab of the page, one ``kinetoscope show`` subject, one route.
 
-    ``build`` maps the facts of a trace and a query to the answer; ``tables`` shows an answer as
-    tables; ``unavailable`` says why these facts cannot fill the view, or None.
+    ``build`` maps the facts of a trace (of a view with an artifact: the Subject) and a query to the
+    answer; ``tables`` shows an answer as tables; ``unavailable`` says why these facts cannot fill
+    the view, or None.
     """
 
     stem: str  # "overview": route, CLI name, file stem in every layer
@@ -41,7 +84,9 @@ class View:
     scope: Scope
     query: type[Struct]
     answer: type[Struct]
-    build: Callable[[Facts, Any], Struct]
+    build: Callable[[Any, Any], Struct]
     tables: Callable[[Any], tuple[Table, ...]]
     unavailable: Callable[[Facts], str | None]
     badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
+    artifact: Artifact | None = None
+    parts: tuple[Part, ...] = ()

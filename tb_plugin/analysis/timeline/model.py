@@ -1,0 +1,258 @@
+"""The timeline of a trace: slices, tracks, lanes and levels of detail (contract).
+
+A *slice* is one drawn range. Its id is its row in ``Slices``: first the host table of the trace in
+its order, then device activity, device annotations, syncs, ranges (``Tables`` has the offsets). Ids
+do not depend on the layout. A *track* is one labelled band, a *lane* one row of it; a *layout*
+says which slices are in which lane. No two slices of a lane overlap, and none is left out.
+
+Times are int64 ns from the start of the trace. Level ``k`` has buckets of 2^k ns; a *tile* is 512
+buckets and covers [i·2^(k+9), (i+1)·2^(k+9)). In a lane, a slice with dur ≥ 2^k is a *rect* of
+level k; shorter ones are counted in the bucket of their start. So the counts and the summed
+durations of all buckets and of the rects that start there are exact at every level.
+
+All arrays may be memory-mapped and are read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+I16 = NDArray[np.int16]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+TILE_BUCKETS = 512
+LANE_BLOCK = 16  # lanes are asked for in blocks of so many
+MAX_LEVEL = 54
+
+LAYOUTS = ("merged", "split", "filtered")
+"""As recorded; Python frames in a track of their own; that, without frames of frameworks."""
+DEFAULT_LAYOUT = "split"
+
+
+class SliceKind(IntEnum):
+    """What a slice is: it decides the hue."""
+
+    OP = 0
+    ANNOTATION = 1
+    PYTHON = 2
+    MODULE = 3
+    RUNTIME = 4
+    OVERHEAD = 5
+    OTHER = 6
+    LOADER = 7  # DataLoader ranges on the host
+    COMPUTE = 8  # kernels by class
+    COMMUNICATION = 9
+    MEMCPY = 10
+    MEMSET = 11
+    DEVICE_OTHER = 12
+    DEVICE_ANNOTATION = 13
+    SYNC = 14
+    RANGE = 15  # spans of the recorder, profiler ranges
+
+
+class SliceFlag(IntEnum):
+    """Bits of ``Slices.flags``."""
+
+    OVERLAP = 1  # overlaps its neighbours in a way that nesting does not explain, or was displaced
+    INCOMPLETE = 2  # the recording ended before it did
+    FLOW = 4  # an arrow begins or ends here
+    CHILDREN = 8  # has slices below it
+
+
+class FlowKind(IntEnum):
+    """What an arrow means."""
+
+    LAUNCH = 0  # runtime call (or op, where no call was recorded) → device activity
+    BACKWARD = 1  # forward op → backward op
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slices:
+    """Every duration event of the trace, by slice id; shape (n,)."""
+
+    ts: I64
+    dur: I64
+    name: I32  # code into Timeline.names
+    kind: U8  # SliceKind
+    flags: U8  # SliceFlag bits
+    parent: I32  # slice id; −1
+    self_ns: I64  # time not covered by children; on devices dur
+    step: I32  # index of the step, −1
+    raw: I32  # row in the file, by which everything else is found again
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """First slice id of each table of the trace; ``end`` is the number of slices."""
+
+    host: int
+    device: int
+    device_annotations: int
+    syncs: int
+    ranges: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A collapsible heading above tracks: a process, a device."""
+
+    key: str  # "process/542", "device/0": the same in other layouts and recordings
+    kind: str  # "process" | "device" | "recorder"
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One labelled band of slices."""
+
+    key: str  # "thread/542/542/ops", "stream/0/7"
+    group: int
+    kind: str  # "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges"
+    label: str  # "Main thread · ops"
+    detail: str  # "thread 542"
+    lane: int  # its first lane among all lanes of the layout
+    lanes: int
+    slices: int
+    busy_ns: int  # union of its slices
+    first_ns: int
+    last_ns: int
+    overlaps: int  # slices that overlap in a way nesting does not explain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """One kept level of detail: per lane its buckets and its rects, both in order of time."""
+
+    level: int
+    bucket_first: I64  # CSR by lane, one more than lanes
+    bucket: I64  # bucket number: start of the slices >> level
+    count: U32
+    sum_ns: I64
+    longest: I32  # slice id of the longest one
+    rect_first: I64  # CSR by lane
+    rect: I32  # slice ids with dur >= 2^level
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Which slices are in which lane. Slices of a lane are in order of their start."""
+
+    name: str
+    tracks: tuple[Track, ...]
+    lane_first: I64  # CSR by lane into ``order``
+    order: I32  # slice ids by (lane, ts)
+    ts: I64  # start of ``order``'s slices: to be searched without a gather
+    levels: Mapping[int, Level]  # those kept; finer ones come from ``order``
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterLevel:
+    """Samples of one series thinned to buckets of 2^level ns; nothing of a peak is lost."""
+
+    level: int
+    bucket: I64
+    low: F64
+    high: F64
+    last: F64
+    mean: F64  # weighted by time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counter:
+    """One series of values over time; a value holds until the next sample."""
+
+    key: str  # "memory/allocated/device/0", "device/0/utilization"
+    group: int
+    kind: str  # "memory" | "utilization" | "sm_efficiency" | "queue" | "counter"
+    label: str  # "Allocated memory"
+    unit: str  # "bytes" | "ratio" | "count" | ""
+    definition: str  # one sentence: what it is and how it was computed
+    ts: I64
+    value: F64
+    levels: Mapping[int, CounterLevel]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """Arrows, sorted by source; ``by_target`` is the order by target."""
+
+    source: I32  # slice id
+    target: I32
+    kind: U8  # FlowKind
+    by_target: I32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NameIndex:
+    """The slices of each name in order of time: CSR by name code."""
+
+    first: I64
+    slices: I32
+    sum_ns: I64  # by name code
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineStep:
+    """One step on the ruler."""
+
+    index: int
+    name: str
+    ts: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """Everything the Trace view draws and asks."""
+
+    base_ns: int  # wall clock of ts = 0
+    start_ns: int  # first start, ≤ 0 never: times count from it
+    end_ns: int  # last end
+    events: int  # of the file
+    names: tuple[str, ...]  # by name code; only names of slices
+    slices: Slices
+    tables: Tables
+    groups: tuple[Group, ...]
+    layouts: Mapping[str, Layout]  # those made so far
+    counters: tuple[Counter, ...]
+    flows: Flows
+    index: NameIndex
+    steps: tuple[TimelineStep, ...]
+    warnings: tuple[str, ...]  # what the picture cannot show as recorded, with counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """What one tile shows of up to 16 lanes of one track: struct of arrays, cut from a layout.
+
+    ``x`` counts in buckets from the left edge of the tile and is clipped to [0, 512].
+    """
+
+    track: int
+    lane: int  # first lane, counted within the track
+    level: int
+    tile: int
+    rect_first: U32  # CSR by lane
+    x0: NDArray[np.float32]
+    x1: NDArray[np.float32]
+    rect: I32  # slice ids
+    bucket_first: U32  # CSR by lane
+    bucket: NDArray[np.uint16]  # 0 … 511
+    count: U32
+    busy: U8  # 0 … 255: summed duration ÷ width of the bucket, at most 1
+    longest: I32  # slice id of the longest slice of the bucket
+    slice_count: int  # slices that start in this tile and in these lanes: exact
+    sum_ns: int  # their summed durations: exact
