@@ -5,3 +5,5 @@
 #![deny(unsafe_code)]
 
 pub mod ffi;
+pub mod lanes;
+pub mod lanes_ffi;

@@ -8,16 +8,22 @@ free for others while a function of it runs.
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 INTERFACE = 1  # of native/src/ffi.rs
 PANICKED = -1
 OFF = "KINETOSCOPE_NATIVE"  # "0" in the environment: do without
 FOLDER = Path(__file__).resolve().parent.parent / "native"
 SUFFIXES = (".so", ".dylib", ".dll", ".pyd")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +51,35 @@ def native() -> Native:
     if found != INTERFACE:
         return Native(None, f"{files[0].name} is of another version ({found}, not {INTERFACE})")
     return Native(library, "", str(files[0]))
+
+
+def call(name: str, *arguments: NDArray[Any] | bytes | int) -> int | None:
+    """What a function of the library returns; None: the caller has to use its reference.
+
+    Arrays and bytes are handed over as pointers: an array must be contiguous and of the type that
+    the function expects, and what it holds is undefined after None. Numbers are 64 bits wide.
+    """
+    library = native().library
+    if library is None:
+        return None
+    try:
+        function = library[name]  # not as an attribute, which would share its types with others
+    except AttributeError:
+        log.warning("the native library has no %s: build it again (make native)", name)
+        return None
+    function.restype = ctypes.c_int64
+    answer = int(function(*map(_handed, arguments)))
+    if answer == PANICKED:
+        log.warning("%s failed in the native library: its slower reference is used", name)
+        return None
+    return answer
+
+
+def _handed(argument: NDArray[Any] | bytes | int) -> object:
+    if isinstance(argument, bytes):
+        return argument
+    if isinstance(argument, int):
+        return ctypes.c_int64(argument)
+    if not argument.flags.c_contiguous:
+        raise ValueError("the native library reads and writes contiguous arrays alone")
+    return ctypes.c_void_p(argument.ctypes.data)
