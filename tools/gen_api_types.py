@@ -23,6 +23,7 @@ import msgspec
 from kinetoscope.cli.field_comments import field_comments
 from kinetoscope.store import catalog_types
 from kinetoscope.views import VIEWS
+from kinetoscope.views.view import Part
 from kinetoscope.web import contract
 
 TARGET = Path(__file__).resolve().parent.parent / "frontend" / "src" / "api" / "types.gen.ts"
@@ -58,19 +59,39 @@ Names = Mapping[frozenset[LiteralValue], str]
 
 def typescript() -> str:
     """The whole file: literal unions first, then interfaces by name, then the view maps."""
-    queries = [view.query for view in VIEWS]
-    structs = _reachable([*ROUTES, *(view.answer for view in VIEWS), *queries])
+    parts_of_views = _parts()
+    queries = [view.query for view in VIEWS] + [part.query for part in parts_of_views.values()]
+    answers = [part.answer for part in parts_of_views.values() if part.answer]
+    structs = _reachable([*ROUTES, *(view.answer for view in VIEWS), *answers, *queries])
     aliases = _aliases({inspect.getmodule(struct) for struct in structs})
     names: Names = {frozenset(alias.values): alias.name for alias in aliases}
     parts = [HEADER]
     parts += [f"export type {a.name} = {_union(a.values)};\n" for a in aliases]
     parts += [_interface(s, names, optional=s in queries) for s in structs]
-    parts.append(
-        _view_map("ViewAnswers", "The answer of each view, by its stem.", "answer")
-        + "\n"
-        + _view_map("ViewQueries", "The parameters of each view, by its stem.", "query")
-    )
+    parts += [
+        _map("ViewAnswers", "The answer of each view, by its stem.", _names("answer")),
+        _map("ViewQueries", "The parameters of each view, by its stem.", _names("query")),
+        _map(
+            "PartAnswers",
+            "The answer of each part of a view, by its address; downloads have none.",
+            {stem: _answer_of(part) for stem, part in parts_of_views.items() if not part.file},
+        ),
+        _map(
+            "PartQueries",
+            "The parameters of each part of a view, by its address.",
+            {stem: part.query.__name__ for stem, part in parts_of_views.items()},
+        ),
+    ]
     return "\n".join(parts)
+
+
+def _parts() -> dict[str, Part]:
+    """Parts of views by their address below api/view/."""
+    return {f"{view.stem}/{part.stem}": part for view in VIEWS for part in view.parts}
+
+
+def _answer_of(part: Part) -> str:
+    return part.answer.__name__ if part.answer else "ArrayBuffer"
 
 
 def _reachable(roots: Sequence[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
@@ -199,9 +220,17 @@ def _union(values: Sequence[LiteralValue]) -> str:
     return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
 
 
-def _view_map(name: str, comment: str, attribute: Literal["answer", "query"]) -> str:
-    rows = [f"  readonly {v.stem}: {getattr(v, attribute).__name__};" for v in VIEWS]
-    return "\n".join([f"/** {comment} */", f"export interface {name} {{", *rows, "}", ""])
+def _names(attribute: Literal["answer", "query"]) -> dict[str, str]:
+    return {view.stem: getattr(view, attribute).__name__ for view in VIEWS}
+
+
+def _map(name: str, comment: str, rows: Mapping[str, str]) -> str:
+    lines = [f"  readonly {_key(stem)}: {type_};" for stem, type_ in rows.items()]
+    return "\n".join([f"/** {comment} */", f"export interface {name} {{", *lines, "}", ""])
+
+
+def _key(stem: str) -> str:
+    return stem if stem.isidentifier() else json.dumps(stem)
 
 
 def main(args: Sequence[str]) -> int:

@@ -1,8 +1,12 @@
 // Written by tools/gen_api_types.py from the Structs of tb_plugin. Do not edit: run that script.
 
+export type LayoutName = "merged" | "split" | "filtered";
+
 export type Severity = "high" | "medium" | "low" | "info";
 
 export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "failed";
+
+export type TrackKind = "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges";
 
 /** A question, and whether this recording answers it. */
 export interface Answerable {
@@ -11,6 +15,84 @@ export interface Answerable {
   readonly has: string;
   readonly lacks: string;
   readonly answer: "in part" | "no" | "yes";
+}
+
+/** What lies in a range of time on chosen tracks. */
+export interface AreaAnswer {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly slices: number;
+  /** slices cut at an edge */
+  readonly clipped: number;
+  readonly total_ns: number;
+  /** by total, at most `limit` */
+  readonly rows: readonly AreaRow[];
+  readonly row_count: number;
+  readonly devices: readonly AreaDevice[];
+  readonly devices_missing: string;
+  readonly counters: readonly AreaCounter[];
+}
+
+/** One series within an area. */
+export interface AreaCounter {
+  readonly series: number;
+  readonly label: string;
+  readonly unit: string;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly mean: number | null;
+  readonly delta: number | null;
+}
+
+/** One device within an area; busy + idle = the length of the area. */
+export interface AreaDevice {
+  readonly label: string;
+  readonly busy_ns: number;
+  readonly idle_ns: number;
+  readonly compute_ns: number;
+  readonly communication_ns: number;
+  /** of compute and communication */
+  readonly overlap_ns: number;
+  readonly copy_ns: number;
+  readonly gaps: number;
+  readonly longest_gap_ns: number;
+  readonly longest_gap_ts: number | null;
+}
+
+/** A range of time on some tracks. */
+export interface AreaQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly tracks?: string;
+  readonly limit?: number;
+  readonly layout?: LayoutName;
+}
+
+/** All slices of one name within an area; those at its edges are clipped to it. */
+export interface AreaRow {
+  readonly name: number;
+  readonly text: string;
+  readonly kind: number;
+  readonly count: number;
+  readonly total_ns: number;
+  readonly self_ns: number;
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly p50_ns: number;
+  readonly p95_ns: number;
+  readonly max_ns: number;
+  /** of the area's wall time */
+  readonly share: number | null;
+  /** slice id */
+  readonly longest: number;
+}
+
+/** One arrow, or a bundle of `count` that begin and end close together. */
+export interface Arrow {
+  readonly kind: number;
+  readonly source: SliceRef;
+  readonly target: SliceRef;
+  readonly count: number;
 }
 
 /**
@@ -27,6 +109,16 @@ export interface Breakdown {
   readonly dataloader_ns: number;
   readonly cpu_exec_ns: number;
   readonly other_ns: number;
+}
+
+/** Arrows of a view, bundled where they are close together on the screen. */
+export interface BundlesQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly columns?: number;
+  readonly kinds?: string;
+  readonly tracks?: string;
+  readonly layout?: LayoutName;
 }
 
 /** Everything seen below the logdirs. `version` changes when anything but `looked` does. */
@@ -56,6 +148,13 @@ export interface Count {
   readonly label: string;
   readonly count: number;
   readonly help: string;
+}
+
+/** Series of values at one level. */
+export interface CountersQuery {
+  readonly level: number;
+  readonly tiles: string;
+  readonly series: string;
 }
 
 /** One device and how well it was used; no gauges where it was not. */
@@ -93,6 +192,14 @@ export interface Evidence {
   /** "ns" | "ratio" | "bytes" | "count" */
   readonly unit: string;
   readonly threshold: number | null;
+}
+
+/** A window as a trace file of its own. */
+export interface ExportQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly tracks?: string;
+  readonly layout?: LayoutName;
 }
 
 /** One file seen below a logdir: accepted, or why not. */
@@ -138,6 +245,51 @@ export interface Finding {
   readonly verify: string;
 }
 
+/** A call tree of an area, merged by path; boxes too small to see are merged into "…". */
+export interface FlameAnswer {
+  /** "ns" | "count" */
+  readonly unit: string;
+  readonly total: number;
+  readonly nodes: readonly FlameNode[];
+  readonly pruned: number;
+}
+
+/** One box; children follow by `parent`, an index into the same list, −1 at the root. */
+export interface FlameNode {
+  readonly parent: number;
+  readonly name: number;
+  readonly text: string;
+  readonly kind: number;
+  /** ns, or a count */
+  readonly value: number;
+  readonly self_value: number;
+  readonly slices: number;
+}
+
+/** The call tree of an area. */
+export interface FlameQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly tracks?: string;
+  readonly metric?: "count" | "total";
+  readonly min_share?: number;
+  readonly layout?: LayoutName;
+}
+
+/** Arrows of a slice, or of a view; never more than the page can draw. */
+export interface FlowAnswer {
+  readonly arrows: readonly Arrow[];
+  /** all that there are */
+  readonly count: number;
+}
+
+/** Arrows of one slice. */
+export interface FlowsQuery {
+  readonly slice: number;
+  readonly hops?: number;
+  readonly layout?: LayoutName;
+}
+
 /** A ceiling, never a promise. */
 export interface Gain {
   readonly ns_per_step: number;
@@ -177,6 +329,17 @@ export interface Health {
 export interface HealthQuery {
 }
 
+/** The hit before or behind an instant (or a slice) in order of time. */
+export interface HitQuery {
+  readonly text: string;
+  readonly mode?: "exact" | "regex" | "text";
+  readonly slice?: number;
+  readonly ts?: number;
+  readonly direction?: "next" | "previous";
+  readonly tracks?: string;
+  readonly layout?: LayoutName;
+}
+
 /** A step without device activity, seen from the main thread. All parts sum to the step. */
 export interface HostPartition {
   readonly dataloader_ns: number;
@@ -202,6 +365,53 @@ export interface Info {
   readonly views: readonly ViewInfo[];
   /** the three lines to paste into a training loop */
   readonly recipe: string;
+}
+
+/** From the call to the kernel: three durations that touch. */
+export interface LaunchDelay {
+  /** the call itself */
+  readonly launch_ns: number;
+  /** from the end of the call to the start on the device; negative = it overlaps */
+  readonly queued_ns: number;
+  readonly run_ns: number;
+}
+
+/** One layout: of the manifest, and of everything that speaks of tracks. */
+export interface LayoutQuery {
+  readonly layout?: LayoutName;
+}
+
+/** Busy share of every track, whole trace, in so many columns. */
+export interface MinimapQuery {
+  readonly columns?: number;
+  readonly layout?: LayoutName;
+}
+
+/** From one slice to a neighbour. */
+export interface MoveQuery {
+  readonly slice: number;
+  readonly by: "child" | "flow" | "lane" | "name" | "parent";
+  readonly direction?: "next" | "previous";
+  readonly layout?: LayoutName;
+}
+
+/** One name that a search found. */
+export interface NameHit {
+  /** code */
+  readonly name: number;
+  readonly text: string;
+  /** of its first slice */
+  readonly kind: number;
+  readonly slices: number;
+  readonly total_ns: number;
+  /** slice id */
+  readonly first: number;
+}
+
+/** Name codes [first, first + count). */
+export interface NamesQuery {
+  readonly first?: number;
+  readonly count?: number;
 }
 
 /** One thing to know about a trace. */
@@ -306,6 +516,18 @@ export interface Reference {
   readonly url: string;
 }
 
+/** A window of the slices of an area. */
+export interface RowsQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly tracks?: string;
+  readonly text?: string;
+  readonly sort?: "-dur" | "-name" | "-self" | "-ts" | "dur" | "name" | "self" | "ts";
+  readonly offset?: number;
+  readonly limit?: number;
+  readonly layout?: LayoutName;
+}
+
 /** The mean of the chosen steps, part by part; the parts sum to the step. */
 export interface Ruler {
   /** "Mean step, seen from GPU 0" */
@@ -327,6 +549,34 @@ export interface RunInfo {
   readonly logdir: string;
   readonly modified: number;
   readonly workers: readonly WorkerInfo[];
+}
+
+/** Which names match, how often, and where on the time axis. */
+export interface SearchAnswer {
+  /** by count, at most 200 */
+  readonly names: readonly NameHit[];
+  /** all that match */
+  readonly name_count: number;
+  /** name codes of all that match, at most 5000: for highlighting */
+  readonly codes: readonly number[];
+  readonly slices: number;
+  readonly total_ns: number;
+  /** slices per column of the minimap, `columns` of them */
+  readonly density: readonly number[];
+  /** hits by track index */
+  readonly tracks: Readonly<Record<string, number>>;
+  /** of a regular expression, "" = fine */
+  readonly problem: string;
+}
+
+/** Names by text (every word, any case), regular expression, or exactly. */
+export interface SearchQuery {
+  readonly text: string;
+  readonly mode?: "exact" | "regex" | "text";
+  readonly columns?: number;
+  /** "" = all */
+  readonly tracks?: string;
+  readonly layout?: LayoutName;
 }
 
 /** The answer first. Text between backticks is code. */
@@ -354,6 +604,99 @@ export interface Share {
   readonly help: string;
 }
 
+/** One argument as the file writes it; `text` is shown, `cut` says whether it goes on. */
+export interface SliceArg {
+  readonly key: string;
+  readonly text: string;
+  readonly cut: boolean;
+}
+
+/** Everything about one slice. */
+export interface SliceDetails {
+  readonly slice: SliceRef;
+  readonly kind_label: string;
+  readonly self_ns: number;
+  readonly step: string;
+  /** from the start of its step */
+  readonly step_offset_ns: number | null;
+  readonly track_label: string;
+  readonly depth: number;
+  /** wall clock of its start */
+  readonly wall_ns: string;
+  /** in words: "overlaps its neighbours", "the recording ended before it" */
+  readonly flags: readonly string[];
+  /** slices of the same name */
+  readonly peers: number;
+  /** of those */
+  readonly median_ns: number | null;
+  /** 1 = the longest of its name */
+  readonly rank: number | null;
+  /** outermost first */
+  readonly ancestors: readonly SliceRef[];
+  readonly links: readonly SliceLink[];
+  readonly launch: LaunchDelay | null;
+  readonly args: readonly SliceArg[];
+  /** why there are none, "" when there are */
+  readonly args_missing: string;
+  /** shape and dtype of each input where recorded */
+  readonly inputs: readonly (readonly [string, string])[];
+  readonly stack: readonly StackFrame[];
+  readonly stack_missing: string;
+  /** of a Python frame */
+  readonly source_file: string;
+  readonly source_line: number;
+}
+
+/** One slice that another is linked with, and how. */
+export interface SliceLink {
+  readonly relation: "backward" | "forward" | "kernels" | "launched by" | "launches" | "op" | "parent";
+  /** "forward op", "1 of 6 kernels, 48.3 µs in all" */
+  readonly label: string;
+  readonly to: SliceRef;
+  /** from the end of the one to the start of the other */
+  readonly delay_ns: number | null;
+  /** how many of this relation there are; `to` is the first */
+  readonly count: number;
+}
+
+/** One slice. */
+export interface SliceQuery {
+  readonly slice: number;
+  readonly layout?: LayoutName;
+}
+
+/** One slice, enough to name it, draw it and go there. */
+export interface SliceRef {
+  readonly slice: number;
+  readonly name: string;
+  readonly kind: number;
+  readonly ts: number;
+  readonly dur: number;
+  readonly track: number;
+  /** within the track */
+  readonly lane: number;
+}
+
+/** One line of the slices table. */
+export interface SliceRow {
+  readonly slice: number;
+  readonly name: string;
+  readonly kind: number;
+  readonly track: number;
+  readonly ts: number;
+  readonly dur: number;
+  readonly self_ns: number;
+  readonly step: number;
+}
+
+/** A window of the slices table. */
+export interface SliceRows {
+  readonly rows: readonly SliceRow[];
+  readonly offset: number;
+  /** of all that match */
+  readonly count: number;
+}
+
 /** One line of the recipe. */
 export interface SnippetLine {
   readonly text: string;
@@ -373,6 +716,16 @@ export interface SpanInfo {
   readonly file: string;
   readonly progress: ReadProgress | null;
   readonly error: ErrorInfo | null;
+}
+
+/** One frame of the call stack, innermost first. */
+export interface StackFrame {
+  readonly name: string;
+  /** "" when the frame does not tell */
+  readonly file: string;
+  /** 1-based; 0 when unknown */
+  readonly line: number;
+  readonly slice: number | null;
 }
 
 /** One step as the step strip draws it. */
@@ -400,6 +753,14 @@ export interface StepRow {
   readonly host: HostPartition | null;
 }
 
+/** The slice that a move leads to; null at the end. */
+export interface StepTo {
+  readonly to: SliceRef | null;
+  /** 1-based among all hits; 0 when that is not known */
+  readonly position: number;
+  readonly count: number;
+}
+
 /** One category of the mean step; the first row is the step itself. */
 export interface SummaryRow {
   readonly key: string;
@@ -408,6 +769,109 @@ export interface SummaryRow {
   readonly mean_ns: number;
   readonly ratio: number;
   readonly help: string;
+}
+
+/** The cross product of tiles and lane blocks of one level. */
+export interface TilesQuery {
+  readonly level: number;
+  /** "120-126" */
+  readonly tiles: string;
+  /** "3.0,3.16,5.0": track and first lane, a multiple of 16 */
+  readonly blocks: string;
+  readonly layout?: LayoutName;
+}
+
+/** One series of values; `series` in a counter request is its index. */
+export interface TimelineCounter {
+  readonly key: string;
+  readonly group: number;
+  /** "memory" | "utilization" | "sm_efficiency" | "queue" | "counter" */
+  readonly kind: string;
+  readonly label: string;
+  /** "bytes" | "ratio" | "count" | "" */
+  readonly unit: string;
+  readonly definition: string;
+  readonly samples: number;
+  readonly low: number;
+  readonly high: number;
+  readonly first_ns: number;
+  readonly last_ns: number;
+}
+
+/** One kind of arrow. */
+export interface TimelineFlowKind {
+  readonly kind: number;
+  readonly label: string;
+  readonly arrows: number;
+}
+
+/** A heading above tracks: a process, a device, the recorder. */
+export interface TimelineGroup {
+  readonly key: string;
+  readonly kind: string;
+  readonly label: string;
+}
+
+/** One kind of slice: its name in the legend, and how many there are. */
+export interface TimelineKind {
+  /** SliceKind */
+  readonly kind: number;
+  /** "op", "module", "python", "runtime", "compute", "communication", … */
+  readonly stem: string;
+  readonly label: string;
+  readonly slices: number;
+}
+
+/** Everything the page needs before it asks for the first tile. */
+export interface TimelineManifest {
+  /** wall clock of 0, ns since the epoch: too wide for a double */
+  readonly base_ns: string;
+  readonly start_ns: number;
+  readonly end_ns: number;
+  /** of the file */
+  readonly events: number;
+  readonly slices: number;
+  readonly name_count: number;
+  readonly layout: LayoutName;
+  /** that can be asked for */
+  readonly layouts: readonly LayoutName[];
+  readonly tile_buckets: number;
+  readonly lane_block: number;
+  readonly max_level: number;
+  readonly groups: readonly TimelineGroup[];
+  readonly tracks: readonly TimelineTrack[];
+  readonly counters: readonly TimelineCounter[];
+  readonly kinds: readonly TimelineKind[];
+  readonly flow_kinds: readonly TimelineFlowKind[];
+  readonly steps: readonly TimelineStepMark[];
+  readonly warnings: readonly string[];
+  /** what this recording cannot show, and why: "memory", "stacks", … */
+  readonly missing: Readonly<Record<string, string>>;
+}
+
+/** One step on the ruler. */
+export interface TimelineStepMark {
+  readonly index: number;
+  readonly name: string;
+  readonly ts: number;
+  readonly end: number;
+}
+
+/** One labelled band of slices; `track` in a tile request is its index. */
+export interface TimelineTrack {
+  /** stable: "thread/542/542/ops" */
+  readonly key: string;
+  readonly group: number;
+  readonly kind: TrackKind;
+  readonly label: string;
+  readonly detail: string;
+  readonly lanes: number;
+  readonly slices: number;
+  /** union of its slices */
+  readonly busy_ns: number;
+  readonly first_ns: number;
+  readonly last_ns: number;
+  readonly overlaps: number;
 }
 
 /** What the shell needs of the chosen trace, whatever the view. */
@@ -461,11 +925,48 @@ export interface WorkerInfo {
 /** The answer of each view, by its stem. */
 export interface ViewAnswers {
   readonly overview: Overview;
+  readonly timeline: TimelineManifest;
   readonly health: Health;
 }
 
 /** The parameters of each view, by its stem. */
 export interface ViewQueries {
   readonly overview: OverviewQuery;
+  readonly timeline: LayoutQuery;
   readonly health: HealthQuery;
+}
+
+/** The answer of each part of a view, by its address; downloads have none. */
+export interface PartAnswers {
+  readonly "timeline/names": ArrayBuffer;
+  readonly "timeline/tiles": ArrayBuffer;
+  readonly "timeline/counters": ArrayBuffer;
+  readonly "timeline/minimap": ArrayBuffer;
+  readonly "timeline/slice": SliceDetails;
+  readonly "timeline/move": StepTo;
+  readonly "timeline/search": SearchAnswer;
+  readonly "timeline/hit": StepTo;
+  readonly "timeline/area": AreaAnswer;
+  readonly "timeline/flame": FlameAnswer;
+  readonly "timeline/rows": SliceRows;
+  readonly "timeline/flows": FlowAnswer;
+  readonly "timeline/bundles": FlowAnswer;
+}
+
+/** The parameters of each part of a view, by its address. */
+export interface PartQueries {
+  readonly "timeline/names": NamesQuery;
+  readonly "timeline/tiles": TilesQuery;
+  readonly "timeline/counters": CountersQuery;
+  readonly "timeline/minimap": MinimapQuery;
+  readonly "timeline/slice": SliceQuery;
+  readonly "timeline/move": MoveQuery;
+  readonly "timeline/search": SearchQuery;
+  readonly "timeline/hit": HitQuery;
+  readonly "timeline/area": AreaQuery;
+  readonly "timeline/flame": FlameQuery;
+  readonly "timeline/rows": RowsQuery;
+  readonly "timeline/flows": FlowsQuery;
+  readonly "timeline/bundles": BundlesQuery;
+  readonly "timeline/export": ExportQuery;
 }
