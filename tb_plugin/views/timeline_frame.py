@@ -36,3 +36,210 @@
 
 Each column begins at a multiple of 8 bytes.
 """
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.timeline.model import TILE_BUCKETS, Block, Slices
+from ..analysis.timeline.series import SeriesTile
+
+MAGIC, VERSION = 0x31464C54, 1
+TILES, COUNTERS, NAMES, MINIMAP = range(4)
+GOES_ON_LEFT, GOES_ON_RIGHT = 16, 32
+HEADER_BYTES, ENTRY_BYTES, ALIGNMENT = 32, 64, 8
+NAME_BYTES = 512  # of a text, at most
+
+Buffers = list[bytes | memoryview]
+Column = NDArray[Any]
+
+
+def _entry(**fields: tuple[str, int]) -> np.dtype[np.void]:
+    """A directory entry: name=(type, place), little-endian, 64 bytes."""
+    return np.dtype(
+        {
+            "names": list(fields),
+            "formats": [form for form, _ in fields.values()],
+            "offsets": [place for _, place in fields.values()],
+            "itemsize": ENTRY_BYTES,
+        }
+    )
+
+
+HEADER = np.dtype(
+    {
+        "names": ["magic", "version", "kind", "entries", "took_us"],
+        "formats": ["<u4", "<u2", "<u2", "<u4", "<f8"],
+        "offsets": [0, 4, 6, 8, 16],
+        "itemsize": HEADER_BYTES,
+    }
+)
+TILE_ENTRY = _entry(
+    track=("<u4", 0),
+    lane=("<u2", 4),
+    lanes=("u1", 6),
+    level=("u1", 7),
+    rects=("<u4", 8),
+    buckets=("<u4", 12),
+    tile=("<f8", 16),
+    rects_at=("<u4", 24),
+    buckets_at=("<u4", 28),
+    slices=("<f8", 32),
+    sum_ns=("<f8", 40),
+)
+COUNTER_ENTRY = _entry(
+    series=("<u4", 0),
+    level=("u1", 7),
+    points=("<u4", 8),
+    tile=("<f8", 16),
+    points_at=("<u4", 24),
+    held=("<f8", 32),
+)
+NAMES_ENTRY = _entry(first=("<u4", 0), count=("<u4", 4), ends_at=("<u4", 8), text_at=("<u4", 12))
+MINIMAP_ENTRY = _entry(track=("<u4", 0), columns=("<u4", 4), busy_at=("<u4", 8))
+
+
+def tiles_frame(blocks: Sequence[Block], slices: Slices, took_us: float = 0.0) -> bytes:
+    """Blocks cut from a layout, as one frame."""
+    rects = _Looks.of([block.rect for block in blocks], slices)
+    buckets = _Looks.of([block.longest for block in blocks], slices)
+    body = _Body(len(blocks))
+    entries = np.zeros(len(blocks), TILE_ENTRY)
+    for index, block in enumerate(blocks):
+        rect, bucket = rects.part(index), buckets.part(index)
+        entries[index] = (
+            block.track,
+            block.lane,
+            len(block.rect_first) - 1,
+            block.level,
+            len(block.rect),
+            len(block.bucket),
+            block.tile,
+            body.add(block.rect_first, "<u4"),
+            0,
+            block.slice_count,
+            block.sum_ns,
+        )
+        body.add(block.x0, "<f4")
+        body.add(block.x1, "<f4")
+        body.add(block.rect, "<u4")
+        body.add(rect.name, "<u4")
+        body.add(rect.kind, "u1")
+        body.add(rect.flags | _goes_on(block, rect.ts, rect.dur), "u1")
+        entries["buckets_at"][index] = body.add(block.bucket_first, "<u4")
+        body.add(block.count, "<u4")
+        body.add(block.longest, "<u4")
+        body.add(bucket.name, "<u4")
+        body.add(block.bucket, "<u2")
+        body.add(bucket.kind, "u1")
+        body.add(block.busy, "u1")
+    return body.frame(TILES, entries, took_us)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Looks:
+    """What is drawn of slices: gathered for all blocks at once, as many small gathers are slow."""
+
+    first: list[int]
+    name: Column
+    kind: Column
+    flags: Column
+    ts: Column
+    dur: Column
+
+    @classmethod
+    def of(cls, ids: Sequence[Column], slices: Slices) -> _Looks:
+        every = np.concatenate(ids) if ids else np.empty(0, np.int32)
+        first = [0, *np.cumsum([len(one) for one in ids]).tolist()]
+        columns = (slices.name, slices.kind, slices.flags, slices.ts, slices.dur)
+        return cls(first, *(column[every] for column in columns))
+
+    def part(self, index: int) -> _Looks:
+        """Those of one block."""
+        of = slice(self.first[index], self.first[index + 1])
+        return _Looks([], self.name[of], self.kind[of], self.flags[of], self.ts[of], self.dur[of])
+
+
+def _goes_on(block: Block, ts: Column, dur: Column) -> Column:
+    """Bits of the rects that the edges of the tile cut."""
+    width = TILE_BUCKETS << block.level
+    left = block.tile * width
+    bits = np.where(ts < left, GOES_ON_LEFT, 0) | np.where(
+        ts + dur > left + width, GOES_ON_RIGHT, 0
+    )
+    return bits.astype(np.uint8)
+
+
+def counters_frame(parts: Sequence[SeriesTile], took_us: float = 0.0) -> bytes:
+    """Tiles of series, as one frame."""
+    body = _Body(len(parts))
+    entries = np.zeros(len(parts), COUNTER_ENTRY)
+    for index, part in enumerate(parts):
+        at = body.add(part.x, "<u2")
+        for column in (part.low, part.high, part.last, part.mean):
+            body.add(column, "<f8")
+        held = math.nan if part.held is None else part.held
+        entries[index] = (part.series, part.level, len(part.x), part.tile, at, held)
+    return body.frame(COUNTERS, entries, took_us)
+
+
+def names_frame(first: int, names: Sequence[str], took_us: float = 0.0) -> bytes:
+    """Texts of name codes from ``first`` on, as one frame."""
+    texts = [_cut(name) for name in names]
+    body = _Body(1)
+    ends = np.cumsum([len(text) for text in texts], dtype=np.uint32)
+    entries = np.zeros(1, NAMES_ENTRY)
+    entries[0] = (first, len(texts), body.add(ends, "<u4"), body.add_bytes(b"".join(texts)))
+    return body.frame(NAMES, entries, took_us)
+
+
+def minimap_frame(tracks: Iterable[Column], took_us: float = 0.0) -> bytes:
+    """The busy share of each track, column by column, as one frame."""
+    rows = list(tracks)
+    body = _Body(len(rows))
+    entries = np.zeros(len(rows), MINIMAP_ENTRY)
+    for index, busy in enumerate(rows):
+        entries[index] = (index, len(busy), body.add(busy, "u1"))
+    return body.frame(MINIMAP, entries, took_us)
+
+
+def _cut(text: str) -> bytes:
+    """UTF-8 of a text, cut between characters; what has no UTF-8 becomes "?"."""
+    encoded = text[:NAME_BYTES].encode("utf-8", "replace")
+    if len(encoded) <= NAME_BYTES:
+        return encoded
+    return encoded[:NAME_BYTES].decode("utf-8", "ignore").encode("utf-8")
+
+
+class _Body:
+    """Columns behind the directory, each at a multiple of 8; copied once, at the end."""
+
+    def __init__(self, entries: int) -> None:
+        self._at = HEADER_BYTES + ENTRY_BYTES * entries
+        self._buffers: Buffers = []
+
+    def add(self, column: Column, form: str) -> int:
+        """Appends a column; where it begins."""
+        return self.add_bytes(np.ascontiguousarray(column, np.dtype(form)).view(np.uint8).data)
+
+    def add_bytes(self, data: bytes | memoryview) -> int:
+        """Appends bytes; where they begin."""
+        at, length = self._at, len(data)
+        padding = -length % ALIGNMENT
+        self._buffers.append(data)
+        if padding:
+            self._buffers.append(bytes(padding))
+        self._at += length + padding
+        return at
+
+    def frame(self, kind: int, entries: Column, took_us: float) -> bytes:
+        """Header, directory and columns."""
+        header = np.zeros(1, HEADER)
+        header[0] = (MAGIC, VERSION, kind, len(entries), took_us)
+        return b"".join([header.tobytes(), entries.tobytes(), *self._buffers])

@@ -1,0 +1,25 @@
+"""A counter as one tile shows it: at most one point per bucket, no peak lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .model import F64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeriesTile:
+    """Points of one series in one tile; ``x`` counts in buckets from its left edge."""
+
+    series: int
+    level: int
+    tile: int
+    held: float | None  # value that holds at the left edge; None: no sample yet
+    x: NDArray[np.uint16]
+    low: F64
+    high: F64
+    last: F64
+    mean: F64  # weighted by time
