@@ -50,10 +50,17 @@ def json_answer(
     content = msgspec.json.encode(body)
     answer = packed(request, content, "application/json")
     answer.status_code = status
-    answer.headers["Cache-Control"] = cache
     if status == HTTPStatus.OK:
-        answer.set_etag(etag or digest(content), weak=True)
-        answer.make_conditional(request)
+        return kept(request, answer, etag=etag or digest(content), cache=cache)
+    answer.headers["Cache-Control"] = cache
+    return answer
+
+
+def kept(request: Request, answer: Answer, *, etag: str, cache: str) -> Answer:
+    """The answer with its validator, and how long a client may keep it."""
+    answer.headers["Cache-Control"] = cache
+    answer.set_etag(etag, weak=True)
+    answer.make_conditional(request)
     return answer
 
 

@@ -13,17 +13,19 @@ from msgspec import Struct
 from werkzeug import Request
 
 from .. import __version__
-from ..base.errors import NotFoundError, UnavailableError
+from ..base.errors import NotFoundError
 from ..store.catalog_types import Catalog
 from ..store.lookup import Entry
 from ..store.records import BeingRead
-from ..views.view import View
+from ..views.view import Part, View
 from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, json_answer, unchanged
+from .bodies import Body, Download, body_answer
 from .contract import Info, Reading, ViewInfo
 from .identity import answer_digest, program
 from .params import once, parse, short
 from .recipe import RECIPE
 from .service import Traces
+from .subject import subject_of
 from .trace_info import trace_info
 
 Host = Literal["tensorboard", "standalone"]
@@ -97,31 +99,49 @@ def trace(site: Site, request: Request) -> Answer:
     """What the shell needs of one trace."""
     choice = parse(once(request.args.items(multi=True)), Choice)
 
-    def build(entry: Entry) -> Struct:
+    def build(entry: Entry) -> Body:
         return trace_info(entry, site.catalog.summary(entry), tuple(site.views.values()))
 
     return _trace_answer(site, request, choice, build)
 
 
-def view(site: Site, request: Request, stem: str) -> Answer:
-    """One view of one trace."""
+def view(site: Site, request: Request, path: str) -> Answer:
+    """One view of one trace, or one part of it: ``timeline``, ``timeline/tiles``."""
+    stem, slash, name = path.partition("/")
     chosen = site.views.get(stem)
     if chosen is None:
         raise NotFoundError(
             f"there is no view {short(stem)!r}", hint=f"views: {', '.join(site.views)}"
         )
+    part = part_named(chosen, name) if slash else None
     given = once(request.args.items(multi=True))
-    common = {name: given.pop(name) for name in Choice.__struct_fields__ if name in given}
-    choice, query = parse(common, Choice), parse(given, chosen.query)
+    common = {key: given.pop(key) for key in Choice.__struct_fields__ if key in given}
+    choice, query = parse(common, Choice), parse(given, (part or chosen).query)
 
-    def build(entry: Entry) -> Struct:
-        facts = site.catalog.summary(entry)
-        reason = chosen.unavailable(facts)
-        if reason is not None:
-            raise UnavailableError(reason)
-        return chosen.build(facts, query)
+    def build(entry: Entry) -> Body:
+        subject = subject_of(site.catalog, chosen, entry)
+        if part is None:
+            return chosen.build(subject if chosen.artifact else subject.facts, query)
+        body = part.build(subject, query)
+        return Download(part.file(subject, query), body) if part.file else body
 
     return _trace_answer(site, request, choice, build)
+
+
+def part_named(view: View, name: str) -> Part:
+    """The part of a view.
+
+    Raises:
+        NotFoundError: there is none of this name.
+    """
+    for part in view.parts:
+        if part.stem == name:
+            return part
+    known = ", ".join(part.stem for part in view.parts)
+    raise NotFoundError(
+        f"there is no part {short(name)!r} of the view {view.stem}",
+        hint=f"parts: {known}" if known else f"ask for api/view/{view.stem} itself",
+    )
 
 
 ROUTES: Mapping[str, Callable[[Site, Request], Answer]] = MappingProxyType(
@@ -170,7 +190,7 @@ def _for_page(body: Catalog) -> Catalog:
 
 
 def _trace_answer(
-    site: Site, request: Request, choice: Choice, build: Callable[[Entry], Struct]
+    site: Site, request: Request, choice: Choice, build: Callable[[Entry], Body]
 ) -> Answer:
     """The answer of a trace: 304 before anything is computed, 202 while it is being read.
 
@@ -182,7 +202,7 @@ def _trace_answer(
         current = answer_digest(entry.digest)
         cache = NEVER_CHANGES if choice.digest == current else REVALIDATE
         etag = digest(current, request.path, request.query_string)
-        return unchanged(request, etag, cache=cache) or json_answer(
+        return unchanged(request, etag, cache=cache) or body_answer(
             request, build(entry), etag=etag, cache=cache
         )
     except BeingRead as error:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..analysis.facts import Facts
 from ..store.catalog_types import Catalog
 from ..store.lookup import Entry
+from ..trace.model import Trace
 
 
 class Traces(Protocol):
@@ -19,6 +20,10 @@ class Traces(Protocol):
     def locate(self, run: str | None, worker: str | None, span: str | None) -> Entry: ...
 
     def summary(self, entry: Entry) -> Facts: ...
+
+    def trace(self, entry: Entry) -> Trace: ...
+
+    def artifact(self, entry: Entry, name: str, variant: str) -> Any: ...  # noqa: ANN401  # opened
 
     def rescan(self) -> Catalog: ...
 

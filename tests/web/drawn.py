@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,8 +24,9 @@ from kinetoscope.store.catalog_types import (
 from kinetoscope.store.lookup import Entry
 from kinetoscope.store.records import BeingRead
 from kinetoscope.trace.health import HealthRecord, Note
+from kinetoscope.trace.model import Trace
 from kinetoscope.views.table import Column, Table
-from kinetoscope.views.view import Scope, View
+from kinetoscope.views.view import Artifact, Part, Scope, Subject, View
 
 RUN, WORKER, SPAN = "resnet/50 & <b>", "host.1_7", "1"
 """Names as users make them: they travel in query strings and are never markup."""
@@ -147,6 +150,47 @@ def broken_view() -> View:
     return replace(length_view(), stem="broken", title="Broken", key="b", build=build)
 
 
+class TimesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``times`` how often; ``fail_at``: the piece before which it goes wrong."""
+
+    times: int = 2
+    fail_at: int = -1
+
+
+def parted_view() -> View:
+    """A view with an artifact (a text for each variant) and with a part of every kind."""
+
+    def build(subject: Subject, query: LengthQuery) -> Lengths:
+        names = (subject.artifact(""), *(s.name for s in subject.facts.steps))
+        return Lengths(names, (0,) * len(names))
+
+    def text(subject: Subject, query: TimesQuery) -> Lengths:
+        return Lengths((subject.artifact("loud"),) * query.times, ())
+
+    def frame(subject: Subject, query: TimesQuery) -> bytes:
+        return bytes(range(256)) * query.times
+
+    def download(subject: Subject, query: TimesQuery) -> Iterator[bytes]:
+        for index in range(query.times):
+            if index == query.fail_at:
+                raise NotFoundError("the file is gone")
+            yield f"piece {index}\n".encode()
+
+    def name(subject: Subject, query: TimesQuery) -> str:
+        return f'größe/"{query.times}".json.gz'
+
+    parts = (
+        Part("text", TimesQuery, Lengths, text),
+        Part("frame", TimesQuery, None, frame),
+        Part("download", TimesQuery, None, download, name),
+    )
+    artifact = Artifact("echo", "nowhere:nothing", Path.read_text, ("", "loud"))
+    return replace(
+        length_view(), stem="parted", title="Parted", key="p", build=build, artifact=artifact,
+        parts=parts,
+    )  # fmt: skip
+
+
 @dataclass
 class DrawnCatalog:
     """One run with one worker and one span, in the state that the test asks for."""
@@ -157,6 +201,7 @@ class DrawnCatalog:
     version: str = "v1"
     scanning: bool = False
     empty: bool = False
+    prepared: bool = True  # the artifacts of the trace
     calls: list[str] = field(default_factory=list)
 
     def wait_first_look(self, timeout: float) -> bool:
@@ -192,6 +237,15 @@ class DrawnCatalog:
     def summary(self, entry: Entry) -> Facts:
         assert entry.digest == self.digest
         return facts()
+
+    def trace(self, entry: Entry) -> Trace:
+        raise AssertionError(f"no drawn view reads columns of {entry.path}")
+
+    def artifact(self, entry: Entry, name: str, variant: str) -> str:
+        assert entry.digest == self.digest
+        if not self.prepared:
+            raise BeingRead("being prepared", PROGRESS)
+        return f"{name} {variant or 'plain'}"
 
     def rescan(self) -> Catalog:
         self.calls.append("rescan")

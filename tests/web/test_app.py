@@ -22,6 +22,7 @@ from tests.web.drawn import (
     absent_view,
     broken_view,
     length_view,
+    parted_view,
 )
 
 IMMUTABLE = "private, max-age=31536000, immutable"
@@ -37,7 +38,7 @@ MANY = replace(length_view(), stem="many", build=build_many)
 
 def client(catalog: DrawnCatalog | None = None, counted: Counted | None = None) -> Client:
     """A client of the application over a drawn catalog, behind TensorBoard's validator."""
-    views = (length_view(counted), absent_view(), broken_view(), MANY)
+    views = (length_view(counted), absent_view(), broken_view(), MANY, parted_view())
     app = create_app(catalog or DrawnCatalog(), views, "standalone")
     return Client(SecurityValidatorMiddleware(app))
 
@@ -63,7 +64,13 @@ def span_digest(site: Client) -> str:
 
 def test_info_lists_the_views_in_tab_order() -> None:
     body = client().get("/api/info").get_json()
-    assert [view["stem"] for view in body["views"]] == ["lengths", "absent", "broken", "many"]
+    assert [view["stem"] for view in body["views"]] == [
+        "lengths",
+        "absent",
+        "broken",
+        "many",
+        "parted",
+    ]
     assert body["views"][0] == {
         "stem": "lengths",
         "title": "Lengths",
@@ -136,7 +143,11 @@ def test_rescan_and_retry_reach_the_catalog_and_answer_it() -> None:
         ("/api/", {}, 404, "not_found", "no address"),
         ("/nothing.js", {}, 404, "not_found", "no file 'nothing.js'"),
         ("/api/view/nothing", CHOICE, 404, "not_found", "no view 'nothing'"),
-        ("/api/view/lengths/", CHOICE, 404, "not_found", "no view"),
+        ("/api/view/lengths/", CHOICE, 404, "not_found", "no part '' of the view lengths"),
+        ("/api/view/parted/nothing", CHOICE, 404, "not_found", "no part 'nothing'"),
+        ("/api/view/parted/text/more", CHOICE, 404, "not_found", "no part 'text/more'"),
+        ("/api/view/parted/text", {**CHOICE, "times": "x"}, 400, "bad_query", "Expected `int`"),
+        ("/api/view/parted/text", {**CHOICE, "scale": "1"}, 400, "bad_query", "unknown field"),
         ("/api/trace", {**CHOICE, "run": "other"}, 404, "not_found", "no such span"),
         ("/api/info", {"x": "1"}, 400, "bad_query", "unknown field `x`"),
         ("/api/catalog", {"x": "1"}, 400, "bad_query", "unknown field `x`"),
