@@ -1,0 +1,116 @@
+"""The calls of a trace: what each took on the host, and what it caused on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...trace.model import HostKind, Trace
+from ...trace.raw import Sparse
+from ..tensor_cores import MatrixUse
+from .credit import Credit, credit, summed
+from .flops import flops_of
+from .inherit import call_paths, innermost
+from .model import CallKind, Calls, Stacks
+from .tree import CallTree, call_tree, sums_below
+
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+KINDS = {
+    HostKind.OP: CallKind.OP,
+    HostKind.ANNOTATION: CallKind.ANNOTATION,
+    HostKind.PYTHON: CallKind.PYTHON,
+    HostKind.MODULE: CallKind.MODULE,
+    HostKind.RUNTIME: CallKind.RUNTIME,
+    HostKind.OVERHEAD: CallKind.OTHER,
+    HostKind.OTHER: CallKind.OTHER,
+}
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Called:
+    """The calls, their stacks, and for each device activity its call and why it has none."""
+
+    calls: Calls
+    stacks: Stacks
+    call_of: I32  # per device activity: row of calls, −1
+    credit: Credit
+
+
+def find_calls(trace: Trace, matrix_use: I8) -> Called:
+    """One row per call. ``matrix_use`` says of each device activity whether it uses tensor cores.
+
+    Every device activity is credited once, so the device_self_ns of all calls and the activities
+    without a call sum to all device time.
+    """
+    host, device = trace.host, trace.device
+    tree = call_tree(host)
+    owed = credit(device)
+    owner = np.where(owed.host >= 0, tree.survivor[owed.host], _NONE).astype(np.int32)
+    count = len(host)
+    self_ns = summed(device.dur.astype(np.int64), owner, count)
+    matrix_ns = np.where(matrix_use == MatrixUse.YES, device.dur, 0).astype(np.int64)
+    matrix_self = summed(matrix_ns, owner, count)
+    total_ns = _totals(self_ns, tree)
+    matrix_total = _totals(matrix_self, tree)
+    kernels = np.bincount(owner[owner >= 0], minlength=count).astype(np.int32)
+
+    frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
+    stacks, path = call_paths(frame, host.name, host.parent, host.depth)
+    module = _around(host.kind == HostKind.MODULE, trace)
+    annotation = _around(host.kind == HostKind.ANNOTATION, trace)
+    shapes = spread(host.args.get("input_dims"), count)
+    types = spread(host.args.get("input_types"), count)
+
+    rows = np.flatnonzero(tree.survives).astype(np.int32)
+    table = np.zeros(max(HostKind) + 1, np.int8)
+    for kind, shown in KINDS.items():
+        table[kind] = shown
+    place = np.full(count, _NONE, np.int32)
+    place[rows] = np.arange(len(rows), dtype=np.int32)
+    calls = Calls(
+        host=rows,
+        name=host.name[rows],
+        kind=table[host.kind[rows]],
+        thread=host.thread[rows].astype(np.int32),
+        step=host.step[rows].astype(np.int32),
+        ts=host.ts[rows],
+        total_ns=host.dur[rows].astype(np.int64),
+        self_ns=tree.self_ns[rows],
+        device_total_ns=total_ns[rows],
+        device_self_ns=self_ns[rows],
+        tensor_core_total_ns=matrix_total[rows],
+        tensor_core_self_ns=matrix_self[rows],
+        kernels=kernels[rows],
+        shapes=shapes[rows],
+        types=types[rows],
+        stack=path[rows],
+        module=module[rows],
+        annotation=annotation[rows],
+        flops=flops_of(trace, rows, shapes[rows]),
+    )
+    return Called(calls, stacks, np.where(owner >= 0, place[owner], _NONE).astype(np.int32), owed)
+
+
+def _totals(self_ns: I64, tree: CallTree) -> I64:
+    return sums_below(self_ns, tree.parent, tree.depth)
+
+
+def _around(marked: NDArray[np.bool_], trace: Trace) -> I32:
+    """The name of the innermost marked row at or above each row, −1 where there is none."""
+    host = trace.host
+    own = np.where(marked, host.name, _NONE).astype(np.int32)
+    return innermost(own, host.parent, host.depth)
+
+
+def spread(sparse: Sparse | None, count: int) -> I32:
+    """A sparse column of codes as a dense one; −1 where there is none."""
+    result = np.full(count, _NONE, np.int32)
+    if sparse is not None:
+        result[sparse.row] = sparse.value
+    return result

@@ -1,0 +1,53 @@
+"""To which call does the time of a kernel, a copy or a set belong?
+
+The innermost op around its launch. Where no op is open, the launching call itself: it is certainly
+its own, and whatever else is open may be a bystander. Where no launch is known but the file names
+the op, that one. Otherwise nobody, with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...trace.model import DeviceTable, Link
+
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+REASONS = (
+    "launched before the recording began",
+    "the file links it to no call and to no op",
+)
+_REASON_OF = {Link.PROLOGUE: 0, Link.UNLINKED: 1}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Credit:
+    """One entry per device activity: ``host`` row or −1, and then the ``reason``, else −1."""
+
+    host: I32
+    reason: I8
+
+
+def credit(device: DeviceTable) -> Credit:
+    """The host row each activity is credited to, before calls are merged."""
+    host = np.where(device.op >= 0, device.op, device.launch).astype(np.int32)
+    reason = np.full(len(device), -1, np.int8)
+    lost = np.flatnonzero(host < 0)
+    table = np.full(max(Link) + 1, _REASON_OF[Link.UNLINKED], np.int8)
+    for link, row in _REASON_OF.items():
+        table[link] = row
+    reason[lost] = table[device.link[lost]]
+    return Credit(host, reason)
+
+
+def summed(ns: I64, row: I32, count: int) -> I64:
+    """Σ ns by row, exact; rows below 0 count for nobody."""
+    known = row >= 0
+    result = np.zeros(count, np.int64)
+    np.add.at(result, row[known], ns[known])
+    return result

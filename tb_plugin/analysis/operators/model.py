@@ -1,0 +1,133 @@
+"""What the Operator and Kernel views compute from: one row per call, one per kernel (contract).
+
+Host times follow ``torch.profiler``'s own summary: a call's children are those its interval
+contains strictly on its thread; ``self`` is the call without its direct children; a call whose only
+child has its own name is one call with it. So a table of these rows equals ``key_averages()``.
+
+Device time is credited to the op around the launch: ``device_self_ns`` of a call is the summed
+duration of the kernels, copies and sets whose innermost op it is, ``device_total_ns`` includes the
+calls inside it. What no op launched is ``unattributed``, each piece with its reason; so the
+device_self_ns of all calls and the unattributed pieces sum to all device activity exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+
+class CallKind(IntEnum):
+    """What a row of the operator table is; op, annotation and so on are rows of their own kind."""
+
+    OP = 0
+    ANNOTATION = 1
+    PYTHON = 2  # a Python frame
+    MODULE = 3  # the frame of an nn.Module call
+    RUNTIME = 4
+    OTHER = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calls:
+    """One row per call, in the order of the host table; shape (n,)."""
+
+    host: I32  # row of the host table, which is also the slice id on the timeline
+    name: I32  # code into Operators.strings
+    kind: I8  # CallKind
+    thread: I32  # row of the thread table
+    step: I32  # index of the step, −1
+    ts: I64
+    total_ns: I64
+    self_ns: I64
+    device_total_ns: I64
+    device_self_ns: I64
+    tensor_core_total_ns: I64  # device time of kernels that use tensor cores by their name
+    tensor_core_self_ns: I64
+    kernels: I32  # device activities launched by the call itself
+    shapes: I32  # code of the input shapes' text, −1 where not recorded
+    types: I32  # code of the input types' text, −1
+    stack: I32  # row of Stacks: the innermost Python frame around it, −1
+    module: I32  # code of the innermost module's name, −1
+    annotation: I32  # code of the innermost annotation's name, −1
+    flops: F64  # by a model of the op and its shapes; NaN where there is none
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stacks:
+    """Distinct call paths of Python frames as a trie: a path is a parent path and a frame."""
+
+    parent: I32  # row of this table, −1 at the root
+    frame: I32  # code of the frame's name: "train.py(12): step"
+    depth: I32
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activities:
+    """One row per kernel, memcpy and memset, in the order of the device table; shape (n,)."""
+
+    name: I32
+    kind: I8  # DeviceKind of trace/model.py
+    klass: I8  # DeviceClass
+    family: I8  # row of Operators.families: gemm, attention, …
+    tensor_core: I8  # MatrixUse of analysis/tensor_cores.py: no, yes, unknown
+    device: I32
+    stream: I32
+    step: I32
+    ts: I64
+    dur_ns: I64
+    call: I32  # row of Calls: the op it is credited to, −1
+    link: I8  # Link of trace/model.py
+    reason: I8  # row of Operators.reasons where call is −1, else −1
+    launch_ns: I64  # start of the call to start on the device; −1 where no call is known
+    queue_ns: I64  # end of the call to start on the device, at least 0; −1
+    slice: I32  # slice id on the timeline
+    grid: I32  # code of the text, −1
+    block: I32
+    registers: I32  # −1 where not recorded
+    shared_bytes: I64  # −1
+    blocks_per_sm: F64  # NaN
+    occupancy: F64  # est. achieved, percent; NaN
+    bytes: I64  # of copies and sets, −1
+    source: I32  # code of the file a generated (Triton) kernel came from, −1
+    fused: I32  # code of the ops fused into it, −1
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A host thread as people know it."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operators:
+    """Everything both views and the flame graph ask; all arrays may be memory-mapped."""
+
+    strings: tuple[str, ...]
+    calls: Calls
+    stacks: Stacks
+    activities: Activities
+    families: tuple[str, ...]
+    reasons: tuple[str, ...]  # why a device activity is credited to no op
+    threads: tuple[Thread, ...]
+    devices: tuple[str, ...]
+    steps: tuple[str, ...]
+    missing: Mapping[str, str]  # "shapes", "stacks", "device", "occupancy": why it is not there

@@ -1,0 +1,141 @@
+"""The operator table against key_averages() of the same profile, recorded here and now."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinetoscope.analysis.operators.calls import find_calls
+from kinetoscope.trace.reader import read
+
+torch = pytest.importorskip("torch")
+
+ROUNDING_US = 0.001  # the file has whole nanoseconds
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The saved file, and per group what torch says: calls, self µs, total µs."""
+
+    path: Path
+    by_name: dict[str, tuple[int, float, float]]
+    by_shape: dict[tuple[str, str], tuple[int, float, float]]
+
+
+def convolutions() -> Callable[[], None]:
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8, 4),
+    )
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step() -> None:
+        with torch.profiler.record_function("forward"):
+            loss = model(torch.randn(4, 3, 16, 16)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def transformer() -> Callable[[], None]:
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2)
+    return lambda: model(torch.randn(2, 8, 32)).sum().backward()
+
+
+def inference_on_threads() -> Callable[[], None]:
+    model = torch.nn.Linear(16, 16).eval()
+
+    def one() -> None:
+        with torch.no_grad():
+            model(torch.randn(4, 16))
+
+    def step() -> None:
+        threads = [threading.Thread(target=one) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        one()
+
+    return step
+
+
+def sums(averages: Any, key: Callable[[Any], Any]) -> dict[Any, tuple[int, float, float]]:
+    return {key(one): (one.count, one.self_cpu_time_total, one.cpu_time_total) for one in averages}
+
+
+@pytest.fixture(
+    name="recorded",
+    scope="module",
+    params=[
+        (convolutions, {"record_shapes": True}),
+        (convolutions, {"record_shapes": True, "with_stack": True}),
+        (transformer, {"record_shapes": True, "with_stack": True}),
+        (inference_on_threads, {"record_shapes": True}),
+    ],
+    ids=["convolutions", "convolutions, stacks", "transformer, stacks", "threads"],
+)
+def record(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    make, options = request.param
+    step = make()
+    step()
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities, **options) as profiler:
+        for _ in range(3):
+            step()
+    path = tmp_path_factory.mktemp("live") / "worker0.pt.trace.json"
+    profiler.export_chrome_trace(str(path))
+    return Recorded(
+        path,
+        sums(profiler.key_averages(), lambda one: one.key),
+        sums(
+            profiler.key_averages(group_by_input_shape=True),
+            lambda one: (one.key, str(one.input_shapes).replace(" ", "")),
+        ),
+    )
+
+
+def ours(path: Path) -> tuple[dict[Any, list[int]], dict[Any, list[int]]]:
+    """Calls, self ns and total ns by name, and by name and shapes."""
+    trace = read(path)
+    calls = find_calls(trace, np.zeros(len(trace.device), np.int8)).calls
+    by_name: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
+    by_shape: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for row in range(len(calls)):
+        name = trace.strings[calls.name[row]]
+        shapes = trace.strings[calls.shapes[row]] if calls.shapes[row] >= 0 else "[]"
+        for group in (by_name[name], by_shape[name, shapes]):
+            group[0] += 1
+            group[1] += int(calls.self_ns[row])
+            group[2] += int(calls.total_ns[row])
+    return by_name, by_shape
+
+
+def same(found: dict[Any, list[int]], told: dict[Any, tuple[int, float, float]]) -> None:
+    assert {key: row[0] for key, row in found.items()} == {key: row[0] for key, row in told.items()}
+    for key, (count, self_us, total_us) in told.items():
+        margin = ROUNDING_US * (2 * count + 1)
+        assert found[key][1] / 1000 == pytest.approx(self_us, abs=margin), key
+        assert found[key][2] / 1000 == pytest.approx(total_us, abs=margin), key
+
+
+def test_every_row_by_name(recorded: Recorded) -> None:
+    same(ours(recorded.path)[0], recorded.by_name)
+
+
+def test_every_row_by_name_and_shape(recorded: Recorded) -> None:
+    same(ours(recorded.path)[1], recorded.by_shape)
