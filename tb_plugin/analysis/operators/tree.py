@@ -70,10 +70,8 @@ def sums_below(value: I64, parent: I32, depth: NDArray[np.integer]) -> I64:
     """Each row's value and those of all rows below it; shape as ``value``."""
     total = value.astype(np.int64, copy=True)
     order = np.argsort(-depth.astype(np.int32), kind="stable")
-    deep = depth[order]
-    edges = np.flatnonzero(np.diff(deep, prepend=deep[:1] + 1 if len(deep) else deep))
-    for start, stop in zip(edges.tolist(), [*edges[1:].tolist(), len(order)], strict=True):
-        rows = order[start:stop]
+    edges = np.flatnonzero(np.diff(depth[order])) + 1
+    for rows in np.split(order, edges):
         above = parent[rows]
         inner = above >= 0
         np.add.at(total, above[inner], total[rows[inner]])
