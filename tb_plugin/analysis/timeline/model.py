@@ -3,7 +3,8 @@
 A *slice* is one drawn range. Its id is its row in ``Slices``: first the host table of the trace in
 its order, then device activity, device annotations, syncs, ranges (``Tables`` has the offsets). Ids
 do not depend on the layout. A *track* is one labelled band, a *lane* one row of it; a *layout*
-says which slices are in which lane. No two slices of a lane overlap, and none is left out.
+says which slices are in which lane. No two slices of a lane overlap, and none is left out but for
+what the layout ``filtered`` hides.
 
 Times are int64 ns from the start of the trace. Level ``k`` has buckets of 2^k ns; a *tile* is 512
 buckets and covers [i·2^(k+9), (i+1)·2^(k+9)). In a lane, a slice with dur ≥ 2^k is a *rect* of
@@ -28,6 +29,10 @@ I16 = NDArray[np.int16]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
+Places = NDArray[np.int16] | NDArray[np.int32]
+"""Row numbers of something there is little of: in 16 bits where they suffice."""
+Narrow = NDArray[np.uint16] | NDArray[np.uint32] | NDArray[np.int64]
+"""Numbers from 0 on, in the smallest of these types."""
 
 TILE_BUCKETS = 512
 LANE_BLOCK = 16  # lanes are asked for in blocks of so many
@@ -86,7 +91,7 @@ class Slices:
     flags: U8  # SliceFlag bits
     parent: I32  # slice id; −1
     self_ns: I64  # time not covered by children; on devices dur
-    step: I32  # index of the step, −1
+    step: Places  # index of the step, −1
     raw: I32  # row in the file, by which everything else is found again
 
     def __len__(self) -> int:
@@ -134,13 +139,16 @@ class Track:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """One kept level of detail: per lane its buckets and its rects, both in order of time."""
+    """One kept level of detail: per lane its buckets and its rects, both in order of time.
+
+    To be cut from by ``cut`` alone: the numbers are as narrow as their values allow.
+    """
 
     level: int
     bucket_first: I64  # CSR by lane, one more than lanes
-    bucket: I64  # bucket number: start of the slices >> level
-    count: U32
-    sum_ns: I64
+    bucket: Narrow  # bucket number: start of the slices >> level
+    count: Narrow
+    sum_ns: Narrow
     longest: I32  # slice id of the longest one
     rect_first: I64  # CSR by lane
     rect: I32  # slice ids with dur >= 2^level
@@ -148,14 +156,18 @@ class Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Which slices are in which lane. Slices of a lane are in order of their start."""
+    """Which slices are in which lane. Slices of a lane are in order of their start.
+
+    Lanes are counted through all tracks. ``places`` has the searches: who is where, and when.
+    """
 
     name: str
     tracks: tuple[Track, ...]
     lane_first: I64  # CSR by lane into ``order``
     order: I32  # slice ids by (lane, ts)
-    ts: I64  # start of ``order``'s slices: to be searched without a gather
+    lane: Places  # lane of each slice id; −1 where the layout hides it
     levels: Mapping[int, Level]  # those kept; finer ones come from ``order``
+    busy: Narrow  # (tracks, columns): union of the track's slices in equal parts of [0, end_ns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

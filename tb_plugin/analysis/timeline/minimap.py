@@ -1,0 +1,42 @@
+"""How busy each track is over the whole trace, in columns of equal width."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.intervals import length_before, union
+from .model import F64, I64, U8
+
+COLUMNS = 4096
+"""Kept; what divides it is exact, other numbers of columns share them out evenly."""
+
+
+def edges(end_ns: int, columns: int) -> I64:
+    """Where the columns of [0, end_ns) begin and end; one more than columns."""
+    return np.array([column * end_ns // columns for column in range(columns + 1)], np.int64)
+
+
+def busy_columns(ts: I64, dur: I64, end_ns: int) -> I64:
+    """Length of the union of the slices within each column; sums to their busy time."""
+    before = length_before(union(ts, ts + dur), edges(end_ns, COLUMNS))
+    return np.diff(before)
+
+
+def share(busy: I64, end_ns: int, columns: int) -> F64:
+    """Busy share 0 … 1 of each track in so many columns; shape (tracks, columns)."""
+    widths = np.diff(edges(end_ns, columns))
+    passed = np.concatenate(
+        [np.zeros((len(busy), 1), np.int64), np.cumsum(busy, axis=1, dtype=np.int64)], axis=1
+    )
+    at = np.arange(columns + 1) * (COLUMNS / columns)
+    low = np.minimum(at.astype(np.int64), COLUMNS - 1)
+    before = passed[:, low] + (at - low) * busy[:, low]
+    result: F64 = np.minimum(np.diff(before, axis=1) / np.maximum(widths, 1), 1.0)
+    return result
+
+
+def as_bytes(shares: F64) -> NDArray[np.uint8]:
+    """0 … 255, rounded up: what is busy at all is not shown as idle."""
+    result: U8 = np.ceil(np.round(shares * 255, 6)).astype(np.uint8)
+    return result

@@ -1,0 +1,197 @@
+"""Which track each slice belongs to, and what the tracks are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...trace.model import DeviceClass, HostKind, RangeTable, Trace
+from ..names import Role, roles_of
+from .groups import Groups
+from .model import I32, I64
+
+_GENERIC_THREAD = re.compile(r"thread -?\d+( \((?P<program>.*)\))?$", re.IGNORECASE)
+_GENERIC_STREAM = re.compile(r"stream (\d+)$", re.IGNORECASE)
+_INTERPRETER = re.compile(r"(python[\d.]*|pt_main_thread)$")
+_ORDER = ("annotations", "thread", "python", "stream", "syncs", "ranges")
+_WORK = {
+    DeviceClass.COMPUTE: "compute",
+    DeviceClass.COMMUNICATION: "communication",
+    DeviceClass.COPY: "copies",
+    DeviceClass.MEMSET: "memsets",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A track before anything is known of its lanes; ``rank`` orders the tracks of a group."""
+
+    key: str
+    group: int
+    kind: str
+    label: str
+    detail: str
+    rank: tuple[int, float, int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division:
+    """The tracks in the order they are shown; ``track`` is −1 for hidden slices."""
+
+    headings: tuple[Heading, ...]
+    track: I32  # by slice id
+
+
+def divide(trace: Trace, groups: Groups, python: I32) -> Division:
+    """Sorts the slices into tracks.
+
+    ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden.
+    """
+    parts: list[I32] = []
+    headings: list[Heading] = []
+
+    def add(number: I64, make: Callable[[int], Heading]) -> None:
+        """One table; slices of one ``number`` are of one track, those below 0 of none."""
+        used = np.unique(number[number >= 0])
+        new = np.full(int(used[-1]) + 1 if len(used) else 0, -1, np.int32)
+        new[used] = np.arange(len(headings), len(headings) + len(used), dtype=np.int32)
+        shown = number >= 0
+        part = np.full(len(number), -1, np.int32)
+        part[shown] = new[number[shown]]
+        parts.append(part)
+        headings.extend(make(one) for one in used.tolist())
+
+    threads = _Threads(trace, groups)
+    streams = _Streams(trace, groups)
+    thread = trace.host.thread.astype(np.int64) * 2
+    add(np.where(python >= 0, thread + python, -1), threads.heading)
+    add(trace.device.stream.astype(np.int64), streams.heading)
+    add(streams.number(trace.device_annotations), lambda n: streams.other("annotations", n))
+    add(streams.device_number(trace.syncs), lambda n: streams.other("syncs", n))
+    add(streams.number(trace.ranges), lambda n: streams.other("ranges", n))
+    order = sorted(range(len(headings)), key=lambda n: (headings[n].group, headings[n].rank))
+    place = np.full(len(headings) + 1, -1, np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return Division(tuple(headings[n] for n in order), place[np.concatenate(parts)])
+
+
+class _Threads:
+    """Names of host threads."""
+
+    def __init__(self, trace: Trace, groups: Groups) -> None:
+        host = trace.host
+        count = len(trace.threads)
+        self._trace = trace
+        self._groups = groups
+        self._busy = np.bincount(host.thread, host.self_ns, count)
+        backward = roles_of(trace.strings, host.name) == Role.BACKWARD
+        backward &= host.kind == HostKind.OP
+        self._backward = np.bincount(host.thread[backward], minlength=count)
+        ops = (host.kind == HostKind.OP) | (host.kind == HostKind.ANNOTATION)
+        self._ops = np.bincount(host.thread[ops], minlength=count)
+
+    def heading(self, number: int) -> Heading:
+        """The track ``2 · thread``, or ``2 · thread + 1`` of its Python frames."""
+        thread, is_python = divmod(number, 2)
+        threads, strings = self._trace.threads, self._trace.strings
+        pid, tid = strings[threads.pid[thread]], strings[threads.tid[thread]]
+        label, rank = self._label(thread)
+        what = "Python" if is_python else "ops" if self._ops[thread] else "calls"
+        name = strings[threads.name[thread]]
+        generic = _GENERIC_THREAD.match(name)
+        program = (generic["program"] or "") if generic else name
+        return Heading(
+            key=f"thread/{pid}/{tid}/{'python' if is_python else 'ops'}",
+            group=self._groups.of_thread[thread],
+            kind="python" if is_python else "thread",
+            label=f"{label} · {what}",
+            detail=f"thread {tid} ({program})" if program else f"thread {tid}",
+            rank=(rank, -float(self._busy[thread]), thread, is_python),
+        )
+
+    def _label(self, thread: int) -> tuple[str, int]:
+        strings, threads = self._trace.strings, self._trace.threads
+        name = strings[threads.name[thread]]
+        generic = _GENERIC_THREAD.match(name)
+        program = (generic["program"] or "") if generic else name
+        if thread == self._groups.main_thread:
+            return "Main thread", 0
+        if self._backward[thread]:
+            return "Autograd thread", 1
+        if program and not _INTERPRETER.match(program):
+            return program, 2
+        return f"Thread {strings[threads.tid[thread]]}", 2
+
+
+class _Streams:
+    """Names of streams, and of what belongs to devices beside them."""
+
+    def __init__(self, trace: Trace, groups: Groups) -> None:
+        self._trace = trace
+        self._groups = groups
+        self._count = len(trace.streams)
+        classes = len(DeviceClass)
+        cell = trace.device.stream.astype(np.int64) * classes + trace.device.klass
+        spent = np.bincount(cell, trace.device.dur, self._count * classes)
+        self._spent = spent.reshape(self._count, classes)
+
+    def number(self, table: RangeTable) -> I64:
+        """A stream, or behind all streams a device, or behind those nothing."""
+        stream = table.stream.astype(np.int64)
+        return np.where(stream >= 0, stream, self.device_number(table))
+
+    def device_number(self, table: RangeTable) -> I64:
+        """A device, counted behind all streams; −1 becomes the last."""
+        device = table.device.astype(np.int64)
+        return self._count + np.where(device >= 0, device, len(self._trace.devices))
+
+    def heading(self, stream: int) -> Heading:
+        """The work of a stream."""
+        device = int(self._trace.streams.device[stream])
+        work = DeviceClass(int(self._spent[stream].argmax()))
+        key = f"stream/{self._device_key(device)}/{self._stream_key(stream)}"
+        label = f"{self._name(stream)} · {_WORK[work]}"
+        return Heading(
+            key, self._group(device), "stream", label, self._detail(stream), (0, 0, stream, 1)
+        )
+
+    def other(self, kind: str, number: int) -> Heading:
+        """Annotations, waits or ranges of a stream, of a device, or of none."""
+        if number < self._count:
+            device = int(self._trace.streams.device[number])
+            key = f"{kind}/{self._device_key(device)}/{self._stream_key(number)}"
+            label = f"{self._name(number)} · {kind}" if kind != "ranges" else self._name(number)
+            rank = (0, 0.0, number, 0) if kind == "annotations" else (2, 0.0, number, 0)
+            return Heading(key, self._group(device), kind, label, self._detail(number), rank)
+        device = number - self._count
+        if device == len(self._trace.devices):
+            device = -1
+        label = {"annotations": "Annotations", "syncs": "Waits", "ranges": "Ranges"}[kind]
+        key = f"{kind}/{self._device_key(device)}"
+        rank = (1, 0.0, _ORDER.index(kind), 0)
+        return Heading(key, self._group(device), kind, label, "", rank)
+
+    def _group(self, device: int) -> int:
+        return self._groups.of_device[device] if device >= 0 else self._groups.recorder
+
+    def _device_key(self, device: int) -> str:
+        if device < 0:
+            return "host"
+        one = self._trace.devices[device]
+        return f"{one.type}/{one.index}"
+
+    def _stream_key(self, stream: int) -> str:
+        number = int(self._trace.streams.stream[stream])
+        return str(number) if number >= 0 else self._trace.strings[self._trace.streams.name[stream]]
+
+    def _name(self, stream: int) -> str:
+        name = self._trace.strings[self._trace.streams.name[stream]]
+        generic = _GENERIC_STREAM.match(name)
+        return f"Stream {generic[1]}" if generic else name or f"Stream {stream}"
+
+    def _detail(self, stream: int) -> str:
+        number = int(self._trace.streams.stream[stream])
+        return f"stream {number}" if number >= 0 else ""
