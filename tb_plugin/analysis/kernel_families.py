@@ -1,35 +1,132 @@
-"""What a compute kernel is for, by its name: rules as data, the first match wins."""
+"""What a compute kernel is for, by its name: rules as data, the first match wins.
+
+The rules are ``kernel_families.json`` beside this file. A file of the user's, in the same form, is
+asked first: ``KINETOSCOPE_KERNEL_FAMILIES`` names it, else ``kernel_families.json`` in the folder
+of settings is taken where it exists.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-RULES: tuple[tuple[str, str], ...] = (
-    ("attention", r"flash|fmha|attention|attn|sdpa|paged_|\bmla\b"),
-    ("moe", r"(^|[_:])moe|expert|grouped_topk"),
-    ("convolution", r"conv|wgrad|dgrad|winograd|miopen|scudnn|im2col|col2im"),
-    ("gemm", r"gemm|gemv|cutlass|cublas|Cijk_|xmma|nvjet|matmul|_mm_|splitKreduce|[hs]884"),
-    ("optimizer", r"multi_tensor_apply|adam|sgd_|lamb|foreach|zero_grad"),
-    ("norm", r"norm|bn_fw|bn_bw|welford"),
-    ("softmax", r"softmax|nll_loss|cross_entropy"),
-    ("quantization", r"quant|fp8_cast|scaled_fp8"),
-    ("embedding", r"embedding|index|gather|scatter|batched_segment|tbe"),
-    ("sort", r"sort|topk|scan|sampling|multinomial|unique"),
-    ("random", r"distribution|random|philox|dropout|curand"),
-    ("copy", r"copy|CatArray|transpose|nchwToNhwc|nhwcToNchw|permute|cast_"),
-    ("reduction", r"reduce|_red_"),
-    ("pooling", r"pool|upsample|interpolate"),
-    ("elementwise", r"elementwise|vectorized|pointwise|fill|_poi_|activation|gelu|silu|relu"),
-    ("triton", r"triton"),
-)
+import msgspec
+import platformdirs
+from msgspec import Struct
+
+from ..base.errors import QueryError
+
+FILE = "kernel_families.json"
+SETTING = "KINETOSCOPE_KERNEL_FAMILIES"
 UNCLASSIFIED = "unclassified"
+MOST_BYTES = 1 << 20
 
-_COMPILED = tuple((family, re.compile(pattern, re.IGNORECASE)) for family, pattern in RULES)
+
+class FamilyRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """Kernels whose name the pattern finds, in any case, are of this family."""
+
+    family: str
+    pattern: str
+    why: str = "a rule of your own"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a kernel is for, and the rule that says so."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Families:
+    """Compiled rules, in the order in which they are asked."""
+
+    rules: tuple[tuple[re.Pattern[str], Family], ...]
+
+    def of(self, kernel: str) -> Family:
+        """The family of a kernel."""
+        for pattern, family in self.rules:
+            if pattern.search(kernel):
+                return family
+        return Family(UNCLASSIFIED, "no rule knows this name")
+
+
+def parse_rules(text: bytes, source: str) -> tuple[FamilyRule, ...]:
+    """The rules of a file.
+
+    Raises:
+        QueryError: it has another form, or a pattern that is no regular expression.
+    """
+    hint = 'A list of {"family": …, "pattern": …, "why": …}; patterns are regular expressions.'
+    try:
+        rules = msgspec.json.decode(text, type=tuple[FamilyRule, ...])
+    except msgspec.DecodeError as error:
+        raise QueryError(f"{source} holds no rules: {error}", hint=hint) from None
+    for rule in rules:
+        try:
+            re.compile(rule.pattern)
+        except re.error as error:
+            raise QueryError(f"{source}: {rule.pattern!r}: {error}", hint=hint) from None
+    return rules
+
+
+def user_file() -> Path | None:
+    """The user's own rules, where there are any."""
+    named = os.environ.get(SETTING)
+    if named:
+        return Path(named)
+    kept = Path(platformdirs.user_config_dir("kinetoscope")) / FILE
+    return kept if kept.is_file() else None
+
+
+def read_rules(path: Path) -> tuple[FamilyRule, ...]:
+    """The rules in a file.
+
+    Raises:
+        QueryError: it cannot be read, or holds something else.
+    """
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(MOST_BYTES)
+    except OSError as error:
+        raise QueryError(
+            f"The kernel families in {path} cannot be read: {error.strerror or error}.",
+            hint=f"{SETTING} names the file.",
+        ) from None
+    return parse_rules(text, str(path))
+
+
+@cache
+def families() -> Families:
+    """The rules of this process: the user's first, then ours.
+
+    Raises:
+        QueryError: the user's file is wrong.
+    """
+    own = user_file()
+    return _compiled((*(read_rules(own) if own else ()), *_shipped_rules()))
 
 
 def family_of(kernel: str) -> str:
-    """The family of a kernel, or "unclassified" where no rule knows its name."""
-    for family, pattern in _COMPILED:
-        if pattern.search(kernel):
-            return family
-    return UNCLASSIFIED
+    """The family by the rules that come with the program, or "unclassified"."""
+    return _shipped().of(kernel).name
+
+
+@cache
+def _shipped() -> Families:
+    return _compiled(_shipped_rules())
+
+
+@cache
+def _shipped_rules() -> tuple[FamilyRule, ...]:
+    return read_rules(Path(__file__).with_name(FILE))
+
+
+def _compiled(rules: tuple[FamilyRule, ...]) -> Families:
+    return Families(
+        tuple((re.compile(r.pattern, re.IGNORECASE), Family(r.family, r.why)) for r in rules)
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +15,7 @@ from ..tensor_cores import MatrixUse
 from .credit import Credit, credit, summed
 from .flops import flops_of
 from .inherit import call_paths, innermost
-from .model import CallKind, Calls, Stacks
+from .model import CallKind, Calls, Paths, Stacks
 from .tree import CallTree, call_tree, sums_below
 
 I8 = NDArray[np.int8]
@@ -30,6 +32,8 @@ KINDS = {
     HostKind.OTHER: CallKind.OTHER,
 }
 _NONE = -1
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_STEP = re.compile(r"ProfilerStep#\d+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +42,7 @@ class Called:
 
     calls: Calls
     stacks: Stacks
+    paths: Paths
     call_of: I32  # per device activity: row of calls, −1
     credit: Credit
 
@@ -51,7 +56,9 @@ def find_calls(trace: Trace, matrix_use: I8) -> Called:
     host, device = trace.host, trace.device
     tree = call_tree(host)
     owed = credit(device)
-    owner = np.where(owed.host >= 0, tree.survivor[owed.host], _NONE).astype(np.int32)
+    owned = owed.host >= 0
+    owner = np.full(len(device), _NONE, np.int32)
+    owner[owned] = tree.survivor[owed.host[owned]]
     count = len(host)
     self_ns = summed(device.dur.astype(np.int64), owner, count)
     matrix_ns = np.where(matrix_use == MatrixUse.YES, device.dur, 0).astype(np.int64)
@@ -61,22 +68,22 @@ def find_calls(trace: Trace, matrix_use: I8) -> Called:
     kernels = np.bincount(owner[owner >= 0], minlength=count).astype(np.int32)
 
     frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
-    stacks, path = call_paths(frame, host.name, host.parent, host.depth)
+    above, frames, stack = call_paths(frame, host.name, host.parent, host.depth)
+    survives = tree.survives
+    label = normal_names(trace.strings, host.name)[host.name] << 8 | _kinds(host.kind)
+    up, labels, path = call_paths(survives, label, tree.parent, tree.depth)
     module = _around(host.kind == HostKind.MODULE, trace)
     annotation = _around(host.kind == HostKind.ANNOTATION, trace)
     shapes = spread(host.args.get("input_dims"), count)
     types = spread(host.args.get("input_types"), count)
 
-    rows = np.flatnonzero(tree.survives).astype(np.int32)
-    table = np.zeros(max(HostKind) + 1, np.int8)
-    for kind, shown in KINDS.items():
-        table[kind] = shown
+    rows = np.flatnonzero(survives).astype(np.int32)
     place = np.full(count, _NONE, np.int32)
     place[rows] = np.arange(len(rows), dtype=np.int32)
     calls = Calls(
         host=rows,
         name=host.name[rows],
-        kind=table[host.kind[rows]],
+        kind=_kinds(host.kind[rows]),
         thread=host.thread[rows].astype(np.int32),
         step=host.step[rows].astype(np.int32),
         ts=host.ts[rows],
@@ -89,12 +96,38 @@ def find_calls(trace: Trace, matrix_use: I8) -> Called:
         kernels=kernels[rows],
         shapes=shapes[rows],
         types=types[rows],
-        stack=path[rows],
+        stack=stack[rows],
+        path=path[rows],
         module=module[rows],
         annotation=annotation[rows],
         flops=flops_of(trace, rows, shapes[rows]),
     )
-    return Called(calls, stacks, np.where(owner >= 0, place[owner], _NONE).astype(np.int32), owed)
+    stacks = Stacks(above, frames.astype(np.int32))
+    paths = Paths(up, (labels >> 8).astype(np.int32), (labels & 0xFF).astype(np.int8))
+    call_of = np.full(len(device), _NONE, np.int32)
+    call_of[owned] = place[owner[owned]]
+    return Called(calls, stacks, paths, call_of, owed)
+
+
+def _kinds(kind: I8) -> I8:
+    table = np.zeros(max(HostKind) + 1, np.int8)
+    for known, shown in KINDS.items():
+        table[known] = shown
+    return table[kind]
+
+
+def normal_names(strings: Sequence[str], codes: I32) -> I64:
+    """By code: the code of the name without what differs from call to call.
+
+    All ``ProfilerStep#N`` are the first of them, and the address of an object is left out.
+    """
+    result = np.arange(len(strings), dtype=np.int64)
+    first: dict[str, int] = {}
+    for code in np.unique(codes).tolist():
+        text = _ADDRESS.sub("", strings[code])
+        text = "ProfilerStep#" if _STEP.fullmatch(text) else text
+        result[code] = first.setdefault(text, code)
+    return result
 
 
 def _totals(self_ns: I64, tree: CallTree) -> I64:

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import Stacks
-
 B = NDArray[np.bool_]
 I32 = NDArray[np.int32]
 Depth = NDArray[np.integer]
@@ -33,44 +31,41 @@ def innermost(own: I32, parent: I32, depth: Depth) -> I32:
     return result
 
 
-def call_paths(frame: B, name: I32, parent: I32, depth: Depth) -> tuple[Stacks, I32]:
-    """The distinct paths of the rows marked ``frame``, and the path around each row.
+def call_paths(
+    kept: B, label: NDArray[np.integer], parent: I32, depth: Depth
+) -> tuple[I32, NDArray[np.int64], I32]:
+    """The distinct paths of the rows marked ``kept``, as a trie, and the path around each row.
 
-    A frame's own path includes itself; any other row has the path of what is above it, −1 = none.
+    Returns the trie's parents (−1 at a root, parents before children), its labels, and for each row
+    its path: that of a kept row includes itself, any other row has the path of what is above it.
 
         main ██████████      path 0: main
         step   ██████        path 1: main > step
         mm       ██          has path 1
         step          ██     path 1 again
     """
-    path = np.full(len(name), NONE, np.int32)
-    parents: list[I32] = []
-    frames: list[I32] = []
-    depths: list[I32] = []
+    path = np.full(len(label), NONE, np.int32)
+    parents: list[int] = []
+    labels: list[int] = []
     known: dict[tuple[int, int], int] = {}
     for rows in by_depth(depth):
         above = parent[rows]
         around = np.where(above >= 0, path[above], NONE).astype(np.int32)
         path[rows] = around
-        is_frame = frame[rows]
-        inner, outer = rows[is_frame], around[is_frame]
-        if not len(inner):
-            continue
-        key = (outer.astype(np.int64) << 32) | name[inner].astype(np.int64)
-        distinct, index = np.unique(key, return_inverse=True)
-        ids = np.empty(len(distinct), np.int32)
-        for at, pair in enumerate(
-            zip((distinct >> 32).tolist(), (distinct & 0xFFFFFFFF).tolist(), strict=True)
-        ):
-            # The same path may occur below other kinds of rows, at another depth.
-            number = known.setdefault(pair, len(known))
-            if number == len(known) - 1 and len(frames) < len(known):
-                parents.append(np.int32(pair[0]))
-                frames.append(np.int32(pair[1]))
-                depths.append(np.int32(depths[pair[0]] + 1 if pair[0] >= 0 else 0))
-            ids[at] = number
-        path[inner] = ids[index]
-    return (
-        Stacks(np.array(parents, np.int32), np.array(frames, np.int32), np.array(depths, np.int32)),
-        path,
-    )
+        inside = kept[rows]
+        inner = rows[inside]
+        outer, own = around[inside], label[inner]
+        order = np.lexsort((own, outer))
+        outer, own = outer[order], own[order]
+        new = np.ones(len(order), np.bool_)
+        new[1:] = (outer[1:] != outer[:-1]) | (own[1:] != own[:-1])
+        ids = []
+        for pair in zip(outer[new].tolist(), own[new].tolist(), strict=True):
+            # The same path may occur at another depth, below rows that are not kept.
+            number = known.setdefault(pair, len(parents))
+            if number == len(parents):
+                parents.append(pair[0])
+                labels.append(pair[1])
+            ids.append(number)
+        path[inner[order]] = np.array(ids, np.int32)[np.cumsum(new) - 1] if ids else NONE
+    return np.array(parents, np.int32), np.array(labels, np.int64), path

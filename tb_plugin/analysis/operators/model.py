@@ -56,6 +56,7 @@ class Calls:
     shapes: I32  # code of the input shapes' text, −1 where not recorded
     types: I32  # code of the input types' text, −1
     stack: I32  # row of Stacks: the innermost Python frame around it, −1
+    path: I32  # row of Paths: the call with everything around it
     module: I32  # code of the innermost module's name, −1
     annotation: I32  # code of the innermost annotation's name, −1
     flops: F64  # by a model of the op and its shapes; NaN where there is none
@@ -66,11 +67,25 @@ class Calls:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stacks:
-    """Distinct call paths of Python frames as a trie: a path is a parent path and a frame."""
+    """Distinct stacks of Python frames as a trie: a stack is the one around it and a frame."""
 
     parent: I32  # row of this table, −1 at the root
     frame: I32  # code of the frame's name: "train.py(12): step"
-    depth: I32
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """Distinct call paths of calls of every kind as a trie; parents come before their children.
+
+    Names are normalized: all steps are one, and addresses of objects are left out.
+    """
+
+    parent: I32  # row of this table, −1 at the root
+    name: I32
+    kind: I8  # CallKind
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -78,12 +93,14 @@ class Stacks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Activities:
-    """One row per kernel, memcpy and memset, in the order of the device table; shape (n,)."""
+    """One row per kernel, memcpy and memset, in the order of the device table; shape (n,).
+
+    Row i is slice ``Operators.first_slice + i`` of the timeline.
+    """
 
     name: I32
     kind: I8  # DeviceKind of trace/model.py
     klass: I8  # DeviceClass
-    family: I8  # row of Operators.families: gemm, attention, …
     tensor_core: I8  # MatrixUse of analysis/tensor_cores.py: no, yes, unknown
     device: I32
     stream: I32
@@ -92,10 +109,9 @@ class Activities:
     dur_ns: I64
     call: I32  # row of Calls: the op it is credited to, −1
     link: I8  # Link of trace/model.py
-    reason: I8  # row of Operators.reasons where call is −1, else −1
+    reason: I8  # row of credit.REASONS where call is −1, else −1
     launch_ns: I64  # start of the call to start on the device; −1 where no call is known
     queue_ns: I64  # end of the call to start on the device, at least 0; −1
-    slice: I32  # slice id on the timeline
     grid: I32  # code of the text, −1
     block: I32
     registers: I32  # −1 where not recorded
@@ -104,7 +120,6 @@ class Activities:
     occupancy: F64  # est. achieved, percent; NaN
     bytes: I64  # of copies and sets, −1
     source: I32  # code of the file a generated (Triton) kernel came from, −1
-    fused: I32  # code of the ops fused into it, −1
 
     def __len__(self) -> int:
         return len(self.name)
@@ -124,9 +139,9 @@ class Operators:
     strings: tuple[str, ...]
     calls: Calls
     stacks: Stacks
+    paths: Paths
     activities: Activities
-    families: tuple[str, ...]
-    reasons: tuple[str, ...]  # why a device activity is credited to no op
+    first_slice: int  # of the activities on the timeline
     threads: tuple[Thread, ...]
     devices: tuple[str, ...]
     steps: tuple[str, ...]

@@ -1,0 +1,146 @@
+"""The columns of the Operator and Kernel views: made once per trace, mapped afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ...trace.model import DeviceKind, Trace
+from ...trace.raw import OnProgress, Progress
+from ..tensor_cores import matrix_use
+from ..timeline.files import get, get_texts, put, put_texts
+from .activities import find_activities
+from .calls import find_calls
+from .model import Activities, Calls, Operators, Paths, Stacks, Thread
+
+NAME = "operators-1"
+MAKE = f"{__name__}:make_operators"
+_INDEX = "operators.json"
+_Columns = TypeVar("_Columns", Calls, Stacks, Paths, Activities)
+
+
+class _Index(Struct, frozen=True):
+    """What is no column."""
+
+    first_slice: int
+    threads: tuple[str, ...]
+    devices: tuple[str, ...]
+    steps: tuple[str, ...]
+    missing: dict[str, str]
+
+
+def operators_of(trace: Trace) -> Operators:
+    """The columns, in memory."""
+    uses = np.zeros(len(trace.strings), np.int8)
+    kernels = trace.device.kind == DeviceKind.KERNEL
+    for code in np.unique(trace.device.name[kernels]).tolist():
+        uses[code] = matrix_use(trace.strings[code])
+    of_activity: NDArray[np.int8] = np.where(kernels, uses[trace.device.name], 0).astype(np.int8)
+    called = find_calls(trace, of_activity)
+    return Operators(
+        strings=trace.strings,
+        calls=called.calls,
+        stacks=called.stacks,
+        paths=called.paths,
+        activities=find_activities(trace, called, of_activity),
+        first_slice=len(trace.host),
+        threads=tuple(Thread(_thread(trace, row)) for row in range(len(trace.threads))),
+        devices=tuple(
+            f"{one.type} {one.index}{' · ' + one.name if one.name else ''}" for one in trace.devices
+        ),
+        steps=tuple(trace.strings[code] for code in trace.steps.name.tolist()),
+        missing=_missing(trace),
+    )
+
+
+def _thread(trace: Trace, row: int) -> str:
+    threads = trace.threads
+    pid, tid = trace.strings[threads.pid[row]], trace.strings[threads.tid[row]]
+    name = trace.strings[threads.name[row]]
+    place = f"thread {tid}" if pid == tid else f"process {pid}, thread {tid}"
+    return f"{name} ({place})" if name else place
+
+
+def _missing(trace: Trace) -> dict[str, str]:
+    """What this recording cannot show, why, and how to record it."""
+    missing = {}
+    host, device = trace.host, trace.device
+    if not _says(trace, "input_dims"):
+        missing["shapes"] = "No input shapes were recorded: record with `record_shapes=True`."
+    if not trace.recording.with_stack and not (host.kind == 2).any():
+        missing["stacks"] = "No Python frames were recorded: record with `with_stack=True`."
+    if not len(device):
+        missing["device"] = (
+            "No device activity was recorded. On a machine with an accelerator, record with "
+            "`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
+        )
+    elif "occupancy" not in device.args:
+        missing["occupancy"] = "The recorder of this device writes no occupancy."
+    if len(device) and "blocks_per_sm" not in device.args:
+        missing["blocks"] = "The recorder of this device writes no blocks per multiprocessor."
+    return missing
+
+
+def _says(trace: Trace, name: str) -> bool:
+    sparse = trace.host.args.get(name)
+    if sparse is None:
+        return False
+    return any(trace.strings[code] not in ("", "[]") for code in np.unique(sparse.value).tolist())
+
+
+def make_operators(trace: Trace, folder: Path, on_progress: OnProgress) -> None:
+    """Fills an empty folder.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    on_progress(Progress("operators", 0, 2, len(trace.host)))
+    found = operators_of(trace)
+    on_progress(Progress("operators", 1, 2, len(trace.host)))
+    put_texts(folder, "strings", found.strings)
+    for table in (found.calls, found.stacks, found.paths, found.activities):
+        put(folder, type(table).__name__.lower(), _columns(table))
+    index = _Index(
+        found.first_slice,
+        tuple(thread.label for thread in found.threads),
+        found.devices,
+        found.steps,
+        dict(found.missing),
+    )
+    (folder / _INDEX).write_bytes(msgspec.json.encode(index))
+
+
+def open_operators(folder: Path) -> Operators:
+    """The columns again, mapped.
+
+    Raises:
+        OSError, ValueError: a file is not there, or damaged.
+    """
+    index = msgspec.json.decode((folder / _INDEX).read_bytes(), type=_Index)
+    return Operators(
+        strings=get_texts(folder, "strings"),
+        calls=_table(folder, Calls),
+        stacks=_table(folder, Stacks),
+        paths=_table(folder, Paths),
+        activities=_table(folder, Activities),
+        first_slice=index.first_slice,
+        threads=tuple(map(Thread, index.threads)),
+        devices=index.devices,
+        steps=index.steps,
+        missing=index.missing,
+    )
+
+
+def _columns(table: Calls | Stacks | Paths | Activities) -> Mapping[str, NDArray[Any]]:
+    return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
+
+
+def _table(folder: Path, kind: type[_Columns]) -> _Columns:
+    return kind(**get(folder, kind.__name__.lower()))

@@ -1,0 +1,238 @@
+"""The operator table: calls by group, with the figures of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tensor_cores import ELIGIBLE_OPS
+from .group import Groups, group, paired, unpaired
+from .model import CallKind, Calls, Operators
+from .stacks import innermost_frames
+
+B = NDArray[np.bool_]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which calls are looked at; ``steps`` None = all that is recorded, also outside steps."""
+
+    steps: tuple[int, ...] | None
+    kinds: frozenset[CallKind]
+    search: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class CallTable:
+    """Groups of calls; every column has one entry per group, in the order of the keys."""
+
+    operators: Operators
+    groups: Groups
+    group_by: str
+    stack_depth: int
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def calls(self) -> Calls:
+        """The calls that were grouped."""
+        return self.operators.calls
+
+    @cached_property
+    def count(self) -> I64:
+        """Calls of each group."""
+        return self.groups.size
+
+    @cached_property
+    def name(self) -> I32:
+        """Code of the name."""
+        return self.calls.name[self.groups.longest()]
+
+    @cached_property
+    def total_ns(self) -> I64:
+        """Host time including children."""
+        return self.groups.sums(self.calls.total_ns)
+
+    @cached_property
+    def self_ns(self) -> I64:
+        """Host time without children."""
+        return self.groups.sums(self.calls.self_ns)
+
+    @cached_property
+    def device_total_ns(self) -> I64:
+        """Device time of the calls and of those inside them."""
+        return self.groups.sums(self.calls.device_total_ns)
+
+    @cached_property
+    def device_self_ns(self) -> I64:
+        """Device time that the calls launched themselves."""
+        return self.groups.sums(self.calls.device_self_ns)
+
+    @cached_property
+    def kernels(self) -> I64:
+        """Device activities that the calls launched themselves."""
+        return self.groups.sums(self.calls.kernels)
+
+    @cached_property
+    def min_ns(self) -> I64:
+        """The shortest call."""
+        return self.calls.total_ns[self.groups.shortest()]
+
+    @cached_property
+    def max_ns(self) -> I64:
+        """The longest call."""
+        return self.calls.total_ns[self.groups.longest()]
+
+    @cached_property
+    def mean_ns(self) -> F64:
+        """Total by calls."""
+        return self.total_ns / np.maximum(self.count, 1)
+
+    @cached_property
+    def p50_ns(self) -> I64:
+        """Half of the calls take no longer."""
+        return self.groups.quantile(self.calls.total_ns, 0.5)
+
+    @cached_property
+    def p95_ns(self) -> I64:
+        """95 % of the calls take no longer."""
+        return self.groups.quantile(self.calls.total_ns, 0.95)
+
+    @cached_property
+    def tensor_core_self_ns(self) -> I64:
+        """Part of the device self time in kernels that use tensor cores by their name."""
+        return self.groups.sums(self.calls.tensor_core_self_ns)
+
+    @cached_property
+    def tensor_core_total_ns(self) -> I64:
+        """Part of the device total time in kernels that use tensor cores by their name."""
+        return self.groups.sums(self.calls.tensor_core_total_ns)
+
+    @cached_property
+    def tensor_core_self_ratio(self) -> F64:
+        """Of the device self time; NaN where there is none."""
+        return _ratio(self.tensor_core_self_ns, self.device_self_ns)
+
+    @cached_property
+    def flops(self) -> F64:
+        """Operations of the calls that have a model; NaN where none has one."""
+        known = self.groups.any(~np.isnan(self.calls.flops))
+        return np.where(known, self.groups.real_sums(self.calls.flops), np.nan)
+
+    @cached_property
+    def has_stack(self) -> B:
+        """Whether some call knows its stack."""
+        return self.groups.any(self.calls.stack >= 0)
+
+    @cached_property
+    def eligible(self) -> B:
+        """Whether an op of this name may use tensor cores."""
+        codes = [c for c in np.unique(self.name).tolist() if self.text(c) in ELIGIBLE_OPS]
+        return np.isin(self.name, codes)
+
+    def text(self, code: int) -> str:
+        """The string behind a code."""
+        return self.operators.strings[code]
+
+    def order(self, sort_by: str, *, ascending: bool) -> NDArray[np.intp]:
+        """The groups by a column; equal ones by name, NaN last."""
+        names = np.array([self.text(code) for code in self.name.tolist()], object)
+        by_name = np.argsort(np.argsort(names, kind="stable"), kind="stable")
+        if sort_by == "name":
+            return np.argsort(by_name if ascending else -by_name, kind="stable")
+        column: NDArray[np.number] = getattr(self, "count" if sort_by == "calls" else sort_by)
+        value = column.astype(np.float64)
+        value = value if ascending else -value
+        return np.lexsort((by_name, np.where(np.isnan(value), np.inf, value)))
+
+    def detail(self, at: int) -> str:
+        """What the group is grouped by beside the name."""
+        key = int(self.groups.key[at])
+        if self.group_by == "name":
+            return ""
+        code = unpaired(key)[1]
+        if code < 0:
+            return ""
+        if self.group_by == "thread":
+            return self.operators.threads[code].label
+        if self.group_by == "stack":
+            return "\n".join(self._frames(code))
+        return self.text(code)
+
+    def _frames(self, stack: int) -> list[str]:
+        stacks = self.operators.stacks
+        frames: list[str] = []
+        while stack >= 0 and len(frames) < self.stack_depth:
+            frames.append(self.text(int(stacks.frame[stack])))
+            stack = int(stacks.parent[stack])
+        return frames
+
+
+def call_table(
+    operators: Operators, chosen: Chosen, group_by: str = "name", stack_depth: int = 5
+) -> CallTable:
+    """Groups the chosen calls.
+
+    ``group_by`` is one of ``GROUPINGS``; every grouping keeps names apart. With "stack", calls are
+    of one group when the ``stack_depth`` innermost frames around them are equal.
+    """
+    rows = chosen_rows(operators, chosen)
+    calls = operators.calls
+    if group_by == "name":
+        key: NDArray[np.integer] = calls.name
+    else:
+        column = {
+            "shape": calls.shapes,
+            "module": calls.module,
+            "thread": calls.thread,
+            "annotation": calls.annotation,
+        }.get(group_by)
+        if column is None:
+            column = innermost_frames(operators.stacks, calls.stack, stack_depth)
+        key = paired(calls.name, column)
+    return CallTable(operators, group(rows, key, calls.total_ns), group_by, stack_depth)
+
+
+def chosen_rows(operators: Operators, chosen: Chosen) -> NDArray[np.intp]:
+    """The rows of the calls that are looked at."""
+    calls = operators.calls
+    keep = np.isin(calls.kind, [int(kind) for kind in chosen.kinds])
+    if CallKind.RUNTIME not in chosen.kinds:
+        # A call that no op surrounds owns its kernels: without it, sums would not be whole.
+        keep |= (calls.kind == CallKind.RUNTIME) & (calls.device_self_ns > 0)
+    if chosen.steps is not None:
+        keep &= np.isin(calls.step, chosen.steps)
+    if chosen.search:
+        keep &= _named(operators.strings, calls.name, chosen.search)[calls.name]
+    return np.flatnonzero(keep)
+
+
+def _named(strings: tuple[str, ...], codes: I32, search: str) -> B:
+    """By code: whether the text holds every word, in any case."""
+    words = search.casefold().split()
+    hit = np.zeros(len(strings), np.bool_)
+    seen = np.zeros(len(strings), np.bool_)
+    seen[codes] = True
+    for code in np.flatnonzero(seen).tolist():
+        text = strings[code].casefold()
+        hit[code] = all(word in text for word in words)
+    return hit
+
+
+def kinds_of(names: Iterable[str]) -> frozenset[CallKind]:
+    """The kinds behind their names. Raises KeyError."""
+    return frozenset(CallKind[name.upper()] for name in names)
+
+
+def _ratio(part: I64, whole: I64) -> F64:
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)

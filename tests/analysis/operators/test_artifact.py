@@ -1,0 +1,47 @@
+"""What is stored is what was computed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from kinetoscope.analysis.operators.artifact import make_operators, open_operators, operators_of
+from tests.drawing import draw
+
+
+def test_the_columns_come_back(tmp_path: Path) -> None:
+    trace = draw(
+        """
+        step  |111111111111|
+        frame | ffffffffff |
+        op    |  aaaaaa    |
+        call  |    k       |
+        gpu   |      kkkk  |
+        """
+    )
+    told: list[str] = []
+    make_operators(trace, tmp_path, lambda progress: told.append(progress.phase))
+    stored, computed = open_operators(tmp_path), operators_of(trace)
+    assert set(told) == {"operators"}
+    for table in ("calls", "stacks", "paths", "activities"):
+        for field in dataclasses.fields(getattr(computed, table)):
+            ours = getattr(getattr(computed, table), field.name)
+            theirs = getattr(getattr(stored, table), field.name)
+            np.testing.assert_array_equal(theirs, ours, err_msg=f"{table}.{field.name}")
+            assert theirs.dtype == ours.dtype
+    for name in ("strings", "first_slice", "threads", "devices", "steps", "missing"):
+        assert getattr(stored, name) == getattr(computed, name)
+    activities = stored.activities
+    assert activities.launch_ns.tolist() == [2000]  # the call starts at 4 µs, the kernel at 6
+    assert activities.queue_ns.tolist() == [1000]
+    assert stored.first_slice == len(trace.host)
+
+
+def test_a_trace_without_anything(tmp_path: Path) -> None:
+    trace = draw("")
+    make_operators(trace, tmp_path, lambda _: None)
+    stored = open_operators(tmp_path)
+    assert len(stored.calls) == len(stored.activities) == 0
+    assert set(stored.missing) == {"shapes", "stacks", "device"}
