@@ -5,11 +5,13 @@
 #   make check   linters, types, architecture
 #   make fix     formats, and repairs what linters can repair
 #   make page    builds the page when its sources changed
+#   make native  builds the native library when its sources changed and there is cargo
 #   make bench   measures, and prints ratios
 #   make clean   removes what was built; `make distclean` also .venv and node_modules
 #
 # Only Python >= 3.10 must be there. Everything goes into .venv and node_modules; a Node.js comes
-# from PATH, or from a Python package. A second call does no work twice.
+# from PATH, or from a Python package. Without cargo traces are read in Python, several times
+# slower. A second call does no work twice.
 
 PYTHON ?= python3
 TORCH ?= 2.13.0
@@ -24,22 +26,26 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test pytest vitest check lint types fix page node bench clean distclean
+.PHONY: help demo test pytest vitest cargotest check lint types fix page native node bench clean \
+  distclean
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
 
-demo: $(VENV)/.torch page
+demo: $(VENV)/.torch page native
 	$(VENV)/bin/kinetoscope demo $(DEMO_ARGS)
 
-test: vitest pytest
+test: vitest cargotest pytest
 
-pytest: $(VENV)/.dev $(VENV)/.torch page
+pytest: $(VENV)/.dev $(VENV)/.torch page native
 	@$(PY) tools/find_browser.py
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 vitest: node_modules/.install-stamp
 	$(NPM) run --silent test
+
+cargotest: $(VENV)/.installed
+	@$(PY) tools/build_native.py --test
 
 check: lint types $(VENV)/.dev
 	$(PY) -m pytest --quiet tests/test_architecture.py $(wildcard tests/test_generated_types.py)
@@ -47,6 +53,7 @@ check: lint types $(VENV)/.dev
 lint: $(VENV)/.dev node_modules/.install-stamp
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
+	$(PY) tools/build_native.py --check
 	$(NPM) run --silent lint
 
 types: $(VENV)/.dev $(VENV)/.torch node_modules/.install-stamp
@@ -56,20 +63,26 @@ types: $(VENV)/.dev $(VENV)/.torch node_modules/.install-stamp
 fix: $(VENV)/.dev node_modules/.install-stamp
 	$(PY) -m ruff check --fix --exit-zero
 	$(PY) -m ruff format
+	$(PY) tools/build_native.py --fix
 	$(NPM) run --silent format
 
 page: node
 	@$(PY) tools/build_page.py
 
+native: $(VENV)/.installed
+	@requirement="$$($(PY) tools/build_native.py --requirement)"; \
+	  test -z "$$requirement" || $(PIP) install --quiet "$$requirement" || true
+	@$(PY) tools/build_native.py
+
 # Every module of benchmarks/ measures one thing; names that start with _ are their helpers.
-bench: $(VENV)/.dev $(VENV)/.torch page
+bench: $(VENV)/.dev $(VENV)/.torch page native
 	@set -e; for script in benchmarks/[a-z]*.py; do \
 	  name=$$(basename "$$script" .py); echo "== $$name"; $(PY) -m "benchmarks.$$name"; \
 	done
 
 clean:
-	rm -rf build dist *.egg-info tb_plugin/static .mypy .mypy_cache .pytest_cache .ruff_cache \
-	  .hypothesis test-results
+	rm -rf build dist *.egg-info tb_plugin/static tb_plugin/native native/target .hypothesis \
+	  .mypy .mypy_cache .pytest_cache .ruff_cache test-results
 	find tb_plugin handlers tests tools benchmarks samples -name __pycache__ -prune \
 	  -exec rm -rf {} + 2>/dev/null || true
 
@@ -88,13 +101,15 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# The page is built by its own rule below, not inside pip.
+# The page and the library are built by their own rules, not inside pip.
+INSTALL := KINETOSCOPE_SKIP_PAGE=1 KINETOSCOPE_SKIP_NATIVE=1 $(PIP) install --quiet --editable
+
 $(VENV)/.installed: $(VENV)/.made pyproject.toml setup.py
-	KINETOSCOPE_SKIP_PAGE=1 $(PIP) install --quiet --editable .
+	$(INSTALL) .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.installed
-	KINETOSCOPE_SKIP_PAGE=1 $(PIP) install --quiet --editable '.[test,dev]'
+	$(INSTALL) '.[test,dev]'
 	@touch $@
 
 $(VENV)/.torch: $(VENV)/.installed

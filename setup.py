@@ -1,4 +1,4 @@
-"""Maps the source folders to one import package, and builds the page when it is not there.
+"""Maps the source folders to one import package, and builds what is not there: page and library.
 
 Everything else about the distribution is said in pyproject.toml.
 """
@@ -9,7 +9,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from setuptools import Command, find_packages, setup
+from setuptools import Command, Distribution, find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.develop import develop
 from setuptools.command.editable_wheel import editable_wheel
@@ -18,7 +19,8 @@ from setuptools.command.sdist import sdist
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from build_page import PageBuildError, build_if_wanted  # noqa: E402
+import build_native  # noqa: E402
+import build_page  # noqa: E402
 
 FOLDERS = {"kinetoscope": "tb_plugin", "kinetoscope.handlers": "handlers"}
 
@@ -37,34 +39,79 @@ def with_page(command: type[Command]) -> type[Command]:
     class WithPage(command):  # type: ignore[misc]
         def run(self) -> None:
             try:
-                build_if_wanted()
-            except PageBuildError as error:
+                build_page.build_if_wanted()
+            except build_page.PageBuildError as error:
                 sys.exit(f"kinetoscope: {error}")
             super().run()
 
     return WithPage
 
 
+def with_library(command: type[Command]) -> type[Command]:
+    """The command, preceded by a build of the native library where there is cargo."""
+
+    class WithLibrary(command):  # type: ignore[misc]
+        def run(self) -> None:
+            build_native.build_if_wanted()
+            super().run()
+
+    return WithLibrary
+
+
 class BuildPy(with_page(build_py)):  # type: ignore[misc]
-    """Copies the packages, but no page of an earlier build."""
+    """Copies the packages, but no page and no library of an earlier build."""
 
     def run(self) -> None:
-        """Removes the old copy first: setuptools never does."""
-        if self.build_lib is not None and not self.editable_mode:
-            shutil.rmtree(Path(self.build_lib) / "kinetoscope" / "static", ignore_errors=True)
+        """Removes the old copies first: setuptools never does."""
+        if self.build_lib is None or self.editable_mode:
+            super().run()
+            return
+        package = Path(self.build_lib) / "kinetoscope"
+        shutil.rmtree(package / "static", ignore_errors=True)
+        shutil.rmtree(package / "native", ignore_errors=True)
         super().run()
+        if not build_native.is_built():
+            shutil.rmtree(package / "native", ignore_errors=True)
+
+
+class BdistWheel(bdist_wheel):  # type: ignore[misc]
+    """One wheel for every Python: of one platform with the library inside, of any without."""
+
+    def run(self) -> None:
+        """Looks again whether it is for one platform, since the library is built only now."""
+        build_native.build_if_wanted()
+        self.root_is_pure = not self.distribution.has_ext_modules()
+        super().run()
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """The library is loaded by ctypes and knows nothing of Python's binary interface."""
+        *_, platform = super().get_tag()
+        return "py3", "none", platform
+
+
+class Kinetoscope(Distribution):  # type: ignore[misc]
+    """The distribution, which belongs to one platform when it has the library."""
+
+    def has_ext_modules(self) -> bool:
+        """What setuptools asks to know that."""
+        return build_native.is_built()
 
 
 setup(
+    distclass=Kinetoscope,
     packages=packages(),
     package_dir=FOLDERS,
-    package_data={"kinetoscope": ["py.typed", "static/**"], "kinetoscope.handlers": ["py.typed"]},
+    package_data={
+        "kinetoscope": ["py.typed", "analysis/*.json", "native/*", "static/**"],
+        "kinetoscope.handlers": ["py.typed"],
+    },
     include_package_data=False,
     zip_safe=False,
     cmdclass={
+        "bdist_wheel": BdistWheel,
         "build_py": BuildPy,
-        "develop": with_page(develop),
-        "editable_wheel": with_page(editable_wheel),
+        "develop": with_library(with_page(develop)),
+        "editable_wheel": with_library(with_page(editable_wheel)),
         "sdist": with_page(sdist),
     },
 )

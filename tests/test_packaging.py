@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -16,14 +18,18 @@ import pytest
 from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
+import build_native
 from build_page import is_stale
 
 SOURCES = (
-    *("tb_plugin", "handlers", "frontend", "tools", "tests"),
+    *("tb_plugin", "handlers", "frontend", "native", "tools", "tests"),
     *("setup.py", "pyproject.toml", "MANIFEST.in", "package.json", "package-lock.json", ".npmrc"),
     *("LICENSE", "README.md", "CHANGELOG.md"),
 )
 
+needs_library = pytest.mark.skipif(
+    not build_native.is_built(), reason="the native library is missing or stale: run `make native`"
+)
 needs_page = pytest.mark.skipif(is_stale(), reason="the page is missing or stale: run `make page`")
 
 
@@ -31,15 +37,17 @@ needs_page = pytest.mark.skipif(is_stale(), reason="the page is missing or stale
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources and the built page, in which an old build left its traces."""
     copy = tmp_path_factory.mktemp("checkout")
-    ignore = shutil.ignore_patterns("__pycache__", "node_modules")
+    ignore = shutil.ignore_patterns("__pycache__", "node_modules", "target")
     for name in SOURCES:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, copy / name, ignore=ignore)
         elif (ROOT / name).is_file():
             shutil.copy2(ROOT / name, copy / name)
-    leftover = copy / "build/lib/kinetoscope/static/assets/of-an-earlier-build.js"
-    leftover.parent.mkdir(parents=True)
-    leftover.touch()
+    shutil.rmtree(copy / "tb_plugin/native", ignore_errors=True)
+    for name in ("static/assets/of-an-earlier-build.js", "native/of-an-earlier-build.so"):
+        leftover = copy / "build/lib/kinetoscope" / name
+        leftover.parent.mkdir(parents=True)
+        leftover.touch()
     return copy
 
 
@@ -84,10 +92,8 @@ def test_wheel_has_this_page_and_no_chunk_of_an_earlier_one(checkout: Path, whee
 
 @needs_page
 def test_wheel_names_the_command_and_the_plugin(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        parser = configparser.ConfigParser()
-        parser.read_string(archive.read(name).decode())
+    parser = configparser.ConfigParser()
+    parser.read_string(text_in(wheel, "entry_points.txt"))
     assert parser["console_scripts"]["kinetoscope"] == "kinetoscope.cli:main"
     assert parser["tensorboard_plugins"]["kinetoscope"] == "kinetoscope.web.loader:Loader"
 
@@ -102,8 +108,44 @@ def test_source_distribution_installs_without_node(
     with tarfile.open(archive) as tar:
         tar.extractall(tmp_path / "unpacked", filter="data")
     (unpacked,) = (tmp_path / "unpacked").iterdir()
+    for sources in ("native/src", "frontend/src"):
+        assert relative_names(unpacked / sources, "*") == relative_names(checkout / sources, "*")
     (tmp_path / "wheel").mkdir()
     assert names_in(make_wheel(unpacked, tmp_path / "wheel")) == names_in(wheel)
+
+
+@needs_page
+def test_without_cargo_there_is_one_wheel_for_every_system(wheel: Path) -> None:
+    assert wheel.stem.endswith("-py3-none-any")
+    assert not [name for name in names_in(wheel) if "/native/" in name]
+    assert metadata_of(wheel, "WHEEL")["Root-Is-Purelib"] == "true"
+
+
+@needs_page
+@needs_library
+def test_with_the_library_there_is_one_wheel_for_every_python(
+    checkout: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(checkout, tmp_path / "checkout")
+    shutil.copytree(build_native.FOLDER, copy / "tb_plugin/native")
+    wheel = make_wheel(copy, tmp_path)
+    python, abi, platform = wheel.stem.split("-")[-3:]
+    assert (python, abi) == ("py3", "none")
+    assert platform != "any"
+    assert metadata_of(wheel, "WHEEL")["Root-Is-Purelib"] == "false"
+    packed = {name for name in names_in(wheel) if "/native/" in name}
+    assert packed == {f"kinetoscope/native/{build_native.library().name}"}
+
+
+@needs_page
+def test_a_library_that_its_sources_have_left_behind_is_not_packed(
+    checkout: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(checkout, tmp_path / "checkout")
+    stale = copy / "tb_plugin/native" / build_native.library().name
+    stale.parent.mkdir()
+    stale.write_bytes(b"of other sources")
+    assert make_wheel(copy, tmp_path).stem.endswith("-py3-none-any")
 
 
 @pytest.mark.parametrize("module", ["kinetoscope", "kinetoscope.handlers"])
@@ -136,6 +178,18 @@ def names_in(wheel: Path) -> set[str]:
     """The files in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return {name for name in archive.namelist() if not name.endswith("/")}
+
+
+def text_in(wheel: Path, name: str) -> str:
+    """The text of one of the files about the distribution."""
+    with zipfile.ZipFile(wheel) as archive:
+        (path,) = (path for path in archive.namelist() if path.endswith(f".dist-info/{name}"))
+        return archive.read(path).decode()
+
+
+def metadata_of(wheel: Path, name: str) -> Message:
+    """The same, of lines like those of a letter."""
+    return message_from_string(text_in(wheel, name))
 
 
 def relative_names(folder: Path, pattern: str) -> set[str]:

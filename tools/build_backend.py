@@ -1,7 +1,7 @@
-"""The build backend: setuptools, which asks for a Node.js from a wheel only when it needs one.
+"""The build backend: setuptools, which asks for more only when it is of use.
 
-pip installs what the `get_requires_*` hooks name before it builds. Most builds need no Node.js
-at all, because the page is there already, and most machines that build have one.
+pip installs what the `get_requires_*` hooks name before it builds: a Node.js from a wheel, when the
+page must be built and the machine has none; what drives cargo, when there is one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from setuptools.build_meta import (
     prepare_metadata_for_build_wheel,
 )
 
+import build_native
 from build_page import is_wanted
 from node import WHEEL, NodeNotFoundError, find_npm
 
@@ -36,12 +37,20 @@ Settings: TypeAlias = dict[str, Any] | None
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
     """What a wheel build needs beside setuptools."""
-    return [*build_meta.get_requires_for_build_wheel(config_settings), *node_requirement()]
+    return [
+        *build_meta.get_requires_for_build_wheel(config_settings),
+        *node_requirement(),
+        *library_requirement(),
+    ]
 
 
 def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
     """What an editable install needs beside setuptools."""
-    return [*build_meta.get_requires_for_build_editable(config_settings), *node_requirement()]
+    return [
+        *build_meta.get_requires_for_build_editable(config_settings),
+        *node_requirement(),
+        *library_requirement(),
+    ]
 
 
 def get_requires_for_build_sdist(config_settings: Settings = None) -> list[str]:
@@ -58,3 +67,9 @@ def node_requirement() -> list[str]:
     except NodeNotFoundError:
         return [WHEEL]
     return []
+
+
+def library_requirement() -> list[str]:
+    """What builds the native library, when it must be built and there is cargo."""
+    requirement = build_native.requirement()
+    return [] if requirement is None else [requirement]
