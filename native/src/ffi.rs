@@ -1,12 +1,14 @@
 //! What every C function of this library shares: pointers become slices here, and no panic leaves.
 //!
-//! The modules `*_ffi` hold the functions themselves, one file per subject, and nothing but the translation.
+//! The modules `*_ffi` hold the functions themselves, one file per subject, and nothing but the
+//! translation. Numbers are 64 bits wide.
 
 #![allow(unsafe_code)]
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Grows with every change of a signature or of a meaning; Python refuses a library of another number.
+/// Grows with every change of a signature or of a meaning; Python refuses a library of another
+/// number.
 pub const INTERFACE: u32 = 1;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
@@ -25,7 +27,8 @@ pub fn guarded(body: impl FnOnce() -> i64) -> i64 {
 /// The `len` values at `data`.
 ///
 /// # Safety
-/// `data` points to `len` initialised values that nobody changes while the slice lives, or `len` is 0.
+/// `data` points to `len` initialised values that nobody changes while the slice lives, or `len` is
+/// 0.
 pub unsafe fn slice<'a, T>(data: *const T, len: usize) -> &'a [T] {
     if len == 0 {
         &[]
@@ -43,5 +46,16 @@ pub unsafe fn slice_mut<'a, T>(data: *mut T, len: usize) -> &'a mut [T] {
         &mut []
     } else {
         std::slice::from_raw_parts_mut(data, len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{guarded, PANICKED};
+
+    #[test]
+    fn a_panic_becomes_a_number() {
+        assert_eq!(guarded(|| panic!("on purpose")), PANICKED);
+        assert_eq!(guarded(|| 7), 7);
     }
 }

@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -26,31 +26,41 @@ SUFFIXES = (".so", ".dylib", ".dll", ".pyd")
 log = logging.getLogger(__name__)
 
 
+AGAIN = "Install Rust's cargo, then kinetoscope again"
+
+
 @dataclass(frozen=True, slots=True)
 class Native:
-    """``library`` is None where ``reason`` says why; ``path`` is the file in use."""
+    """``library`` is None where ``reason`` says why, and ``remedy`` what to do about it."""
 
     library: ctypes.CDLL | None
-    reason: str
-    path: str = ""
+    reason: str = ""
+    remedy: str = ""
+    path: str = ""  # of the file in use
 
 
 @cache
 def native() -> Native:
     """The library of this process, looked for once."""
     if os.environ.get(OFF) == "0":
-        return Native(None, f"{OFF}=0 is set")
+        return Native(None, f"{OFF}=0 is set", "Unset it")
     files = sorted(file for file in FOLDER.glob("*") if file.suffix in SUFFIXES)
     if not files:
-        return Native(None, "this installation was built without it (no cargo was found)")
+        return Native(None, "this installation was built without cargo", AGAIN)
     try:
         library = ctypes.CDLL(str(files[0]))
         found = int(library.kinetoscope_interface())
     except (OSError, AttributeError) as error:
-        return Native(None, f"{files[0].name} cannot be loaded: {error}")
+        return Native(None, f"{files[0].name} cannot be loaded ({error})", AGAIN)
     if found != INTERFACE:
-        return Native(None, f"{files[0].name} is of another version ({found}, not {INTERFACE})")
-    return Native(library, "", str(files[0]))
+        reason = f"{files[0].name} is of another version ({found}, not {INTERFACE})"
+        return Native(None, reason, AGAIN)
+    return Native(library, path=str(files[0]))
+
+
+def reader() -> Literal["native", "python"]:
+    """Which of the two implementations reads traces."""
+    return "python" if native().library is None else "native"
 
 
 def call(name: str, *arguments: NDArray[Any] | bytes | int) -> int | None:

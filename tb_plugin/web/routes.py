@@ -14,6 +14,7 @@ from werkzeug import Request
 
 from .. import __version__
 from ..base.errors import NotFoundError
+from ..base.native import reader
 from ..store.catalog_types import Catalog
 from ..store.lookup import Entry
 from ..store.records import BeingRead
@@ -73,7 +74,7 @@ def info(site: Site, request: Request) -> Answer:
     parse(once(request.args.items(multi=True)), Nothing)
     views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
     vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
-    body = Info(__version__, "python", site.host, vscode, views, RECIPE)
+    body = Info(__version__, reader(), site.host, vscode, views, RECIPE)
     return json_answer(request, body)
 
 

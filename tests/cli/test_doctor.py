@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.base.native import native
+from kinetoscope.cli import installation
 from tests.cli.runs import run, write_logdir
 from tests.conftest import TRACES, requires_traces
 from tests.web.trace_files import write_trace
@@ -80,8 +82,16 @@ def test_it_says_what_is_installed_and_where_the_cache_is(tmp_path: Path) -> Non
     installed = {fact["what"]: fact["value"] for fact in found["installation"]}
     assert installed["tensorboard"][0].isdigit()
     assert str(tmp_path / "cache") in installed["Cache"]
-    assert installed["Reader"]
+    assert installed["Reader"].startswith(("native, interface", "Python, several times slower"))
     assert installed["Plugin"]
+
+
+def test_it_says_why_the_native_reader_is_not_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINETOSCOPE_NATIVE", "0")
+    monkeypatch.setattr(installation, "native", native.__wrapped__)
+    assert installation.reader_in_use() == (
+        "Python, several times slower than the native one: KINETOSCOPE_NATIVE=0 is set. Unset it."
+    )
 
 
 def test_as_a_table_every_verdict_is_read_beside_its_file(tmp_path: Path) -> None:

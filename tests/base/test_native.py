@@ -1,0 +1,83 @@
+"""The native library: found or not, and never in the way."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinetoscope.base import native as module
+from kinetoscope.base.native import call, native, reader
+
+look = native.__wrapped__  # without the memory of the process
+
+needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
+
+
+class Broken:
+    """A library of which every function panics."""
+
+    def __getitem__(self, name: str) -> object:
+        if name == "missing":
+            raise AttributeError(name)
+        return lambda *_: module.PANICKED
+
+
+@needs_native
+def test_the_library_of_this_checkout_is_in_use() -> None:
+    assert reader() == "native"
+    assert Path(native().path).parent == module.FOLDER
+
+
+@needs_native
+def test_arrays_are_read_and_written_where_they_are() -> None:
+    ts, dur = np.array([0, 1]), np.array([9, 3])
+    first = np.array([True, False])
+    lane, displaced = np.zeros(2, np.uint16), np.zeros(2, bool)
+    assert call("kinetoscope_lanes", ts, dur, first, 2, 0, lane, displaced) == 0
+    assert lane.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="contiguous"):
+        call("kinetoscope_lanes", np.zeros(4)[::2])
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(module.OFF, "0")
+    assert look().library is None
+    assert look().reason == "KINETOSCOPE_NATIVE=0 is set"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "built without cargo"), (b"", "cannot be loaded"), (b"\x7fELF\2", "cannot be loaded")],
+)
+def test_without_a_usable_file_there_is_a_reason_and_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, reason: str
+) -> None:
+    monkeypatch.delenv(module.OFF, raising=False)
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    (tmp_path / ".build-stamp").touch()
+    if content is not None:
+        (tmp_path / "library.so").write_bytes(content)
+    found = look()
+    assert found.library is None
+    assert reason in found.reason
+    assert "cargo" in found.remedy
+
+
+@needs_native
+def test_a_library_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "INTERFACE", 999)
+    assert look().library is None
+    assert "another version" in look().reason
+
+
+def test_after_a_panic_the_reference_is_used_and_a_line_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "native", lambda: module.Native(Broken()))  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING):
+        assert call("kinetoscope_lanes") is None
+        assert call("missing") is None
+    assert ["failed" in caplog.messages[0], "no missing" in caplog.messages[1]] == [True, True]
