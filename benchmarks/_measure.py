@@ -1,4 +1,4 @@
-"""CPU seconds and peak memory of a command and everything it starts."""
+"""CPU seconds, wall time and peak memory of a command and everything it starts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import psutil
 
-SAMPLE_SECONDS = 0.02
+SAMPLE_SECONDS = 0.01
+TREE_SECONDS = 0.1  # children are looked for less often than memory is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +23,39 @@ class Measured:
 
     cpu_seconds: float  # user + system, of every process that was waited for
     wall_seconds: float
-    peak_bytes: int  # highest sum of resident memory over the tree, sampled every 20 ms
     exit_code: int
     output: str
+    began: float  # of time.monotonic, which all processes of a machine share
+    samples: Sequence[tuple[float, int]] = field(repr=False)  # moment, resident bytes of the tree
+
+    @property
+    def peak_bytes(self) -> int:
+        """Highest sum of resident memory over the tree.
+
+        Shared pages count once per process, which makes it an upper bound.
+        """
+        return self.peak_until(float("inf"))
+
+    def peak_until(self, moment: float) -> int:
+        """The peak up to a moment of ``time.monotonic``."""
+        return max((size for at, size in self.samples if at <= moment), default=0)
+
+    def answer(self) -> dict[str, float]:
+        """The JSON object in the last line of the output.
+
+        Raises:
+            RuntimeError: the command failed; with the end of what it wrote.
+        """
+        if self.exit_code:
+            raise RuntimeError(f"exit code {self.exit_code}: {self.output[-2000:]}")
+        found: dict[str, float] = json.loads(self.output.splitlines()[-1])
+        return found
 
 
 def run(
     command: Sequence[str], env: Mapping[str, str] | None = None, timeout: float = 3600
 ) -> Measured:
-    """Run ``command`` to its end and measure it.
-
-    CPU time comes from ``wait4`` of the command, so children it waited for are in it. Shared pages
-    count once per process, which makes the peak an upper bound.
-    """
+    """Runs ``command`` to its end and measures it; it is killed after ``timeout`` seconds."""
     began = time.monotonic()
     process = subprocess.Popen(
         list(command),
@@ -42,48 +64,83 @@ def run(
         text=True,
         env={**os.environ, **(env or {})},
     )
-    peak = 0
-    done = threading.Event()
-
-    def sample() -> None:
-        nonlocal peak
-        root = psutil.Process(process.pid)
-        while not done.wait(SAMPLE_SECONDS):
-            total = 0
-            try:
-                for member in (root, *root.children(recursive=True)):
-                    try:
-                        total += member.memory_info().rss
-                    except psutil.Error:
-                        continue
-            except psutil.Error:
-                return
-            peak = max(peak, total)
-
     lines: list[str] = []
 
     def drain() -> None:
         assert process.stdout is not None
-        lines.extend(process.stdout)
+        with process.stdout as output:
+            lines.extend(output)
 
-    sampler, drainer = threading.Thread(target=sample), threading.Thread(target=drain)
-    sampler.start()
+    drainer = threading.Thread(target=drain)
     drainer.start()
     alarm = threading.Timer(timeout, process.kill)
     alarm.start()
-    _, status, usage = os.wait4(process.pid, 0)
+    with sampled(process.pid) as samples:
+        # Children it waited for are in its usage.
+        _, status, usage = os.wait4(process.pid, 0)
     alarm.cancel()
-    done.set()
-    sampler.join()
     drainer.join()
     process.returncode = os.waitstatus_to_exitcode(status)
     return Measured(
         cpu_seconds=usage.ru_utime + usage.ru_stime,
         wall_seconds=time.monotonic() - began,
-        peak_bytes=peak,
         exit_code=process.returncode,
         output="".join(lines),
+        began=began,
+        samples=samples,
     )
+
+
+@contextmanager
+def sampled(pid: int) -> Iterator[list[tuple[float, int]]]:
+    """Reads the resident memory of a process tree every 10 ms while the block runs."""
+    samples: list[tuple[float, int]] = []
+    done = threading.Event()
+
+    def sample() -> None:
+        members: list[psutil.Process] = []
+        look = 0.0
+        while not done.wait(SAMPLE_SECONDS):
+            now = time.monotonic()
+            if now >= look:
+                members, look = tree(pid), now + TREE_SECONDS
+            samples.append((now, sum(map(_resident, members))))
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        yield samples
+    finally:
+        done.set()
+        sampler.join()
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """A process and everything below it; empty when it is gone."""
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    """CPU seconds of a live tree so far, with the children that were waited for."""
+    total = 0.0
+    for member in tree(pid):
+        try:
+            times = member.cpu_times()
+        except psutil.Error:
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def _resident(member: psutil.Process) -> int:
+    try:
+        return int(member.memory_info().rss)
+    except psutil.Error:
+        return 0
 
 
 def calibration_seconds(repeats: int = 5) -> float:

@@ -44,7 +44,7 @@ def decorated(root: dict[str, Any]) -> dict[str, Any]:
     return {**root, "traceEvents": events + added + list(_names(events))}
 
 
-def _streams(events: list[dict[str, Any]]) -> dict[tuple[Any, int], int]:
+def _streams(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], int]:
     """(device, correlation) → stream, dealt out in order of time."""
     activity = sorted((e for e in events if e.get("cat") in DEVICE), key=lambda e: float(e["ts"]))
     return {

@@ -1,106 +1,184 @@
-"""Reading one large trace through the real catalog: CPU seconds and memory, against a peer.
+"""Reading traces through the real catalog: CPU seconds, wall time and memory of the process tree.
 
-    python -m benchmarks.ingest [TRACE] [--megabytes N] [--peer PYTHON]
+    python -m benchmarks.ingest [--kind cpu] [--size 100MB] [--runs 3] [--keep]
+                                [--floor] [--fallback] [--peer-tb PYTHON] [--peer-hta PYTHON]
 
-``TRACE`` is any trace file, by default the sample repeated in time to ``N`` megabytes of text.
-``PYTHON`` is the interpreter of an environment in which the former plugin, torch-tb-profiler, is
-installed; its loader and its generator then run on the same file, and the ratio of CPU seconds in
-this one run is printed. Without a peer the figure is held against a calibration loop (about 20 MB
-of JSON through the standard library).
+For each kind and size: up to the moment the Overview is ready, and up to the columns being written;
+the median of the runs. In the same run, when asked for: the *floor* (inflating into nothing, and
+tokenizing text that is in memory already), the reader in Python alone, and the peers. With several
+sizes of one kind, the exponent of CPU time over text is fitted, after what a trace of one event
+costs was taken off: starting processes would hide growth. ``--keep`` writes the figures to
+``results.json``.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
-from benchmarks._measure import Measured, calibration_seconds, run
-from benchmarks._scale import sample_of
+from benchmarks import _corpus, _peers, _results
+from benchmarks._measure import calibration_seconds, run
+from benchmarks._once import ONE_EVENT
 
-OURS = """
-import sys, time
-from kinetoscope.analysis.facts import Facts
-from kinetoscope.store.catalog import CatalogService
-from kinetoscope.store.logdirs import resolve
-
-if __name__ == "__main__":
-    service = CatalogService(
-        resolve(sys.argv[1], None),
-        summarize="kinetoscope.analysis.summarize:summarize",
-        summary_type=Facts,
-    )
-    service.start()
-    service.wait_first_look(60)
-    while True:
-        spans = [s for r in service.snapshot().runs for w in r.workers for s in w.spans]
-        if spans and all(s.state in ("ready", "failed") and s.progress is None for s in spans):
-            break  # read, and written to the cache
-        time.sleep(0.1)
-    service.close()
-    print([s.state for s in spans])
-"""
-
-PEER = """
-import sys, tempfile, pickle
-from torch_tb_profiler.profiler.data import DistributedRunProfileData, RunProfileData
-from torch_tb_profiler.profiler.run_generator import RunGenerator
-
-data = RunProfileData.parse("worker0", None, sys.argv[1], tempfile.mkdtemp())
-profile = RunGenerator("worker0", None, data).generate_run_profile()
-pickle.dumps((profile, DistributedRunProfileData(data)))
-"""
+SCAN_SIZE = "100MB"  # the text that is tokenized in memory; the cost per byte is the same
+FALLBACK = {"KINETOSCOPE_NATIVE": "0"}
 
 
-def _row(name: str, measured: Measured) -> str:
-    return (
-        f"{name:<22}{measured.cpu_seconds:>9.1f} CPU s{measured.wall_seconds:>9.1f} s wall"
-        f"{measured.peak_bytes / 2**20:>9.0f} MiB peak"
-    )
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for."""
+
+    kinds: tuple[str, ...]
+    sizes: tuple[str, ...]
+    runs: int
+    floor: bool
+    fallback: bool
+    peer_tb: str | None
+    peer_hta: str | None
+    folder: Path
+    keep: bool
 
 
-def _script(folder: Path, name: str, text: str) -> str:
-    path = folder / name
-    path.write_text(text)
-    return str(path)
-
-
-@click.command()
-@click.argument(
-    "trace", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
-@click.option("--megabytes", default=100.0, show_default=True, help="Size of the repeated sample.")
-@click.option("--peer", help="Python of an environment with torch-tb-profiler.")
-def main(trace: Path | None, megabytes: float, peer: str | None) -> None:
-    """Read TRACE and print what it cost."""
+def opened(trace: Path, env: Mapping[str, str] | None = None) -> dict[str, float]:
+    """Figures of one first open of ``trace``."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        trace = trace or sample_of(folder, megabytes)
         logdir = folder / "log" / "run"
         logdir.mkdir(parents=True)
         (logdir / trace.name).symlink_to(trace.resolve())
-        command = [sys.executable, _script(folder, "ours.py", OURS), str(folder / "log")]
-        cache = {"KINETOSCOPE_CACHE_DIR": str(folder / "cache")}
-        ours = run(command, cache)
-        click.echo(ours.output, nl=False)
-        click.echo(_row("kinetoscope, first", ours))
-        again = run(command, cache)
-        click.echo(_row("kinetoscope, cached", again))
-        unit = calibration_seconds()
-        click.echo(
-            f"first open: {ours.cpu_seconds / unit:.1f} calibration units of {unit:.2f} CPU s"
+        measured = run(
+            [sys.executable, "-m", "benchmarks._open", str(folder / "log")],
+            {"KINETOSCOPE_CACHE_DIR": str(folder / "cache"), **(env or {})},
         )
-        if peer:
-            theirs = run(
-                [peer, "-W", "ignore", _script(folder, "peer.py", PEER), str(trace.resolve())]
+    told = measured.answer()
+    return {
+        "overview_cpu": told["overview_cpu"],
+        "overview_wall": told["overview"] - measured.began,
+        "overview_peak": measured.peak_until(told["overview"]),
+        "columns_cpu": measured.cpu_seconds,
+        "columns_wall": told["columns"] - measured.began,
+        "columns_peak": measured.peak_bytes,
+    }
+
+
+def floor(made: _corpus.Made, folder: Path) -> dict[str, float]:
+    """CPU seconds that inflating and tokenizing this trace take alone."""
+    small = _corpus.made(made.kind, SCAN_SIZE, folder)
+    alone = {
+        what: run([sys.executable, "-m", "benchmarks._floor", what, str(of.path)]).answer()
+        for what, of in (("inflate", made), ("scan", small))
+    }
+    scan = alone["scan"]["cpu"] / alone["scan"]["text_bytes"] * made.text_bytes
+    inflate = alone["inflate"]["cpu"]
+    return {"floor_inflate_cpu": inflate, "floor_scan_cpu": scan, "floor_cpu": inflate + scan}
+
+
+def startup_seconds() -> float:
+    """CPU seconds of opening a trace of one event: processes, imports, the catalog."""
+    with tempfile.TemporaryDirectory() as temporary:
+        trace = Path(temporary) / "one.pt.trace.json"
+        trace.write_text(ONE_EVENT)
+        return min(opened(trace)["columns_cpu"] for _ in range(3))
+
+
+def exponent(points: Mapping[int, float]) -> float:
+    """The k of seconds ~ bytesᵏ, by least squares over the logarithms of (bytes → seconds)."""
+    slope, _ = np.polyfit(np.log(list(points)), np.log(list(points.values())), 1)
+    return float(slope)
+
+
+def _row(name: str, figures: Mapping[str, float], stage: str) -> str:
+    return (
+        f"  {name:<30}{figures[f'{stage}_cpu']:>8.2f} CPU s{figures[f'{stage}_wall']:>8.2f} s"
+        f"{figures[f'{stage}_peak'] / 1e6:>8.0f} MB peak"
+    )
+
+
+@click.command()
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(list(_corpus.KINDS)))
+@click.option("--size", "sizes", multiple=True, help="100MB, 2.5GB of text, or 10M events.")
+@click.option("--runs", default=1, show_default=True)
+@click.option("--floor", is_flag=True, help="Measure inflating and tokenizing alone.")
+@click.option("--fallback", is_flag=True, help="Also read without the native library.")
+@click.option("--peer-tb", help="Python of an environment with torch-tb-profiler.")
+@click.option("--peer-hta", help="Python of an environment with HolisticTraceAnalysis.")
+@click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))
+@click.option("--keep", is_flag=True, help="Keep the figures in results.json.")
+def main(**given: Any) -> None:  # noqa: ANN401 (click passes them by name)
+    """Read traces and print what it cost."""
+    options = Options(**given)
+    for kind in options.kinds or ("cpu",):
+        points: dict[int, float] = {}
+        for size in options.sizes or ("100MB",):
+            try:
+                made = _corpus.made(kind, size, options.folder)
+            except _corpus.AbsentError as absent:
+                click.echo(f"{kind} {size}: not measured, because {absent}")
+                found: dict[str, Any] = {"columns_cpu": str(absent)}
+            else:
+                found = measure(made, options)
+                points[made.text_bytes] = found["columns_cpu"]["value"]
+            if options.keep:
+                _results.keep(f"ingest/{kind}/{size}", found)
+        if len(points) > 1:
+            fixed = startup_seconds()
+            k = exponent({size: seconds - fixed for size, seconds in points.items()})
+            click.echo(
+                f"{kind}: CPU time beyond the {fixed:.2f} s of an empty trace grows with size to"
+                f" the power of {k:.3f}"
             )
-            click.echo(_row("torch-tb-profiler", theirs))
-            if theirs.exit_code:
-                raise click.ClickException(theirs.output[-2000:])
-            click.echo(f"ratio of CPU seconds:  {theirs.cpu_seconds / ours.cpu_seconds:.1f}×")
-            click.echo(f"ratio of peak memory:  {theirs.peak_bytes / ours.peak_bytes:.1f}×")
+            if options.keep:
+                _results.keep(f"ingest/{kind}", {"exponent": k})
+
+
+def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
+    """Figures of one trace, printed as they come."""
+    click.echo(f"{made.kind} {made.size}: {made.text_bytes / 1e6:,.0f} MB, {made.events:,} events")
+    found: dict[str, Any] = _results.median_of(opened(made.path) for _ in range(options.runs))
+    figures = {name: figure["value"] for name, figure in found.items()}
+    cpu = figures["columns_cpu"]
+    click.echo(_row("Overview ready", figures, "overview"))
+    click.echo(_row("columns written", figures, "columns"))
+    unit = calibration_seconds()
+    click.echo(f"  {cpu / unit:.1f} calibration units of {unit:.2f} CPU s")
+    found |= {"text_bytes": made.text_bytes, "events": made.events, "calibration_cpu": unit}
+    if options.floor:
+        least = floor(made, options.folder)
+        found |= least
+        click.echo(
+            f"  floor: inflate {least['floor_inflate_cpu']:.2f} + tokenize"
+            f" {least['floor_scan_cpu']:.2f} CPU s; reading costs"
+            f" {cpu / least['floor_cpu']:.2f}× that"
+        )
+    if options.fallback:
+        python = opened(made.path, FALLBACK)
+        click.echo(_row("without the native library", python, "columns"))
+        found |= {f"fallback_{name}": value for name, value in python.items()}
+    for peer, interpreter in (("tb", options.peer_tb), ("hta", options.peer_hta)):
+        if interpreter:
+            found |= against(peer, interpreter, made, cpu)
+    return found
+
+
+def against(peer: str, interpreter: str, made: _corpus.Made, cpu: float) -> dict[str, float]:
+    """Figures of a peer on the same file."""
+    theirs = _peers.run_peer(peer, interpreter, made.path)
+    click.echo(
+        f"  {_peers.NAMES[peer]}: {theirs.cpu_seconds:.1f} CPU s, {theirs.wall_seconds:.1f} s,"
+        f" {theirs.peak_bytes / 1e6:.0f} MB: {theirs.cpu_seconds / cpu:.1f}× our CPU time"
+    )
+    return {
+        f"peer_{peer}_cpu": theirs.cpu_seconds,
+        f"peer_{peer}_wall": theirs.wall_seconds,
+        f"peer_{peer}_peak": theirs.peak_bytes,
+    }
 
 
 if __name__ == "__main__":
