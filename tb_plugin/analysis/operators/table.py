@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..tensor_cores import ELIGIBLE_OPS
 from .group import Groups, group, paired, unpaired
 from .model import CallKind, Calls, Operators
+from .search import named
 from .stacks import innermost_frames
 
 B = NDArray[np.bool_]
@@ -213,20 +214,8 @@ def chosen_rows(operators: Operators, chosen: Chosen) -> NDArray[np.intp]:
     if chosen.steps is not None:
         keep &= np.isin(calls.step, chosen.steps)
     if chosen.search:
-        keep &= _named(operators.strings, calls.name, chosen.search)[calls.name]
+        keep &= named(operators.strings, calls.name, chosen.search)[calls.name]
     return np.flatnonzero(keep)
-
-
-def _named(strings: tuple[str, ...], codes: I32, search: str) -> B:
-    """By code: whether the text holds every word, in any case."""
-    words = search.casefold().split()
-    hit = np.zeros(len(strings), np.bool_)
-    seen = np.zeros(len(strings), np.bool_)
-    seen[codes] = True
-    for code in np.flatnonzero(seen).tolist():
-        text = strings[code].casefold()
-        hit[code] = all(word in text for word in words)
-    return hit
 
 
 def kinds_of(names: Iterable[str]) -> frozenset[CallKind]:

@@ -1,0 +1,253 @@
+"""The kernel table: device activities by group, with the figures of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...trace.model import DeviceClass, DeviceKind
+from ..kernel_families import Family, families
+from ..tensor_cores import MatrixUse
+from .group import Groups, group
+from .model import Activities, Operators
+from .search import named
+
+B = NDArray[np.bool_]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+GROUPINGS = ("name", "properties", "class")
+_OF_CLASS = {
+    DeviceClass.COMMUNICATION: Family("communication", "moves data between ranks"),
+    DeviceClass.COPY: Family("copy", "a copy done by a kernel"),
+    DeviceClass.MEMSET: Family("memset", "a fill done by a kernel"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenKernels:
+    """Which kernels are looked at; ``None`` = all that is recorded."""
+
+    steps: tuple[int, ...] | None = None
+    device: int | None = None
+    search: str = ""
+    search_op: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTable:
+    """Groups of kernels; every column has one entry per group, in the order of the keys."""
+
+    operators: Operators
+    groups: Groups
+    group_by: str
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def activities(self) -> Activities:
+        """What was grouped."""
+        return self.operators.activities
+
+    @cached_property
+    def sample(self) -> I64:
+        """One kernel of each group, the longest."""
+        return self.groups.longest()
+
+    @cached_property
+    def count(self) -> I64:
+        """Kernels of each group."""
+        return self.groups.size
+
+    @cached_property
+    def name(self) -> I32:
+        """Code of the name of the longest."""
+        return self.activities.name[self.sample]
+
+    @cached_property
+    def total_ns(self) -> I64:
+        """Sum of the durations."""
+        return self.groups.sums(self.activities.dur_ns)
+
+    @cached_property
+    def min_ns(self) -> I64:
+        """The shortest."""
+        return self.activities.dur_ns[self.groups.shortest()]
+
+    @cached_property
+    def max_ns(self) -> I64:
+        """The longest."""
+        return self.activities.dur_ns[self.sample]
+
+    @cached_property
+    def mean_ns(self) -> F64:
+        """Total by count."""
+        return self.total_ns / np.maximum(self.count, 1)
+
+    @cached_property
+    def p50_ns(self) -> I64:
+        """Half of them take no longer."""
+        return self.groups.quantile(self.activities.dur_ns, 0.5)
+
+    @cached_property
+    def p95_ns(self) -> I64:
+        """95 % of them take no longer."""
+        return self.groups.quantile(self.activities.dur_ns, 0.95)
+
+    @cached_property
+    def blocks_per_sm(self) -> F64:
+        """Mean, weighted by duration, of those that carry it; NaN where none does."""
+        return self._weighted(self.activities.blocks_per_sm)
+
+    @cached_property
+    def occupancy(self) -> F64:
+        """Mean est. achieved occupancy in percent, weighted by duration; NaN where none."""
+        return self._weighted(self.activities.occupancy)
+
+    @cached_property
+    def launch_ns(self) -> F64:
+        """Mean time from the start of the call; NaN where no call is known."""
+        return self._known_mean(self.activities.launch_ns)
+
+    @cached_property
+    def queue_ns(self) -> F64:
+        """Mean time from the end of the call; NaN where no call is known."""
+        return self._known_mean(self.activities.queue_ns)
+
+    @cached_property
+    def bytes(self) -> I64:
+        """Bytes of those that carry them; −1 where none does."""
+        known = self.activities.bytes >= 0
+        sums = self.groups.sums(np.where(known, self.activities.bytes, 0))
+        return np.where(self.groups.any(known), sums, -1)
+
+    def order(self, sort_by: str, *, ascending: bool) -> NDArray[np.intp]:
+        """The groups by a column; equal ones by name, NaN last."""
+        names = [self.operators.strings[code] for code in self.name.tolist()]
+        place = {text: at for at, text in enumerate(sorted(set(names)))}
+        by_name = np.array([place[text] for text in names], np.int64)
+        column = by_name if sort_by == "name" else getattr(self, _COLUMN.get(sort_by, sort_by))
+        value = np.asarray(column, np.float64)
+        value = value if ascending else -value
+        return np.lexsort((by_name, np.where(np.isnan(value), np.inf, value)))
+
+    def _weighted(self, value: F64) -> F64:
+        known = ~np.isnan(value)
+        weight = self.groups.sums(np.where(known, self.activities.dur_ns, 0))
+        total = self.groups.real_sums(np.where(known, value, 0.0) * self.activities.dur_ns)
+        return np.where(weight > 0, total / np.maximum(weight, 1), np.nan)
+
+    def _known_mean(self, value: I64) -> F64:
+        known = value >= 0
+        count = self.groups.sums(known)
+        total = self.groups.sums(np.where(known, value, 0))
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+_COLUMN = {"calls": "count", "ratio": "total_ns", "shared_bytes": "total_ns"}
+
+
+def kernel_table(
+    operators: Operators, chosen: ChosenKernels, group_by: str = "name"
+) -> KernelTable:
+    """Groups the chosen kernels by one of ``GROUPINGS``; all groupings have the same sum.
+
+    "properties" keeps apart what differs in name, op, grid, block, registers or shared memory.
+    """
+    activities = operators.activities
+    rows = kernel_rows(operators, chosen)
+    if group_by == "name":
+        key: NDArray[np.integer] = activities.name
+    elif group_by == "class":
+        key = family_codes(operators)[1]
+    else:
+        key = _properties(operators)
+    return KernelTable(operators, group(rows, key, activities.dur_ns), group_by)
+
+
+def copy_table(operators: Operators, chosen: ChosenKernels) -> KernelTable:
+    """Copies and sets by name, which tells their direction."""
+    activities = operators.activities
+    rows = _chosen(operators, chosen, ~_is_kernel(activities))
+    return KernelTable(operators, group(rows, activities.name, activities.dur_ns), "name")
+
+
+def kernel_rows(operators: Operators, chosen: ChosenKernels) -> NDArray[np.intp]:
+    """The rows of the kernels that are looked at."""
+    return _chosen(operators, chosen, _is_kernel(operators.activities))
+
+
+def _is_kernel(activities: Activities) -> B:
+    return (activities.kind == DeviceKind.KERNEL) | (activities.kind == DeviceKind.OTHER)
+
+
+def _chosen(operators: Operators, chosen: ChosenKernels, keep: B) -> NDArray[np.intp]:
+    activities = operators.activities
+    if chosen.steps is not None:
+        keep = keep & np.isin(activities.step, chosen.steps)
+    if chosen.device is not None:
+        keep = keep & (activities.device == chosen.device)
+    if chosen.search:
+        keep = keep & named(operators.strings, activities.name, chosen.search)[activities.name]
+    if chosen.search_op:
+        op = op_names(operators)
+        known = op >= 0
+        hit = named(operators.strings, op[known], chosen.search_op)
+        keep = keep & known & hit[np.maximum(op, 0)]
+    return np.flatnonzero(keep)
+
+
+def op_names(operators: Operators) -> I32:
+    """Code of the name of the call that each activity is credited to, −1 where there is none."""
+    call = operators.activities.call
+    result = np.full(len(call), -1, np.int32)
+    result[call >= 0] = operators.calls.name[call[call >= 0]]
+    return result
+
+
+def family_codes(operators: Operators) -> tuple[tuple[Family, ...], I32]:
+    """The families that occur, and the family of each activity.
+
+    What an activity counts as by better evidence than its name (a collective) goes first.
+    """
+    activities = operators.activities
+    known: dict[Family, int] = {}
+    rules = families()
+    by_name = np.zeros(len(operators.strings), np.int32)
+    compute = activities.klass == DeviceClass.COMPUTE
+    for code in np.unique(activities.name[compute]).tolist():
+        by_name[code] = known.setdefault(rules.of(operators.strings[code]), len(known))
+    result = by_name[activities.name]
+    for klass, family in _OF_CLASS.items():
+        mask = activities.klass == klass
+        if mask.any():
+            result[mask] = known.setdefault(family, len(known))
+    return tuple(known), result
+
+
+def matrix_use(table: KernelTable, at: int) -> MatrixUse:
+    """Whether the kernels of a group use tensor cores: all say yes, all no, or it is unknown."""
+    uses = set(np.unique(table.activities.tensor_core[table.groups.of(at)]).tolist())
+    return MatrixUse(uses.pop()) if len(uses) == 1 else MatrixUse.UNKNOWN
+
+
+def _properties(operators: Operators) -> I64:
+    """One number per combination of name, op, grid, block, registers and shared memory."""
+    activities = operators.activities
+    result = np.zeros(len(activities), np.int64)
+    for column in (
+        activities.name,
+        op_names(operators),
+        activities.grid,
+        activities.block,
+        activities.registers,
+        activities.shared_bytes,
+    ):
+        inner = np.unique(column, return_inverse=True)[1].astype(np.int64)
+        result = np.unique(result << 32 | inner, return_inverse=True)[1].astype(np.int64)
+    return result

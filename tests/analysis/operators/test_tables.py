@@ -1,0 +1,115 @@
+"""The tables of operators and kernels: every grouping has the same sum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinetoscope.analysis.operators.artifact import operators_of
+from kinetoscope.analysis.operators.kernels import (
+    GROUPINGS as KERNEL_GROUPINGS,
+)
+from kinetoscope.analysis.operators.kernels import (
+    ChosenKernels,
+    copy_table,
+    family_codes,
+    kernel_table,
+)
+from kinetoscope.analysis.operators.model import CallKind
+from kinetoscope.analysis.operators.table import GROUPINGS, Chosen, call_table
+from kinetoscope.trace.reader import read
+from tests.conftest import TRACES, requires_traces
+from tests.drawing import draw
+
+OPS = frozenset({CallKind.OP, CallKind.ANNOTATION})
+REAL = (
+    "tracelens/b200/eager_trace.json.gz",
+    "tracelens/mi300/resnet_act_checkpoint.json.gz",
+    "kineto_tb_samples/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
+    "fresh_torch2.13/gpt_full/gpt.1795227686608472692.pt.trace.json.gz",
+)
+
+
+def test_a_table_of_operators() -> None:
+    trace = draw(
+        """
+        step |111111111112222222222|
+        op   | aaaa  bb   aa  aaaa |
+        call |  k     m    k    k  |
+        gpu  |   kkk  mm    k    kk|
+        """
+    )
+    table = call_table(operators_of(trace), Chosen(None, frozenset({CallKind.OP})))
+    order = table.order("device_self_ns", ascending=False)
+    rows = [
+        (
+            table.text(int(table.name[at])),
+            int(table.count[at]),
+            int(table.total_ns[at]),
+            int(table.min_ns[at]),
+            int(table.p50_ns[at]),
+            int(table.max_ns[at]),
+            int(table.device_self_ns[at]),
+            int(table.kernels[at]),
+        )
+        for at in order
+    ]
+    assert rows == [
+        ("aten::a", 3, 10_000, 2_000, 4_000, 4_000, 6_000, 3),
+        ("aten::b", 1, 2_000, 2_000, 2_000, 2_000, 2_000, 1),
+    ]
+    second = call_table(operators_of(trace), Chosen((1,), frozenset({CallKind.OP})))
+    assert second.count.tolist() == [2]
+    found = call_table(operators_of(trace), Chosen(None, OPS, search="ATEN b"))
+    assert [found.text(code) for code in found.name.tolist()] == ["aten::b"]
+
+
+def test_calls_with_the_same_innermost_frames_are_of_one_group() -> None:
+    trace = draw(
+        """
+        frame | ffff  gggg  ffff |
+        frame |  hhh   hhh   hhh |
+        op    |   a     a     a  |
+        """
+    )
+    operators = operators_of(trace)
+    for depth, expected in ((1, [3]), (2, [1, 2])):
+        table = call_table(operators, Chosen(None, OPS), "stack", depth)
+        assert sorted(table.count.tolist()) == expected
+    deep = call_table(operators, Chosen(None, OPS), "stack", 2)
+    assert {deep.detail(at) for at in range(len(deep))} == {
+        "train.py(1): h\ntrain.py(1): f",
+        "train.py(1): h\ntrain.py(1): g",
+    }
+
+
+@requires_traces
+@pytest.mark.parametrize("name", REAL)
+def test_every_grouping_has_the_same_sum(name: str) -> None:
+    operators = operators_of(read(Path(TRACES, name)))
+    whole = call_table(operators, Chosen(None, OPS))
+    owned = operators.activities.call >= 0
+    assert whole.device_self_ns.sum() == operators.activities.dur_ns[owned].sum()
+    for grouping in GROUPINGS:
+        table = call_table(operators, Chosen(None, OPS), grouping)
+        for column in ("count", "self_ns", "total_ns", "device_self_ns", "kernels"):
+            assert getattr(table, column).sum() == getattr(whole, column).sum(), grouping
+        assert len(table) >= len(whole)
+
+
+@requires_traces
+@pytest.mark.parametrize("name", REAL[:3])
+def test_all_groupings_of_kernels_agree(name: str) -> None:
+    operators = operators_of(read(Path(TRACES, name)))
+    everything = ChosenKernels()
+    sums = {
+        (int(table.total_ns.sum()), int(table.count.sum()))
+        for table in (kernel_table(operators, everything, one) for one in KERNEL_GROUPINGS)
+    }
+    assert len(sums) == 1
+    copies = copy_table(operators, everything)
+    assert sums.pop()[0] + copies.total_ns.sum() == operators.activities.dur_ns.sum()
+    families, codes = family_codes(operators)
+    assert np.bincount(codes, minlength=len(families)).min() > 0
