@@ -7,3 +7,5 @@
 pub mod ffi;
 pub mod lanes;
 pub mod lanes_ffi;
+pub mod scan;
+pub mod scan_ffi;

@@ -102,7 +102,9 @@ class Chunk:
     def slot(self, slot: Slot, rows: NDArray[Any], values: list[Any], nested: NestedCodes) -> None:
         """Fills one argument of one category; None where an event does not have it."""
         numeric = slot.kind in (INT, FLOAT)
-        if numeric and self._put_all(slot.column, rows, values):
+        # To NumPy, None is a float.
+        whole = slot.kind == INT or None not in values
+        if numeric and whole and self._put_all(slot.column, rows, values):
             return
         keep = [at for at, value in enumerate(values) if value is not None]
         rows = rows[keep]

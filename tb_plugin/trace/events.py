@@ -2,28 +2,24 @@
 
 The meaning of a text is defined member by member (``_member``): strict JSON; else what ``repair``
 makes of the text up to the next place where an event begins; else it is skipped. Runs of events
-that are strict JSON mean the same when they are decoded at once. So neither columns nor faults
-depend on where blocks are cut.
-
-Cutting: a block ends at a ``}`` that is followed by ``, {``. If that is inside a string or a nested
-value, the block has an open quote or bracket and does not decode: no wrong cut goes unnoticed.
+that are strict JSON mean the same when they are decoded at once (``runs``). So neither columns nor
+faults depend on where a run begins or ends.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from .faults import FaultLog
+from .limits import Limits as Limits
 from .probe import Found, probe
 from .repair import Unrepairable, repair
-from .sinks import Damaged, Sink
+from .sinks import Sink
 from .strict import decode_strict
 from .values import Json, shown
 from .window import Window
 
-_CUT = re.compile(rb"\}(?=\s*,\s*\{)")
 # How an event begins, and which keys follow the array: how to find one's way behind damage.
 _EVENT = re.compile(rb'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
 _ARRAY_END = re.compile(
@@ -36,18 +32,6 @@ _CLOSED = re.compile(rb"\]\s*\}?\s*\Z")
 _BLANKS = b" \t\r\n"
 
 _TAIL = 64 * 1024
-_SMALL = 64 * 1024
-_FEW, _MANY = 16, 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What bounds memory."""
-
-    block_bytes: int = 256 * 1024  # What a block becomes while it is decoded should fit a cache.
-    value_bytes: int = 64 * 1024 * 1024  # of one event or one top-level value
-    metadata_bytes: int = 32 * 1024 * 1024  # of all top-level values together
-    events: int = 250_000_000
 
 
 class EventReader:
@@ -60,51 +44,24 @@ class EventReader:
         self._faults = faults
         self._limits = limits
         self._tick = tick
-        self._span = limits.block_bytes
+        self._runs = sink.runs(limits)
 
     def read(self, window: Window) -> bool:
         """Reads from behind ``[`` to behind ``]``; False when the text ends before."""
-        few = _FEW
         while True:
             window.fill(self._limits.block_bytes)
             self._tick()
             if self._sink.rows > self._limits.events:
                 self._faults.add("too_many_events", f"{self._sink.rows} were read", window.place)
                 return False
-            if self._bulk(window):
-                few = _FEW
+            if self._runs.take(window):
+                self._comma(window)
                 continue
             batch = _Batch(self._sink, self._faults)
-            ended = self._singly(window, batch, few)
+            ended = self._singly(window, batch, self._runs.singles())
             batch.flush()
             if ended is not None:
                 return ended
-            few = min(2 * few, _MANY)
-
-    def _bulk(self, window: Window) -> bool:
-        """Hands over as many events as are surely whole, if they are strict JSON."""
-        cut = _last_cut(window, window.pos + self._span)
-        try:
-            if cut < 0:
-                return False
-            self._block(window, cut)
-        except Damaged as damage:
-            self._span = min(_SMALL, self._limits.block_bytes)
-            cut = _last_cut(window, window.pos + damage.at - 1) if damage.at > 0 else -1
-            try:
-                if cut < 0:
-                    return False
-                self._block(window, cut)
-            except Damaged:
-                return False
-        else:
-            self._span = min(2 * self._span, self._limits.block_bytes)
-        self._comma(window)
-        return True
-
-    def _block(self, window: Window, cut: int) -> None:
-        self._sink.block(b"[" + window.data[window.pos : cut] + b"]", window.place)
-        window.pos = cut
 
     def _singly(self, window: Window, batch: _Batch, count: int) -> bool | None:
         """Reads up to ``count`` members; True behind the end of the array, False where all ends."""
@@ -239,15 +196,6 @@ class EventReader:
                 window.pos = len(window.data)
                 return False
             window.pos = max(window.pos + 1, len(window.data) - _TAIL)
-
-
-def _last_cut(window: Window, stop: int) -> int:
-    """Index behind the last event before ``stop`` that another one seems to follow; −1: none."""
-    start = max(window.pos, stop - _TAIL)
-    at = window.data.rfind(b"}", start, stop)
-    while at >= 0 and not _CUT.match(window.data, at):
-        at = window.data.rfind(b"}", start, at)
-    return at + 1 if at >= 0 else -1
 
 
 def _before(data: bytes, at: int) -> bytes:

@@ -10,7 +10,7 @@ from .args import COLUMN, ORDER, arg_value, fit_int64, text_value
 from .faults import FaultLog
 from .places import Places
 from .raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR
-from .raw_columns import DENSE, RawColumns
+from .raw_columns import DENSE, Columns
 from .timestamps import dur_ns, ts_ns
 from .values import Json, canonical_int, is_text, shown
 
@@ -18,7 +18,7 @@ _NOTHING = object()
 
 
 def add_loose(
-    columns: RawColumns, faults: FaultLog, events: Sequence[Mapping[str, Json]], places: Places
+    columns: Columns, faults: FaultLog, events: Sequence[Mapping[str, Json]], places: Places
 ) -> None:
     """Appends events; numbers with a fraction must be ``NumberText``."""
     chunk = _Chunk(columns, faults, places)
@@ -30,7 +30,7 @@ def add_loose(
 
 
 class _Chunk:
-    def __init__(self, columns: RawColumns, faults: FaultLog, places: Places) -> None:
+    def __init__(self, columns: Columns, faults: FaultLog, places: Places) -> None:
         self.codes = columns.codes
         self.faults = faults
         self.places = places
@@ -101,7 +101,7 @@ class _Chunk:
         if is_text(value):
             number = canonical_int(value)
             if number is None:
-                self.put(ID_TEXT, index, self.codes[value])
+                self.put(ID_TEXT, index, value)
             else:
                 self.put(ID_INT, index, number)
         elif isinstance(value, int) and not isinstance(value, bool):
@@ -114,7 +114,7 @@ class _Chunk:
             self.note("odd_field", index, "id", value)
             text = None if value is None else text_value(value)[0]
             if text is not None:
-                self.put(ID_TEXT, index, self.codes[text])
+                self.put(ID_TEXT, index, text)
 
     def args(self, index: int, args: Mapping[str, Json]) -> None:
         for key in sorted(COLUMN.keys() & args.keys(), key=ORDER.__getitem__):
@@ -122,18 +122,18 @@ class _Chunk:
             if fault:
                 self.note(fault, index, key, args[key])
             if value is not None:
-                number = self.codes[value] if isinstance(value, str) else value
-                self.put(COLUMN[key], index, number)
+                self.put(COLUMN[key], index, value)
 
     def counter(self, index: int, args: Json) -> None:
         text, fault = text_value(args)
         if fault:
             self.note(fault, index, "args", args)
         if text is not None:
-            self.put(COUNTER_ARGS, index, self.codes[text])
+            self.put(COUNTER_ARGS, index, text)
 
-    def put(self, column: str, index: int, value: float) -> None:
+    def put(self, column: str, index: int, value: float | str) -> None:
         row, values = self.sparse.setdefault(column, ([], []))
         if not row or row[-1] != index:
             row.append(index)
-            values.append(value)
+            # Only what is used gets a code: the native scanner does not renumber.
+            values.append(self.codes[value] if isinstance(value, str) else value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,14 @@ DENSE: Mapping[str, type[np.generic]] = {
     "dur": np.int64,
 }
 _CODED = ("category", "name", "pid", "tid")
-_INTS = tuple(dict.fromkeys((ID_INT, *INT_ARGS.values())))
-_FLOATS = tuple(dict.fromkeys(FLOAT_ARGS.values()))
-_TEXTS = tuple(dict.fromkeys((ID_TEXT, *TEXT_ARGS.values(), COUNTER_ARGS)))
+INTS = tuple(dict.fromkeys((ID_INT, *INT_ARGS.values())))
+FLOATS = tuple(dict.fromkeys(FLOAT_ARGS.values()))
+TEXTS = tuple(dict.fromkeys((ID_TEXT, *TEXT_ARGS.values(), COUNTER_ARGS)))
+"""The sparse columns, in the order in which they are handed over."""
 _DTYPES: Mapping[str, type[np.generic]] = {
-    **dict.fromkeys(_INTS, np.int64),
-    **dict.fromkeys(_FLOATS, np.float64),
-    **dict.fromkeys(_TEXTS, np.int32),
+    **dict.fromkeys(INTS, np.int64),
+    **dict.fromkeys(FLOATS, np.float64),
+    **dict.fromkeys(TEXTS, np.int32),
 }
 
 
@@ -56,6 +57,74 @@ class Finished:
 def sparse_dtype(column: str) -> type[np.generic]:
     """Type of the values of a sparse column; texts are codes."""
     return _DTYPES[column]
+
+
+class Columns(Protocol):
+    """Where rows go, and what comes of them."""
+
+    @property
+    def codes(self) -> Mapping[str, int]:
+        """Text → code; a new text gets the next one."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        ...
+
+    def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
+        """Appends one chunk of every dense column; the chunk's sparse values go in before."""
+        ...
+
+    def add_sparse(self, name: str, row: NDArray[Any], value: NDArray[Any]) -> None:
+        """Appends values of the current chunk; ``row`` counts from the chunk's first row."""
+        ...
+
+    def add_block(self, offset: int, length: int, rows: int) -> None:
+        """The last ``rows`` rows came from this part of the text."""
+        ...
+
+    def check_phases(self) -> None:
+        """Some row must have a phase.
+
+        Raises:
+            TraceFormatError: the members of the array are no events.
+        """
+        ...
+
+    def finish(self) -> Finished:
+        """All columns in one piece; takes them out."""
+        ...
+
+    def blocks(self) -> Blocks:
+        """Where the rows are in the text."""
+        ...
+
+
+class BlockTable:
+    """Grows the blocks of a RawTrace."""
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[int, int, int]] = []
+
+    def add(self, offset: int, length: int, first_row: int) -> None:
+        """Appends a block that begins with this row."""
+        self._blocks.append((offset, length, first_row))
+
+    def finish(self, rows: int) -> Blocks:
+        """Where the rows are, of which there are so many."""
+        table = np.array(self._blocks, np.int64).reshape(-1, 3)
+        first_row = np.append(table[:, 2], rows)
+        return Blocks(table[:, 0].copy(), table[:, 1].copy(), first_row)
+
+
+def not_events() -> TraceFormatError:
+    """What is said of an array without a phase anywhere."""
+    return TraceFormatError(
+        "not_events",
+        "This is a JSON array, but not of trace events.",
+        hint="A trace is what export_chrome_trace() writes.",
+    )
 
 
 class Codes(dict[str, int]):
@@ -100,7 +169,7 @@ class RawColumns:
         self.rows = 0
         self._dense = {name: _Growing(dtype) for name, dtype in DENSE.items()}
         self._sparse: dict[str, tuple[_Growing, _Growing]] = {}
-        self._blocks: list[tuple[int, int, int]] = []
+        self._blocks = BlockTable()
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
         """Appends one chunk of every dense column; the chunk's sparse values go in before."""
@@ -119,7 +188,7 @@ class RawColumns:
     def add_block(self, offset: int, length: int, rows: int) -> None:
         """The last ``rows`` rows came from this part of the text."""
         if rows:
-            self._blocks.append((offset, length, self.rows - rows))
+            self._blocks.add(offset, length, self.rows - rows)
 
     def check_phases(self) -> None:
         """Some row must have a phase.
@@ -128,11 +197,7 @@ class RawColumns:
             TraceFormatError: the members of the array are no events.
         """
         if not self._dense["phase"].used().any():
-            raise TraceFormatError(
-                "not_events",
-                "This is a JSON array, but not of trace events.",
-                hint="A trace is what export_chrome_trace() writes.",
-            )
+            raise not_events()
 
     def finish(self) -> Finished:
         """All columns in one piece; takes them out.
@@ -148,18 +213,18 @@ class RawColumns:
         }
         everywhere = np.arange(self.rows, dtype=np.int32)
         uses = [(dense[name], everywhere) for name in _CODED]
-        uses += [(sparse[name].value, sparse[name].row) for name in _TEXTS if name in sparse]
+        uses += [(sparse[name].value, sparse[name].row) for name in TEXTS if name in sparse]
         renumber, order = _by_first_use(len(self.codes), uses)
         texts = tuple(self.codes)
         for name in _CODED:
             dense[name] = renumber[dense[name]]
         return Finished(
             events=RawEvents(**dense),
-            ints={name: sparse[name] for name in _INTS if name in sparse},
-            floats={name: sparse[name] for name in _FLOATS if name in sparse},
+            ints={name: sparse[name] for name in INTS if name in sparse},
+            floats={name: sparse[name] for name in FLOATS if name in sparse},
             texts={
                 name: Sparse(sparse[name].row, renumber[sparse[name].value])
-                for name in _TEXTS
+                for name in TEXTS
                 if name in sparse
             },
             strings=tuple(texts[code] for code in order.tolist()),
@@ -167,9 +232,7 @@ class RawColumns:
 
     def blocks(self) -> Blocks:
         """Where the rows are in the text."""
-        table = np.array(self._blocks, np.int64).reshape(-1, 3)
-        first_row = np.append(table[:, 2], self.rows)
-        return Blocks(table[:, 0].copy(), table[:, 1].copy(), first_row)
+        return self._blocks.finish(self.rows)
 
 
 def _by_first_use(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..base.errors import TraceFormatError
-from .events import EventReader, Limits
+from ..base.native import native
+from .events import EventReader
 from .faults import FaultLog
 from .inflate import Source, Text
+from .limits import Limits
+from .native_columns import NativeColumns, NativePanic
+from .native_scan import NativeSink
 from .raw import OnProgress, Progress, RawTrace
-from .raw_columns import RawColumns
+from .raw_columns import Columns, RawColumns
 from .root import RootReader
 from .sinks import ColumnsSink
 from .sniff import SNIFF_BYTES, root_of
@@ -25,28 +31,78 @@ def scan(
 ) -> RawTrace:
     """Reads a trace into columns (``raw`` describes them, ``faults.KINDS`` what is tolerated).
 
-    ``on_progress`` is called at most five times a second, and once at the end.
+    With the native library where there is one. ``on_progress`` is called at most five times a
+    second, and once at the end.
 
     Raises:
         TraceFormatError: it is no trace; ``kind`` says what it is.
         NotFoundError: there is no such file.
     """
+    library = native().library
+    if library is not None:
+        with suppress(NativePanic):
+            return scan_natively(library, stream, on_progress, limits=limits)
+    return scan_in_python(stream, on_progress, limits=limits)
+
+
+def scan_natively(
+    library: ctypes.CDLL,
+    stream: Source,
+    on_progress: OnProgress | None = None,
+    *,
+    limits: Limits | None = None,
+) -> RawTrace:
+    """As ``scan``, with the library.
+
+    Raises:
+        NativePanic: the library failed, and said nothing of the trace.
+    """
+
+    def sink(faults: FaultLog) -> NativeSink:
+        return NativeSink(NativeColumns(library), faults)
+
+    return _open_and_read(stream, sink, on_progress, limits or Limits())
+
+
+def scan_in_python(
+    stream: Source, on_progress: OnProgress | None = None, *, limits: Limits | None = None
+) -> RawTrace:
+    """As ``scan``, without the library: the reference."""
+
+    def sink(faults: FaultLog) -> ColumnsSink:
+        return ColumnsSink(RawColumns(), faults)
+
+    return _open_and_read(stream, sink, on_progress, limits or Limits())
+
+
+def _open_and_read(
+    stream: Source,
+    sink_of: Callable[[FaultLog], ColumnsSink | NativeSink],
+    on_progress: OnProgress | None,
+    limits: Limits,
+) -> RawTrace:
     faults = FaultLog()
     collecting = gc.isenabled()
     gc.disable()  # Millions of short-lived objects without cycles: it would only look at them.
     try:
         with Text(stream, faults) as text:
-            return _scan(text, faults, on_progress, limits or Limits())
+            return _read(text, sink_of(faults), faults, on_progress, limits)
     finally:
         if collecting:
             gc.enable()
 
 
-def _scan(text: Text, faults: FaultLog, on_progress: OnProgress | None, limits: Limits) -> RawTrace:
-    columns = RawColumns()
+def _read(
+    text: Text,
+    sink: ColumnsSink | NativeSink,
+    faults: FaultLog,
+    on_progress: OnProgress | None,
+    limits: Limits,
+) -> RawTrace:
+    columns: Columns = sink.columns
     tick = _ticker(text, columns, on_progress)
     window = Window(text, limits.block_bytes)
-    events = EventReader(ColumnsSink(columns, faults), faults, limits, tick)
+    events = EventReader(sink, faults, limits, tick)
     window.fill(SNIFF_BYTES)
     if not window.data and ("gzip_truncated" in faults or "gzip_corrupt" in faults):
         raise TraceFormatError(
@@ -77,7 +133,7 @@ def _scan(text: Text, faults: FaultLog, on_progress: OnProgress | None, limits: 
     )
 
 
-def _ticker(text: Text, columns: RawColumns, on_progress: OnProgress | None) -> Callable[[], None]:
+def _ticker(text: Text, columns: Columns, on_progress: OnProgress | None) -> Callable[[], None]:
     next_tick = 0.0
 
     def tick() -> None:

@@ -10,26 +10,17 @@ import msgspec
 
 from .chunk import OddBlock
 from .faults import FaultLog
+from .limits import Limits
 from .loose import add_loose
 from .places import BlockPlaces, KnownPlaces
-from .raw_columns import RawColumns
+from .raw_columns import Columns, RawColumns
+from .runs import BlockRuns, Damaged, Runs
 from .strict import decode_strict
 from .typed import TypedBlocks
 from .values import Json
 
 Event = Mapping[str, Json]
 _AT = re.compile(r"\(byte (\d+)\)")
-
-
-class Damaged(Exception):
-    """A block is not strict JSON. ``at`` is near the first damaged byte; −1 when unknown.
-
-    It only helps to find the damage sooner: nothing else depends on it.
-    """
-
-    def __init__(self, at: int = -1) -> None:
-        super().__init__(at)
-        self.at = at
 
 
 class Sink(Protocol):
@@ -40,12 +31,8 @@ class Sink(Protocol):
         """How many it has taken."""
         ...
 
-    def block(self, array: bytes, place: int) -> None:
-        """Takes the text of a JSON array of events, what is behind its ``[`` from ``place``.
-
-        Raises:
-            Damaged: nothing was taken.
-        """
+    def runs(self, limits: Limits) -> Runs:
+        """How it takes many events at once."""
         ...
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
@@ -57,36 +44,45 @@ class ColumnsSink:
     """Into the columns of a RawTrace."""
 
     def __init__(self, columns: RawColumns, faults: FaultLog) -> None:
-        self._columns = columns
+        self.columns = columns
         self._faults = faults
         self._typed = TypedBlocks(columns, faults)
 
     @property
     def rows(self) -> int:
         """How many it has taken."""
-        return self._columns.rows
+        return self.columns.rows
+
+    def runs(self, limits: Limits) -> Runs:
+        """Block by block."""
+        return BlockRuns(self.block, limits)
 
     def block(self, array: bytes, place: int) -> None:
-        """Typed if possible, else value by value."""
+        """Takes the text of a JSON array of events, what is behind its ``[`` from ``place``.
+
+        Typed if possible, else value by value.
+
+        Raises:
+            Damaged: nothing was taken.
+        """
         _check_utf8(array)
         places = BlockPlaces(array, place)
         try:
             count = self._typed.add(array, places)
         except (OddBlock, msgspec.ValidationError):
             events = objects(array)
-            add_loose(self._columns, self._faults, events, places)
+            add_loose(self.columns, self._faults, events, places)
             count = len(events)
         except msgspec.DecodeError as error:
             at = _AT.search(str(error))
             raise Damaged(int(at[1]) if at else -1) from None
         except RecursionError:
             raise Damaged from None
-        self._columns.add_block(place, len(array) - 2, count)
+        self.columns.add_block(place, len(array) - 2, count)
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
         """Value by value."""
-        add_loose(self._columns, self._faults, events, KnownPlaces(starts))
-        self._columns.add_block(starts[0], end - starts[0], len(events))
+        add_singles(self.columns, self._faults, events, starts, end)
 
 
 class ListSink:
@@ -100,14 +96,25 @@ class ListSink:
         """How many it has taken."""
         return len(self.kept)
 
-    def block(self, array: bytes, place: int) -> None:  # noqa: ARG002  # the form of Sink
-        """Value by value."""
+    def runs(self, limits: Limits) -> Runs:
+        """Block by block."""
+        return BlockRuns(self._block, limits)
+
+    def _block(self, array: bytes, place: int) -> None:  # noqa: ARG002  # the form of a taker
         _check_utf8(array)
         self.kept += objects(array)
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:  # noqa: ARG002
         """As they are."""
         self.kept += events
+
+
+def add_singles(
+    columns: Columns, faults: FaultLog, events: Sequence[Event], starts: Sequence[int], end: int
+) -> None:
+    """Appends events that begin at ``starts``; the last one ends before ``end``."""
+    add_loose(columns, faults, events, KnownPlaces(starts))
+    columns.add_block(starts[0], end - starts[0], len(events))
 
 
 def _check_utf8(array: bytes) -> None:

@@ -11,7 +11,7 @@ import pytest
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.trace.events import Limits
 from kinetoscope.trace.raw import MISSING, NO_DUR, Progress
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.scan import scan, scan_in_python
 
 from .scanned import TINY, document, everything, faults, rows, scan_events
 
@@ -155,6 +155,13 @@ def test_null_is_an_absent_argument() -> None:
     raw = scan_events({"ph": "X", "args": {"Python parent id": None, "grid": None}})
     assert raw.ints == raw.texts == {}
     assert raw.faults == ()
+
+
+def test_an_absent_argument_is_no_number_either() -> None:
+    args: list[dict[str, object]] = [{"blocks per SM": 1.5, "stream": 7}, {}, {"stream": 8}]
+    raw = scan_in_python(document(*(json.dumps({"ph": "X", "args": each}) for each in args)))
+    assert raw.floats["blocks_per_sm"].row.tolist() == [0]
+    assert raw.ints["stream"].row.tolist() == [0, 2]
 
 
 def test_of_two_spellings_the_first_in_the_table_counts() -> None:

@@ -16,7 +16,7 @@ from kinetoscope.trace.events import Limits
 from kinetoscope.trace.loose import add_loose
 from kinetoscope.trace.places import BlockPlaces
 from kinetoscope.trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.scan import scan_in_python as scan
 
 from .drawn import raw_trace
 from .scanned import TINY, document, everything, rows
@@ -78,8 +78,8 @@ def loosely(text: bytes) -> dict[str, Any]:
     def block(self: sinks.ColumnsSink, array: bytes, place: int) -> None:
         sinks._check_utf8(array)
         events = sinks.objects(array)
-        add_loose(self._columns, self._faults, events, BlockPlaces(array, place))
-        self._columns.add_block(place, len(array) - 2, len(events))
+        add_loose(self.columns, self._faults, events, BlockPlaces(array, place))
+        self.columns.add_block(place, len(array) - 2, len(events))
 
     with mock.patch.object(sinks.ColumnsSink, "block", block):
         return verdict(text)

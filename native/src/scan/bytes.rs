@@ -1,0 +1,317 @@
+//! Words of eight bytes, white space, and strings.
+
+use super::Stop;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// The eight bytes at `at`, the first one lowest; zeros behind the end.
+#[inline(always)]
+pub fn word(data: &[u8], at: usize) -> u64 {
+    match data.get(at..at + 8) {
+        Some(bytes) => u64::from_le_bytes(bytes.try_into().expect("eight bytes")),
+        None => last_word(data, at),
+    }
+}
+
+#[cold]
+fn last_word(data: &[u8], at: usize) -> u64 {
+    let rest = data.get(at..).unwrap_or_default();
+    let mut bytes = [0; 8];
+    bytes[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(bytes)
+}
+
+/// The byte at `at`; 0, which JSON has nowhere, behind the end.
+#[inline(always)]
+pub fn byte(data: &[u8], at: usize) -> u8 {
+    data.get(at).copied().unwrap_or(0)
+}
+
+/// What to answer when the text cannot go on as it does at `at`.
+#[cold]
+pub fn stop_at(data: &[u8], at: usize) -> Stop {
+    if at >= data.len() {
+        Stop::More
+    } else {
+        Stop::Left
+    }
+}
+
+/// Behind the white space at `at`.
+#[inline(always)]
+pub fn blanks(data: &[u8], at: usize) -> usize {
+    if byte(data, at) > b' ' {
+        return at;
+    }
+    many_blanks(data, at)
+}
+
+fn many_blanks(data: &[u8], mut at: usize) -> usize {
+    const SPACES: u64 = ONES * b' ' as u64;
+    loop {
+        // Indentation is spaces: a line break, then whole words of them.
+        if matches!(byte(data, at), b'\n' | b'\r' | b'\t') {
+            at += 1;
+        }
+        let spaces = ((word(data, at) ^ SPACES).trailing_zeros() / 8) as usize;
+        at += spaces;
+        if spaces < 8 && !matches!(byte(data, at), b'\n' | b'\r' | b'\t') {
+            return at;
+        }
+    }
+}
+
+/// The lowest high bit set is that of the first quote, backslash or control character.
+#[inline(always)]
+fn specials(word: u64) -> u64 {
+    let quote = word ^ (ONES * b'"' as u64);
+    let backslash = word ^ (ONES * b'\\' as u64);
+    ((quote.wrapping_sub(ONES) & !quote)
+        | (backslash.wrapping_sub(ONES) & !backslash)
+        | (word.wrapping_sub(ONES * b' ' as u64) & !word))
+        & HIGH
+}
+
+/// What lies between two quotes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quoted {
+    pub start: usize,
+    pub end: usize,
+    pub hash: u64,
+    pub escaped: bool,
+}
+
+/// Hashes bytes; the key keeps a hostile file from choosing texts that collide.
+#[derive(Clone, Copy)]
+pub struct Key(pub u64);
+
+const MULTIPLE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline(always)]
+fn folded(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+impl Key {
+    #[inline(always)]
+    fn start(self) -> u64 {
+        self.0
+    }
+
+    #[inline(always)]
+    fn next(self, hash: u64, word: u64) -> u64 {
+        folded(hash ^ word, MULTIPLE ^ (self.0 | 1).rotate_left(32))
+    }
+
+    #[inline(always)]
+    fn finish(self, hash: u64, word: u64, len: usize) -> u64 {
+        folded(hash ^ word, self.0 ^ (len as u64).wrapping_mul(MULTIPLE))
+    }
+
+    /// The hash of `bytes`, as `quoted` computes it on its way.
+    pub fn hash(self, bytes: &[u8]) -> u64 {
+        let mut hash = self.start();
+        let mut at = 0;
+        while at + 8 <= bytes.len() {
+            hash = self.next(hash, word(bytes, at));
+            at += 8;
+        }
+        self.finish(hash, word(bytes, at), bytes.len())
+    }
+}
+
+/// The string whose opening quote is just before `start`.
+#[inline(always)]
+pub fn quoted(data: &[u8], start: usize, key: Key) -> Result<Quoted, Stop> {
+    let mut at = start;
+    let mut hash = key.start();
+    let mut beyond_ascii = 0;
+    loop {
+        let word = word(data, at);
+        let special = specials(word);
+        if special == 0 {
+            hash = key.next(hash, word);
+            beyond_ascii |= word & HIGH;
+            at += 8;
+            continue;
+        }
+        let bits = special.trailing_zeros() & !7;
+        let rest = word & !(u64::MAX << bits);
+        beyond_ascii |= rest & HIGH;
+        at += (bits / 8) as usize;
+        if byte(data, at) != b'"' {
+            return odd(data, start, at, key);
+        }
+        if beyond_ascii != 0 {
+            check_utf8(&data[start..at])?;
+        }
+        return Ok(Quoted {
+            start,
+            end: at,
+            hash: key.finish(hash, rest, at - start),
+            escaped: false,
+        });
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn check_utf8(text: &[u8]) -> Result<(), Stop> {
+    std::str::from_utf8(text)
+        .map(|_| ())
+        .map_err(|_| Stop::Left)
+}
+
+/// A string with something special before its end, the first of it at `at`.
+#[inline(never)]
+fn odd(data: &[u8], start: usize, mut at: usize, key: Key) -> Result<Quoted, Stop> {
+    loop {
+        match byte(data, at) {
+            b'"' => break,
+            b'\\' => at = escape(data, at + 1)?,
+            _ => return Err(stop_at(data, at)),
+        }
+        loop {
+            let special = specials(word(data, at));
+            if special != 0 {
+                at += (special.trailing_zeros() / 8) as usize;
+                break;
+            }
+            at += 8;
+        }
+    }
+    let text = &data[start..at];
+    if !text.is_ascii() {
+        check_utf8(text)?;
+    }
+    Ok(Quoted {
+        start,
+        end: at,
+        hash: key.hash(text),
+        escaped: true,
+    })
+}
+
+/// Behind the escape whose backslash is just before `at`. Halves of surrogate pairs are left.
+fn escape(data: &[u8], at: usize) -> Result<usize, Stop> {
+    match byte(data, at) {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 1),
+        b'u' => match hex4(data, at + 1)? {
+            0xd800..=0xdbff => {
+                let low = at + 5;
+                for (offset, expected) in [b'\\', b'u'].into_iter().enumerate() {
+                    if byte(data, low + offset) != expected {
+                        return Err(stop_at(data, low + offset));
+                    }
+                }
+                match hex4(data, low + 2)? {
+                    0xdc00..=0xdfff => Ok(low + 6),
+                    _ => Err(Stop::Left),
+                }
+            }
+            0xdc00..=0xdfff => Err(Stop::Left),
+            _ => Ok(at + 5),
+        },
+        _ => Err(stop_at(data, at)),
+    }
+}
+
+/// The four hexadecimal digits at `at`.
+pub fn hex4(data: &[u8], at: usize) -> Result<u32, Stop> {
+    let mut value = 0;
+    for place in at..at + 4 {
+        let digit = match byte(data, place) {
+            digit @ b'0'..=b'9' => digit - b'0',
+            digit @ b'a'..=b'f' => digit - b'a' + 10,
+            digit @ b'A'..=b'F' => digit - b'A' + 10,
+            _ => return Err(stop_at(data, place)),
+        };
+        value = value << 4 | u32::from(digit);
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = Key(7);
+
+    fn read(text: &str) -> Result<&str, Stop> {
+        quoted(text.as_bytes(), 0, KEY).map(|found| {
+            assert_eq!(
+                found.hash,
+                KEY.hash(&text.as_bytes()[found.start..found.end])
+            );
+            &text[found.start..found.end]
+        })
+    }
+
+    #[test]
+    fn a_string_ends_at_its_quote() {
+        for name in [
+            "",
+            "a",
+            "aten::mm",
+            "sieben!",
+            "more than eight bytes",
+            "é and ü and 漢字",
+            "\u{7f}",
+        ] {
+            assert_eq!(read(&format!("{name}\" , {{")), Ok(name));
+        }
+        assert_eq!(read(r#"a \"b\" \\" "#), Ok(r#"a \"b\" \\"#));
+        assert_eq!(read(r#"\ud83d\ude00 \u00e9" "#), Ok(r"\ud83d\ude00 \u00e9"));
+    }
+
+    #[test]
+    fn what_is_no_strict_string_is_left() {
+        for text in [
+            "a\nb\"",
+            "long enough \t for words\"",
+            r#"\x""#,
+            r#"\u12g4""#,
+            r#"\ud83d""#,
+            r#"\ude00""#,
+        ] {
+            assert_eq!(read(text), Err(Stop::Left), "{text}");
+        }
+        assert_eq!(quoted(b"k\xffrnel\"", 0, KEY).err(), Some(Stop::Left));
+        assert_eq!(quoted(b"\xed\xa0\x80\"", 0, KEY).err(), Some(Stop::Left));
+    }
+
+    #[test]
+    fn a_string_cut_off_needs_more() {
+        for text in [
+            "",
+            "a",
+            "12345678",
+            "a \\",
+            r"\u00e",
+            r"\ud83d\",
+            r"\ud83d\ude",
+        ] {
+            assert_eq!(read(text), Err(Stop::More), "{text}");
+        }
+    }
+
+    #[test]
+    fn white_space_of_any_length() {
+        for blank in [
+            "",
+            " ",
+            "\n",
+            "\n    ",
+            "\r\n\t\t",
+            "         \n         \n",
+            "\n\n\n ",
+        ] {
+            let text = format!("{blank}x");
+            assert_eq!(blanks(text.as_bytes(), 0), blank.len(), "{blank:?}");
+            assert_eq!(blanks(blank.as_bytes(), 0), blank.len(), "{blank:?}");
+        }
+        assert_eq!(blanks(b" \x0bx", 0), 1);
+    }
+}

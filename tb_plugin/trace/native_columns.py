@@ -1,0 +1,191 @@
+"""The columns of a scan that the native library grows; ``raw_columns`` is the reference.
+
+Codes are given in the order of their first use, as ``raw`` wants it, so nothing is renumbered.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.native import PANICKED
+from .raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS, Blocks, RawEvents, Sparse
+from .raw_columns import (
+    DENSE,
+    FLOATS,
+    INTS,
+    TEXTS,
+    BlockTable,
+    Finished,
+    not_events,
+    sparse_dtype,
+)
+
+_SPARSE = (*INTS, *FLOATS, *TEXTS)
+_NUMBER = {name: number for number, name in enumerate(_SPARSE)}
+_CODES = ("category", "name", "pid", "tid")
+_KEYS = {**INT_ARGS, **FLOAT_ARGS, **TEXT_ARGS}
+_MAX_KNOWN = 100_000
+
+_POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
+_SIGNATURES: Mapping[str, tuple[Any, ...]] = {
+    "new": (ctypes.c_char_p, _INT, _INT, _INT, _INT),
+    "free": (_POINTER,),
+    "run": (_POINTER, ctypes.c_char_p, _INT, _INT, _INT, _INT, _POINTER),
+    "code": (_POINTER, ctypes.c_char_p, _INT),
+    "rows": (_POINTER,),
+    "phased": (_POINTER,),
+    "add": (_POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER),
+    "put": (_POINTER, _INT, _INT, _POINTER, _POINTER),
+    "take": (_POINTER, _INT, _INT, _POINTER),
+    "count": (_POINTER, _INT),
+    "take_sparse": (_POINTER, _INT, _INT, _POINTER, _POINTER),
+    "texts": (_POINTER, _POINTER),
+    "take_texts": (_POINTER, _POINTER, _POINTER),
+}
+
+
+class NativePanic(Exception):
+    """The library has a bug: what was read must be read again without it."""
+
+
+class NativeColumns:
+    """Columns in the library, freed with this object."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._functions = {name: _function(library, name) for name in _SIGNATURES}
+        table = "\n".join(f"{_NUMBER[column]}\t{key}" for key, column in _KEYS.items()).encode()
+        self._scanner = self._functions["new"](
+            table, len(table), len(INTS), len(FLOATS), len(TEXTS)
+        )
+        if not self._scanner:
+            raise NativePanic
+        self._blocks = BlockTable()
+        self.codes: Mapping[str, int] = _Codes(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "_scanner", None):
+            self._functions["free"](self._scanner)
+
+    def call(self, name: str, *args: object) -> int:
+        """Calls ``kinetoscope_scan_<name>`` with the scanner and ``args``.
+
+        Raises:
+            NativePanic: it failed.
+        """
+        result = int(self._functions[name](self._scanner, *args))
+        if result == PANICKED:
+            raise NativePanic
+        return result
+
+    @property
+    def rows(self) -> int:
+        """How many events there are."""
+        return self.call("rows")
+
+    def run(self, data: bytes, start: int, stop: int, max_bytes: int) -> tuple[int, bool]:
+        """Takes the events of ``data`` that begin in [start, stop), as far as they are plain.
+
+        The place behind the last event taken, and whether the next one is for the reference.
+        """
+        taken = _INT()
+        why = self.call("run", data, len(data), start, stop, max_bytes, ctypes.byref(taken))
+        return taken.value, bool(why)
+
+    def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
+        """Appends one chunk of every dense column; the chunk's sparse values go in before."""
+        columns = {name: np.ascontiguousarray(chunk[name], DENSE[name]) for name in DENSE}
+        codes = (_POINTER * 4)(*(columns[name].ctypes.data for name in _CODES))
+        phase, ts, dur = (columns[name].ctypes.data for name in ("phase", "ts", "dur"))
+        self.call("add", len(columns["phase"]), phase, codes, ts, dur)
+
+    def add_sparse(self, name: str, row: NDArray[Any], value: NDArray[Any]) -> None:
+        """Appends values of the current chunk; ``row`` counts from the chunk's first row."""
+        rows = np.ascontiguousarray(row + self.rows, np.int32)
+        values = np.ascontiguousarray(value, sparse_dtype(name))
+        self.call("put", _NUMBER[name], len(rows), rows.ctypes.data, values.ctypes.data)
+
+    def add_block(self, offset: int, length: int, rows: int) -> None:
+        """The last ``rows`` rows came from this part of the text."""
+        if rows:
+            self._blocks.add(offset, length, self.rows - rows)
+
+    def check_phases(self) -> None:
+        """Some row must have a phase.
+
+        Raises:
+            TraceFormatError: the members of the array are no events.
+        """
+        if not self.call("phased"):
+            raise not_events()
+
+    def finish(self) -> Finished:
+        """All columns in one piece; takes them out, so that hardly one column is there twice."""
+        rows = self.rows
+        dense = {name: np.empty(rows, dtype) for name, dtype in DENSE.items()}
+        for number, column in enumerate(dense.values()):
+            self.call("take", number, rows, column.ctypes.data)
+        return Finished(
+            events=RawEvents(**dense),
+            ints=self._take(INTS),
+            floats=self._take(FLOATS),
+            texts=self._take(TEXTS),
+            strings=self._strings(),
+        )
+
+    def blocks(self) -> Blocks:
+        """Where the rows are in the text."""
+        return self._blocks.finish(self.rows)
+
+    def _take(self, names: tuple[str, ...]) -> dict[str, Sparse]:
+        taken = {}
+        for name in names:
+            count = self.call("count", _NUMBER[name])
+            if count:
+                row = np.empty(count, np.int32)
+                value = np.empty(count, sparse_dtype(name))
+                self.call("take_sparse", _NUMBER[name], count, row.ctypes.data, value.ctypes.data)
+                taken[name] = Sparse(row, value)
+        return taken
+
+    def _strings(self) -> tuple[str, ...]:
+        size = _INT()
+        ends = np.empty(self.call("texts", ctypes.byref(size)), np.int64)
+        text = np.empty(size.value, np.uint8)
+        self.call("take_texts", ends.ctypes.data, text.ctypes.data)
+        data = text.tobytes()
+        start = 0
+        strings = []
+        for end in ends.tolist():
+            strings.append(data[start:end].decode("utf-8", "surrogatepass"))
+            start = end
+        return tuple(strings)
+
+
+class _Codes(dict[str, int]):
+    """Codes that the library has given; it keeps them, here is only what was asked lately."""
+
+    def __init__(self, columns: NativeColumns) -> None:
+        super().__init__()
+        self._call = columns.call
+
+    def __missing__(self, text: str) -> int:
+        if len(self) >= _MAX_KNOWN:
+            self.clear()
+        data = text.encode("utf-8", "surrogatepass")
+        code = self[text] = self._call("code", data, len(data))
+        return code
+
+
+def _function(library: ctypes.CDLL, name: str) -> Callable[..., int]:
+    try:
+        function = library[f"kinetoscope_scan_{name}"]
+    except AttributeError:  # Built before there was one.
+        raise NativePanic from None
+    function.argtypes = _SIGNATURES[name]
+    function.restype = _POINTER if name == "new" else _INT
+    return function
