@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import Role
-from .columns import by_key_then_ts, cells, place_of, renumber, spread
+from .columns import by_key_then_ts, dense, take
 from .devices import Devices
 from .model import CounterTable, DeviceKind, MemoryTable, RangeTable
+from .parts import Part
 from .raw import COUNTER_ARGS, RawTrace, Sparse
 from .rows import Rows
 from .streams import Streams
@@ -26,6 +27,21 @@ _KINDS = {
     Role.MEMSET: DeviceKind.MEMSET,
     Role.DEVICE_OTHER: DeviceKind.OTHER,
 }
+WITHOUT = ("correlation", "device", "stream")
+"""Args of device work that are columns of their own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceRows:
+    """The rows of the device table in their order, before anything sparse is known of them."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8
+    stream: I32
+    raw: I32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,83 +66,105 @@ class Activity:
         return self.ts + self.dur
 
 
-def build_activity(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> Activity:
+@dataclass(frozen=True, slots=True, eq=False)
+class Instants:
+    """The rows of a table of instants in the order of time; at one instant, file order."""
+
+    ts: I64
+    name: I32
+    thread: I32
+    raw: I32
+
+
+def order_device(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> DeviceRows:
     """Device work sorted by (stream, ts)."""
-    events = raw.events
-    order = by_key_then_ts(streams.of_device, events.ts[rows.device])
-    row, stream = rows.device[order], streams.of_device[order]
-    place = place_of(row, len(events))
+    part = rows.device
+    order = by_key_then_ts(streams.of_device, part.ts)
+    row = take(part.row, order)
     kinds = np.full(max(Role) + 1, DeviceKind.OTHER, np.int8)
     for role, kind in _KINDS.items():
         kinds[role] = kind
-    args = renumber(raw.ints, place, len(row), ("correlation", "device", "stream"))
-    args |= renumber(raw.floats, place, len(row))
-    args |= renumber(raw.texts, place, len(row))
+    return DeviceRows(
+        ts=take(part.ts, order) - start,
+        dur=take(part.dur, order),
+        name=take(raw.events.name, row),
+        category=take(raw.events.category, row),
+        kind=take(kinds, take(rows.role, row)),
+        stream=take(streams.of_device, order),
+        raw=row,
+    )
+
+
+def build_activity(rows: DeviceRows, streams: Streams, args: dict[str, Sparse]) -> Activity:
+    """Device work with its ids; ``args`` are its sparse columns."""
     return Activity(
-        ts=events.ts[row] - start,
-        dur=rows.dur[row],
-        name=events.name[row],
-        category=events.category[row],
-        kind=kinds[rows.role[row]],
-        device=streams.table.device[stream],
-        stream=stream,
-        correlation=spread(raw.ints.get("correlation"), place, len(row), -1),
-        external_id=spread(raw.ints.get("external_id"), place, len(row), -1),
-        raw=row,
-        args=args,
+        ts=rows.ts,
+        dur=rows.dur,
+        name=rows.name,
+        category=rows.category,
+        kind=rows.kind,
+        device=take(streams.table.device, rows.stream),
+        stream=rows.stream,
+        correlation=dense(args.pop("correlation", None), len(rows.ts), -1),
+        external_id=dense(args.get("external_id"), len(rows.ts), -1),
+        raw=rows.raw,
+        args={name: column for name, column in args.items() if name not in WITHOUT},
     )
 
 
-def build_ranges(
-    raw: RawTrace, row: I32, dur: I64, stream: I32, devices: Devices, start: int
+def order_ranges(
+    raw: RawTrace, texts: Texts, part: Part, stream: I32, devices: Devices, start: int
 ) -> RangeTable:
-    """Ranges in time order; ``row`` counts in the file, ``stream`` has one entry for each."""
-    events = raw.events
-    order = np.argsort(events.ts[row], kind="stable")
-    row, stream = row[order], stream[order]
-    place = place_of(row, len(events))
-    args = renumber(raw.ints, place, len(row))
-    args |= renumber(raw.floats, place, len(row))
-    args |= renumber(raw.texts, place, len(row))
-    device = [devices.row_of_pid.get(pid, -1) for pid in events.pid[row].tolist()]
+    """Ranges in time order, without args; ``stream`` has one entry for each row of ``part``."""
+    order = np.argsort(part.ts, kind="stable")
+    row = part.row[order]
+    device = np.full(len(texts), -1, np.int32)
+    for pid, place in devices.row_of_pid.items():
+        device[pid] = place
     return RangeTable(
-        ts=events.ts[row] - start,
-        dur=dur[row],
-        name=events.name[row],
-        category=events.category[row],
-        device=np.array(device, np.int32),
-        stream=stream,
+        ts=part.ts[order] - start,
+        dur=part.dur[order],
+        name=take(raw.events.name, row),
+        category=take(raw.events.category, row),
+        device=take(device, take(raw.events.pid, row)),
+        stream=stream[order],
         raw=row,
-        args=args,
+        args={},
     )
 
 
-def build_memory(raw: RawTrace, rows: Rows, thread: I32, start: int) -> MemoryTable:
+def order_instants(raw: RawTrace, part: Part, thread: I32, start: int) -> Instants:
+    """Instants in the order of time; ``thread`` has one entry for each row of ``part``, or none."""
+    order = np.argsort(part.ts, kind="stable")
+    row = take(part.row, order)
+    return Instants(
+        ts=take(part.ts, order) - start,
+        name=take(raw.events.name, row),
+        thread=take(thread, order) if len(thread) else thread,
+        raw=row,
+    )
+
+
+def build_memory(rows: Instants, args: dict[str, Sparse]) -> MemoryTable:
     """Allocator events in time order; at one instant, file order."""
-    events = raw.events
-    order = np.argsort(events.ts[rows.memory], kind="stable")
-    row = rows.memory[order]
-    place = place_of(row, len(events))
 
     def column(name: str, missing: int) -> I64:
-        return spread(raw.ints.get(name), place, len(row), missing)
+        return dense(args.pop(name, None), len(rows.ts), missing)
 
     return MemoryTable(
-        ts=events.ts[row] - start,
+        ts=rows.ts,
         bytes=column("memory_bytes", 0),
         device_type=column("device_type", 0).astype(np.int32),
         device_id=column("device_id", -1).astype(np.int32),
         address=column("address", 0),
         total_allocated=column("total_allocated", -1),
         total_reserved=column("total_reserved", -1),
-        thread=thread[order],
-        raw=row,
+        thread=rows.thread,
+        raw=rows.raw,
     )
 
 
-def build_counters(raw: RawTrace, texts: Texts, rows: Rows, start: int) -> CounterTable:
+def build_counters(rows: Instants, texts: Texts, args: dict[str, Sparse]) -> CounterTable:
     """Counter samples in time order."""
-    events = raw.events
-    row = rows.counters[np.argsort(events.ts[rows.counters], kind="stable")]
-    values = cells(raw.texts.get(COUNTER_ARGS), row, texts.code("{}")).astype(np.int32)
-    return CounterTable(events.ts[row] - start, events.name[row], values, row)
+    values = dense(args.get(COUNTER_ARGS), len(rows.ts), texts.code("{}")).astype(np.int32)
+    return CounterTable(rows.ts, rows.name, values, rows.raw)

@@ -1,32 +1,48 @@
 """Stage two of the reader: columns of raw events → a frozen `Trace`.
 
-Each line of ``build`` answers one question; the module it calls explains how.
+Each line of ``build`` answers one question; the module it calls explains how. The columns of the
+file are let go as soon as they are in tables: at no moment are they there twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .activity import Activity, build_activity, build_counters, build_memory, build_ranges
+from .activity import (
+    WITHOUT,
+    Activity,
+    build_activity,
+    build_counters,
+    build_memory,
+    order_device,
+    order_instants,
+    order_ranges,
+)
+from .arrows import launch_arrows
 from .autograd import Autograd, link_backward
+from .categories import FORWARD_FLOWS
+from .census import take_census
 from .classify import classify
 from .clock import base_ns, resolution_ns
 from .collectives import find_collectives
-from .correlate import Launches, correlate
+from .columns import distinct, last_end, take
+from .correlate import Launches, correlate, shared_starts
 from .devices import find_devices
 from .examine import Evidence, examine
 from .flows import match_flows
-from .host import Host, build_host
+from .host import Host, build_host, find_threads, order_host
 from .identity import identify
 from .model import DeviceTable, HostTable, StepTable, Trace
-from .ops import index_ops
-from .raw import ID_INT, ID_TEXT, RawTrace
+from .parts import Part
+from .raw import RawTrace, Sparse
 from .recording import describe
 from .rows import Rows, sort_out
+from .split import Moves, moves_to, split
 from .steps import find_steps, step_at
 from .streams import find_streams
 from .texts import Texts
@@ -37,32 +53,61 @@ I32 = NDArray[np.int32]
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     """The trace of a file. Whatever a scanner hands over is read; oddities end in notes."""
-    texts = Texts(raw.strings)
+    texts, events = Texts(raw.strings), len(raw.events)
+    census = take_census(raw.events, texts)
     identity = identify(raw, texts)
-    rows = sort_out(raw, texts, identity)
-    start = _start(raw, rows)
-    resolution = _resolution(raw, rows)
-    host = build_host(raw, texts, rows, identity, start, resolution)
-    devices = find_devices(raw, texts, identity, _device_pids(raw, rows), rows.device)
-    streams = find_streams(raw, texts, rows, identity, devices)
-    activity = build_activity(raw, rows, streams, start)
-    annotations = build_ranges(
-        raw, rows.device_annotations, rows.dur, streams.of_annotation, devices, start
+    rows = sort_out(raw, texts, identity, census)
+    start = min((int(part.ts.min()) for part in rows.parts if len(part)), default=0)
+    resolution = resolution_ns(rows.host.ts, rows.device.ts, rows.host.dur, rows.device.dur)
+    recording = describe(raw, texts, identity, census, start, resolution)
+    devices = find_devices(
+        raw, texts, identity, census, _device_pids(raw, rows, len(texts)), rows.device.row
     )
-    syncs = build_ranges(raw, rows.syncs, rows.dur, streams.of_sync, devices, start)
-    ranges = build_ranges(raw, rows.ranges, rows.dur, streams.of_range, devices, start)
-    memory = build_memory(raw, rows, host.memory_thread, start)
-    counters = build_counters(raw, texts, rows, start)
-    recording = describe(raw, texts, identity, start, resolution)
-    raw, rows = _let_go(raw), replace(rows, dur=rows.dur[:0], role=rows.role[:0])
+    streams = find_streams(raw, texts, rows, identity, devices)
+    threads = find_threads(raw, texts, rows, identity)
+    flows = match_flows(raw, texts, rows)
+    arrows = launch_arrows(raw, texts, rows, flows)
+    forward_arrows = flows.of(raw, texts, FORWARD_FLOWS)
+    shared = shared_starts(raw, rows)
+    annotations, syncs, ranges = (
+        order_ranges(raw, texts, part, stream, devices, start)
+        for part, stream in (
+            (rows.device_annotations, streams.of_annotation),
+            (rows.syncs, streams.of_sync),
+            (rows.ranges, streams.of_range),
+        )
+    )
+    memory_rows = order_instants(raw, rows.memory, threads.of_memory, start)
+    counter_rows = order_instants(raw, rows.counters, threads.of_memory[:0], start)
+    raw = _without(raw, ("phase", "pid", "tid", "ts", "dur"))
+    device_rows = order_device(raw, rows, streams, start)
+    host_rows = order_host(raw, texts, rows, threads, start)
+    tally, unfinished = rows.tally, rows.unfinished
+    columns, raw = _sparse_of(raw), _without(raw, ("category", "name"), sparse=True)
+    del rows
 
-    flows = match_flows(raw, rows)
-    launches = correlate(raw, texts, rows, host, activity, flows, start)
-    autograd = link_backward(raw, texts, host, index_ops(host), flows, start)
+    tables = (host_rows, device_rows, annotations, syncs, ranges, memory_rows, counter_rows)
+    moves = moves_to([table.raw for table in tables], events)
+    args = _split(columns, moves)
+    open_begins = _of_host(moves, unfinished)
+    del moves
+    host = build_host(host_rows, threads, args[0], open_begins, resolution)
+    activity = build_activity(device_rows, streams, args[1])
+    annotations, syncs, ranges = (
+        replace(table, args=own) for table, own in zip(tables[2:5], args[2:5], strict=True)
+    )
+    memory = build_memory(memory_rows, args[5])
+    counters = build_counters(counter_rows, texts, args[6])
+    del tables, host_rows, device_rows
+
+    launches = correlate(texts, host, activity, streams, arrows, shared, start)
+    autograd = link_backward(texts, host, forward_arrows, start)
     klass = classify(texts, host, activity, launches.op)
     collectives = find_collectives(texts, host, launches.launch, launches.op, klass)
-    ends = [table.end for table in (host, activity, annotations, syncs, ranges)]
-    end_ns = max(int(end.max()) for end in (*ends, memory.ts, counters.ts, np.zeros(1)) if len(end))
+    lasting = (host, activity, annotations, syncs, ranges)
+    ends = [last_end(table.ts, table.dur) for table in lasting if len(table.ts)]
+    ends += [int(table.ts.max()) for table in (memory, counters) if len(table)]
+    end_ns = max(0, max(ends, default=0))
     steps = find_steps(texts, host, end_ns)
     device = _device_table(
         activity, launches, klass, _device_steps(activity, launches, host, steps)
@@ -71,7 +116,8 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         Evidence(
             texts=texts,
             identity=identity,
-            rows=rows,
+            census=census,
+            tally=tally,
             flows=flows,
             host=host,
             device=device,
@@ -87,7 +133,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
             recording=recording,
             faults=raw.faults,
             end_ns=end_ns,
-            events=len(raw.events),
+            events=events,
             file_bytes=file_bytes,
             text_bytes=raw.text_bytes,
         )
@@ -116,46 +162,50 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     )
 
 
-def _start(raw: RawTrace, rows: Rows) -> int:
-    """The first instant of the trace as the file writes it."""
-    ts = raw.events.ts
-    parts = (
-        rows.host,
-        rows.device,
-        rows.device_annotations,
-        rows.syncs,
-        rows.ranges,
-        rows.memory,
-        rows.counters,
-    )
-    return min((int(ts[part].min()) for part in parts if len(part)), default=0)
+def _without(raw: RawTrace, dense: Collection[str], *, sparse: bool = False) -> RawTrace:
+    """Without columns that are in tables now, so that their memory can be used again."""
+    events = replace(raw.events, **{name: getattr(raw.events, name)[:0].copy() for name in dense})
+    if sparse:
+        return replace(raw, events=events, ints={}, floats={}, texts={})
+    return replace(raw, events=events)
 
 
-def _resolution(raw: RawTrace, rows: Rows) -> int:
-    both = np.concatenate([rows.host, rows.device])
-    return resolution_ns(raw.events.ts[both], rows.dur[both])
+def _sparse_of(raw: RawTrace) -> tuple[dict[str, Sparse], ...]:
+    return dict(raw.ints), dict(raw.floats), dict(raw.texts)
 
 
-def _let_go(raw: RawTrace) -> RawTrace:
-    """Without the columns that are in tables now, so that their memory can be used again."""
-    ints = {name: column for name, column in raw.ints.items() if name == ID_INT}
-    texts = {name: column for name, column in raw.texts.items() if name == ID_TEXT}
-    return replace(raw, ints=ints, floats={}, texts=texts)
+def _split(columns: tuple[dict[str, Sparse], ...], moves: Moves) -> list[dict[str, Sparse]]:
+    """The sparse columns of each table: integers, then numbers, then texts; each group by name."""
+    skip: list[Collection[str]] = [() for _ in moves.sizes]
+    skip[1] = WITHOUT[1:]
+    args: list[dict[str, Sparse]] = [{} for _ in moves.sizes]
+    for group in columns:
+        for own, more in zip(args, split(group, moves, skip), strict=True):
+            own.update(more)
+    return args
 
 
-def _device_pids(raw: RawTrace, rows: Rows) -> set[int]:
+def _of_host(moves: Moves, rows: I32) -> I32:
+    """Those of some rows of the file that are in the first table, as its rows."""
+    return np.asarray(moves.row[rows[moves.table[rows] == 1]])
+
+
+def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
     """Processes whose rows need a device: all of activity, and of ranges those known as devices."""
-    pid = raw.events.pid
-    found = {int(code) for code in np.unique(pid[rows.device])}
+
+    def of(part: Part) -> set[int]:
+        return set(distinct(take(raw.events.pid, part.row), size).tolist())
+
+    found = of(rows.device)
     for part in (rows.device_annotations, rows.syncs, rows.ranges):
-        found |= {int(code) for code in np.unique(pid[part])} & rows.device_pids
+        found |= of(part) & rows.device_pids
     return found
 
 
 def _device_steps(activity: Activity, launches: Launches, host: Host, steps: StepTable) -> I32:
     """The step that launched each activity; without any launches, the one that runs."""
     origin = np.where(launches.launch >= 0, launches.launch, launches.op)
-    at = np.where(origin >= 0, host.ts[origin] if len(host.ts) else 0, activity.ts)
+    at = np.where(origin >= 0, host.ts[origin] if len(host) else 0, activity.ts)
     result = step_at(steps, at)
     if steps.source != "whole_trace" and (launches.launch >= 0).any():
         # Where launches are known, work without one belongs to no step.

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .activity import Activity
+from .columns import seen, where
 from .host import Host
 from .model import DeviceClass, DeviceKind
 from .texts import Texts
@@ -122,20 +123,20 @@ def classify(texts: Texts, host: Host, device: Activity, op: I32) -> I8:
 def in_collective(texts: Texts, host: Host, op: I32) -> NDArray[np.bool_]:
     """Whether an op, or something above it, is a collective; False for −1."""
     result = np.zeros(len(op), bool)
-    asked = np.flatnonzero(op >= 0)
-    rows, inverse = np.unique(op[asked], return_inverse=True)
-    if not len(rows):
-        return result
-    inside = np.zeros(len(rows), bool)
     is_collective = texts.table(
-        host.name, lambda text: COLLECTIVE_OPS.match(text) is not None, np.bool_
+        host.names, lambda text: COLLECTIVE_OPS.match(text) is not None, np.bool_
     )
-    at, place = rows.copy(), np.arange(len(rows))
+    if not is_collective.any():
+        return result
+    asked = seen(op[op >= 0], len(host))
+    inside = np.zeros(len(host), bool)
+    rows = where(asked)
+    at, place = rows, rows
     while len(at):
         hit = is_collective[host.name[at]]
         inside[place[hit]] = True
         at = host.nesting.parent[at]
         going = ~hit & (at >= 0)
         at, place = at[going], place[going]
-    result[asked] = inside[inverse]
+    result[op >= 0] = inside[op[op >= 0]]
     return result

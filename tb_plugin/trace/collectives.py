@@ -13,7 +13,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import cells
+from .columns import cells, is_any, take, where
 from .host import Host
 from .model import CollectiveTable, DeviceClass, HostKind
 from .texts import Texts
@@ -29,38 +29,43 @@ _NOT_CALLS = frozenset({"wait", "init", "end"})
 
 def find_collectives(texts: Texts, host: Host, launch: I32, op: I32, klass: I8) -> CollectiveTable:
     """Calls in the order of time, with the device activity that each launched."""
-    marked = texts.table(host.name, _is_mark, np.bool_)[host.name]
-    marked &= (host.kind == HostKind.OP) | (host.kind == HostKind.ANNOTATION)
-    rows = np.flatnonzero(marked).astype(np.int32)
+    named_so = texts.table(host.names, _is_mark, np.bool_)
+    if not named_so.any():
+        return _none()
+    marked = take(named_so, host.name)
+    marked &= is_any(host.kind, (HostKind.OP, HostKind.ANNOTATION))
+    rows = where(marked)
     if not len(rows):
-        none = np.empty(0, np.int32)
-        return CollectiveTable(none, none, none, ())
-    top = _outermost(host.nesting.parent, marked, rows)
-    name = _names(texts, host, rows)
-    group = cells(host.args.get("group_name"), rows, -1).astype(np.int32)
-    calls = np.flatnonzero(top == rows)
-    named = {
-        int(row): int(code) for row, code in zip(top[::-1], name[::-1], strict=True) if code >= 0
-    }
-    grouped = {
-        int(row): int(code) for row, code in zip(top[::-1], group[::-1], strict=True) if code >= 0
-    }
+        return _none()
+    top = np.searchsorted(rows, _outermost(host.nesting.parent, marked, rows))
+    name = _first_of_call(_names(texts, host, rows), top)
+    group = _first_of_call(cells(host.args.get("group_name"), rows, -1).astype(np.int32), top)
+    calls = np.flatnonzero(top == np.arange(len(rows)))
     # Without args and without an annotation it is the wait for a call, unless nothing has either.
-    waits = texts.code("wait" if named else PARAMETERS)
-    calls = np.array(
-        [at for at in calls.tolist() if texts[named.get(int(rows[at]), waits)] not in _NOT_CALLS],
-        np.intp,
-    )
+    waits = texts.code("wait" if (name >= 0).any() else PARAMETERS)
+    said = np.where(name[calls] >= 0, name[calls], waits)
+    calls = calls[~texts.table(said, lambda text: text in _NOT_CALLS, np.bool_)[said]]
+    calls = calls[np.argsort(host.ts[rows[calls]], kind="stable")]
     call_rows = rows[calls]
-    call_rows = call_rows[np.argsort(host.ts[call_rows], kind="stable")]
     return CollectiveTable(
         host=call_rows,
-        name=np.array(
-            [named.get(row, int(host.name[row])) for row in call_rows.tolist()], np.int32
-        ),
-        group=np.array([grouped.get(row, -1) for row in call_rows.tolist()], np.int32),
+        name=np.where(name[calls] >= 0, name[calls], host.name[call_rows]),
+        group=group[calls],
         device_rows=_device_rows(host, marked, call_rows, launch, op, klass),
     )
+
+
+def _first_of_call(code: I32, top: NDArray[np.intp]) -> I32:
+    """For each marked row the first code (−1 = none) among the rows whose outermost one it is."""
+    result = np.full(len(code), -1, np.int32)
+    telling = np.flatnonzero(code >= 0)[::-1]
+    result[top[telling]] = code[telling]  # of several the last that is written stays
+    return result
+
+
+def _none() -> CollectiveTable:
+    nothing = np.empty(0, np.int32)
+    return CollectiveTable(nothing, nothing, nothing, ())
 
 
 def _is_mark(name: str) -> bool:
@@ -84,10 +89,14 @@ def _outermost(parent: I32, marked: NDArray[np.bool_], rows: I32) -> I32:
 def _names(texts: Texts, host: Host, rows: I32) -> I32:
     """Operation by the args, else by the annotation: "nccl:all_reduce" is all_reduce."""
     result = cells(host.args.get("collective"), rows, -1).astype(np.int32)
-    for at in np.flatnonzero(result < 0).tolist():
-        match = _BACKEND.match(texts[int(host.name[rows[at]])])
-        if match:
-            result[at] = texts.code(match[1])
+    silent = np.flatnonzero(result < 0)
+    names = host.name[rows[silent]]
+    by_name = np.full(len(texts), -1, np.int32)
+    used, first = np.unique(names, return_index=True)
+    for code in used[np.argsort(first)].tolist():
+        if match := _BACKEND.match(texts[code]):
+            by_name[code] = texts.code(match[1])
+    result[silent] = by_name[names]
     return result
 
 

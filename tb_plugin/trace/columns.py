@@ -1,8 +1,12 @@
-"""Small tools for columns: sparse cells by row, rows renumbered from the file to a table."""
+"""Small tools for columns: rows taken and put without wide copies, sparse cells, keys of two.
+
+NumPy widens a whole index to int64 before it uses it. For millions of rows that copy costs more
+than the work, so what runs over all rows goes in chunks that stay in the cache.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +16,69 @@ from .raw import Sparse
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+CHUNK = 1 << 16
+
+
+def chunks(count: int, size: int = CHUNK) -> Iterator[slice]:
+    """Slices that cover ``count`` rows."""
+    return (slice(low, low + size) for low in range(0, count, size))
+
+
+def take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """``column[rows]``; the rows must exist: negative ones are not asked for."""
+    result = np.empty(len(rows), column.dtype)
+    for part in chunks(len(rows)):
+        # Without a mode that cannot fail, numpy would copy the part once more.
+        np.take(column, rows[part], out=result[part], mode="clip")
+    return result
+
+
+def put(column: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> None:
+    """``column[rows] = values``."""
+    for part in chunks(len(rows)):
+        column[rows[part]] = values[part]
+
+
+def where(mask: Mask) -> I32:
+    """The rows at which a mask holds, ascending."""
+    return np.flatnonzero(mask).astype(np.int32)
+
+
+def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
+    """Where a column has one of a few values."""
+    result = np.zeros(len(column), bool)
+    for value in values:
+        result |= column == value
+    return result
+
+
+def seen(codes: NDArray[Any], size: int) -> Mask:
+    """Which of the codes below ``size`` occur."""
+    result = np.zeros(size, bool)
+    for part in chunks(len(codes)):
+        result[codes[part]] = True
+    return result
+
+
+def distinct(codes: NDArray[Any], size: int) -> I32:
+    """The codes below ``size`` that occur, ascending; O(n) without a sort."""
+    return where(seen(codes, size))
+
+
+def last_end(ts: I64, dur: I64) -> int:
+    """The latest ``ts + dur``, 0 where there is no row."""
+    return max((int((ts[part] + dur[part]).max()) for part in chunks(len(ts))), default=0)
 
 
 def cells(column: Sparse | None, rows: NDArray[Any], missing: int) -> I64:
     """Values of a sparse column at these rows (any order); for few rows, it searches."""
     result = np.full(len(rows), missing, np.int64)
     if column is None or not len(column.row) or not len(rows):
+        return result
+    if len(rows) == len(column.row) and np.array_equal(rows, column.row):
+        result[:] = column.value
         return result
     at = np.searchsorted(column.row, rows)
     np.minimum(at, len(column.row) - 1, out=at)
@@ -26,7 +87,7 @@ def cells(column: Sparse | None, rows: NDArray[Any], missing: int) -> I64:
     return result
 
 
-def has_cell(column: Sparse | None, rows: NDArray[Any]) -> NDArray[np.bool_]:
+def has_cell(column: Sparse | None, rows: NDArray[Any]) -> Mask:
     """Which of these rows have a value."""
     if column is None or not len(column.row):
         return np.zeros(len(rows), bool)
@@ -34,62 +95,41 @@ def has_cell(column: Sparse | None, rows: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(column.row[at] == rows)
 
 
-def place_of(rows: NDArray[Any], count: int) -> I32:
-    """Inverse of a table's ``raw`` column: for each row of the file its row in the table, or −1."""
-    place = np.full(count, -1, np.int32)
-    place[rows] = np.arange(len(rows), dtype=np.int32)
-    return place
-
-
-def spread(column: Sparse | None, place: I32, size: int, missing: int) -> I64:
-    """A sparse column of the file as a dense column of a table with ``size`` rows."""
+def dense(column: Sparse | None, size: int, missing: int) -> I64:
+    """A sparse column of a table with ``size`` rows as a dense one."""
     result = np.full(size, missing, np.int64)
     if column is not None:
-        row = place[column.row]
-        keep = row >= 0
-        result[row[keep]] = column.value[keep]
+        put(result, column.row, column.value)
     return result
-
-
-def renumber(
-    columns: Mapping[str, Sparse], place: I32, size: int, skip: Iterable[str] = ()
-) -> dict[str, Sparse]:
-    """The sparse columns of a table, cut out of those of the file but for those in ``skip``."""
-    result = {}
-    where = np.empty(size, np.int32)
-    for name in columns.keys() - set(skip):
-        column = columns[name]
-        row = place[column.row]
-        keep = np.flatnonzero(row >= 0)
-        if len(keep):
-            where.fill(-1)
-            where[row[keep]] = keep
-            rows = np.flatnonzero(where >= 0).astype(np.int32)
-            result[name] = Sparse(rows, column.value[where[rows]])
-    return dict(sorted(result.items()))
 
 
 def dense_codes(codes: I32, size: int) -> tuple[I32, I32]:
     """Distinct codes ascending, and for each entry its index among them."""
-    seen = np.zeros(size, bool)
-    seen[codes] = True
-    distinct = np.flatnonzero(seen).astype(np.int32)
+    used = distinct(codes, size)
     index = np.zeros(size, np.int32)
-    index[distinct] = np.arange(len(distinct), dtype=np.int32)
-    return distinct, index[codes]
+    index[used] = np.arange(len(used), dtype=np.int32)
+    return used, take(index, codes)
 
 
 def pairs_of(pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
     """Distinct (pid, tid) by pid and tid code, and for each entry its index among them."""
-    pids, p = dense_codes(pid, size)
-    tids, t = dense_codes(tid, size)
-    cell = p.astype(np.int64) * max(len(tids), 1) + t
-    if len(pids) * len(tids) <= 1 << 24:
-        used, index = dense_codes(cell.astype(np.int32), len(pids) * len(tids))
+    # Neighbours are mostly of one thread: what follows is asked once per run of equal pairs.
+    new = np.ones(len(pid), bool)
+    np.not_equal(pid[1:], pid[:-1], out=new[1:])
+    new[1:] |= tid[1:] != tid[:-1]
+    head = np.flatnonzero(new)
+    del new
+    pids, p = dense_codes(pid[head], size)
+    tids, t = dense_codes(tid[head], size)
+    width = max(len(tids), 1)
+    cell = p.astype(np.int64) * width + t
+    if len(pids) * width <= 1 << 24:
+        used, index = dense_codes(cell.astype(np.int32), len(pids) * width)
     else:
         wide, inverse = np.unique(cell, return_inverse=True)
         used, index = wide, inverse.astype(np.int32)
-    return pids[used // max(len(tids), 1)], tids[used % max(len(tids), 1)], index
+    length = np.diff(head, append=len(pid))
+    return pids[used // width], tids[used % width], np.repeat(index, length)
 
 
 def look_up(pid: I32, tid: I32, size: int, known: Mapping[tuple[int, int], int]) -> I32:
@@ -110,5 +150,6 @@ def by_key_then_ts(key: I32, ts: I64) -> NDArray[np.intp]:
         packed *= span
         packed += ts
         packed -= low
+        # Recorders write threads in turn, each nearly in order of time: a merge sort likes that.
         return np.argsort(packed, kind="stable")
     return np.lexsort((ts, key))

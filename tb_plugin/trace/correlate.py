@@ -20,15 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .activity import Activity
-from .arrows import Sides, follow_arrows
+from .arrows import LaunchArrows, follow_arrows
 from .categories import Role, role_of
-from .flows import Flows
+from .columns import cells, take, where
+from .flows import Ends
 from .host import Host
-from .links import join, repeated
+from .links import in_common, join, repeated
 from .model import HostKind, Link
-from .ops import index_ops
+from .ops import op_around
 from .raw import ID_INT, RawTrace
 from .rows import Rows
+from .streams import Streams
 from .texts import Texts
 
 I8 = NDArray[np.int8]
@@ -54,24 +56,45 @@ class Launches:
     shared: int  # correlations that several calls carry
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedStarts:
+    """Starts of the arrows whose number is a correlation that several calls carry."""
+
+    at: Ends
+    number: I64
+
+
+def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
+    """Find them while the columns of the file are there; hardly any file has one."""
+    calls = take(rows.host.row, where(take(rows.role, rows.host.row) == Role.RUNTIME))
+    correlation = cells(raw.ints.get("correlation"), calls, -1)
+    wanted = np.unique(correlation[repeated(correlation)])
+    ids = raw.ints.get(ID_INT)
+    row, number = np.empty(0, np.int32), np.empty(0, np.int64)
+    if ids is not None and len(wanted):
+        chosen = np.isin(ids.value, wanted) & np.isin(ids.row, rows.flow_starts)
+        row, number = ids.row[chosen], ids.value[chosen]
+    return SharedStarts(Ends.at(raw.events, row), number)
+
+
 def correlate(
-    raw: RawTrace, texts: Texts, rows: Rows, host: Host, device: Activity, flows: Flows, start: int
+    texts: Texts,
+    host: Host,
+    device: Activity,
+    streams: Streams,
+    arrows: LaunchArrows,
+    shared: SharedStarts,
+    start: int,
 ) -> Launches:
     """Find launch and op of every device activity."""
-    ops = index_ops(host)
-    calls = np.flatnonzero((host.kind == HostKind.RUNTIME) & (host.correlation > 0)).astype(
-        np.int32
-    )
-    calls, shared = _best_last(raw, texts, rows, host, calls, start)
-    launch = join(host.correlation[calls], calls, device.correlation)
+    calls = where((host.kind == HostKind.RUNTIME) & (host.correlation > 0))
+    calls, shared_count = _best_last(texts, host, calls, shared, start)
+    launch = join(take(host.correlation, calls), calls, device.correlation)
     by_correlation = launch >= 0
-    launched_by = launch[by_correlation]
     op = np.full(len(launch), -1, np.int32)
-    called, inverse = np.unique(launched_by, return_inverse=True)
-    op[by_correlation] = ops.around(host, called)[inverse]
-    del called, inverse
+    op[by_correlation] = op_around(host, launch[by_correlation])
 
-    follow_arrows(Sides(raw, texts, host, ops, device, flows, start), launch, op)
+    follow_arrows(texts, host, device, streams, arrows, start, launch, op)
     link = np.full(len(launch), Link.UNLINKED, np.int8)
     link[launch >= 0] = Link.CORRELATION
     link[_graphs(texts, host, device, launch, by_correlation)] = Link.GRAPH
@@ -79,9 +102,9 @@ def correlate(
     named = np.full(len(launch), -1, np.int32)
     believed = _external_id_believed(device)
     if believed:
-        owners = np.flatnonzero(host.external_id > 0).astype(np.int32)
+        owners = where(host.external_id > 0)[::-1]
         # Of several owners of one id the first counts.
-        named = join(host.external_id[owners][::-1], owners[::-1], device.external_id)
+        named = join(take(host.external_id, owners), owners, device.external_id)
     checked = (named >= 0) & (op >= 0) & (link != Link.GRAPH)
     disagree = int(np.count_nonzero(named[checked] != op[checked]))
     is_op = np.zeros(len(launch), bool)
@@ -98,36 +121,27 @@ def correlate(
         believed,
         int(np.count_nonzero(checked)),
         disagree,
-        shared,
+        shared_count,
     )
 
 
 def _best_last(
-    raw: RawTrace, texts: Texts, rows: Rows, host: Host, calls: I32, start: int
+    texts: Texts, host: Host, calls: I32, shared: SharedStarts, start: int
 ) -> tuple[I32, int]:
     """Calls in an order such that of several with one correlation the launching one is the last."""
-    double = repeated(host.correlation[calls])
+    double = repeated(take(host.correlation, calls))
     if not double.any():
         return calls, 0
     some = calls[double]
-    wanted = set(host.correlation[some].tolist())
-    column = raw.ints.get(ID_INT)
-    arrows: set[tuple[int, int, int, int]] = set()
-    if column is not None:
-        is_start = np.isin(column.row, rows.flow_starts)
-        for row, number in zip(
-            column.row[is_start].tolist(), column.value[is_start].tolist(), strict=True
-        ):
-            if number in wanted:
-                events = raw.events
-                arrows.add(
-                    (
-                        int(events.pid[row]),
-                        int(events.tid[row]),
-                        int(events.ts[row]) - start,
-                        number,
-                    )
-                )
+    arrows = set(
+        zip(
+            shared.at.pid.tolist(),
+            shared.at.tid.tolist(),
+            (shared.at.ts - start).tolist(),
+            shared.number.tolist(),
+            strict=True,
+        )
+    )
     threads = host.threads
     thread = host.thread[some]
     score = np.array(
@@ -148,24 +162,24 @@ def _best_last(
         np.int64,
     )
     ordered = some[np.lexsort((host.ts[some], score))]
-    return np.concatenate([calls[~double], ordered]), len(wanted)
+    wanted = len(np.unique(host.correlation[some]))
+    return np.concatenate([calls[~double], ordered]), wanted
 
 
 def _graphs(
     texts: Texts, host: Host, device: Activity, launch: I32, by_correlation: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Work that a captured graph launched: so named, so numbered, or many for one call."""
-    rows = np.flatnonzero(by_correlation)
+    rows = where(by_correlation)
     result = np.zeros(len(launch), bool)
     if not len(rows):
         return result
-    name = host.name[launch[rows]]
+    name = take(host.name, take(launch, rows))
     graph = texts.table(name, lambda text: "GraphLaunch" in text, np.bool_)[name]
     copying = texts.table(name, lambda text: any(word in text for word in _COPYING), np.bool_)[name]
     # MTIA writes two events of its own for each call.
     vendor = texts.table(device.category[rows], _is_vendor, np.bool_)[device.category[rows]]
-    _, inverse, count = np.unique(launch[rows], return_inverse=True, return_counts=True)
-    many = (count[inverse] > 1) & ~vendor & ~copying
+    many = in_common(launch[rows], len(host)) & ~vendor & ~copying
     result[rows] = graph | many
     number = device.args.get("graph_id")
     if number is not None:

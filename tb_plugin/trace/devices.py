@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import cells
+from .census import Census
+from .columns import cells, distinct, is_any, take, where
 from .identity import DeviceLabel, Identity
 from .model import Device
 from .raw import RawTrace
@@ -59,7 +60,12 @@ class Devices:
 
 
 def find_devices(
-    raw: RawTrace, texts: Texts, identity: Identity, pids: Iterable[int], active: I32
+    raw: RawTrace,
+    texts: Texts,
+    identity: Identity,
+    census: Census,
+    pids: Iterable[int],
+    active: I32,
 ) -> Devices:
     """The devices of the file.
 
@@ -67,24 +73,24 @@ def find_devices(
         raw: the file.
         texts: its strings.
         identity: what its metadata events say.
+        census: its kinds of events.
         pids: codes of the processes that stand for devices and have rows in a device table.
         active: rows of the file with device activity.
     """
     declared = _declared(raw.metadata)
-    working = {int(pid) for pid in np.unique(raw.events.pid[active])}
-    vendor_of_file = _vendor_of_file(raw, texts)
+    working = set(distinct(take(raw.events.pid, active), len(texts)).tolist())
+    vendor_of_file = _vendor_of_file(raw, texts, census)
+    guessed = _guess_type(declared, vendor_of_file, texts, census)
     found: list[tuple[str, int, int | None]] = []
     taken: set[int] = set()
     for pid in sorted(pids, key=lambda code: _natural(texts[code])):
         label = identity.label.get(pid)
-        type_ = label.type if label else _guess_type(declared, vendor_of_file, raw, texts)
+        type_ = label.type if label else guessed
         index = _index(raw, texts, pid, active, label, taken)
         taken.add(index)
         found.append((type_, index, pid))
     used_types = [type_ for type_, _, _ in found]
-    default_type = (
-        used_types[0] if used_types else _guess_type(declared, vendor_of_file, raw, texts)
-    )
+    default_type = used_types[0] if used_types else guessed
     found += [(default_type, number, None) for number in declared if number not in taken]
     found.sort(key=lambda item: (item[1], item[0]))
     misused = False
@@ -145,16 +151,13 @@ def _index(
 
 
 def _guess_type(
-    declared: Mapping[int, Mapping[str, Any]],
-    vendor: str,
-    raw: RawTrace,
-    texts: Texts,
+    declared: Mapping[int, Mapping[str, Any]], vendor: str, texts: Texts, census: Census
 ) -> str:
     for properties in declared.values():
         for pattern, known in _VENDOR_NAMES:
             if pattern.search(_text(properties.get("name"))):
                 return _TYPE_OF_VENDOR.get(known, "GPU")
-    categories = {texts[code].casefold() for code in texts.used(raw.events.category).tolist()}
+    categories = {texts[code].casefold() for code in census.categories()}
     for prefix in ("xpu", "mtia", "hpu"):
         if any(category.startswith(prefix + "_") for category in categories):
             return prefix.upper()
@@ -171,13 +174,13 @@ def _vendor(properties: Mapping[str, Any], type_: str, vendor_of_file: str) -> s
     return _VENDOR_TYPES.get(type_, vendor_of_file)
 
 
-def _vendor_of_file(raw: RawTrace, texts: Texts) -> str:
+def _vendor_of_file(raw: RawTrace, texts: Texts, census: Census) -> str:
     for key, vendor in _VENDOR_KEYS:
         if key in raw.metadata:
             return vendor
-    runtime = texts.table(raw.events.category, _is_runtime, np.bool_)
-    rows = np.flatnonzero(runtime[raw.events.category])
-    for code in texts.used(raw.events.name[rows]).tolist():
+    runtime = [code for code in census.categories() if _is_runtime(texts[code])]
+    rows = where(is_any(raw.events.category, runtime))
+    for code in distinct(take(raw.events.name, rows), len(texts)).tolist():
         if texts[code].startswith("hip"):
             return "AMD"
         if texts[code].startswith(("cuda", "cuLaunch")):

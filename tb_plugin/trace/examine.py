@@ -11,6 +11,8 @@ import numpy as np
 from ..base.intervals import union
 from .autograd import Autograd
 from .categories import is_known
+from .census import Census
+from .columns import seen, take, where
 from .correlate import Launches
 from .devices import Devices
 from .flows import Flows
@@ -29,7 +31,7 @@ from .model import (
 )
 from .note_kinds import CATALOG, UNKNOWN
 from .raw import Fault
-from .rows import Rows
+from .rows import RANGED, Tally
 from .texts import Texts
 
 ORPHAN_WARNING_RATIO = 0.05
@@ -45,7 +47,8 @@ class Evidence:
 
     texts: Texts
     identity: Identity
-    rows: Rows
+    census: Census
+    tally: Tally
     flows: Flows
     host: Host
     device: DeviceTable
@@ -68,7 +71,7 @@ class Evidence:
 
 def examine(evidence: Evidence) -> HealthRecord:
     """Counts that reconcile, and the notes, worst first."""
-    ignored = dict(evidence.rows.ignored)
+    ignored = dict(evidence.tally.ignored)
     lonely = {
         "flow start without an end": evidence.flows.lonely_starts,
         "flow end without a start": evidence.flows.lonely_ends,
@@ -143,15 +146,13 @@ def _used(evidence: Evidence) -> int:
         evidence.memory,
         evidence.counters,
     )
-    flows = evidence.rows.flow_starts, evidence.rows.flow_ends
-    paired = sum(len(part) for part in flows) - (
-        evidence.flows.lonely_starts + evidence.flows.lonely_ends
-    )
+    flows = evidence.flows
+    paired = evidence.tally.flow_ends - (flows.lonely_starts + flows.lonely_ends)
     return (
         len(evidence.host.ts)
         + sum(len(table) for table in tables)
         + paired
-        + evidence.rows.used_elsewhere
+        + evidence.tally.used_elsewhere
     )
 
 
@@ -163,15 +164,15 @@ def _of_file(evidence: Evidence) -> Iterator[Note]:
 
 
 def _of_time(evidence: Evidence) -> Iterator[Note]:
-    rows, host, device = evidence.rows, evidence.host, evidence.device
-    ignored = rows.ignored
+    tally, host, device = evidence.tally, evidence.host, evidence.device
+    ignored = tally.ignored
     for kind, count in (
         ("timeless", ignored.get("event without a believable time", 0)),
         ("no_time", ignored.get("event without a time stamp", 0)),
         ("stray_ends", ignored.get("end without a begin", 0)),
-        ("negative_duration", rows.negative),
-        ("absurd_duration", rows.absurd),
-        ("missing_duration", rows.without_dur),
+        ("negative_duration", tally.negative),
+        ("absurd_duration", tally.absurd),
+        ("missing_duration", tally.without_dur),
         ("unfinished", len(_unfinished(host))),
         ("partial_overlap", len(host.nesting.overrun.row)),
     ):
@@ -214,7 +215,7 @@ def _stream_overlaps(device: DeviceTable) -> int:
 def _skew(evidence: Evidence) -> Iterator[Note]:
     device, host = evidence.device, evidence.host
     linked = np.flatnonzero(device.launch >= 0)
-    early = host.ts[device.launch[linked]] - device.ts[linked]
+    early = take(host.ts, device.launch[linked]) - device.ts[linked]
     bad = early > SKEW_NS
     if bad.any():
         worst = int(early.max())
@@ -274,27 +275,32 @@ def _of_content(evidence: Evidence) -> Iterator[Note]:
         yield note("no_memory")
     elif len(evidence.memory) and not evidence.memory.address.any():
         yield note("no_addresses", len(evidence.memory))
-    unknown = [
-        evidence.texts[code]
-        for table in (host, device)
-        for code in evidence.texts.used(table.category).tolist()
-        if not is_known(evidence.texts[code])
-    ]
-    if unknown:
+    if unknown := _unknown_categories(evidence):
         yield note("unknown_categories", len(unknown), detail=", ".join(sorted(set(unknown)))[:200])
-    lost = evidence.texts.table(host.name, lambda text: text == LOST_NAME, np.bool_)[host.name]
+    lost = evidence.texts.table(host.names, lambda text: text == LOST_NAME, np.bool_)
     if lost.any():
-        yield note("lost_names", int(np.count_nonzero(lost)), len(host.ts))
+        yield note("lost_names", int(np.count_nonzero(take(lost, host.name))), len(host.ts))
     if derived := _derived(evidence):
         yield note("derived_rows", derived)
 
 
+def _unknown_categories(evidence: Evidence) -> list[str]:
+    """Categories that nobody has listed, of the host and then of the devices."""
+    texts = evidence.texts
+    if all(is_known(texts[code]) for code in evidence.census.categories(RANGED)):
+        return []
+    return [
+        texts[code]
+        for table in (evidence.host, evidence.device)
+        for code in texts.used(table.category).tolist()
+        if not is_known(texts[code])
+    ]
+
+
 def _launch_calls(evidence: Evidence) -> int:
     host = evidence.host
-    runtime = host.kind == HostKind.RUNTIME
-    launching = evidence.texts.table(
-        host.name[runtime], lambda text: "LaunchKernel" in text, np.bool_
-    )
+    launching = evidence.texts.table(host.names, lambda text: "LaunchKernel" in text, np.bool_)
+    runtime = where(host.kind == HostKind.RUNTIME)
     return int(np.count_nonzero(launching[host.name[runtime]]))
 
 
@@ -326,10 +332,11 @@ def _of_recorder(evidence: Evidence) -> Iterator[Note]:
             yield note(kind, len(lines), example=lines[0][:200])
     overhead = host.kind == HostKind.OVERHEAD
     if overhead.any() and evidence.end_ns:
-        lost = union(host.ts[overhead], host.end[overhead]).total_ns
+        lost = union(host.ts[overhead], host.end_of(overhead)).total_ns
         if lost > OVERHEAD_WARNING_RATIO * evidence.end_ns:
             yield note("profiler_overhead", lost, evidence.end_ns)
-    pids = host.threads.pid[np.unique(host.thread[(host.kind == HostKind.OP)])]
+    working = seen(take(host.thread, where(host.kind == HostKind.OP)), len(host.threads))
+    pids = host.threads.pid[working]
     if len(np.unique(pids)) > 1:
         yield note("several_processes", len(np.unique(pids)))
     if evidence.identity.renamed:

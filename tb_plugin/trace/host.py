@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, Role
-from .columns import by_key_then_ts, cells, pairs_of, place_of, renumber, spread
+from .columns import by_key_then_ts, cells, dense, distinct, is_any, pairs_of, put, take, where
 from .identity import Identity
 from .model import HostKind, ThreadTable
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
@@ -37,14 +38,44 @@ _RANK = {
     Role.RUNTIME: 4,
     Role.OVERHEAD: 5,
 }
+# Events of a kind whose names begin so are of another kind.
+_RENAMED = (
+    (HostKind.PYTHON, HostKind.MODULE, (MODULE_PREFIX,)),
+    (HostKind.OP, HostKind.ANNOTATION, ANNOTATION_PREFIXES),
+)
 _CLOCK = {HostKind.PYTHON: 1, HostKind.MODULE: 1, HostKind.RUNTIME: 2}
-_COLUMNS = ("correlation", "external_id")
 OVERHEAD_PID = "-1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Threads:
+    """The thread table, and the thread of each row of two parts of ``Rows``."""
+
+    table: ThreadTable
+    of_host: I32
+    of_memory: I32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostRows:
+    """The rows of the host table in their order, before anything sparse is known of them."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8
+    thread: I32
+    raw: I32
+    names: I32  # the codes that occur in ``name``
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Host:
-    """Columns of ``HostTable`` that need no links; ``memory_thread`` is for ``MemoryTable``."""
+    """Columns of ``HostTable`` that need no links."""
 
     ts: I64
     dur: I64
@@ -58,12 +89,10 @@ class Host:
     raw: I32
     args: dict[str, Sparse]
     threads: ThreadTable
-    memory_thread: I32
+    names: I32  # the codes that occur in ``name``
 
-    @property
-    def end(self) -> I64:
-        """``ts + dur``."""
-        return self.ts + self.dur
+    def __len__(self) -> int:
+        return len(self.ts)
 
     @property
     def thread_of(self) -> dict[tuple[int, int], int]:
@@ -71,111 +100,130 @@ class Host:
         pairs = zip(self.threads.pid.tolist(), self.threads.tid.tolist(), strict=True)
         return {pair: thread for thread, pair in enumerate(pairs)}
 
-
-def build_host(
-    raw: RawTrace, texts: Texts, rows: Rows, identity: Identity, start: int, resolution: int
-) -> Host:
-    """Sort and nest the host events; times count from ``start``."""
-    events = raw.events
-    both = np.concatenate([rows.host, rows.memory])
-    pid, tid, index = pairs_of(events.pid[both], events.tid[both], len(texts))
-    thread, memory_thread = index[: len(rows.host)], index[len(rows.host) :]
-    order = _order(raw, rows, thread)
-    row = rows.host[order]
-    thread = thread[order]
-    del both, index, order
-    ts = events.ts[row] - start
-    dur = rows.dur[row]
-    name = events.name[row]
-    kind = _kinds(texts, rows.role[row], name)
-    first = np.ones(len(row), bool)
-    np.not_equal(thread[1:], thread[:-1], out=first[1:])
-    nesting = nest(
-        ts, dur, first, _clock(kind), ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
-    )
-    place = place_of(row, len(events))
-    correlation = spread(raw.ints.get("correlation"), place, len(row), -1)
-    correlation[kind != HostKind.RUNTIME] = -1
-    external_id = spread(raw.ints.get("external_id"), place, len(row), -1)
-    external_id[(kind != HostKind.OP) & (kind != HostKind.ANNOTATION)] = -1
-    args = renumber(raw.ints, place, len(row), _COLUMNS)
-    args |= renumber(raw.floats, place, len(row))
-    args |= renumber(raw.texts, place, len(row))
-    if len(nesting.overrun.row):
-        args["overrun"] = nesting.overrun
-    if len(unfinished := _unfinished(args.pop("finished", None), place[rows.unfinished])):
-        args["finished"] = Sparse(unfinished, np.zeros(len(unfinished), np.int64))
-    return Host(
-        ts=ts,
-        dur=dur,
-        name=name,
-        category=events.category[row],
-        kind=kind,
-        thread=thread,
-        nesting=nesting,
-        correlation=correlation,
-        external_id=external_id,
-        raw=row,
-        args=args,
-        threads=_threads(texts, identity, pid, tid),
-        memory_thread=memory_thread,
-    )
+    def end_of(self, rows: NDArray[np.integer]) -> I64:
+        """``ts + dur`` of some rows."""
+        return np.asarray(self.ts[rows] + self.dur[rows])
 
 
-def _order(raw: RawTrace, rows: Rows, thread: I32) -> NDArray[np.intp]:
-    """Order by (thread, ts, −dur); what is equal then by kind, id, and place in the file."""
-    ts = raw.events.ts[rows.host]
-    order = by_key_then_ts(thread, ts)
-    same = ts[order[1:]] == ts[order[:-1]]
-    same &= thread[order[1:]] == thread[order[:-1]]
+def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: Identity) -> Threads:
+    """Threads by (process, thread), with the names that the file gives them."""
+    both = np.concatenate([rows.host.row, rows.memory.row])
+    pid, tid, index = pairs_of(take(raw.events.pid, both), take(raw.events.tid, both), len(texts))
+    names = [
+        identity.thread_name.get(key, "Profiler overhead" if texts[key[0]] == OVERHEAD_PID else "")
+        for key in zip(pid.tolist(), tid.tolist(), strict=True)
+    ]
+    table = ThreadTable(pid, tid, np.array([texts.code(name) for name in names], np.int32))
+    return Threads(table, index[: len(rows.host)], index[len(rows.host) :])
+
+
+def order_host(raw: RawTrace, texts: Texts, rows: Rows, threads: Threads, start: int) -> HostRows:
+    """The host events in the order of the table; times count from ``start``."""
+    part = rows.host
+    order = by_key_then_ts(threads.of_host, part.ts)
+    ts, thread = take(part.ts, order), take(threads.of_host, order)
+    same = ts[1:] == ts[:-1]
+    same &= thread[1:] == thread[:-1]
+    _settle_ties(raw, rows, order, same)
+    del same
+    ts -= start
+    row = take(part.row, order)
+    dur = take(part.dur, order)
+    del order
+    name = take(raw.events.name, row)
+    names = distinct(name, len(texts))
+    kind = _kinds(texts, take(rows.role, row), name, names)
+    return HostRows(ts, dur, name, take(raw.events.category, row), kind, thread, row, names)
+
+
+def _settle_ties(
+    raw: RawTrace, rows: Rows, order: NDArray[np.intp], same: NDArray[np.bool_]
+) -> None:
+    """Order what starts at one instant by −dur; what is equal then by kind, id, place in the file.
+
+    ``same[i]``: the rows i and i + 1 of ``order`` start at one instant on one thread.
+    """
     member = np.zeros(len(order), bool)
     member[1:] = same
     member[:-1] |= same
     tied = np.flatnonzero(member)
-    if len(tied):
-        group = np.cumsum(~np.concatenate([[False], same]))[tied]
-        part = order[tied]
-        row = rows.host[part]
-        rank = np.full(max(Role) + 1, 9, np.int8)
-        for role, place in _RANK.items():
-            rank[role] = place
-        number = cells(raw.ints.get("external_id"), row, np.iinfo(np.int64).max)
-        order[tied] = part[np.lexsort((row, number, rank[rows.role[row]], -rows.dur[row], group))]
-    return order
+    if not len(tied):
+        return
+    group = np.cumsum(~same[np.maximum(tied - 1, 0)])
+    part = order[tied]
+    row = rows.host.row[part]
+    rank = np.full(max(Role) + 1, 9, np.int8)
+    for role, place in _RANK.items():
+        rank[role] = place
+    number = cells(raw.ints.get("external_id"), row, np.iinfo(np.int64).max)
+    dur = rows.host.dur[part]
+    order[tied] = part[np.lexsort((row, number, rank[rows.role[row]], -dur, group))]
 
 
-def _kinds(texts: Texts, role: NDArray[np.uint8], name: I32) -> I8:
+def build_host(
+    rows: HostRows,
+    threads: Threads,
+    args: dict[str, Sparse],
+    open_begins: I32,
+    resolution: int,
+) -> Host:
+    """Nest the host events; ``open_begins`` are those rows that never ended."""
+    first = np.ones(len(rows), bool)
+    np.not_equal(rows.thread[1:], rows.thread[:-1], out=first[1:])
+    tolerance = ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
+    nesting = nest(rows.ts, rows.dur, first, _clock(rows.kind), tolerance)
+    kind = rows.kind
+    correlation = dense(args.pop("correlation", None), len(rows), -1)
+    correlation[kind != HostKind.RUNTIME] = -1
+    external_id = dense(args.pop("external_id", None), len(rows), -1)
+    external_id[~is_any(kind, (HostKind.OP, HostKind.ANNOTATION))] = -1
+    if len(nesting.overrun.row):
+        args["overrun"] = nesting.overrun
+    if len(unfinished := _unfinished(args.pop("finished", None), open_begins)):
+        args["finished"] = Sparse(unfinished, np.zeros(len(unfinished), np.int64))
+    return Host(
+        ts=rows.ts,
+        dur=rows.dur,
+        name=rows.name,
+        category=rows.category,
+        kind=kind,
+        thread=rows.thread,
+        nesting=nesting,
+        correlation=correlation,
+        external_id=external_id,
+        raw=rows.raw,
+        args=args,
+        threads=threads.table,
+        names=rows.names,
+    )
+
+
+def _kinds(texts: Texts, role: NDArray[np.uint8], name: I32, names: I32) -> I8:
     table = np.full(max(Role) + 1, HostKind.OTHER, np.int8)
     for known, kind in _KINDS.items():
         table[known] = kind
-    result = table[role]
-    python = result == HostKind.PYTHON
-    if python.any():
-        module = texts.table(name[python], lambda text: text.startswith(MODULE_PREFIX), np.bool_)
-        result[python & module[name]] = HostKind.MODULE
-    op = result == HostKind.OP
-    if op.any():
-        marked = texts.table(name[op], lambda text: text.startswith(ANNOTATION_PREFIXES), np.bool_)
-        result[op & marked[name]] = HostKind.ANNOTATION
+    result = np.asarray(take(table, role))
+    for old, new, prefixes in _RENAMED:
+        named = texts.table(names, partial(_begins, prefixes), np.bool_)
+        if named.any():
+            rows = where(result == old)
+            renamed = rows[take(named, take(name, rows))]
+            put(result, renamed, np.full(len(renamed), new, np.int8))
     return result
+
+
+def _begins(prefixes: tuple[str, ...], text: str) -> bool:
+    return text.startswith(prefixes)
 
 
 def _clock(kind: I8) -> I8:
     table = np.zeros(max(HostKind) + 1, np.int8)
     for known, clock in _CLOCK.items():
         table[known] = clock
-    return table[kind]
-
-
-def _threads(texts: Texts, identity: Identity, pid: I32, tid: I32) -> ThreadTable:
-    names = [
-        identity.thread_name.get(key, "Profiler overhead" if texts[key[0]] == OVERHEAD_PID else "")
-        for key in zip(pid.tolist(), tid.tolist(), strict=True)
-    ]
-    return ThreadTable(pid, tid, np.array([texts.code(name) for name in names], np.int32))
+    return np.asarray(take(table, kind))
 
 
 def _unfinished(finished: Sparse | None, open_begins: I32) -> I32:
     """Rows that never ended, as the recorder writes it; some builds write true on all others."""
     said = np.empty(0, np.int32) if finished is None else finished.row[finished.value == 0]
-    return np.unique(np.concatenate([said, open_begins[open_begins >= 0]]))
+    return np.unique(np.concatenate([said, open_begins]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .columns import put, take
+
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
@@ -37,11 +39,28 @@ def join(key: I64, row: I32, wanted: I64) -> I32:
     return result
 
 
+def in_common(owner: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
+    """Which entries have their owner, a number below ``size``, in common with another entry."""
+    last = np.zeros(size, np.int32)
+    put(last, owner, np.arange(len(owner), dtype=np.int32))
+    beaten = owner[take(last, owner) != np.arange(len(owner))]
+    several = np.zeros(size, bool)
+    several[beaten] = True
+    return np.asarray(take(several, owner))
+
+
 def repeated(key: I64) -> NDArray[np.bool_]:
     """Which ids above 0 occur more than once."""
     result = np.zeros(len(key), bool)
     useful = np.flatnonzero(key > 0)
-    order = useful[np.argsort(key[useful], kind="stable")]
+    if not len(useful):
+        return result
+    ids = key[useful]
+    low, high = int(ids.min()), int(ids.max())
+    if high - low < max(_DENSE, 8 * len(ids)):
+        result[useful] = in_common(ids - low, high - low + 1)
+        return result
+    order = useful[np.argsort(ids, kind="stable")]
     same = key[order[1:]] == key[order[:-1]]
     result[order[1:][same]] = True
     result[order[:-1][same]] = True

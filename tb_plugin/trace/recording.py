@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from .categories import DEVICE_LABELS
+from .census import Census
 from .identity import META, Identity
 from .model import Recording
 from .raw import MISSING, RawTrace
-from .rows import BEGIN, COMPLETE
+from .rows import RANGED
 from .texts import Texts
 
 # Epoch stamps of this century; stamps relative to a base are far below.
@@ -24,16 +25,21 @@ _OLD_CATEGORIES = frozenset({"Operator", "Runtime", "Kernel", "Memcpy", "Memset"
 
 
 def describe(
-    raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution: int
+    raw: RawTrace,
+    texts: Texts,
+    identity: Identity,
+    census: Census,
+    start: int,
+    resolution: int,
 ) -> Recording:
     """The recording of a file whose events begin at ``start`` (as written)."""
     metadata = raw.metadata
     distributed = metadata.get("distributedInfo")
     info: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
     handler = metadata.get(_HANDLER_KEY)
-    categories = {texts[code] for code in texts.used(raw.events.category).tolist()}
+    categories = {texts[code] for code in census.categories()}
     return Recording(
-        torch_era=era(raw, texts, identity, start, resolution),
+        torch_era=era(raw, texts, identity, census, start, resolution),
         resolution_ns=resolution,
         trace_id=_text(metadata.get("trace_id")),
         host_name=_text(metadata.get("host_name")),
@@ -54,7 +60,14 @@ def describe(
     )
 
 
-def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution: int) -> str:
+def era(
+    raw: RawTrace,
+    texts: Texts,
+    identity: Identity,
+    census: Census,
+    start: int,
+    resolution: int,
+) -> str:
     """The age of the format, "A" … "G" or "Ascend", by what only that age writes.
 
     ========  ==============================================================
@@ -67,17 +80,17 @@ def era(raw: RawTrace, texts: Texts, identity: Identity, start: int, resolution:
     G         the same, metadata events first (2.12 and later)
     ========  ==============================================================
     """
-    events, metadata = raw.events, raw.metadata
-    categories = {texts[code] for code in texts.used(events.category).tolist()}
-    ranged = (events.phase == COMPLETE) | (events.phase == BEGIN)
-    bare = not any(texts[code] for code in texts.used(events.category[ranged]).tolist())
+    metadata = raw.metadata
+    categories = {texts[code] for code in census.categories()}
+    ranged = census.categories(RANGED)
+    bare = not any(texts[code] for code in ranged)
     old = bool(categories & _OLD_CATEGORIES)
     devices = bool({"deviceProperties", "computeProperties"} & metadata.keys())
     based = "baseTimeNanoseconds" in metadata
     later = bool(_KEYS_OF_E & metadata.keys() or categories & _FLOWS_OF_E)
     evidence = (
         ("Ascend", "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity)),
-        ("unknown", not ranged.any()),
+        ("unknown", not ranged),
         ("A", bare),
         ("C", old and (devices or "memory_bytes" in raw.ints)),
         ("B", old),

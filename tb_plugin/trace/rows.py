@@ -23,19 +23,22 @@ from .categories import (
     Role,
     role_of,
 )
-from .clock import Bounds, believable, bounds
-from .columns import has_cell
+from .census import Census
+from .columns import Mask, has_cell, is_any, seen, take, where
 from .identity import META, Identity
 from .pairs import Pairs, pair
-from .raw import MISSING, NO_DUR, RawTrace
+from .parts import OPEN, Part, settle_times
+from .raw import RawEvents, RawTrace
 from .texts import Texts
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
 
 BEGIN, END, COMPLETE, COUNTER = ord("B"), ord("E"), ord("X"), ord("C")
 FLOW_START, FLOW_STEP, FLOW_END = ord("s"), ord("t"), ord("f")
 INSTANTS = tuple(ord(letter) for letter in "iIR")
+RANGED = (COMPLETE, BEGIN)
 
 _REASONS = {
     0: "event without a phase",
@@ -51,120 +54,151 @@ _REASONS = {
     ord("D"): "object",
     FLOW_STEP: "flow step",
 }
+_PLACED = frozenset({COMPLETE, BEGIN, END, COUNTER, FLOW_START, FLOW_END, META})
+_NO_ROLE = 255
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Rows of the file by table, ascending; ``role`` and ``dur`` have an entry for every row."""
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Rows that are in no table, and durations that made no sense."""
 
-    role: NDArray[np.uint8]  # Role of duration events
-    dur: I64  # ns, never negative
-    host: I32
-    device: I32
-    device_annotations: I32
-    syncs: I32
-    ranges: I32
-    memory: I32
-    counters: I32
-    flow_starts: I32
-    flow_ends: I32
-    unfinished: I32  # begins without an end; last until the end of the trace
-    device_pids: frozenset[int]
-    limits: Bounds
     negative: int
     absurd: int
     without_dur: int
+    flow_ends: int  # both ends of all arrows
     used_elsewhere: int
     ignored: Mapping[str, int]
 
 
-def sort_out(raw: RawTrace, texts: Texts, identity: Identity) -> Rows:
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of the file by table, ascending, and what became of all others."""
+
+    role: U8  # Role of the rows in tables of duration events; an entry for every row of the file
+    host: Part
+    device: Part
+    device_annotations: Part
+    syncs: Part
+    ranges: Part
+    memory: Part
+    counters: Part
+    flow_starts: I32
+    flow_ends: I32
+    unfinished: I32  # begins without an end; last until the end of the trace
+    device_pids: frozenset[int]
+    tally: Tally
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The rows of each table."""
+        return (
+            self.host,
+            self.device,
+            self.device_annotations,
+            self.syncs,
+            self.ranges,
+            self.memory,
+            self.counters,
+        )
+
+
+def sort_out(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> Rows:
     """Decide for every row of the file."""
     events = raw.events
     phase = events.phase
-    role = _roles(raw, texts, identity)
-    device_pids = _device_pids(raw, role, identity)
-    _settle_either(raw, texts, role, device_pids)
+    role, timed = _roles(raw, texts, identity, census)
+    device_pids = _device_pids(events, role, timed, identity, len(texts))
+    _settle_either(raw, texts, role, timed, device_pids)
 
+    allocations = _memory_rows(events, texts)
     ranged = phase == COMPLETE
-    memory = _is_memory(raw, texts, ranged)
-    ranged &= ~memory
-    begins = np.flatnonzero((phase == BEGIN) | (phase == END))
-    pairs = pair(events, begins.astype(np.int32), texts) if len(begins) else Pairs.none()
+    ranged[allocations] = False
+    halves = census.of_phase(BEGIN) + census.of_phase(END)
+    pairs = pair(events, where(is_any(phase, (BEGIN, END))), texts) if halves else Pairs.none()
     ranged[pairs.begin] = True
     ranged[pairs.open] = True
+    role[~ranged] = _NO_ROLE
+    dur = _durations(events, pairs)
 
-    limits = bounds(events.ts[ranged] if ranged.any() else events.ts[memory])
-    dated = believable(events.ts, limits)
-    ignored: dict[str, int] = {}
+    def of(*roles: Role) -> Part:
+        row = where(is_any(role, roles))
+        return Part(row, take(events.ts, row), take(dur, row))
 
-    def ignore(reason: str, count: int) -> None:
-        if count:
-            ignored[reason] = ignored.get(reason, 0) + count
+    def at(row: I32) -> Part:
+        return Part(row, take(events.ts, row), np.empty(0, np.int64))
 
-    counters = phase == COUNTER
-    wanted = ranged | memory | counters
-    missing = wanted & (events.ts == MISSING)
-    ignore("event without a time stamp", int(np.count_nonzero(missing)))
-    ignore("event without a believable time", int(np.count_nonzero(wanted & ~dated & ~missing)))
-
-    flow = (phase == FLOW_START) | (phase == FLOW_END)
-    ignore("end without a begin", pairs.stray_ends)
-    other = ~(wanted | flow | (phase == META) | (phase == BEGIN) | (phase == END))
-    for code, count in enumerate(np.bincount(phase[other], minlength=1).tolist()):
-        if code in INSTANTS:
-            ignore("marker", count)
-        else:
-            ignore(_REASONS.get(code, "event of another phase"), count)
-
-    dur, negative, absurd, without = _durations(raw, pairs, ranged & dated, limits)
-    ranged &= dated
-
-    def of(*roles: Role) -> I32:
-        mask = np.isin(role, np.array(roles, np.uint8)) & ranged
-        return np.flatnonzero(mask).astype(np.int32)
-
-    def at(mask: NDArray[np.bool_]) -> I32:
-        return np.flatnonzero(mask).astype(np.int32)
-
+    settled = settle_times(
+        (
+            of(*HOST_ROLES),
+            of(*DEVICE_ROLES),
+            of(Role.DEVICE_ANNOTATION),
+            of(Role.SYNC),
+            of(Role.RANGE),
+        ),
+        (at(allocations), at(where(phase == COUNTER))),
+        int(events.ts[pairs.open].max()) if len(pairs.open) else 0,
+    )
+    ignored = dict(settled.ignored)
+    if pairs.stray_ends:
+        ignored["end without a begin"] = pairs.stray_ends
+    _ignore_others(ignored, census, phase[allocations])
+    host, device, device_annotations, syncs, ranges = settled.ranges
+    memory, counters = settled.instants
     return Rows(
         role=role,
-        dur=dur,
-        host=of(*HOST_ROLES),
-        device=of(*DEVICE_ROLES),
-        device_annotations=of(Role.DEVICE_ANNOTATION),
-        syncs=of(Role.SYNC),
-        ranges=of(Role.RANGE),
-        memory=at(memory & dated),
-        counters=at(counters & dated),
-        flow_starts=at(phase == FLOW_START),
-        flow_ends=at(phase == FLOW_END),
+        host=host,
+        device=device,
+        device_annotations=device_annotations,
+        syncs=syncs,
+        ranges=ranges,
+        memory=memory,
+        counters=counters,
+        flow_starts=where(phase == FLOW_START),
+        flow_ends=where(phase == FLOW_END),
         unfinished=pairs.open,
         device_pids=device_pids,
-        limits=limits,
-        negative=negative,
-        absurd=absurd,
-        without_dur=without,
-        used_elsewhere=int(np.count_nonzero(phase == META)) + len(pairs.begin),
-        ignored=ignored,
+        tally=Tally(
+            settled.negative,
+            settled.absurd,
+            settled.without_dur,
+            flow_ends=census.of_phase(FLOW_START) + census.of_phase(FLOW_END),
+            used_elsewhere=census.of_phase(META) + len(pairs.begin),
+            ignored=ignored,
+        ),
     )
 
 
-def _roles(raw: RawTrace, texts: Texts, identity: Identity) -> NDArray[np.uint8]:
+def _ignore_others(ignored: dict[str, int], census: Census, memory: U8) -> None:
+    """Counts the rows of phases that make no table; allocator events are instants that do."""
+    taken = np.bincount(memory, minlength=256)
+    for phase in sorted(set(census.phase.tolist()) - _PLACED):
+        count = census.of_phase(phase) - int(taken[phase])
+        if count:
+            reason = _REASONS.get(phase, "event of another phase")
+            reason = "marker" if phase in INSTANTS else reason
+            ignored[reason] = ignored.get(reason, 0) + count
+
+
+def _roles(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> tuple[U8, Mask]:
+    """The role of every row, as far as it is known, and which rows are ranges or their begins."""
     events = raw.events
-    role = texts.table(events.category, role_of, np.uint8)[events.category]
-    timed = (events.phase == COMPLETE) | (events.phase == BEGIN)
-    bare = timed & (events.category == texts.code(""))
-    if bare.any():
+    by_category = np.zeros(len(texts), np.uint8)
+    for code in census.categories():
+        by_category[code] = role_of(texts[code])
+    role = take(by_category, events.category)
+    timed = is_any(events.phase, RANGED)
+    unnamed = texts.code("")
+    if unnamed in (categories := census.categories(RANGED)):
         # Exporters without categories: the process says what its events are.
+        bare = timed & (events.category == unnamed)
         by_pid = np.full(len(texts), Role.EITHER, np.uint8)
-        for pid in texts.used(events.pid).tolist():
+        for pid in np.flatnonzero(seen(events.pid, len(texts))).tolist():
             known = PROCESS_ROLES.get(identity.process_name.get(pid, texts[pid]))
             if known is not None:
                 by_pid[pid] = known
         role[bare] = by_pid[events.pid[bare]]
         unknown = bare & (role == Role.EITHER)
-        if np.array_equal(bare, timed) and unknown.any():
+        if categories == [unnamed] and unknown.any():
             # No category in the whole file: host events are ops, as in the first recorders.
             labelled = np.zeros(len(texts), bool)
             labelled[list(identity.label)] = True
@@ -175,73 +209,65 @@ def _roles(raw: RawTrace, texts: Texts, identity: Identity) -> NDArray[np.uint8]
         )
         free = role[tasks.row] == Role.EITHER
         role[tasks.row[free]] = by_task[tasks.value[free]]
-    vendor = np.flatnonzero(timed & (role == Role.DEVICE_OTHER))
+    vendor = where(timed & (role == Role.DEVICE_OTHER))
     if len(vendor):
         by_name = texts.table(
             events.name[vendor], lambda text: MTIA_ROLES.get(text, Role.DEVICE_OTHER), np.uint8
         )
         role[vendor] = by_name[events.name[vendor]]
-    return np.asarray(role)
+    return role, timed
 
 
-def _device_pids(raw: RawTrace, role: NDArray[np.uint8], identity: Identity) -> frozenset[int]:
+def _pids(events: RawEvents, mask: Mask, size: int) -> Mask:
+    """Which processes have rows where the mask holds, by pid code."""
+    return seen(take(events.pid, where(mask)), size)
+
+
+def _device_pids(
+    events: RawEvents, role: U8, timed: Mask, identity: Identity, size: int
+) -> frozenset[int]:
     """Processes that stand for devices: so labelled, or with device work and no host work."""
-    events = raw.events
-    timed = (events.phase == COMPLETE) | (events.phase == BEGIN)
     own = (*DEVICE_ROLES, Role.DEVICE_ANNOTATION)
-    working = np.unique(events.pid[timed & np.isin(role, own)]).tolist()
-    hosts = set(np.unique(events.pid[timed & np.isin(role, HOST_ROLES)]).tolist())
-    found = set(working) - hosts - identity.host_labelled
+    working = _pids(events, timed & is_any(role, own), size)
+    if working.any():
+        working &= ~_pids(events, timed & is_any(role, HOST_ROLES), size)
+    found = set(np.flatnonzero(working).tolist()) - identity.host_labelled
     return frozenset(found | identity.label.keys())
 
 
 def _settle_either(
-    raw: RawTrace, texts: Texts, role: NDArray[np.uint8], device_pids: frozenset[int]
+    raw: RawTrace, texts: Texts, role: U8, timed: Mask, device_pids: frozenset[int]
 ) -> None:
     """Decide host or device for categories that may be both, and for unknown ones."""
     events = raw.events
-    rows = np.flatnonzero(role == Role.EITHER)
-    rows = rows[(events.phase[rows] == COMPLETE) | (events.phase[rows] == BEGIN)]
+    rows = where(timed & (role == Role.EITHER))
     if not len(rows):
         return
-    device = np.isin(events.pid[rows], list(device_pids))
-    host_pids = np.unique(events.pid[np.isin(role, HOST_ROLES)])
-    strange = ~np.isin(events.pid[rows], host_pids)
+    is_device = np.zeros(len(texts), bool)
+    is_device[list(device_pids)] = True
+    pid = events.pid[rows]
+    device = is_device[pid]
+    strange = ~_pids(events, is_any(role, HOST_ROLES), len(texts))[pid]
     device |= has_cell(raw.ints.get("stream"), rows)
     device |= strange & (events.category[rows] == texts.code("collective_comm"))
     role[rows] = np.where(device, Role.DEVICE_OTHER, Role.HOST_OTHER)
 
 
-def _is_memory(raw: RawTrace, texts: Texts, ranged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    events = raw.events
-    named = events.name == texts.code(MEMORY_NAME)
-    if not named.any():
-        return np.asarray(named)
-    fits = texts.table(events.category, lambda text: text in MEMORY_CATEGORIES, np.bool_)
-    return np.asarray(named & fits[events.category] & (ranged | np.isin(events.phase, INSTANTS)))
+def _memory_rows(events: RawEvents, texts: Texts) -> I32:
+    """Allocator events: Kineto writes them as instants, Python exporters as ranges."""
+    rows = where(events.name == texts.code(MEMORY_NAME))
+    if not len(rows):
+        return rows
+    category = events.category[rows]
+    fits = texts.table(category, lambda text: text in MEMORY_CATEGORIES, np.bool_)[category]
+    return rows[fits & is_any(events.phase[rows], (COMPLETE, *INSTANTS))]
 
 
-def _durations(
-    raw: RawTrace, pairs: Pairs, ranged: NDArray[np.bool_], limits: Bounds
-) -> tuple[I64, int, int, int]:
-    """Durations that make sense, and how many were negative, absurdly long, or missing."""
-    events = raw.events
+def _durations(events: RawEvents, pairs: Pairs) -> I64:
+    """Durations as written; of a begin, from it to its end, or ``OPEN``."""
+    if not len(pairs.begin) and not len(pairs.open):
+        return events.dur
     dur = np.array(events.dur)
     dur[pairs.begin] = pairs.end_ts - events.ts[pairs.begin]
-    ts = events.ts
-    if len(pairs.open):
-        whole = ranged & (dur >= 0)
-        whole[pairs.open] = False
-        end = int((ts[whole] + dur[whole]).max()) if whole.any() else int(ts[pairs.open].max())
-        dur[pairs.open] = np.maximum(end - ts[pairs.open], 0)
-    short = ranged & (dur < 0)
-    missing = short & (dur == NO_DUR)
-    long = ranged & (dur > limits.high - np.clip(ts, limits.low, limits.high))
-    counts = (
-        int(np.count_nonzero(short & ~missing)),
-        int(np.count_nonzero(long)),
-        int(np.count_nonzero(missing)),
-    )
-    dur[long] = 0
-    np.maximum(dur, 0, out=dur)
-    return (dur, *counts)
+    dur[pairs.open] = OPEN
+    return dur

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .columns import chunks, is_any, last_end, take, where
 from .host import Host
 from .model import HostKind, StepTable
 from .texts import Texts
@@ -22,7 +23,6 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 PROFILER_STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
-_NO_NUMBER = -1
 
 # Annotations that repeat within a step, or are one part of it.
 _NOT_STEPS = (
@@ -51,13 +51,13 @@ class _Family:
 
 def find_steps(texts: Texts, host: Host, end_ns: int) -> StepTable:
     """The steps of a trace that ends at ``end_ns``."""
-    marked = np.flatnonzero((host.kind == HostKind.ANNOTATION) | (host.kind == HostKind.OP))
-    marked = marked.astype(np.int32)
-    numbers = texts.table(host.name[marked], _step_number, np.int64)[host.name[marked]] - 1
-    rows = _of_one_thread(host, marked[numbers != _NO_NUMBER])
-    if len(rows):
-        number = texts.table(host.name[rows], _step_number, np.int64)[host.name[rows]] - 1
-        return _table(host, rows, number, "profiler_step", "ProfilerStep")
+    numbered = texts.table(host.names, _step_number, np.int64)
+    if numbered.any():
+        marked = is_any(host.kind, (HostKind.ANNOTATION, HostKind.OP))
+        rows = _of_one_thread(host, where(marked & (take(numbered, host.name) > 0)))
+        if len(rows):
+            number = numbered[host.name[rows]] - 1
+            return _table(host, rows, number, "profiler_step", "ProfilerStep")
     best = _best_family(texts, host)
     if best is not None:
         number = np.arange(len(best.rows), dtype=np.int64)
@@ -77,9 +77,12 @@ def step_at(steps: StepTable, at: I64) -> I32:
     """The step whose range holds an instant, −1 between steps; the later one where two overlap."""
     if steps.source == "whole_trace":
         return np.zeros(len(at), np.int32)
-    index = (np.searchsorted(steps.ts, at, side="right") - 1).astype(np.int32)
-    # Where index is −1 it reads the last step, and stays −1.
-    index[at >= steps.end[index]] = -1
+    index = np.empty(len(at), np.int32)
+    for part in chunks(len(at)):
+        found = np.searchsorted(steps.ts, at[part], side="right") - 1
+        # Where it is −1 it reads the last step, and stays −1.
+        found[at[part] >= steps.end[found]] = -1
+        index[part] = found
     return index
 
 
@@ -97,7 +100,7 @@ def _of_one_thread(host: Host, rows: I32) -> I32:
     rows = rows[thread == np.bincount(thread).argmax()]
     rows = rows[np.argsort(host.ts[rows], kind="stable")]
     # A row written twice is one step.
-    name, ts, end = host.name[rows], host.ts[rows], host.end[rows]
+    name, ts, end = host.name[rows], host.ts[rows], host.end_of(rows)
     again = np.zeros(len(rows), bool)
     again[1:] = (name[1:] == name[:-1]) & (ts[1:] == ts[:-1]) & (end[1:] == end[:-1])
     return rows[~again]
@@ -108,7 +111,7 @@ def _table(host: Host, rows: I32, number: I64, source: str, family: str) -> Step
         number=number,
         name=host.name[rows],
         ts=host.ts[rows],
-        end=host.end[rows],
+        end=host.end_of(rows),
         host=rows,
         source=source,
         family=family,
@@ -127,7 +130,7 @@ def family_name(name: str) -> str:
 
 
 def _best_family(texts: Texts, host: Host) -> _Family | None:
-    rows = np.flatnonzero(host.kind == HostKind.ANNOTATION).astype(np.int32)
+    rows = where(host.kind == HostKind.ANNOTATION)
     if len(rows) < MIN_STEPS:
         return None
     names: dict[str, int] = {}
@@ -140,10 +143,12 @@ def _best_family(texts: Texts, host: Host) -> _Family | None:
         ),
         np.int32,
     )[host.name[rows]]
-    span = int(host.end.max() - host.ts.min())
+    span = last_end(host.ts, host.dur) - int(host.ts.min())
     found: list[_Family] = []
-    for name, family in names.items():
-        mine = rows[families == family]
+    order = np.argsort(families, kind="stable")
+    limits = np.searchsorted(families[order], np.arange(1, len(names) + 2))
+    for family, name in enumerate(names):
+        mine = rows[order[limits[family] : limits[family + 1]]]
         if len(mine) < MIN_STEPS or len(np.unique(host.thread[mine])) > 1:
             # What runs on several threads at once, as requests of a server do, is no sequence.
             continue
@@ -156,7 +161,7 @@ def _best_family(texts: Texts, host: Host) -> _Family | None:
 
 def _score(host: Host, rows: I32, span: int) -> float:
     """Coverage times regularity, 0 for what cannot be steps."""
-    ts, end = host.ts[rows], host.end[rows]
+    ts, end = host.ts[rows], host.end_of(rows)
     if len(rows) < MIN_STEPS or (end[:-1] > ts[1:]).any():
         return 0.0
     dur = end - ts

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import cells, pairs_of
+from .columns import cells, pairs_of, seen, take
 from .devices import Devices
 from .identity import Identity
 from .model import StreamTable
@@ -28,6 +29,7 @@ class Streams:
     """The table, and for each row of a row list of ``Rows`` its stream (−1 = none)."""
 
     table: StreamTable
+    of_lane: Mapping[tuple[int, int], int]  # by codes of (pid, tid) of device work
     of_device: I32
     of_annotation: I32
     of_sync: I32
@@ -42,13 +44,12 @@ def find_streams(
     by_pid = np.full(len(texts), -1, np.int32)
     for code, row in devices.row_of_pid.items():
         by_pid[code] = row
-    lists = (rows.device, rows.device_annotations, rows.syncs, rows.ranges)
+    lists = [part.row for part in (rows.device, rows.device_annotations, rows.syncs, rows.ranges)]
     both = np.concatenate(lists)
-    kept = by_pid[events.pid[both]] >= 0
-    kept &= ~(
-        (events.tid[both] == texts.code(_NO_STREAM)) & (np.arange(len(both)) >= len(rows.device))
-    )
-    pid, tid, place = pairs_of(events.pid[both[kept]], events.tid[both[kept]], len(texts))
+    all_pid, all_tid = take(events.pid, both), take(events.tid, both)
+    kept = take(by_pid, all_pid) >= 0
+    kept[len(rows.device) :] &= all_tid[len(rows.device) :] != texts.code(_NO_STREAM)
+    pid, tid, place = pairs_of(all_pid[kept], all_tid[kept], len(texts))
     index = np.full(len(both), -1, np.int32)
     index[kept] = place
     device = by_pid[pid]
@@ -73,7 +74,12 @@ def find_streams(
         for at in order.tolist()
     ]
     table = StreamTable(device[order], number[order], np.array(names, np.int32))
-    return Streams(table, new[of_device], new[of_annotation], new[of_sync], new[of_range])
+    working = np.flatnonzero(seen(of_device[of_device >= 0], len(pid)))
+    lanes = zip(pid[working].tolist(), tid[working].tolist(), strict=True)
+    of_lane = dict(zip(lanes, new[working].tolist(), strict=True))
+    # Where a stream is −1 it reads the last entry, and stays −1.
+    placed = (new[part] for part in (of_device, of_annotation, of_sync, of_range))
+    return Streams(table, of_lane, *placed)
 
 
 def _numbers_from_args(raw: RawTrace, rows: Rows, index: I32, number: NDArray[np.int64]) -> None:
@@ -82,7 +88,7 @@ def _numbers_from_args(raw: RawTrace, rows: Rows, index: I32, number: NDArray[np
         return
     mine = index[: len(rows.device)]
     first = np.full(len(number), -1, np.int64)
-    first[mine[::-1]] = rows.device[::-1]
+    first[mine[::-1]] = rows.device.row[::-1]
     unnamed = np.flatnonzero((number < 0) & (first >= 0))
     number[unnamed] = cells(raw.ints.get("stream"), first[unnamed], -1)
 
@@ -98,16 +104,24 @@ def _to_working_stream(
 ) -> I32:
     """Newer recorders give waits a tid of their own; the arg says which stream waits."""
     of_sync = of_sync.copy()
-    named = cells(raw.ints.get("stream"), rows.syncs, -1)
+    named = cells(raw.ints.get("stream"), rows.syncs.row, -1)
     known = {
         (int(device[at]), int(number[at])): at
         for at in range(len(number))
         if work[at] and number[at] >= 0
     }
-    sync_device = by_pid[raw.events.pid[rows.syncs]]
-    for at, (owner, stream) in enumerate(zip(sync_device.tolist(), named.tolist(), strict=True)):
-        if stream >= 0 and (owner, stream) in known:
-            of_sync[at] = known[owner, stream]
+    owner = by_pid[raw.events.pid[rows.syncs.row]]
+    numbers, index = np.unique(named, return_inverse=True)
+    cell = (owner.astype(np.int64) + 1) * len(numbers) + index
+    lanes, lane = np.unique(cell, return_inverse=True)
+    stream = np.array(
+        [
+            known.get((at // len(numbers) - 1, int(numbers[at % len(numbers)])), -1)
+            for at in lanes.tolist()
+        ],
+        np.int32,
+    )[lane]
+    of_sync[stream >= 0] = stream[stream >= 0]
     return of_sync
 
 

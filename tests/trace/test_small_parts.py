@@ -6,13 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinetoscope.trace.census import take_census
 from kinetoscope.trace.clock import FAR_NS, base_ns, believable, bounds, resolution_ns
-from kinetoscope.trace.columns import by_key_then_ts, cells, pairs_of, place_of, renumber, spread
+from kinetoscope.trace.columns import by_key_then_ts, cells, dense, pairs_of
 from kinetoscope.trace.flows import last_started, match_flows
 from kinetoscope.trace.identity import identify
 from kinetoscope.trace.links import join, repeated
 from kinetoscope.trace.raw import MISSING, Sparse
 from kinetoscope.trace.rows import sort_out
+from kinetoscope.trace.split import moves_to, split
 from kinetoscope.trace.texts import Texts
 from tests.trace.drawn import Event, raw_trace
 
@@ -61,14 +63,18 @@ def test_sparse_columns_move_to_a_table(values: dict[int, int], order: list[int]
     value = np.array([values[at] % 1000 for at in sorted(values)], np.int64)
     column = Sparse(row, value)
     expected = [values[at] % 1000 if at in values else -1 for at in kept.tolist()]
-    place = place_of(kept, 20)
     assert cells(column, kept, -1).tolist() == expected
-    assert spread(column, place, len(kept), -1).tolist() == expected
-    table = renumber({"c": column, "skipped": column}, place, len(kept), ("skipped",))
+    others = np.array(order[12:15], np.int32)
+    columns = {"c": column, "skipped": column}
+    table, other = split(columns, moves_to([kept, others], 20), [("skipped",), ()])
+    assert columns == {}
     assert set(table) <= {"c"}
+    assert dense(table.get("c"), len(kept), -1).tolist() == expected
     if "c" in table:
         assert (np.diff(table["c"].row) > 0).all()
         assert cells(table["c"], np.arange(12), -1).tolist() == expected
+    found = dense(other.get("skipped"), len(others), -1).tolist()
+    assert found == [values[at] % 1000 if at in values else -1 for at in others.tolist()]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20))
@@ -107,7 +113,8 @@ def test_arrows_by_category_and_id() -> None:
         ]
     )
     texts = Texts(raw.strings)
-    flows = match_flows(raw, sort_out(raw, texts, identify(raw, texts)))
+    rows = sort_out(raw, texts, identify(raw, texts), take_census(raw.events, texts))
+    flows = match_flows(raw, texts, rows)
     assert list(zip(flows.start.tolist(), flows.end.tolist(), strict=True)) == [
         (0, 1),
         (0, 2),
