@@ -16,31 +16,35 @@ Rows are sorted by (thread, ts, −dur). Three facts about a row i, all exact on
       C          ███████████
         AABBBBBBBCCCCCCCCCCCAAA      exclusive
 
-Searching the outer event: start at the row before and jump to that row's own candidate while the
-candidate is closed. What lies between is closed too and stays closed, since starts only grow; so
-the jumps of all rows can be made together, and the result is the one of a stack.
+The native library does it in one pass with a stack. The reference here does without a loop over
+rows. Searching the outer event: start at the row before and jump to that row's own candidate while
+the candidate is closed. What lies between is closed too and stays closed, since starts only grow;
+so the jumps of all rows can be made together, and the result is the one of a stack.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.native import call
 from .raw import Sparse
 
 I8 = NDArray[np.int8]
 I16 = NDArray[np.int16]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 EXACT_NS = 5
 ROUNDED_NS = 1000
 TWO_CLOCKS_NS = 1000
 MAX_DEPTH = np.iinfo(np.int16).max
 # So many rounds mean thousands of nested levels: then a plain loop over the rows is faster.
-_PATIENCE = 4000
+_PATIENCE = 1000
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -55,19 +59,51 @@ class Nesting:
     overrun: Sparse
 
 
-def nest(ts: I64, dur: I64, first: NDArray[np.bool_], clock: I8, tolerance_ns: int) -> Nesting:
-    """Nest rows sorted by (thread, ts, −dur).
+def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesting:
+    """Nest rows sorted by (thread, ts, −dur); no ``dur`` is negative.
 
     ``first`` marks the first row of each thread; ``clock`` is a number per source of time stamps.
     """
+    ts, end, first = _handed(ts, ts + dur, first)
+    rows = len(ts)
+    clock = np.ascontiguousarray(clock, np.int8)
+    outer, parent = np.empty(rows, np.int32), np.empty(rows, np.int32)
+    depth, self_ns = np.empty(rows, np.int16), np.empty(rows, np.int64)
+    # Room for the worst that costs nothing where nothing is written.
+    row, over = np.empty(rows, np.int32), np.empty(rows, np.int64)
+    read = (ts, end, first, clock, rows, tolerance_ns, TWO_CLOCKS_NS)
+    count = call("kinetoscope_nest", *read, outer, parent, depth, self_ns, row, over)
+    if count is None:
+        return nest_in_python(ts, dur, first, clock, tolerance_ns)
+    return Nesting(outer, parent, depth, self_ns, Sparse(row[:count].copy(), over[:count].copy()))
+
+
+def outer_rows(ts: I64, end: I64, first: Flags) -> I32:
+    """For each row the latest started earlier row of its thread still open then, or −1."""
+    ts, end, first = _handed(ts, end, first)
+    outer = np.empty(len(ts), np.int32)
+    done = call("kinetoscope_outer_rows", ts, end, first, len(ts), outer)
+    return outer_rows_in_python(ts, end, first) if done is None else outer
+
+
+def _handed(ts: I64, end: I64, first: Flags) -> tuple[I64, I64, Flags]:
+    return (
+        np.ascontiguousarray(ts, np.int64),
+        np.ascontiguousarray(end, np.int64),
+        np.ascontiguousarray(first, bool),
+    )
+
+
+def nest_in_python(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesting:
+    """The reference of ``nest``."""
     end = ts + dur
-    outer = outer_rows(ts, end, first)
-    parent, overrun = _parents(ts, end, outer, clock, tolerance_ns)
+    outer = outer_rows_in_python(ts, end, first)
+    parent, overrun = _parents(ts, end, first, outer, clock, tolerance_ns)
     return Nesting(outer, parent, depth_of(parent), exclusive(ts, end, first, outer), overrun)
 
 
-def outer_rows(ts: I64, end: I64, first: NDArray[np.bool_]) -> I32:
-    """For each row the latest started earlier row of its thread still open then, or −1."""
+def outer_rows_in_python(ts: I64, end: I64, first: Flags) -> I32:
+    """The reference of ``outer_rows``."""
     outer = np.arange(-1, len(ts) - 1, dtype=np.int32)
     outer[first] = -1
     active = np.flatnonzero(~first)
@@ -85,7 +121,7 @@ def outer_rows(ts: I64, end: I64, first: NDArray[np.bool_]) -> I32:
     return outer
 
 
-def _outer_rows_by_stack(ts: I64, end: I64, first: NDArray[np.bool_]) -> I32:
+def _outer_rows_by_stack(ts: I64, end: I64, first: Flags) -> I32:
     outer: list[int] = []
     stack: list[int] = []
     ends = end.tolist()
@@ -99,7 +135,9 @@ def _outer_rows_by_stack(ts: I64, end: I64, first: NDArray[np.bool_]) -> I32:
     return np.array(outer, np.int32)
 
 
-def _parents(ts: I64, end: I64, outer: I32, clock: I8, tolerance_ns: int) -> tuple[I32, Sparse]:
+def _parents(
+    ts: I64, end: I64, first: Flags, outer: I32, clock: I8, tolerance_ns: int
+) -> tuple[I32, Sparse]:
     parent = outer.copy()
     inner = np.flatnonzero(outer >= 0)
     above = outer[inner]
@@ -113,12 +151,41 @@ def _parents(ts: I64, end: I64, outer: I32, clock: I8, tolerance_ns: int) -> tup
     rounds = 0
     while len(row):
         rounds += 1
-        above = outer[above] if rounds <= _PATIENCE else np.full(len(row), -1, np.int32)
+        if rounds > _PATIENCE:
+            parent[row] = _parents_by_stacks(ts, end, first, clock, tolerance_ns)[row]
+            break
+        above = outer[above]
         held = above < 0
         held[~held] = _contains(ts, end, clock, above[~held], row[~held], tolerance_ns)
         parent[row[held]] = above[held]
         row, above = row[~held], above[~held]
     return parent, overrun
+
+
+def _parents_by_stacks(ts: I64, end: I64, first: Flags, clock: I8, tolerance_ns: int) -> I32:
+    # For each clock the events that can still contain one to come, as (−ends, rows). Whoever starts
+    # later and ends no earlier contains whatever those before it do: −ends only grow.
+    open_: dict[int, tuple[list[int], list[int]]] = {}
+    parents: list[int] = []
+    columns = (column.tolist() for column in (ts, end, clock, first))
+    for row, (start, stop, own, new_thread) in enumerate(zip(*columns, strict=True)):
+        if new_thread:
+            open_.clear()
+        least = stop - tolerance_ns
+        of_two = min(least, max(stop - TWO_CLOCKS_NS, start + (stop - start + 1) // 2))
+        parent = -1
+        for other, (ends, rows) in open_.items():
+            ends_by = max(start + 1, least if other == own else of_two)
+            found = bisect_right(ends, -ends_by)
+            parent = max(parent, rows[found - 1] if found else -1)
+        parents.append(parent)
+        ends, rows = open_.setdefault(own, ([], []))
+        while ends and -ends[-1] <= stop:
+            ends.pop()
+            rows.pop()
+        ends.append(-stop)
+        rows.append(row)
+    return np.array(parents, np.int32)
 
 
 def _contains(
@@ -150,7 +217,7 @@ def depth_of(parent: I32) -> I16:
     return depth
 
 
-def exclusive(ts: I64, end: I64, first: NDArray[np.bool_], outer: I32) -> I64:
+def exclusive(ts: I64, end: I64, first: Flags, outer: I32) -> I64:
     """Time at which each row is the latest started open one of its thread.
 
     Between the starts of two rows the owner is the former; as it ends, its outer event; and so on.

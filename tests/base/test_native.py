@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from kinetoscope.base import native as module
 from kinetoscope.base.native import call, native, reader
+from tests.conftest import ROOT
 
 look = native.__wrapped__  # without the memory of the process
 
@@ -40,6 +42,16 @@ def test_arrays_are_read_and_written_where_they_are() -> None:
     assert lane.tolist() == [0, 1]
     with pytest.raises(ValueError, match="contiguous"):
         call("kinetoscope_lanes", np.zeros(4)[::2])
+
+
+@needs_native
+def test_the_library_has_every_function_that_python_names() -> None:
+    sources = (ROOT / "tb_plugin").rglob("*.py")
+    named = {
+        x for path in sources for x in re.findall(r'"(kinetoscope_[a-z_]+)"', path.read_text())
+    }
+    assert "kinetoscope_lanes" in named
+    assert [name for name in named if not hasattr(native().library, name)] == []
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
