@@ -17,8 +17,14 @@ from typing import Any
 
 import click
 
+from benchmarks._corpus import TRACES, Kind
 from benchmarks._scale import Scaled, read_text, template, write
 
+SOURCE = Kind(
+    "MI300X inference, 54 lanes of Python frames, one stream",
+    TRACES,
+    ("tracelens/inference/xdit_sd_3.5/profile_trace_rank_0.json.gz",),
+)
 STREAMS = 8
 RUN_LENGTH = 32  # device activities in a row on one stream
 COUNTER_EVERY = 4  # device activities between two values of the counters
