@@ -38,6 +38,9 @@ class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     ascending: bool = False
     offset: Count = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 200
+    # What key_averages() calls two of the groupings.
+    group_by_input_shape: bool = False
+    group_by_stack_n: Annotated[int, Meta(ge=0, le=64)] = 0
 
 
 class OperatorRow(Struct, frozen=True):

@@ -202,7 +202,7 @@ def _merged(parent: I32, name: I64, kind: I8, kept: B) -> tuple[I32, _Boxes]:
 
 def _below(self_value: I64, parent: I32) -> I64:
     """Each box with all below it."""
-    value = self_value.copy()
+    value: I64 = self_value.copy()
     for rows in reversed(list(by_depth(_depths(parent)))):
         inner = rows[parent[rows] >= 0]
         np.add.at(value, parent[inner], value[inner])

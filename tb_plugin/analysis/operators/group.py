@@ -35,7 +35,7 @@ class Groups:
         """Members of each group."""
         return np.diff(self.first)
 
-    def sums(self, value: NDArray[np.integer]) -> I64:
+    def sums(self, value: NDArray[np.integer] | NDArray[np.bool_]) -> I64:
         """Exact sum of a column of the table per group."""
         if not len(self):
             return np.zeros(0, np.int64)
@@ -63,7 +63,8 @@ class Groups:
         """The least length that so large a share of the members does not exceed (nearest rank)."""
         size = self.size
         rank = np.ceil(share * size).astype(np.int64).clip(1, np.maximum(size, 1))
-        return length[self.member[self.first[:-1] + rank - 1]].astype(np.int64)
+        found: I64 = length[self.member[self.first[:-1] + rank - 1]].astype(np.int64)
+        return found
 
     def of(self, group: int) -> I64:
         """The members of one group, ascending by length."""

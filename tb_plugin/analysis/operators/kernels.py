@@ -183,7 +183,8 @@ def kernel_rows(operators: Operators, chosen: ChosenKernels) -> NDArray[np.intp]
 
 
 def _is_kernel(activities: Activities) -> B:
-    return (activities.kind == DeviceKind.KERNEL) | (activities.kind == DeviceKind.OTHER)
+    kernel: B = (activities.kind == DeviceKind.KERNEL) | (activities.kind == DeviceKind.OTHER)
+    return kernel
 
 
 def _chosen(operators: Operators, chosen: ChosenKernels, keep: B) -> NDArray[np.intp]:

@@ -20,7 +20,7 @@ def found(trace: Trace) -> Called:
     return find_calls(trace, np.zeros(len(trace.device), np.int8))
 
 
-def table(trace: Trace) -> dict[str, tuple[int, int, int, int, int]]:
+def table(trace: Trace) -> dict[str, tuple[int, ...]]:
     """Name → calls, total, self, device total, device self; times in µs."""
     calls = found(trace).calls
     rows = {}

@@ -1,0 +1,240 @@
+"""Kernel: what runs on the device, how well, and who launched it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from ..analysis.facts import Facts
+from ..analysis.operators import artifact
+from ..analysis.operators.kernels import (
+    ChosenKernels,
+    KernelTable,
+    copy_table,
+    family_codes,
+    kernel_rows,
+    kernel_table,
+)
+from ..analysis.operators.model import Operators
+from ..analysis.tensor_cores import MatrixUse
+from ..base.errors import QueryError
+from ..base.units import duration, plural, share
+from . import kernels_answers as answers
+from .figures import SharePart
+from .kernels_rows import (
+    SORTS,
+    chosen_of,
+    copy_rows,
+    details,
+    rows_of,
+)
+from .table import Column, Table
+from .view import Artifact, Part, Scope, Subject, View
+
+MOST_PARTS = 10
+NO_DEVICE = (
+    "No device activity was recorded. On a machine with an accelerator, record with "
+    "`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
+)
+DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "calls": "How often it ran.",
+        "total_ns": "Sum of the durations on the device.",
+        "ratio": "Of the durations of all chosen kernels.",
+        "min_ns": "The shortest.",
+        "mean_ns": "Total by calls.",
+        "p50_ns": "Half of them take no longer.",
+        "p95_ns": "95 % of them take no longer.",
+        "max_ns": "The longest.",
+        "tensor_core": "Whether it runs on tensor cores (NVIDIA) or matrix cores (AMD), as far as"
+        " its name tells; unknown where it does not.",
+        "blocks_per_sm": "Mean blocks per multiprocessor, weighted by duration. Below 1, some"
+        " multiprocessors have nothing to do.",
+        "occupancy": "Mean estimated achieved occupancy: warps on a multiprocessor of those it can"
+        " hold, weighted by duration. The recorder computes it from grid, block, registers and"
+        " shared memory.",
+        "registers": "Registers per thread.",
+        "shared_bytes": "Shared memory per block.",
+        "grid": "Blocks of the launch.",
+        "block": "Threads of a block.",
+        "launch_ns": "Mean time from the start of the launching call to the start on the device.",
+        "queue_ns": "Mean time from the end of the launching call to the start on the device: the"
+        " wait for what was launched before.",
+        "bandwidth": "Bytes by the time spent copying.",
+        "kernel_class": "What it is for, by rules over names that a file of yours may extend.",
+    }
+)
+
+
+def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
+    """The kernels of the chosen steps. Raises QueryError."""
+    operators: Operators = subject.artifact("")
+    chosen = chosen_of(subject.facts, query.steps, query.device)
+    by_name = kernel_table(operators, chosen)
+    copies = copy_table(operators, chosen)
+    steps = chosen.steps
+    classes = _classes(operators, chosen)
+    headline, detail = _words(by_name, classes)
+    return answers.Kernels(
+        headline=headline,
+        detail=detail,
+        step_count=len(subject.facts.steps) if steps is None else len(steps),
+        kernel_ns=int(by_name.total_ns.sum()),
+        copies_ns=int(copies.total_ns.sum()),
+        kernels=_shares(by_name),
+        classes=classes,
+        tensor_core=_tensor_core(operators, chosen),
+        table=window(subject, query),
+        copies=copy_rows(copies),
+        devices=operators.devices,
+        missing={
+            key: text for key, text in operators.missing.items() if key in ("occupancy", "blocks")
+        },
+        definitions=dict(DEFINITIONS),
+    )
+
+
+def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
+    """A window of the table. Raises QueryError."""
+    operators: Operators = subject.artifact("")
+    chosen = chosen_of(subject.facts, query.steps, query.device, query.search, query.search_op)
+    table = kernel_table(operators, chosen, query.group_by)
+    sort_by = query.sort_by or "total_ns"
+    if sort_by not in SORTS:
+        raise QueryError(
+            f"sort_by: there is no column {sort_by[:40]!r}", hint=f"Columns: {', '.join(SORTS)}."
+        )
+    order = table.order(sort_by, ascending=query.ascending)
+    everything = ChosenKernels(chosen.steps, chosen.device)
+    whole = int(operators.activities.dur_ns[kernel_rows(operators, everything)].sum())
+    return answers.KernelTable(
+        rows=rows_of(table, order[query.offset : query.offset + query.limit], whole),
+        offset=query.offset,
+        count=len(table),
+        calls=int(table.count.sum()),
+        total_ns=int(table.total_ns.sum()),
+        sort_by=sort_by,
+    )
+
+
+def _shares(table: KernelTable) -> tuple[SharePart, ...]:
+    total = int(table.total_ns.sum())
+    order = table.order("total_ns", ascending=False)[:MOST_PARTS]
+    return tuple(
+        SharePart(
+            table.operators.strings[int(table.name[at])],
+            int(table.total_ns[at]),
+            int(table.total_ns[at]) / total if total else 0.0,
+        )
+        for at in order.tolist()
+    )
+
+
+def _classes(operators: Operators, chosen: ChosenKernels) -> tuple[SharePart, ...]:
+    """All classes by time, what no rule knows last; they sum to the kernels."""
+    rows = kernel_rows(operators, chosen)
+    names, codes = family_codes(operators)
+    sums: dict[str, int] = {"unclassified": 0}
+    for code, family in enumerate(names):
+        spent = int(operators.activities.dur_ns[rows[codes[rows] == code]].sum())
+        sums[family.name] = sums.get(family.name, 0) + spent
+    total = sum(sums.values())
+    order = sorted(sums, key=lambda name: (name == "unclassified", -sums[name], name))
+    return tuple(
+        SharePart(name, sums[name], sums[name] / total if total else 0.0)
+        for name in order
+        if sums[name] or name == "unclassified"
+    )
+
+
+def _tensor_core(operators: Operators, chosen: ChosenKernels) -> dict[str, int]:
+    rows = kernel_rows(operators, chosen)
+    spent = np.bincount(
+        operators.activities.tensor_core[rows],
+        operators.activities.dur_ns[rows],
+        len(MatrixUse),
+    )
+    return {use.name.lower(): int(spent[use]) for use in MatrixUse}
+
+
+def _words(table: KernelTable, classes: tuple[SharePart, ...]) -> tuple[str, str]:
+    if not len(table):
+        return "No kernel ran in the chosen steps.", ""
+    first, count = classes[0], int(table.count.sum())
+    spent = duration(int(table.total_ns.sum()))
+    return (
+        f"{first.name} kernels take {share(first.ratio)} of the kernel time.",
+        f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}.",
+    )
+
+
+def tables(answer: answers.Kernels) -> tuple[Table, ...]:
+    """The rows, the classes and the copies for a terminal."""
+    keys = ["name", "kernel_class", "calls", "total_ns", "ratio", "mean_ns", "min_ns", "max_ns"]
+    rows = answer.table.rows
+    sometimes = ("op", "grid", "block", "registers", "blocks_per_sm", "occupancy")
+    keys += [key for key in sometimes if any(getattr(row, key) is not None for row in rows)]
+    keys.append("tensor_core")
+    columns = tuple(Column(key, _LABELS[key], DEFINITIONS.get(key, "")) for key in keys)
+    shown = tuple(tuple(getattr(row, key) for key in keys) for row in rows)
+    classes = tuple((part.name, part.ns, part.ratio) for part in answer.classes)
+    copies = tuple(
+        (row.name, row.calls, row.total_ns, row.bytes, row.bandwidth) for row in answer.copies
+    )
+    by_class = (Column("name", "Class"), Column("ns", "Time"), Column("ratio", "Share"))
+    by_copy = (
+        Column("name", "Name"),
+        Column("calls", "Calls"),
+        Column("total_ns", "Total"),
+        Column("bytes", "Bytes"),
+        Column("bandwidth", "Bytes/s"),
+    )
+    found = [Table("Kernels", columns, shown), Table("Classes", by_class, classes)]
+    if copies:
+        found.append(Table("Copies and sets", by_copy, copies))
+    return tuple(found)
+
+
+_LABELS = {
+    "name": "Name",
+    "kernel_class": "Class",
+    "calls": "Calls",
+    "total_ns": "Total",
+    "ratio": "Share",
+    "mean_ns": "Mean",
+    "min_ns": "Min",
+    "max_ns": "Max",
+    "op": "Operator",
+    "grid": "Grid",
+    "block": "Block",
+    "registers": "Registers",
+    "blocks_per_sm": "Blocks per SM",
+    "occupancy": "Est. occupancy %",
+    "tensor_core": "Tensor cores",
+}
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why there is no kernel."""
+    return None if any(device.used for device in facts.devices) else NO_DEVICE
+
+
+VIEW = View(
+    stem="kernels",
+    title="Kernel",
+    key="k",
+    question="What runs on the device, how well, and who launched it?",
+    scope=Scope.TRACE,
+    query=answers.KernelQuery,
+    answer=answers.Kernels,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=Artifact(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    parts=(
+        Part("table", answers.KernelQuery, answers.KernelTable, window),
+        Part("row", answers.KernelRowQuery, answers.KernelDetails, details),
+    ),
+)

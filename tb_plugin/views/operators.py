@@ -1,0 +1,174 @@
+"""Operator: which operations take the time, on the host and on the device, and who calls them?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.facts import Facts
+from ..analysis.operators import artifact
+from ..analysis.operators.credit import REASONS
+from ..analysis.operators.model import CallKind, Operators
+from ..analysis.operators.table import CallTable, Chosen, call_table
+from ..trace.model import DeviceClass
+from . import operators_answers as answers
+from .figures import SharePart
+from .operators_details import details
+from .operators_flame import around, flame, folded_name, folded_stacks
+from .operators_rows import rows_of, sort_named, steps_of, table_of, wall_of
+from .operators_text import DEFINITIONS, tables, words
+from .view import Artifact, Part, Scope, Subject, View
+
+MOST_PARTS = 10
+NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
+_NEEDS = {"shape": "shapes", "stack": "stacks", "module": "stacks"}
+Stem = Literal["device_self", "device_total", "host_self", "host_total"]
+_CHARTS: tuple[tuple[Stem, str, str], ...] = (
+    ("device_self", "Device self time", "device_self_ns"),
+    ("device_total", "Device total time", "device_total_ns"),
+    ("host_self", "Host self time", "self_ns"),
+    ("host_total", "Host total time", "total_ns"),
+)
+OPS = frozenset({CallKind.OP})
+
+
+def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
+    """The operators of the chosen steps. Raises QueryError."""
+    operators: Operators = subject.artifact("")
+    facts = subject.facts
+    steps = steps_of(facts, query.steps)
+    by_name = call_table(operators, Chosen(steps, OPS))
+    chosen = _activities(operators, steps)
+    has_device = bool(len(operators.activities))
+    coverage = flops_coverage(operators, chosen) if has_device else None
+    return answers.Operators(
+        headline=words(by_name, has_device=has_device).headline,
+        detail=words(by_name, has_device=has_device).detail,
+        step_count=len(facts.steps) if steps is None else len(steps),
+        charts=_charts(by_name, has_device=has_device),
+        table=window(subject, query),
+        device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
+        unattributed=_unattributed(operators, chosen),
+        flops_coverage=coverage,
+        flops_missing="" if coverage else operators.missing.get("shapes", ""),
+        groupings={
+            grouping: operators.missing.get(_NEEDS.get(grouping, ""), "")
+            for grouping in ("name", "shape", "stack", "module", "thread", "annotation")
+        },
+        missing=dict(operators.missing),
+        definitions=DEFINITIONS,
+    )
+
+
+def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTable:
+    """A window of the table. Raises QueryError."""
+    operators: Operators = subject.artifact("")
+    table = table_of(operators, subject.facts, query)
+    sort_by = sort_named(query.sort_by, operators)
+    order = table.order(sort_by, ascending=query.ascending)
+    wall_ns = wall_of(subject.facts, steps_of(subject.facts, query.steps))
+    has_device = bool(len(operators.activities))
+    return answers.OperatorTable(
+        rows=rows_of(table, order[query.offset : query.offset + query.limit], wall_ns),
+        offset=query.offset,
+        count=len(table),
+        calls=int(table.count.sum()),
+        self_ns=int(table.self_ns.sum()),
+        device_self_ns=int(table.device_self_ns.sum()) if has_device else None,
+        sort_by=sort_by,
+    )
+
+
+def _charts(table: CallTable, *, has_device: bool) -> tuple[answers.ShareChart, ...]:
+    return tuple(
+        _chart(table, stem, title, column)
+        for stem, title, column in _CHARTS
+        if has_device or stem.startswith("host")
+    )
+
+
+def _chart(table: CallTable, stem: Stem, title: str, column: str) -> answers.ShareChart:
+    value: NDArray[np.int64] = getattr(table, column)
+    order = table.order(column, ascending=False)
+    order = order[value[order] > 0]
+    total = int(value[order].sum())
+    top, rest = order[:MOST_PARTS], order[MOST_PARTS:]
+    return answers.ShareChart(
+        stem=stem,
+        title=title,
+        definition=DEFINITIONS[column],
+        total_ns=total,
+        parts=tuple(
+            SharePart(table.text(int(table.name[at])), int(value[at]), int(value[at]) / total)
+            for at in top.tolist()
+        ),
+        rest_ns=int(value[rest].sum()),
+        rest_count=len(rest),
+    )
+
+
+def _activities(operators: Operators, steps: tuple[int, ...] | None) -> NDArray[np.intp]:
+    step = operators.activities.step
+    return np.arange(len(step)) if steps is None else np.flatnonzero(np.isin(step, steps))
+
+
+def _unattributed(
+    operators: Operators, chosen: NDArray[np.intp]
+) -> tuple[answers.Unattributed, ...]:
+    activities = operators.activities
+    lost = chosen[activities.call[chosen] < 0]
+    found = []
+    for code, reason in enumerate(REASONS):
+        rows = lost[activities.reason[lost] == code]
+        if not len(rows):
+            continue
+        longest = int(rows[activities.dur_ns[rows].argmax()])
+        found.append(
+            answers.Unattributed(
+                reason=reason,
+                ns=int(activities.dur_ns[rows].sum()),
+                activities=len(rows),
+                example=operators.strings[int(activities.name[longest])],
+                slice=operators.first_slice + longest,
+            )
+        )
+    return tuple(found)
+
+
+def flops_coverage(operators: Operators, chosen: NDArray[np.intp]) -> float | None:
+    """Share of the device compute time whose op has a model; None where nothing computes."""
+    activities, calls = operators.activities, operators.calls
+    compute = chosen[activities.klass[chosen] == DeviceClass.COMPUTE]
+    whole = int(activities.dur_ns[compute].sum())
+    owned = compute[activities.call[compute] >= 0]
+    modelled = owned[~np.isnan(calls.flops[activities.call[owned]])]
+    return int(activities.dur_ns[modelled].sum()) / whole if whole else None
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why there is no operator."""
+    return None if facts.steps else NO_EVENTS
+
+
+VIEW = View(
+    stem="operators",
+    title="Operator",
+    key="p",
+    question="Which operations take the time, and who calls them?",
+    scope=Scope.TRACE,
+    query=answers.OperatorQuery,
+    answer=answers.Operators,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=Artifact(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    parts=(
+        Part("table", answers.OperatorQuery, answers.OperatorTable, window),
+        Part("row", answers.RowQuery, answers.OperatorDetails, details),
+        Part("flame", answers.FlameGraphQuery, answers.Flame, flame),
+        Part("around", answers.SandwichQuery, answers.Sandwich, around),
+        Part("folded", answers.FoldedQuery, None, folded_stacks, folded_name),
+    ),
+)

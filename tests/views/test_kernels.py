@@ -1,0 +1,132 @@
+"""The answers of the Kernel view."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kinetoscope.base.errors import QueryError
+from kinetoscope.trace.reader import read
+from kinetoscope.views.kernels import VIEW, build, window
+from kinetoscope.views.kernels_answers import KernelQuery, KernelRowQuery, Kernels
+from kinetoscope.views.kernels_rows import details, direction, fused_ops
+from kinetoscope.views.view import Subject
+from tests.conftest import TRACES, requires_traces
+from tests.drawing import draw
+from tests.views.test_operators import subject_of
+
+PICTURE = """
+    step   |1111111111111111|
+    op     | aaaaaa bbbb    |
+    call   |  k      m      |
+    gpu    |    kkk    mmm  |
+    copy   | h              |
+    """
+ARGS = {
+    "k": {"grid": [4, 1, 1], "block": [64, 1, 1], "registers per thread": 32, "blocks per SM": 0.5,
+          "est. achieved occupancy %": 25, "shared memory": 1024},
+    "m": {"grid": [8, 1, 1], "block": [64, 1, 1], "registers per thread": 32, "blocks per SM": 1.5,
+          "est. achieved occupancy %": 75, "shared memory": 0},
+    "h": {"bytes": 3000},
+}  # fmt: skip
+NAMES = {"k": "ampere_sgemm_128x64", "m": "ampere_sgemm_128x64"}
+
+
+@pytest.fixture(name="subject", scope="module")
+def drawn() -> Subject:
+    return subject_of(draw(PICTURE, args=ARGS, names=NAMES))
+
+
+def test_all_kernels_of_a_name(subject: Subject) -> None:
+    answer = build(subject, KernelQuery())
+    (row,) = answer.table.rows
+    assert (row.name, row.calls, row.total_ns, row.mean_ns) == (NAMES["k"], 2, 6_000, 3_000)
+    assert (row.blocks_per_sm, row.occupancy) == (1.0, 50.0)
+    assert (row.kernel_class, row.tensor_core, row.ratio) == ("gemm", "no", 1.0)
+    assert (row.launch_ns, row.queue_ns) == (2_000, 1_000)
+    assert [(part.name, part.ns) for part in answer.classes] == [
+        ("gemm", 6_000),
+        ("unclassified", 0),
+    ]
+    assert sum(answer.tensor_core.values()) == answer.kernel_ns == 6_000
+    (copy,) = answer.copies
+    assert (copy.direction, copy.bytes, copy.total_ns) == ("host → device, pageable", 3000, 1_000)
+    assert copy.bandwidth == 3e9
+    assert msgspec.json.decode(msgspec.json.encode(answer), type=Kernels) == answer
+
+
+def test_kernels_by_properties_and_op(subject: Subject) -> None:
+    table = window(subject, KernelQuery(group_by="properties", sort_by="occupancy"))
+    rows = [(row.op, row.grid, row.block, row.registers, row.shared_bytes) for row in table.rows]
+    assert rows == [
+        ("aten::b", "[8,1,1]", "[64,1,1]", 32, 0),
+        ("aten::a", "[4,1,1]", "[64,1,1]", 32, 1024),
+    ]
+    found = window(subject, KernelQuery(group_by="properties", search_op="ATEN::B"))
+    assert [row.op for row in found.rows] == ["aten::b"]
+    assert table.total_ns == window(subject, KernelQuery()).total_ns
+
+
+def test_a_row_opens(subject: Subject) -> None:
+    (row,) = window(subject, KernelQuery()).rows
+    found = details(subject, KernelRowQuery(key=row.key))
+    assert found.row == row
+    assert [(one.name, one.total_ns) for one in found.ops] == [
+        ("aten::a", 3_000),
+        ("aten::b", 3_000),
+    ]
+    assert {one.grid for one in found.launches} == {"[4,1,1]", "[8,1,1]"}
+    assert len(found.slowest) == 2
+
+
+@pytest.mark.parametrize("query", [{"sort_by": "x"}, {"steps": "4"}, {"device": 7}])
+def test_what_has_no_meaning_is_told(subject: Subject, query: dict[str, Any]) -> None:
+    with pytest.raises(QueryError):
+        window(subject, KernelQuery(**query))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", "host → device, pageable"),
+        ("Memcpy DtoH (Device -> Pinned)", "device → host, pinned"),
+        ("Memcpy DtoD (Device -> Device)", "device → device"),
+        ("Memset (Device)", "Memset (Device)"),
+    ],
+)
+def test_where_a_copy_goes(name: str, told: str) -> None:
+    assert direction(name) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("triton_poi_fused_add_relu_3", "add_relu"),
+        ("triton_red_fused__to_copy_mean_0", "to_copy_mean"),
+        ("ampere_sgemm", ""),
+    ],
+)
+def test_what_a_generated_kernel_holds(name: str, told: str) -> None:
+    assert fused_ops(name) == told
+
+
+@requires_traces
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tracelens/b200/eager_trace.json.gz",
+        "tracelens/mi300/resnet_act_checkpoint.json.gz",
+        "kineto_tb_samples/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
+    ],
+)
+def test_both_groupings_and_the_copies_are_all_device_time(name: str) -> None:
+    subject = subject_of(read(Path(TRACES, name)))
+    answers = [build(subject, KernelQuery(group_by=by)) for by in ("name", "properties", "class")]
+    assert len({(one.table.total_ns, one.table.calls) for one in answers}) == 1
+    whole = int(subject.artifact("").activities.dur_ns.sum())
+    assert answers[0].kernel_ns + answers[0].copies_ns == whole
+    assert sum(part.ns for part in answers[0].classes) == answers[0].kernel_ns
+    assert VIEW.tables(answers[0])

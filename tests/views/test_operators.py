@@ -1,0 +1,170 @@
+"""The answers of the Operator view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kinetoscope.analysis.operators.artifact import operators_of
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.errors import NotFoundError, QueryError
+from kinetoscope.trace.model import Trace
+from kinetoscope.trace.reader import read
+from kinetoscope.views.operators import VIEW, build, window
+from kinetoscope.views.operators_answers import (
+    FlameGraphQuery,
+    FoldedQuery,
+    OperatorQuery,
+    Operators,
+    RowQuery,
+    SandwichQuery,
+)
+from kinetoscope.views.operators_details import details
+from kinetoscope.views.operators_flame import around, flame, folded_stacks
+from kinetoscope.views.view import Subject
+from tests.conftest import TRACES, requires_traces
+from tests.drawing import draw
+
+PICTURE = """
+    step   |111111111111222222222222|
+    frame  | ffffffffff  ffffffffff |
+    op     |  aaaaaa bb   aaaaaaaa  |
+    op     |   ccc          dd      |
+    call   |    k     m      k      |
+    gpu    |     kkk   mm     kkkk  |
+    """
+SHAPES = {"a": {"Input Dims": [[2, 3], []]}, "c": {"Input Dims": [[3]]}}
+
+
+def subject_of(trace: Trace) -> Subject:
+    operators = operators_of(trace)
+
+    def event(row: int) -> Mapping[str, Any]:
+        raise NotFoundError(str(row))
+
+    return Subject(summarize(trace), lambda _: operators, lambda: trace, event)
+
+
+@pytest.fixture(name="subject", scope="module")
+def drawn() -> Subject:
+    return subject_of(draw(PICTURE, args=SHAPES))
+
+
+def test_the_answer_adds_up(subject: Subject) -> None:
+    answer = build(subject, OperatorQuery())
+    assert [(row.name, row.calls, row.device_self_ns) for row in answer.table.rows[:3]] == [
+        ("aten::d", 1, 4_000),
+        ("aten::c", 1, 3_000),
+        ("aten::b", 1, 2_000),
+    ]
+    lost = sum(one.ns for one in answer.unattributed)
+    assert answer.table.device_self_ns is not None
+    assert answer.table.device_self_ns + lost == answer.device_ns == 9_000
+    for chart in answer.charts:
+        assert sum(part.ns for part in chart.parts) + chart.rest_ns == chart.total_ns
+    assert [chart.stem for chart in answer.charts] == [
+        "device_self",
+        "device_total",
+        "host_self",
+        "host_total",
+    ]
+    assert msgspec.json.decode(msgspec.json.encode(answer), type=Operators) == answer
+
+
+def test_steps_kinds_search_and_windows(subject: Subject) -> None:
+    def names(**query: Any) -> list[str]:
+        return [row.name for row in window(subject, OperatorQuery(**query)).rows]
+
+    assert names(steps="0", kinds="op", sort_by="name", ascending=True) == [
+        "aten::a",
+        "aten::b",
+        "aten::c",
+    ]
+    assert names(kinds="python") == ["train.py(1): f"]
+    assert names(kinds="op", search="aten d") == ["aten::d"]
+    assert names(kinds="op", sort_by="calls", limit=1) == ["aten::a"]
+    assert names(kinds="op", sort_by="name", ascending=True, offset=2, limit=1) == ["aten::c"]
+    assert names(kinds="op", sort_by="self_cpu_time_total", limit=1) == ["aten::a"]
+
+
+@pytest.mark.parametrize(
+    "query", [{"kinds": "op,ops"}, {"sort_by": "cost"}, {"steps": "9"}, {"steps": "x"}]
+)
+def test_what_has_no_meaning_is_told(subject: Subject, query: dict[str, str]) -> None:
+    with pytest.raises(QueryError):
+        window(subject, OperatorQuery(**query))  # type: ignore[arg-type]
+
+
+def test_a_row_opens(subject: Subject) -> None:
+    table = window(subject, OperatorQuery(kinds="op", sort_by="total_ns"))
+    row = table.rows[0]
+    found = details(subject, RowQuery(key=row.key))
+    assert found.row == row
+    assert [(one.detail, one.calls) for one in found.shapes] == [("[[2,3],[]]", 2)]
+    assert [[frame.name for frame in one.frames] for one in found.stacks] == [["train.py(1): f"]]
+    assert found.stacks[0].frames[0].file == "train.py"
+    assert [one.dur_ns for one in found.slowest] == [8_000, 6_000]
+    assert found.kernels == ()
+    inner = next(row for row in table.rows if row.name == "aten::c")
+    kernels = details(subject, RowQuery(key=inner.key)).kernels
+    assert [(one.name, one.calls, one.total_ns) for one in kernels] == [("kernel_k", 1, 3_000)]
+    with pytest.raises(QueryError):
+        details(subject, RowQuery(key="0x1"))
+
+
+def test_the_flame_graph_and_its_sandwich(subject: Subject) -> None:
+    whole = flame(subject, FlameGraphQuery(metric="device", levels="op,kernel"))
+    assert whole.total == 9_000
+    assert sum(box.value for box in whole.boxes if box.parent < 0) == 9_000
+    node = next(box.node for box in whole.boxes if box.name == "aten::d")
+    inside = flame(subject, FlameGraphQuery(metric="device", levels="op,kernel", focus=node))
+    assert [(box.name, box.value) for box in inside.boxes] == [
+        ("aten::d", 4_000),
+        ("kernel_k", 4_000),
+    ]
+    found = around(subject, SandwichQuery(name="aten::a", levels="python,op"))
+    assert (found.value, found.calls) == (14_000, 2)
+    assert {box.name for box in found.callers} == {"aten::a", "train.py(1): f"}
+    with pytest.raises(NotFoundError):
+        around(subject, SandwichQuery(name="aten::none"))
+
+
+def test_folded_stacks_are_lines(subject: Subject) -> None:
+    lines = b"".join(folded_stacks(subject, FoldedQuery(levels="python,op"))).decode().splitlines()
+    assert "train.py(1): f;aten::a;aten::c 3000" in lines
+    total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+    assert total <= flame(subject, FlameGraphQuery(levels="python,op")).total
+
+
+def test_a_recording_of_the_host_says_what_it_lacks() -> None:
+    subject = subject_of(draw("op | aaa |"))
+    answer = build(subject, OperatorQuery())
+    assert answer.device_ns is None
+    assert answer.table.rows[0].device_self_ns is None
+    assert set(answer.missing) == {"device", "shapes", "stacks"}
+    assert answer.groupings["shape"] == answer.missing["shapes"]
+    assert [chart.stem for chart in answer.charts] == ["host_self", "host_total"]
+
+
+@requires_traces
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tracelens/b200/eager_trace.json.gz",
+        "tracelens/mi300/resnet_act_checkpoint.json.gz",
+        "kineto_tb_samples/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
+        "ascend_npu/trace_view.json",
+    ],
+)
+def test_real_traces_add_up(name: str) -> None:
+    subject = subject_of(read(Path(TRACES, name)))
+    answer = build(subject, OperatorQuery(limit=1000))
+    lost = sum(one.ns for one in answer.unattributed)
+    assert (answer.table.device_self_ns or 0) + lost == answer.device_ns
+    assert VIEW.tables(answer)[0].rows
+    for row in answer.table.rows[:5]:
+        details(subject, RowQuery(key=row.key))
