@@ -70,6 +70,8 @@ export interface PlacedRow {
   readonly row: TimelineRow;
   readonly top: number;
   readonly height: number;
+  /** Of the pinned ones, which lie over the others. */
+  readonly isPinned?: boolean;
 }
 
 /** What is below the pointer. */
@@ -161,6 +163,9 @@ export interface TimelinePalette {
   readonly hatch: string;
 }
 
+/** What a held key does; "in" and "out" zoom at the pointer. */
+export type Move = "left" | "right" | "in" | "out" | "up" | "down";
+
 /** What the user does, for the shell. Called at most once per frame. */
 export interface TimelineListener {
   onCamera(camera: Camera, rows: readonly PlacedRow[]): void;
@@ -183,6 +188,8 @@ export interface TimelineStats {
   readonly bitmapBytes: number;
   readonly tiles: number;
   readonly requests: number;
+  /** Of the last 240 frames: the time that all but one in twenty stayed below. */
+  readonly p95FrameMs?: number;
 }
 
 export interface Timeline {
@@ -200,15 +207,20 @@ export interface Timeline {
   /** Vertical grid: instants of steps. */
   setSteps(instants: readonly number[]): void;
   camera(): Camera;
+  /** Where the ruler counts from: round multiples from there have a grid line (see ruler.ts). */
+  setOrigin(instant: number): void;
   /** Shows [start, end]; `jump` without the spring. */
   show(start: number, end: number, jump?: boolean): void;
   /** Scrolls so that this lane of this row is visible. */
   reveal(row: string, lane: number): void;
   /** Moves by a share of the width; negative = left. Holds accelerate: call once per repeat. */
   pan(share: number): void;
-  /** Around an instant, or the pointer, or the middle. */
+  /** Around an instant, or the pointer, or the middle. 2 shows half as much, 0.5 twice as much. */
   zoom(factor: number, at?: number): void;
   scroll(px: number): void;
+  /** A key went down: moves smoothly, ever faster, until it goes up. Repeats do no harm. */
+  press(move: Move, isFast: boolean): void;
+  release(move: Move): void;
   name(source: number, code: number): string;
   /** What is drawn now, with rulers and labels left to the shell. */
   png(): Promise<Blob>;
@@ -218,7 +230,11 @@ export interface Timeline {
   close(): void;
 }
 
-/** In `timeline/engine.ts`: `openTimeline(element, listener, palette)`. */
+/**
+ * While the timeline draws, its element carries `data-stats`: the stats as JSON, renewed once a
+ * second, for whoever measures from outside.
+ *
+ * In `timeline/engine.ts`: `openTimeline(element, listener, palette)`. */
 export type OpenTimeline = (
   element: HTMLElement,
   listener: TimelineListener,

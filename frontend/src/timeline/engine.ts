@@ -1,0 +1,398 @@
+/** The timeline: surface, camera, tiles, pointers and the loop that draws them, put together. */
+import { Artist } from "./artist";
+import { type Extents, View } from "./camera/view";
+import type {
+  Area,
+  Camera,
+  Hit,
+  Marker,
+  MouseMode,
+  Move,
+  OpenTimeline,
+  PlacedSlice,
+  Timeline,
+  TimelineArrow,
+  TimelineListener,
+  TimelinePalette,
+  TimelineRow,
+  TimelineSource,
+  TimelineStats,
+} from "./contract";
+import { arrowAt } from "./draw/arrows";
+import { Gestures } from "./input/gestures";
+import { hitAt } from "./input/hit";
+import { type Drawn, type Frame, Loop } from "./loop";
+import { News } from "./news";
+import { lanePitch, laneTop, PAD_TOP } from "./rows/layout";
+import { placedRows } from "./rows/placed";
+import { State } from "./state";
+import { Surface } from "./surface";
+import type { Loader } from "./tiles/loader";
+import { NamesFetcher } from "./tiles/names_fetcher";
+import { Scheduler } from "./tiles/scheduler";
+import { openLoader } from "./tiles/worker_loader";
+import { Wisher } from "./wisher";
+
+const STATS_EVERY_MS = 1000;
+
+export const openTimeline: OpenTimeline = (element, listener, palette) =>
+  new Engine(element, listener, palette, openLoader());
+
+/** What `openTimeline` makes, with the loader as a parameter. */
+export class Engine implements Timeline {
+  private readonly state = new State();
+  private readonly news: News;
+  private readonly view: View;
+  private readonly surface: Surface;
+  private readonly artist: Artist;
+  private readonly loop: Loop;
+  private readonly scheduler: Scheduler;
+  private readonly wisher: Wisher;
+  private readonly namesFetcher: NamesFetcher;
+  private readonly gestures: Gestures;
+  private readonly reducedMotion = window.matchMedia("(prefers-reduced-motion: reduce)");
+  private isCameraNews = true;
+  private isHoverStale = false;
+  private lastStatsAt = Number.NEGATIVE_INFINITY;
+  private width = 0;
+
+  constructor(
+    private readonly element: HTMLElement,
+    listener: TimelineListener,
+    palette: TimelinePalette,
+    loader: Loader,
+  ) {
+    this.view = new View(this.extents, () => this.reducedMotion.matches);
+    this.loop = new Loop(this.draw, () => this.surface.isVisible);
+    this.news = new News(listener, this.loop.wake);
+    this.surface = new Surface(element, () => this.onSize());
+    this.artist = new Artist(this.surface, this.state, palette);
+    this.scheduler = new Scheduler(loader, {
+      onTiles: (source, tiles, pages) => {
+        for (const tile of tiles) {
+          this.state.store.put(source.id, tile, this.loop.number);
+        }
+        this.namesFetcher.want(source, pages);
+        this.wisher.renew();
+        this.loop.picture();
+      },
+      onProblem: (message) => this.news.problem(message),
+      onPending: (count) => this.news.pending(count),
+    });
+    this.wisher = new Wisher(this.scheduler);
+    this.namesFetcher = new NamesFetcher(loader, {
+      onNames: this.loop.picture,
+      onProblem: (message) => this.news.problem(message),
+    });
+    this.gestures = new Gestures(element, this.gestureHost());
+    window.addEventListener("blur", this.onBlur);
+    this.onSize();
+  }
+
+  // --- what is shown -------------------------------------------------------------------------
+
+  setSources(sources: readonly TimelineSource[]): void {
+    const isFirst = this.state.sources.size === 0;
+    const { fresh, gone } = this.state.setSources(sources);
+    for (const source of gone) {
+      this.scheduler.forget(source);
+      this.namesFetcher.forget(source);
+    }
+    for (const source of fresh) {
+      this.namesFetcher.begin(source);
+    }
+    if (isFirst) {
+      const { low, high } = this.extents();
+      this.view.show(low, high, true);
+    }
+    this.changed();
+  }
+
+  setRows(pinned: readonly TimelineRow[], rows: readonly TimelineRow[]): void {
+    this.state.setRows(pinned, rows);
+    this.changed();
+  }
+
+  setPalette(palette: TimelinePalette): void {
+    this.artist.setPalette(palette);
+    this.loop.picture();
+  }
+
+  setMode(mode: MouseMode): void {
+    this.state.mode = mode;
+    if (mode !== "measure") {
+      this.setMeasure(null);
+    }
+  }
+
+  setSelection(slice: PlacedSlice | null): void {
+    this.state.selection = slice;
+    this.loop.overlay();
+  }
+
+  setArea(area: Area | null): void {
+    this.state.area = area;
+    this.loop.overlay();
+  }
+
+  setArrows(arrows: readonly TimelineArrow[]): void {
+    this.state.arrows = arrows;
+    this.loop.overlay();
+  }
+
+  setMarkers(markers: readonly Marker[]): void {
+    this.state.markers = markers;
+    this.loop.overlay();
+  }
+
+  setHighlight(names: ReadonlyMap<number, ReadonlySet<number>> | null): void {
+    this.state.setHighlight(names);
+    this.loop.picture();
+  }
+
+  setSteps(instants: readonly number[]): void {
+    this.state.steps = instants;
+    this.loop.picture();
+  }
+
+  setOrigin(instant: number): void {
+    this.state.origin = instant;
+    this.loop.picture();
+  }
+
+  // --- the camera ----------------------------------------------------------------------------
+
+  camera(): Camera {
+    return this.view.camera();
+  }
+
+  show(start: number, end: number, jump = false): void {
+    this.view.show(start, end, jump);
+    this.moved();
+  }
+
+  reveal(key: string, lane: number): void {
+    const index = this.state.rows.stack.indexOf(key);
+    const row = this.state.rows.stack.rows[index];
+    if (row !== undefined) {
+      const top = this.state.rows.stack.top(index);
+      if (row.type === "track") {
+        this.view.reveal(top + PAD_TOP + laneTop(row, lane), lanePitch(row, lane));
+      } else {
+        this.view.reveal(top, row.height);
+      }
+      this.moved();
+    }
+  }
+
+  pan(share: number): void {
+    this.view.panShare(share, performance.now());
+    this.moved();
+  }
+
+  zoom(factor: number, at?: number): void {
+    this.view.scaleAt(1 / factor, at === undefined ? this.anchorX() : this.view.xOf(at));
+    this.moved();
+  }
+
+  scroll(px: number): void {
+    this.view.moveTarget(0, px);
+    this.moved();
+  }
+
+  press(move: Move, isFast: boolean): void {
+    this.view.press(move, isFast);
+    this.moved();
+  }
+
+  release(move: Move): void {
+    this.view.release(move);
+  }
+
+  // --- the rest ------------------------------------------------------------------------------
+
+  name(source: number, code: number): string {
+    return this.state.sources.get(source)?.names.text(code) ?? "";
+  }
+
+  png(): Promise<Blob> {
+    this.artist.drawAll(this.view.now, this.loop.number, Number.POSITIVE_INFINITY);
+    return this.surface.png();
+  }
+
+  stats(): TimelineStats {
+    const { budget } = this.loop;
+    return {
+      frames: budget.frames,
+      lastFrameMs: budget.lastMs,
+      worstFrameMs: budget.worstMs,
+      p95FrameMs: budget.p95(),
+      tileBytes: this.state.store.bytes,
+      bitmapBytes: this.artist.bitmapBytes,
+      tiles: this.state.store.tiles,
+      requests: this.scheduler.requests,
+    };
+  }
+
+  setActive(isActive: boolean): void {
+    if (!isActive) {
+      this.view.releaseAll();
+      this.scheduler.wish([]);
+    }
+    this.wisher.renew();
+    this.loop.setActive(isActive);
+  }
+
+  close(): void {
+    this.loop.stop();
+    this.gestures.close();
+    this.namesFetcher.close();
+    this.scheduler.close();
+    this.surface.close();
+    window.removeEventListener("blur", this.onBlur);
+  }
+
+  // --- inside --------------------------------------------------------------------------------
+
+  private readonly extents = (): Extents =>
+    this.state.extents(this.surface.size.width, this.surface.size.height);
+
+  private readonly onBlur = (): void => this.view.releaseAll();
+
+  private onSize(): void {
+    const { width } = this.surface.size;
+    if (width > 0) {
+      this.view.resize(this.width);
+      this.width = width;
+    }
+    this.changed();
+  }
+
+  /** What there is to see changed. */
+  private changed(): void {
+    this.view.refit();
+    this.moved();
+    this.loop.picture();
+  }
+
+  private moved(): void {
+    this.wisher.renew();
+    this.isCameraNews = true;
+    this.loop.wake();
+  }
+
+  private anchorX(): number {
+    return this.state.pointer?.x ?? this.surface.size.width / 2;
+  }
+
+  private setMeasure(area: Area | null): void {
+    if (area !== this.state.measure) {
+      this.state.measure = area;
+      this.news.measure(area);
+      this.loop.overlay();
+    }
+  }
+
+  private readonly draw = (frame: Frame): Drawn => {
+    const { now } = this.view;
+    const { start, nsPerPx, scrollY } = now;
+    const isMoving = this.view.advance(frame.elapsedMs, this.anchorX());
+    const hasMoved = start !== now.start || nsPerPx !== now.nsPerPx || scrollY !== now.scrollY;
+    const isPicture = frame.isPictureStale || hasMoved;
+    if (isPicture || this.isHoverStale) {
+      this.updateHover();
+    }
+    if (isPicture) {
+      this.artist.drawAll(now, frame.number, this.loop.budget.mostLabels(isMoving));
+      this.state.store.trim(frame.number);
+    } else if (frame.isOverlayStale) {
+      this.artist.drawOverlay(now, frame.number);
+    }
+    if (hasMoved) {
+      this.wisher.renew();
+    }
+    this.wisher.wish(frame.nowMs, isMoving, this.view, this.state, this.surface.size.height);
+    if (this.isCameraNews || hasMoved) {
+      this.isCameraNews = false;
+      const { pinned, rows } = this.state;
+      const { height } = this.surface.size;
+      const placed = placedRows(pinned.stack, rows.stack, now.scrollY, height);
+      this.news.camera(this.view.camera(), placed);
+    }
+    this.news.tell();
+    this.writeStats(frame.nowMs);
+    return { isPicture, isMoving };
+  };
+
+  private updateHover(): void {
+    this.isHoverStale = false;
+    const { pointer } = this.state;
+    const hit = pointer === null || this.gestures.isDragging ? null : this.hit(pointer);
+    const before = this.state.hover;
+    this.state.hover = hit;
+    if (hit !== null || before !== null) {
+      this.news.hover(hit, pointer?.x ?? 0, pointer?.y ?? 0);
+      this.loop.overlay();
+    }
+  }
+
+  private hit({ x, y }: { readonly x: number; readonly y: number }): Hit | null {
+    return hitAt(this.artist.scene(this.view.now, this.loop.number, 0), x, y);
+  }
+
+  private writeStats(nowMs: number): void {
+    if (nowMs - this.lastStatsAt >= STATS_EVERY_MS) {
+      this.lastStatsAt = nowMs;
+      this.element.dataset["stats"] = JSON.stringify(this.stats());
+    }
+  }
+
+  private gestureHost() {
+    return {
+      scene: () => this.artist.scene(this.view.now, this.loop.number, 0),
+      mode: () => this.state.mode,
+      area: () => this.state.area,
+      panBy: (dx: number, dy: number) => {
+        this.view.dragBy(dx, dy);
+        this.moved();
+        this.loop.picture();
+      },
+      moveBy: (dx: number, dy: number, isCoarse: boolean) => {
+        if (isCoarse) {
+          this.view.moveTarget(dx, dy);
+        } else {
+          this.view.dragBy(dx, dy);
+          this.loop.picture();
+        }
+        this.moved();
+      },
+      zoomAt: (factor: number, x: number) => {
+        this.view.scaleAt(factor, x);
+        this.moved();
+      },
+      showSpan: (start: number, end: number) => this.show(start, end),
+      setArea: (area: Area | null, isDone: boolean) => {
+        this.setArea(area);
+        this.news.area(area, isDone);
+      },
+      setMeasure: (area: Area | null) => this.setMeasure(area),
+      setZoomBand: (area: Area | null) => {
+        this.state.zoomBand = area;
+        this.loop.overlay();
+      },
+      pointAt: (place: { x: number; y: number } | null) => {
+        this.state.pointer = place;
+        this.isHoverStale = true;
+        this.loop.wake();
+      },
+      click: (x: number, y: number, isDouble: boolean) => {
+        const arrow = arrowAt(this.artist.paths, x, y);
+        if (arrow !== null) {
+          this.news.arrow(arrow);
+        } else {
+          this.news.select(this.hit({ x, y }), isDouble);
+        }
+      },
+    };
+  }
+}

@@ -1,0 +1,36 @@
+/** Which rows are on the canvas and where, for the shell to put their labels there. */
+import type { PlacedRow } from "../contract";
+import type { RowStack } from "./layout";
+
+/** Rows so far beside the canvas are told as well, so that labels are there before they are seen. */
+const BESIDE_PX = 100;
+
+export function placedRows(
+  pinned: RowStack,
+  rows: RowStack,
+  scrollY: number,
+  height: number,
+): PlacedRow[] {
+  const edge = Math.min(pinned.height, height);
+  return [
+    ...within(pinned, 0, 0, edge).map((row) => ({ ...row, isPinned: true })),
+    ...within(rows, edge - scrollY, edge - BESIDE_PX, height + BESIDE_PX),
+  ];
+}
+
+function within(stack: RowStack, offset: number, from: number, to: number): PlacedRow[] {
+  const placed: PlacedRow[] = [];
+  const begin = Math.max(0, stack.indexAt(from - offset));
+  for (let i = begin; i < stack.rows.length; i += 1) {
+    const top = offset + stack.top(i);
+    if (top >= to) {
+      break;
+    }
+    const row = stack.rows[i];
+    const height = stack.top(i + 1) - stack.top(i);
+    if (row !== undefined && height > 0) {
+      placed.push({ row, top, height });
+    }
+  }
+  return placed;
+}

@@ -1,0 +1,49 @@
+/**
+ * Levels and tiles. Level k has buckets of 2^k ns; tile i of it covers [i·2^(k+9), (i+1)·2^(k+9)).
+ *
+ * All numbers are doubles, which are exact here: powers of two, and times below 2^53 ns.
+ */
+import { TILE_BUCKETS } from "../frame/frame";
+
+export const MAX_LEVEL = 54;
+
+export const bucketNs = (level: number): number => 2 ** level;
+export const tileNs = (level: number): number => TILE_BUCKETS * 2 ** level;
+export const tileAt = (level: number, ns: number): number => Math.floor(ns / tileNs(level));
+
+/** The level whose buckets are between half a CSS px and a whole one wide. */
+export function levelFor(nsPerPx: number, coarsest: number): number {
+  const level = Math.floor(Math.log2(nsPerPx));
+  return Math.max(0, Math.min(coarsest, level));
+}
+
+/** The finest level at which one tile holds a whole trace that ends at `endNs`. */
+export function coarsestLevel(endNs: number): number {
+  let level = 0;
+  while (level < MAX_LEVEL && tileNs(level) <= endNs) {
+    level += 1;
+  }
+  return level;
+}
+
+/** One number for a level and a tile of it: below 2^53 for every tile that a trace can have. */
+export const tileKey = (level: number, tile: number): number => tile * 64 + level;
+
+/** First and last tile that touch [start, end], within the trace; none when `last < first`. */
+export interface TileRange {
+  first: number;
+  last: number;
+}
+
+export function tileRange(
+  level: number,
+  start: number,
+  end: number,
+  traceStart: number,
+  traceEnd: number,
+): TileRange {
+  return {
+    first: tileAt(level, Math.max(start, traceStart)),
+    last: tileAt(level, Math.min(end, traceEnd)),
+  };
+}

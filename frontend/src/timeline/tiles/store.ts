@@ -1,0 +1,116 @@
+/**
+ * The tiles that are in memory, by lane block. Bounded by bytes: what was drawn longest ago goes
+ * first, but never the two coarsest levels, which stand in for everything that is not there yet.
+ */
+import type { CounterTile } from "../frame/counters";
+import type { SliceTile } from "../frame/slices";
+import { tileKey } from "./grid";
+
+export type AnyTile = SliceTile | CounterTile;
+
+/** All tiles of one lane block of a track, or of one series. */
+export interface Shelf<T extends AnyTile = AnyTile> {
+  readonly type: T["type"];
+  readonly source: number;
+  /** Track or series. */
+  readonly subject: number;
+  /** First lane of the block; 0 for a series. */
+  readonly lane: number;
+  readonly tiles: Map<number, T>;
+}
+
+export type SliceShelf = Shelf<SliceTile>;
+export type CounterShelf = Shelf<CounterTile>;
+
+/** Where evicting stops, so that it does not begin again with the next tile. */
+const AFTER_EVICTION = 0.85;
+
+export class TileStore {
+  bytes = 0;
+  tiles = 0;
+  private readonly shelves = new Map<string, SliceShelf | CounterShelf>();
+  private readonly coarsest = new Map<number, number>();
+
+  constructor(private readonly capacity: number) {}
+
+  /** Levels above this are kept whatever happens. */
+  setCoarsest(source: number, level: number): void {
+    this.coarsest.set(source, level);
+  }
+
+  slices(source: number, track: number, lane: number): SliceShelf {
+    return this.shelf<SliceTile>("slices", source, track, lane) as SliceShelf;
+  }
+
+  counter(source: number, series: number): CounterShelf {
+    return this.shelf<CounterTile>("counter", source, series, 0) as CounterShelf;
+  }
+
+  private shelf<T extends AnyTile>(type: T["type"], source: number, subject: number, lane: number) {
+    const key = `${type}/${source}/${subject}/${lane}`;
+    let shelf = this.shelves.get(key);
+    if (shelf === undefined) {
+      shelf = { type, source, subject, lane, tiles: new Map() } as SliceShelf | CounterShelf;
+      this.shelves.set(key, shelf);
+    }
+    return shelf;
+  }
+
+  put(source: number, tile: AnyTile, frame: number): void {
+    const shelf =
+      tile.type === "slices"
+        ? this.slices(source, tile.track, tile.lane)
+        : this.counter(source, tile.series);
+    const tiles: Map<number, AnyTile> = shelf.tiles;
+    const key = tileKey(tile.level, tile.tile);
+    const earlier = tiles.get(key);
+    if (earlier !== undefined) {
+      this.bytes -= earlier.bytes;
+      this.tiles -= 1;
+    }
+    tile.used = frame;
+    tiles.set(key, tile);
+    this.bytes += tile.bytes;
+    this.tiles += 1;
+  }
+
+  /** Drops what was not drawn lately until the rest fits; never what this frame drew. */
+  trim(frame: number): void {
+    if (this.bytes <= this.capacity) {
+      return;
+    }
+    const candidates: { tiles: Map<number, AnyTile>; key: number; tile: AnyTile }[] = [];
+    for (const shelf of this.shelves.values()) {
+      const pinned = (this.coarsest.get(shelf.source) ?? Number.POSITIVE_INFINITY) - 1;
+      const tiles: Map<number, AnyTile> = shelf.tiles;
+      for (const [key, tile] of tiles) {
+        if (tile.level < pinned && tile.used < frame) {
+          candidates.push({ tiles, key, tile });
+        }
+      }
+    }
+    candidates.sort((a, b) => a.tile.used - b.tile.used);
+    for (const { tiles, key, tile } of candidates) {
+      if (this.bytes <= this.capacity * AFTER_EVICTION) {
+        return;
+      }
+      tiles.delete(key);
+      this.bytes -= tile.bytes;
+      this.tiles -= 1;
+    }
+  }
+
+  /** Forgets a source, for example because its layout is another one now. */
+  drop(source: number): void {
+    for (const [key, shelf] of this.shelves) {
+      if (shelf.source === source) {
+        for (const tile of shelf.tiles.values()) {
+          this.bytes -= tile.bytes;
+          this.tiles -= 1;
+        }
+        shelf.tiles.clear();
+        this.shelves.delete(key);
+      }
+    }
+  }
+}
