@@ -12,7 +12,7 @@ from benchmarks._results import value
 Measured: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 GB = 1e9
-LARGE, HUGE = "1GB", "10M"
+LARGE, HUGE, REFERENCE = "1GB", "10M", 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,29 +109,75 @@ _PEER_KINDS = {"peer_tb_cpu": ("stacks", "nccl"), "peer_hta_cpu": ("nccl",)}
 
 def targets() -> list[Target]:
     """Every promise, in the order of the table."""
-    found = [
+    of_kinds = [
         target
         for kind in _corpus.KINDS
         for target in _of_kind(kind)
         if kind in _PEER_KINDS.get(target.names[0].rpartition("/")[2], _corpus.KINDS)
     ]
+    return [*of_kinds, *_of_many_events(), *_of_the_trace_view()]
+
+
+def _of_many_events() -> Iterator[Target]:
     memory = ("memory_back/nccl/1GB/after", "memory_back/nccl/1GB/before")
-    return [
-        *found,
-        Target(
-            "nccl, 10 million events: memory of all processes",
-            1.3, False, "{:.2f} GB", ingest("nccl", HUGE, "columns_peak"), in_gb,
-        ),
-        Target(
-            "second open of 10 million events: first screen",
-            0.1, False, "{:.3f} s", (f"second_open/nccl/{HUGE}/screen_first",), itself,
-        ),
-        Target(
-            "second open of 10 million events: columns, server warm",
-            0.5, False, "{:.2f} s", (f"second_open/nccl/{HUGE}/columns_wall",), itself,
-        ),
-        Target(
-            "memory of the server after ten traces of 1 GB, as a multiple of before",
-            1.1, False, "{:.2f}×", memory, ratio,
-        ),
-    ]  # fmt: skip
+    yield Target(
+        "nccl, 10 million events: memory of all processes",
+        1.3, False, "{:.2f} GB", ingest("nccl", HUGE, "columns_peak"), in_gb,
+    )  # fmt: skip
+    yield Target(
+        "second open of 10 million events: first screen",
+        0.1, False, "{:.3f} s", (f"second_open/nccl/{HUGE}/screen_first",), itself,
+    )  # fmt: skip
+    yield Target(
+        "second open of 10 million events: columns, server warm",
+        0.5, False, "{:.2f} s", (f"second_open/nccl/{HUGE}/columns_wall",), itself,
+    )  # fmt: skip
+    yield Target(
+        "memory of the server after ten traces of 1 GB, as a multiple of before",
+        1.1, False, "{:.2f}×", memory, ratio,
+    )  # fmt: skip
+
+
+def _of_the_trace_view() -> Iterator[Target]:
+    for module, figure, promise, limit, form, scale in _TRACE_VIEW:
+        yield Target(
+            f"Trace view, 10 million slices: {promise}",
+            limit, figure == "fps", form, (f"{module}/{REFERENCE}/{figure}",), scale,
+        )  # fmt: skip
+
+
+def in_ms(seconds: float) -> float:
+    """Seconds as milliseconds."""
+    return seconds * 1e3
+
+
+def in_mb(size: float) -> float:
+    """Bytes as MB."""
+    return size / 1e6
+
+
+def in_kb(size: float) -> float:
+    """Bytes as KB."""
+    return size / 1e3
+
+
+_MS, _S, _MB, _COUNT = "{:.0f} ms", "{:.2f} s", "{:,.0f} MB", "{:.0f}"
+_TRACE_VIEW: tuple[tuple[str, str, str, float, str, Callable[[float], float]], ...] = (
+    ("tiles", "tiles_p50", "tiles of a viewport, median", 30, _MS, in_ms),
+    ("tiles", "tiles_p95", "tiles of a viewport, 95 of 100", 100, _MS, in_ms),
+    ("tiles", "tiles_bytes_p95", "tiles of a viewport, 95 of 100", 250, "{:.0f} KB", in_kb),
+    ("tiles", "search_p95", "search of a name, 95 of 100", 150, _MS, in_ms),
+    ("tiles", "hit_p95", "next hit, 95 of 100", 100, _MS, in_ms),
+    ("tiles", "slice_p95", "details of a slice, 95 of 100", 100, _MS, in_ms),
+    ("tiles", "area_all", "summary of everything", 1.0, _S, itself),
+    ("tiles", "flame_first", "flame graph of everything", 1.5, _S, itself),
+    ("tiles", "flame_again", "flame graph of everything, again", 0.3, _S, itself),
+    ("tiles", "rows_first", "first page of all slices", 0.3, _S, itself),
+    ("tiles", "server_bytes", "memory of the server", 1000, _MB, in_mb),
+    ("tiles", "stored_bytes_per_slice", "disk per slice", 60, "{:.0f} B", itself),
+    ("timeline_fps", "interactive", "open of a trace that was read before", 1.5, _S, itself),
+    ("timeline_fps", "fps", "frames per second, no graphics card, median", 45, _COUNT, itself),
+    ("timeline_fps", "frame_ms_p95", "time between frames, 95 of 100", 33, _MS, itself),
+    ("timeline_fps", "tasks_over_100ms", "tasks over 100 ms while moving", 0, _COUNT, itself),
+    ("timeline_fps", "page_bytes", "memory of the page's process", 250, _MB, in_mb),
+)  # fmt: skip

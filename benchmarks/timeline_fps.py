@@ -1,0 +1,169 @@
+"""How smoothly the Trace view moves in a real browser, on the reference trace.
+
+    python -m benchmarks.timeline_fps [--trace FILE] [--slices 1000000] [--keep]
+
+Chromium without a screen and without a graphics card opens the view from a server that has read the
+trace before. Keys are held for ten seconds: in, along, back, out. Frames are counted by the page
+itself, with tasks that kept its thread busy for more than 50 ms; memory is that of the process that
+holds the page, private pages alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+import psutil
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+from benchmarks import _corpus, _results
+from benchmarks._server import linked, server
+from benchmarks._viewports import percentile
+from benchmarks.tiles import Reader, reference
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+SIZE: ViewportSize = {"width": 1600, "height": 972}
+MOVES = (("w", 2.0), ("d", 1.5), ("a", 1.5), ("s", 1.0), ("w", 1.0), ("d", 1.0), ("s", 2.0))
+SETTLE_SECONDS = 2.0
+OPEN_SECONDS = 120
+
+WATCH = """
+window.watched = { frames: [], tasks: [], recording: false };
+new PerformanceObserver((list) => {
+  if (window.watched.recording) {
+    window.watched.tasks.push(...list.getEntries().map((task) => task.duration));
+  }
+}).observe({ type: "longtask" });
+requestAnimationFrame(function tick(now) {
+  if (window.watched.recording) {
+    window.watched.frames.push(now);
+  }
+  requestAnimationFrame(tick);
+});
+"""
+
+
+def chromium_path() -> str | None:
+    """Chromium of this machine: the environment's choice, else the first on PATH."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chosen = os.environ.get("KINETOSCOPE_CHROMIUM")
+    return chosen or next(filter(None, map(shutil.which, names)), None)
+
+
+@contextmanager
+def chromium(executable: str) -> Iterator[Browser]:
+    """A browser that ends with the block."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def opened(browser: Browser, address: str) -> tuple[Page, float]:
+    """The page once it has drawn its first tiles, and the seconds that took."""
+    page = browser.new_page(viewport=SIZE)
+    page.add_init_script(WATCH)
+    began = time.perf_counter()
+    with page.expect_event(
+        "requestfinished",
+        lambda request: "/timeline/tiles?" in request.url,
+        timeout=OPEN_SECONDS * 1000,
+    ):
+        page.goto(address)
+    page.locator("canvas").first.wait_for()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(requestAnimationFrame(done)))")
+    return page, time.perf_counter() - began
+
+
+def moved(page: Page) -> dict[str, float]:
+    """Frames and long tasks while keys are held.
+
+    Raises:
+        RuntimeError: the picture is the same as before: nothing moved.
+    """
+    canvas = page.locator("canvas").first
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4)
+    canvas.focus()
+    time.sleep(SETTLE_SECONDS)
+    before = page.screenshot()
+    page.evaluate("() => { window.watched.recording = true; }")
+    for key, seconds in MOVES:
+        page.keyboard.down(key)
+        time.sleep(seconds)
+        page.keyboard.up(key)
+    watched = page.evaluate("() => { window.watched.recording = false; return window.watched; }")
+    if page.screenshot() == before:
+        raise RuntimeError("the keys moved nothing")
+    frames: list[float] = watched["frames"]
+    apart = [later - sooner for sooner, later in pairwise(frames)]
+    tasks: list[float] = watched["tasks"]
+    return {
+        "fps": 1000 / statistics.median(apart),
+        "fps_mean": 1000 * len(apart) / (frames[-1] - frames[0]),
+        "frame_ms_p95": percentile(apart, 0.95),
+        "tasks_over_50ms": sum(task > 50 for task in tasks),
+        "tasks_over_100ms": sum(task > 100 for task in tasks),
+        "longest_task_ms": max(tasks, default=0.0),
+    }
+
+
+def private_bytes(browser: Browser) -> int:
+    """Private memory of the largest process that holds a page."""
+    session = browser.new_browser_cdp_session()
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    pages = [int(one["id"]) for one in processes if one["type"] == "renderer"]
+    return max(int(psutil.Process(pid).memory_full_info().uss) for pid in pages)
+
+
+def figures(trace: Path, executable: str) -> dict[str, float]:
+    """Everything that is measured in the browser."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        logdir, cache = folder / "log", folder / "cache"
+        linked(logdir, "run", trace)
+        with server(logdir, cache) as first:
+            (span,) = first.spans()
+            Reader(first, span)
+        with server(logdir, cache) as again, chromium(executable) as browser:
+            again.spans()
+            page, seconds = opened(browser, f"{again.page}#view=timeline")
+            return {"interactive": seconds, **moved(page), "page_bytes": private_bytes(browser)}
+
+
+@click.command()
+@click.option("--trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--slices", default=1_000_000, show_default=True, help="Of the reference trace.")
+@click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))
+@click.option("--keep", is_flag=True, help="Keep the figures in results.json.")
+def main(trace: Path | None, slices: int, folder: Path, keep: bool) -> None:
+    """Move through the Trace view and count frames."""
+    executable = chromium_path()
+    try:
+        if executable is None:
+            raise _corpus.AbsentError("there is no Chromium on PATH (or in KINETOSCOPE_CHROMIUM)")
+        found: dict[str, Any] = dict(figures(trace or reference(slices, folder), executable))
+    except _corpus.AbsentError as absent:
+        click.echo(f"not measured, because {absent}")
+        found = {"fps": str(absent)}
+    else:
+        for name, figure in found.items():
+            click.echo(f"  {name:<20}{figure:>16,.4g}")
+    if keep:
+        _results.keep(f"timeline_fps/{slices}", found)
+
+
+if __name__ == "__main__":
+    main()
