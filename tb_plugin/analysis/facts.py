@@ -156,6 +156,8 @@ class RecordingFacts(Struct, frozen=True):
     syncs: bool = False  # synchronization records
     linked: int = 0  # device activity whose launch is known
     collectives: int = 0
+    # Where the recording process looked for source files: its directory, then its import path.
+    source_roots: tuple[str, ...] = ()
 
 
 class Facts(Struct, frozen=True):

@@ -9,6 +9,7 @@ from ..trace.model import Trace
 from ..trace.raw import Sparse
 from .facts import RecordingFacts
 
+MOST_ROOTS = 64
 _VERSIONS = {
     "cuda_runtime_version": "CUDA runtime",
     "cuda_driver_version": "CUDA driver",
@@ -41,7 +42,16 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         syncs=len(trace.syncs) > 0,
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
+        source_roots=_source_roots(told.handler),
     )
+
+
+def _source_roots(handler: Mapping[str, Any]) -> tuple[str, ...]:
+    """The directories that our handler noted down, without repeats; () for other recorders."""
+    roots = handler.get("source_roots")
+    told = [handler.get("cwd"), *(roots if isinstance(roots, list) else [])]
+    found = dict.fromkeys(root for root in told if isinstance(root, str) and root)
+    return tuple(found)[:MOST_ROOTS]
 
 
 def _any_text(trace: Trace, column: str) -> bool:

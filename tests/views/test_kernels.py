@@ -25,7 +25,7 @@ PICTURE = """
     gpu    |    kkk    mmm  |
     copy   | h              |
     """
-ARGS = {
+ARGS: dict[str, dict[str, Any]] = {
     "k": {"grid": [4, 1, 1], "block": [64, 1, 1], "registers per thread": 32, "blocks per SM": 0.5,
           "est. achieved occupancy %": 25, "shared memory": 1024},
     "m": {"grid": [8, 1, 1], "block": [64, 1, 1], "registers per thread": 32, "blocks per SM": 1.5,
