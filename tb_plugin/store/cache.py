@@ -2,6 +2,7 @@
 
     <root>/entries/<digest>/summary.json     written first: with it, the trace can be shown
     <root>/entries/<digest>/columns/…        see columns.py
+    <root>/entries/<digest>/artifacts/…      what was made of them for one purpose: artifacts.py
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
 Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
@@ -70,7 +71,7 @@ class Cache:
                 log.warning("dropped the damaged answer %s: %s", file, error)
                 self.drop(digest)
                 continue
-            _used(file.parent)
+            used(file.parent)
             return stored
         return None
 
@@ -94,14 +95,14 @@ class Cache:
                     log.warning("dropped the damaged columns %s: %s", folder, error)
                     self.drop(digest)
             else:
-                _used(folder.parent)
+                used(folder.parent)
                 return trace
         return None
 
     def drop(self, digest: str) -> None:
         """Forgets everything stored under a key."""
         for root in self.roots:
-            _remove(entry(root, digest), root)
+            remove(entry(root, digest), root)
 
     def trim(self, keep: Collection[str]) -> int:
         """Removes what was used longest ago, down to the limit, but not ``keep``; how many went."""
@@ -113,7 +114,7 @@ class Cache:
                 if total <= self.limit_bytes:
                     break
                 if one.folder.name not in keep:
-                    _remove(one.folder, root)
+                    remove(one.folder, root)
                     total -= one.bytes
                     removed += 1
         return removed
@@ -195,7 +196,7 @@ def _move(source: Path, target: Path) -> None:
             return
 
 
-def _used(folder: Path) -> None:
+def used(folder: Path) -> None:
     """Notes that an entry is in use."""
     with contextlib.suppress(OSError):  # not ours to change, or removed just then
         os.utime(folder)
@@ -234,7 +235,7 @@ def _size(folder: Path) -> int:
     return total
 
 
-def _remove(folder: Path, root: Path) -> None:
+def remove(folder: Path, root: Path) -> None:
     """Takes a folder out of sight at once, then deletes it."""
     trash = root / TMP / f"trash-{secrets.token_hex(8)}"
     try:

@@ -22,13 +22,14 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Generic
+from typing import Generic, TypeVar
 
 import msgspec
 
 from ..base.errors import NotFoundError
 from ..trace.model import Trace
 from . import fingerprint, lookup
+from .artifacts import Recipe
 from .cache import Cache
 from .cache_place import close_session, open_cache
 from .catalog_types import Catalog, ErrorInfo
@@ -39,12 +40,15 @@ from .lookout import Lookout, Timing
 from .lookup import Entry
 from .messages import error_of
 from .news import Answered, News, S
+from .opened import OpenedArtifacts
 from .publish import Published, View, publish
 from .reading import Work
 from .records import Answer, BeingRead
 from .shelf import Shelf
 
 __all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing"]
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +91,7 @@ class CatalogService(Generic[S]):
         self._published = self._empty()
         self._cache: Cache
         self._shelf: Shelf[S]
+        self._artifacts: OpenedArtifacts
         self._ledger: Ledger
         self._pool: IngestPool[S]
         self._lookout: Lookout
@@ -100,6 +105,7 @@ class CatalogService(Generic[S]):
                 return
             self._cache = self._given_cache or open_cache()
             self._shelf = Shelf(self._cache, self._summary_type, self._callables[0])
+            self._artifacts = OpenedArtifacts(self._cache)
             self._ledger = Ledger(self._dirty.set)
             version = fingerprint.code_version(*self._callables)
             work = Work(*self._callables, self._shelf.decode, version)
@@ -214,9 +220,7 @@ class CatalogService(Generic[S]):
         with self._ledger.lock:
             answer = self._answer_of(entry)
             if answer is not None and not answer.columns and not answer.missing:
-                record = self._ledger.records[entry.key]
-                self._ledger.hasten(record)
-                raise self._ledger.being_read(record)
+                raise self._being_read(entry)
         if answer is not None and (answer.missing or answer.rereads > MOST_REREADS):
             size = answer.identity.bytes
             return self._shelf.trace_read_here(entry.digest, entry.path, size, answer.missing)
@@ -227,10 +231,44 @@ class CatalogService(Generic[S]):
             answer.rereads = 0
         return trace
 
+    def artifact(self, entry: Entry, recipe: Recipe[T], variant: str = "") -> T:
+        """What the recipe opens of the artifact of a trace; "" means its first variant.
+
+        It is made by a reading process when it is first asked for, kept beside the columns, and
+        shared by all who ask.
+
+        Raises:
+            NotFoundError: there is no such variant.
+            BeingRead: it is being made, or the columns that it is made of are not there yet.
+            UnavailableError: there is no room for it.
+            TraceFormatError: making it failed; ``retry`` lets it be tried again.
+        """
+        variant = variant or recipe.variants[0]
+        if variant not in recipe.variants:
+            known = ", ".join(recipe.variants)
+            raise NotFoundError(f"There is no {recipe.name} {variant}.", hint=f"There is: {known}.")
+        found = self._artifacts.get(entry.digest, recipe, variant)
+        if found is not None:
+            self._ledger.found(entry.key, entry.digest, recipe, variant)
+            return found
+        with self._ledger.lock:
+            answer = self._answer_of(entry)
+            state = answer and answer.artifacts.get((recipe.name, variant))
+            missing = (answer and answer.missing) or (state and state.missing)
+            if answer is not None and not answer.columns and not missing:
+                raise self._being_read(entry)
+            if answer is not None and not missing and answer.rereads <= MOST_REREADS:
+                raise self._ledger.make(entry.key, entry.digest, entry.path, recipe, variant)
+        trace = self.trace(entry)
+        return self._artifacts.make_here(entry.digest, trace, recipe, variant, missing or "")
+
+    def _being_read(self, entry: Entry) -> BeingRead:
+        record = self._ledger.records[entry.key]
+        self._ledger.hasten(record)
+        return self._ledger.being_read(record)
+
     def _answer_of(self, entry: Entry) -> Answer | None:
-        record = self._ledger.records.get(entry.key)
-        answer = record.answer if record else None
-        return answer if answer and answer.digest == entry.digest else None
+        return self._ledger.answer_of(entry.key, entry.digest)
 
     def _hear(self, news: News[S]) -> None:
         if isinstance(news, Answered) and news.homeless:

@@ -23,7 +23,7 @@ class ReadProgress(Struct, frozen=True):
     """How far a file is."""
 
     # "reading events" | "linking launches" | "summarizing" | "writing the cache"
-    # | "waiting for a free process"
+    # | "preparing" | "waiting for a free process"
     phase: str
     bytes_done: int
     bytes_total: int

@@ -13,20 +13,25 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, TypeAlias
 
 from ..base.errors import KinetoscopeError
 from . import machine, progress
 from .cache import Cache
 from .catalog_types import ErrorInfo, ReadProgress
+from .making import Making
 from .messages import info_of
-from .news import Key, Lost, News, Request, S
+from .news import Key, MakeRequest, News, Request, S
 from .process import Child
 from .reading import Reading, Work, log
+
+AnyKey: TypeAlias = Key | tuple[int, str, str, str]
+"""Of a file, or of an artifact of it."""
 
 STALL_SECONDS = 600.0
 IDLE_SECONDS = 5.0
 SMALL_BYTES = 256 << 20  # of memory needed: such files may share a process
+MAKING_BYTES = 150  # of memory for an event, while an artifact is made
 JOBS_PER_PROCESS = 64
 TRIM_SECONDS = 10.0
 
@@ -62,9 +67,9 @@ class IngestPool(Generic[S]):
         self._listen = listen
         self._limits = limits or Limits.of_machine()
         self._changed = threading.Condition()
-        self._queued: dict[Key, Request] = {}
-        self._urgent: set[Key] = set()
-        self._running: dict[Key, Reading[S]] = {}
+        self._queued: dict[AnyKey, Request | MakeRequest] = {}
+        self._urgent: set[AnyKey] = set()
+        self._running: dict[AnyKey, Reading[S] | Making] = {}
         self._budget = 0
         self._threads: list[threading.Thread] = []
         self._fresh: deque[str] = deque(maxlen=8)
@@ -76,8 +81,8 @@ class IngestPool(Generic[S]):
         """Whether a file is queued or being read."""
         return bool(self._running or self._queued)
 
-    def submit(self, request: Request, *, urgent: bool = False) -> None:
-        """Reads a file as soon as there is room; an earlier request for it is forgotten."""
+    def submit(self, request: Request | MakeRequest, *, urgent: bool = False) -> None:
+        """Does it as soon as there is room; an earlier request of the same key is forgotten."""
         with self._changed:
             self._cancel(request.key)
             if self._closed:
@@ -88,19 +93,19 @@ class IngestPool(Generic[S]):
             self._start_threads()
             self._changed.notify_all()
 
-    def promote(self, key: Key) -> None:
+    def promote(self, key: AnyKey) -> None:
         """Somebody waits for this file."""
         with self._changed:
             if key in self._queued and key not in self._urgent:
                 self._urgent.add(key)
                 self._changed.notify_all()
 
-    def cancel(self, key: Key) -> None:
+    def cancel(self, key: AnyKey) -> None:
         """Nobody wants this file any more. No news of it follow."""
         with self._changed:
             self._cancel(key)
 
-    def progress(self, key: Key) -> ReadProgress | None:
+    def progress(self, key: AnyKey) -> ReadProgress | None:
         """How far a file is; None when it is neither queued nor being read."""
         with self._changed:
             reading = self._running.get(key)
@@ -112,7 +117,8 @@ class IngestPool(Generic[S]):
     def running(self) -> dict[Key, int | None]:
         """Files being read, with the id of the process that does it."""
         with self._changed:
-            running = [r for r in self._running.values() if not r.cancelled]
+            every = self._running.values()
+            running = [r for r in every if isinstance(r, Reading) and not r.cancelled]
         children = [(r.request.key, r.child) for r in running]
         return {key: child.pid if child else None for key, child in children}
 
@@ -129,7 +135,7 @@ class IngestPool(Generic[S]):
             if thread is not threading.current_thread():
                 thread.join(max(0.0, until - time.monotonic()))
 
-    def _cancel(self, key: Key) -> None:
+    def _cancel(self, key: AnyKey) -> None:
         self._queued.pop(key, None)
         self._urgent.discard(key)
         reading = self._running.get(key)
@@ -157,7 +163,7 @@ class IngestPool(Generic[S]):
         finally:
             desk.clear()
 
-    def _wait(self, desk: _Desk, *, only_urgent: bool) -> Reading[S] | None:
+    def _wait(self, desk: _Desk, *, only_urgent: bool) -> Reading[S] | Making | None:
         """The next file for this thread; None at the end."""
         idle_until = time.monotonic() + self._limits.idle_seconds
         while True:
@@ -171,7 +177,7 @@ class IngestPool(Generic[S]):
             if desk.child and time.monotonic() > idle_until:
                 desk.clear()
 
-    def _run(self, reading: Reading[S], desk: _Desk) -> None:
+    def _run(self, reading: Reading[S] | Making, desk: _Desk) -> None:
         request = reading.request
         try:
             reading.run(desk.hire)
@@ -179,9 +185,9 @@ class IngestPool(Generic[S]):
             log.exception("reading %s", request.path)
             desk.clear()
             if not reading.cancelled:
-                self._listen(Lost(request, info_of(error), refused=False))
+                reading.fail(info_of(error))
         finally:
-            small = memory_needed(request.path, request.identity.bytes) <= SMALL_BYTES
+            small = _memory(request) <= SMALL_BYTES
             desk.tidy(keep=small and not reading.cancelled)
             self._trim(reading.digest)
             with self._changed:
@@ -198,7 +204,7 @@ class IngestPool(Generic[S]):
             self._trim_at = now + TRIM_SECONDS
         self._cache.trim(set(self._fresh))
 
-    def _next(self, *, only_urgent: bool) -> Reading[S] | None:
+    def _next(self, *, only_urgent: bool) -> Reading[S] | Making | None:
         """Takes the first file that there is room for."""
         ready = [
             request
@@ -214,9 +220,14 @@ class IngestPool(Generic[S]):
             return None
         del self._queued[request.key]
         self._urgent.discard(request.key)
-        reading = Reading(request, self._work, self._cache, self._listen)
+        reading = self._begin(request)
         self._running[request.key] = reading
         return reading
+
+    def _begin(self, request: Request | MakeRequest) -> Reading[S] | Making:
+        if isinstance(request, MakeRequest):
+            return Making(request, self._cache, self._listen)
+        return Reading(request, self._work, self._cache, self._listen)
 
     def _memory_taken(self) -> int:
         return sum(_memory(reading.request) for reading in self._running.values())
@@ -275,7 +286,9 @@ def memory_needed(path: str, size: int) -> int:
     return (128 << 20) + text_bytes(path, size) * 3 // 4
 
 
-def _memory(request: Request) -> int:
+def _memory(request: Request | MakeRequest) -> int:
+    if isinstance(request, MakeRequest):
+        return (128 << 20) + request.events * MAKING_BYTES
     return memory_needed(request.path, request.identity.bytes)
 
 

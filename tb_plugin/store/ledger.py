@@ -10,19 +10,40 @@ import copy
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from ..base.errors import NotFoundError
-from . import ingest
+from ..base.errors import KinetoscopeError, NotFoundError
+from . import artifacts, ingest
+from .artifacts import Recipe
 from .catalog_types import ErrorInfo
 from .discovery import Found
 from .ingest import IngestPool
 from .looking import Judged, Outcome, needs_bytes
-from .news import Answered, Kept, Key, News, Request, Restless, S
+from .messages import error_of
+from .news import (
+    Answered,
+    FileNews,
+    Kept,
+    Key,
+    Made,
+    MakeRequest,
+    News,
+    Request,
+    Restless,
+    S,
+    Unmade,
+)
 from .progress import waiting
-from .records import Answer, Attempt, BeingRead, Record
+from .records import Answer, Attempt, BeingRead, MakingState, Record
 from .summaries import rank_of, truncation_of
 
+MOST_TRIES = 3  # to make an artifact that is gone each time
+_UNREADABLE = ErrorInfo(
+    "not_available",
+    "What was prepared for this view could not be read back.",
+    "Look at the disk of the cache folder, then retry.",
+)
 EAGER_SPANS = 64
 EAGER_BYTES = 16 << 30
 
@@ -100,13 +121,16 @@ class Ledger:
 
     def hear(self, news: News[S]) -> None:
         """What the pool has to say."""
+        if isinstance(news, Made | Unmade):
+            self._hear_of_artifact(news)
+            return
         with self.lock:
             record = self.records.get(news.request.key)
             if record is not None and record.found.identity == news.request.identity:
                 self._take(record, news)
         self._on_change()
 
-    def _take(self, record: Record, news: News[S]) -> None:
+    def _take(self, record: Record, news: FileNews[S]) -> None:
         if isinstance(news, Answered):
             record.accepted = True
             record.answer = self._answer(record, news)
@@ -126,6 +150,23 @@ class Ledger:
         else:
             record.attempt = Attempt.REFUSED if news.refused else Attempt.FAILED
             record.error, record.answer = news.error, None
+
+    def _hear_of_artifact(self, news: Made | Unmade) -> None:
+        request = news.request
+        with self.lock:
+            answer = self.answer_of(request.file, request.digest)
+            state = answer and answer.artifacts.get((request.name, request.variants[-1]))
+            if not state:
+                return
+            state.is_queued = False
+            if isinstance(news, Made):
+                state.missing = news.missing
+            elif news.error is not None:
+                state.error, state.cls = news.error, news.cls
+        if isinstance(news, Unmade) and news.error is None:
+            with suppress(NotFoundError):
+                self.read_again(request.file, request.digest, request.path)
+        self._on_change()
 
     def _answer(self, record: Record, news: Answered[S]) -> Answer:
         before = record.answer
@@ -157,6 +198,8 @@ class Ledger:
             if not known:
                 raise NotFoundError(f"There is no file {path}.", hint="It may have been deleted.")
             for record in known:
+                if record.answer:
+                    record.answer.artifacts.clear()
                 if record.error is not None or (record.answer and record.answer.missing):
                     self._submit(record, urgent=True)
         self._on_change()
@@ -185,6 +228,55 @@ class Ledger:
                 answer.note = "The stored copy was damaged or removed, so the file was read again."
                 self._submit(record, urgent=True)
             return self.being_read(record)
+
+    def answer_of(self, key: Key, digest: str) -> Answer | None:
+        """The answer of a file, if it still is the one with this content key."""
+        record = self.records.get(key)
+        answer = record.answer if record else None
+        return answer if answer and answer.digest == digest else None
+
+    def make(
+        self, key: Key, digest: str, path: str, recipe: Recipe[Any], variant: str
+    ) -> KinetoscopeError:
+        """An artifact is not there: has it made; returns what the one who asked is told.
+
+        Raises:
+            NotFoundError: the file is gone.
+        """
+        with self.lock:
+            answer = self.answer_of(key, digest)
+            if answer is None:
+                raise NotFoundError(f"{path} was deleted or replaced.", hint="Open it again.")
+            state = answer.artifacts.get((recipe.name, variant))
+            if state is not None and state.error is not None:
+                return error_of(state.error, state.cls)
+            request = MakeRequest(
+                file=key,
+                path=path,
+                identity=answer.identity,
+                digest=digest,
+                events=answer.events,
+                make=recipe.make,
+                name=recipe.name,
+                variants=artifacts.needed(recipe.variants, variant),
+            )
+            if state is None:
+                state = answer.artifacts[recipe.name, variant] = MakingState(tries=0)
+            if state.tries == 0 or not state.is_queued:
+                if state.tries >= MOST_TRIES:
+                    state.error, state.cls = _UNREADABLE, "UnavailableError"
+                    return error_of(state.error, state.cls)
+                state.is_queued, state.tries = True, state.tries + 1
+                self.pool.submit(request, urgent=True)
+            progress = self.pool.progress(request.key) or waiting(answer.identity.bytes)
+        return BeingRead("The view is being prepared.", progress)
+
+    def found(self, key: Key, digest: str, recipe: Recipe[Any], variant: str) -> None:
+        """An artifact is there: whatever went wrong before is over."""
+        with self.lock:
+            answer = self.answer_of(key, digest)
+            if answer is not None:
+                answer.artifacts.pop((recipe.name, variant), None)
 
     def being_read(self, record: Record) -> BeingRead:
         """What the one who asked for an unfinished trace is told."""

@@ -10,7 +10,7 @@ from ..base import errors
 from .catalog_types import ErrorInfo
 
 
-class Job(Struct, frozen=True):
+class Job(Struct, frozen=True, tag="read"):
     """One file to read."""
 
     path: bytes  # as the system writes it: it need not be text
@@ -22,6 +22,19 @@ class Job(Struct, frozen=True):
     roots: list[bytes]  # where results may go, best first
     read: str  # "module:function", (path, on_progress) → Trace
     summarize: str  # "module:function", (Trace) → Struct
+
+
+class MakeJob(Struct, frozen=True, tag="make"):
+    """An artifact to make of the stored columns of a file."""
+
+    path: bytes
+    size: int
+    digest: str
+    token: str
+    roots: list[bytes]  # where the columns may be, and where the artifact may go, best first
+    make: str  # "module:function", (trace, folder, on_share[, variant])
+    name: str
+    variants: list[str]  # those that must be there, in the order in which they are made
 
 
 class Progressed(Struct, frozen=True, tag="progress"):
@@ -41,10 +54,14 @@ class Summarized(Struct, frozen=True, tag="summary"):
 
 
 class Finished(Struct, frozen=True, tag="done"):
-    """The columns are there, unless they could not be kept."""
+    """The columns, or the artifact, are there, unless they could not be kept."""
 
     is_kept: bool
     note: str  # why not, or why not where they belong
+
+
+class Gone(Struct, frozen=True, tag="gone"):
+    """The columns are not there, or damaged: the file has to be read again."""
 
 
 class Changed(Struct, frozen=True, tag="changed"):
@@ -59,7 +76,7 @@ class Failed(Struct, frozen=True, tag="failed"):
     traceback: str
 
 
-Message: TypeAlias = Progressed | Summarized | Finished | Changed | Failed
+Message: TypeAlias = Progressed | Summarized | Finished | Changed | Gone | Failed
 
 
 def info_of(error: BaseException) -> ErrorInfo:

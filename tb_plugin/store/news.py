@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -25,6 +26,43 @@ class Request:
     identity: Identity
     order: float
     as_is: bool = False  # although it changes meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class MakeRequest:
+    """An artifact to make of a file that was read."""
+
+    file: Key
+    path: str
+    identity: Identity
+    digest: str
+    events: int
+    make: str
+    name: str
+    variants: tuple[str, ...]  # the last one is wanted
+    order: float = -math.inf  # before all files: somebody waits
+
+    @property
+    def key(self) -> tuple[int, str, str, str]:
+        """What the pool knows it by."""
+        return (*self.file, self.name, self.variants[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An artifact is there; ``missing`` says why it could not be kept."""
+
+    request: MakeRequest
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """No artifact: making it failed, or (None) the columns were not there any more."""
+
+    request: MakeRequest
+    error: ErrorInfo | None
+    cls: str = ""  # of base.errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +103,5 @@ class Restless:
     request: Request
 
 
-News: TypeAlias = Answered[S] | Kept | Lost | Restless
+FileNews: TypeAlias = Answered[S] | Kept | Lost | Restless
+News: TypeAlias = FileNews[S] | Made | Unmade

@@ -18,7 +18,7 @@ from typing import IO
 import msgspec
 
 from .catalog_types import ErrorInfo
-from .messages import Changed, Failed, Finished, Job, Message
+from .messages import Changed, Failed, Finished, Gone, Job, MakeJob, Message
 from .worker import BOOT
 
 # One thread each: the processes are the parallelism. Few malloc arenas: freed memory goes back.
@@ -70,8 +70,8 @@ class Child:
         """Its process id."""
         return self._process.pid
 
-    def read(self, job: Job) -> Iterator[Message]:
-        """Reads a file: everything it says of it, a last ``Failed`` when it ends in the middle."""
+    def do(self, job: Job | MakeJob) -> Iterator[Message]:
+        """Does a job: everything it says of it, a last ``Failed`` when it ends in the middle."""
         self.heard = time.monotonic()
         self.job_count += 1
         self._write(msgspec.json.encode(job))
@@ -82,7 +82,7 @@ class Child:
             except msgspec.DecodeError:  # half a line: it was killed
                 continue
             yield message
-            if isinstance(message, (Finished, Changed, Failed)):
+            if isinstance(message, (Finished, Changed, Gone, Failed)):
                 return
         yield self._how_it_ended()
 

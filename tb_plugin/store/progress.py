@@ -8,6 +8,7 @@ from .catalog_types import ReadProgress
 from .messages import Progressed
 
 WAITING = "waiting for a free process"
+PREPARING = "preparing"
 _PHASES = {
     "reading": "reading events",
     "linking": "linking launches",
@@ -45,6 +46,16 @@ def describe(pace: Pace, size: int) -> ReadProgress:
         seconds=pace.seconds,
         seconds_left=_seconds_left(pace, last),
     )
+
+
+def of_making(last: Progressed | None, seconds: float, size: int) -> ReadProgress:
+    """The progress of an artifact that is being made."""
+    if last is None:
+        return ReadProgress(PREPARING, 0, size, 0, seconds)
+    share = last.bytes_done / last.bytes_total if last.bytes_total else 0.0
+    known = seconds >= _ENOUGH_SECONDS and share >= _ENOUGH_SHARE
+    left = round(max(0.0, seconds / share - seconds), 1) if known else None
+    return ReadProgress(PREPARING, last.bytes_done, last.bytes_total, last.events, seconds, left)
 
 
 def _seconds_left(pace: Pace, last: Progressed) -> float | None:

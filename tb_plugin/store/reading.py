@@ -16,7 +16,7 @@ import msgspec
 from . import fingerprint, progress
 from .cache import Cache, StoredSummary
 from .catalog_types import ErrorInfo, ReadProgress
-from .messages import Changed, Failed, Finished, Job, Progressed, Summarized, info_of
+from .messages import Changed, Failed, Finished, Job, Message, Progressed, Summarized, info_of
 from .news import Answered, Kept, Lost, News, Request, Restless, S
 from .process import Child
 
@@ -89,6 +89,10 @@ class Reading(Generic[S]):
             else:
                 self._read(digest, hire)
 
+    def fail(self, error: ErrorInfo) -> None:
+        """Tells that it cannot be read."""
+        self._tell(Lost(self.request, error, refused=False))
+
     def _read(self, digest: str, hire: Callable[[], Child]) -> None:
         identity, token = self.request.identity, secrets.token_hex(8)
         job = Job(
@@ -108,16 +112,14 @@ class Reading(Generic[S]):
             if self.cancelled:
                 return
         try:
-            for message in child.read(job):
+            for message in child.do(job):
                 self._hear(digest, message)
         finally:
             with self._lock:
                 self.child = None
             self._cache.clear_token(token)
 
-    def _hear(
-        self, digest: str, message: Progressed | Summarized | Finished | Changed | Failed
-    ) -> None:
+    def _hear(self, digest: str, message: Message) -> None:
         if isinstance(message, Progressed):
             if self._read_seconds is None and message.phase != "reading":
                 self._read_seconds = time.monotonic() - self._began
@@ -129,7 +131,7 @@ class Reading(Generic[S]):
             self._tell(Kept(self.request, missing, message.note))
         elif isinstance(message, Changed):
             self._tell(Restless(self.request))
-        else:
+        elif isinstance(message, Failed):
             if message.traceback and not self.cancelled:
                 path, text = self.request.path, message.error.message
                 log.warning("%s: %s\n%s", path, text, message.traceback)

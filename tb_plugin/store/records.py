@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ..base.errors import NotReadyError
@@ -27,6 +27,17 @@ class Attempt(Enum):
 
 
 @dataclass(slots=True)
+class MakingState:
+    """Where an artifact of a trace stands; one that is stored needs none."""
+
+    is_queued: bool = True
+    tries: int = 1
+    error: ErrorInfo | None = None
+    cls: str = ""  # of base.errors
+    missing: str = ""  # why it is in no folder
+
+
+@dataclass(slots=True)
 class Answer:
     """The result of reading a file."""
 
@@ -41,6 +52,7 @@ class Answer:
     columns: bool = False  # they are on disk
     missing: str = ""  # why they are not, and will not be
     rereads: int = 0  # times the columns were lost and read again
+    artifacts: dict[tuple[str, str], MakingState] = field(default_factory=dict)  # name, variant
 
 
 @dataclass(slots=True)

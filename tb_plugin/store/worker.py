@@ -1,8 +1,8 @@
-"""The reading process: a trace file in, a summary and columns on disk out.
+"""The reading process: a trace file in, a summary and columns on disk out; artifacts of columns.
 
 Started by ``process.py`` as ``python -c BOOT``. The first line of its input is the module path of
-the server, every further one a ``Job``; the end of it ends the process. Its output is ``Message``
-lines.
+the server, every further one a ``Job`` or a ``MakeJob``; the end of it ends the process. Its output
+is ``Message`` lines.
 """
 
 from __future__ import annotations
@@ -23,9 +23,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from ..base.errors import KinetoscopeError
-from .cache import encode_summary, publish_columns, publish_summary
+from . import artifacts
+from .cache import Cache, encode_summary, publish_columns, publish_summary, workspace
 from .discovery import Identity, shown
-from .messages import Changed, Failed, Finished, Job, Message, Progressed, Summarized, info_of
+from .messages import (
+    Changed,
+    Failed,
+    Finished,
+    Gone,
+    Job,
+    MakeJob,
+    Message,
+    Progressed,
+    Summarized,
+    info_of,
+)
 from .summaries import with_path
 
 if TYPE_CHECKING:
@@ -49,17 +61,22 @@ def main() -> None:
     faulthandler.enable()
     _step_back()
     jobs: SimpleQueue[bytes] = SimpleQueue()
+    decoder: msgspec.json.Decoder[Job | MakeJob] = msgspec.json.Decoder(Job | MakeJob)
     with _own_stdout() as out:
         threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
         while True:
-            job = msgspec.json.decode(jobs.get(), type=Job)
+            job: Job | MakeJob = decoder.decode(jobs.get())
             say = Reporter(out).say
             try:
-                work(job, say)
+                if isinstance(job, MakeJob):
+                    make(job, say)
+                else:
+                    work(job, say)
             except BrokenPipeError:
                 os._exit(0)
             except Exception as error:  # noqa: BLE001  the boundary of one trace
-                say(Changed() if _changed(job) else failure(error))
+                changed = isinstance(job, Job) and _changed(job)
+                say(Changed() if changed else failure(error))
 
 
 def work(job: Job, say: Callable[[Message], None]) -> None:
@@ -84,6 +101,39 @@ def work(job: Job, say: Callable[[Message], None]) -> None:
     say(Summarized("" if kept else msgspec.json.encode(stored).decode(), note))
     say(Progressed("caching", job.size, job.size, events))
     kept, note = _first(roots, lambda r: publish_columns(trace, r, job.token, job.digest))
+    say(Finished(kept, note))
+
+
+def make(job: MakeJob, say: Callable[[Message], None]) -> None:
+    """Makes an artifact of the stored columns of a trace, and the variants before it."""
+    say(Progressed("preparing", 0, job.size, 0))
+    roots = tuple(Path(os.fsdecode(root)) for root in job.roots)
+    trace = Cache(roots, 0).load_trace(job.digest, os.fsdecode(job.path))
+    if trace is None:
+        say(Gone())
+        return
+    function, version = load_callable(job.make), artifacts.version_of(job.make)
+    events = trace.health.events
+
+    def store(root: Path) -> None:
+        missing = [
+            variant
+            for variant in job.variants
+            if not artifacts.is_whole(artifacts.place(root, job.digest, job.name, variant), version)
+        ]
+        for done, variant in enumerate(missing):
+
+            def on_share(share: float, done: int = done) -> None:
+                whole = (done + min(max(share, 0.0), 1.0)) / len(missing)
+                say(Progressed("preparing", int(whole * job.size), job.size, events))
+
+            folder = workspace(root, job.token) / artifacts.folder_name(job.name, variant)
+            folder.mkdir(mode=0o700)
+            function(trace, folder, on_share, *([variant] if variant else []))
+            artifacts.seal(folder, version)
+            artifacts.publish(folder, root, job.digest, version)
+
+    kept, note = _first(list(roots), store)
     say(Finished(kept, note))
 
 

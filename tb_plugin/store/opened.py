@@ -1,0 +1,145 @@
+"""Artifacts in use: opened once, shared by all who ask, the last few kept open."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..base.errors import UnavailableError
+from ..trace.model import Trace
+from . import artifacts, ingest, machine
+from .artifacts import Recipe
+from .cache import Cache, entry, remove, used, workspace
+from .keep import Recent
+from .worker import load_callable
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+KEPT = 8
+USE_SECONDS = 60.0
+IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, what no disk has room for is made here
+_MEMORY = "/dev/shm"  # noqa: S108  a file system in memory, where the system has one
+_ROOM = "Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has some."
+
+
+@dataclass(slots=True)
+class _Open:
+    content: Any
+    entry: Path | None  # the folder of its trace, None where it has none
+    noted: float = 0.0  # when the entry was last said to be in use
+
+
+class OpenedArtifacts:
+    """What recipes opened, by content key, name and variant."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._kept: Recent[_Open] = Recent(KEPT)
+        self._opening = threading.Lock()
+
+    def get(self, digest: str, recipe: Recipe[T], variant: str) -> T | None:
+        """What a recipe opens of a trace; None when it is not there as this program makes it."""
+        key = _key(digest, recipe, variant)
+        found = self._kept.get(key)
+        if found is None:
+            with self._opening:
+                found = self._kept.get(key) or self._open(digest, recipe, variant)
+                if found is None:
+                    return None
+                self._kept.put(key, found)
+        now = time.monotonic()
+        if found.entry is not None and now - found.noted > USE_SECONDS:
+            found.noted = now
+            used(found.entry)
+        content: T = found.content
+        return content
+
+    def make_here(self, digest: str, trace: Trace, recipe: Recipe[T], variant: str, why: str) -> T:
+        """What a recipe makes of a small trace, for which the cache has no room.
+
+        Raises:
+            UnavailableError: it is too large to be made here, or nowhere is room for it; says
+                ``why`` it is not in the cache.
+        """
+        if trace.health.events * ingest.MAKING_BYTES > IN_PROCESS_BYTES:
+            raise UnavailableError(f"What this view needs could not be kept: {why}.", hint=_ROOM)
+        key = _key(digest, recipe, variant)
+        with self._opening:
+            found = self._kept.get(key)
+            content: T = found.content if found else _made_here(trace, recipe, variant)
+            if found is None:
+                self._kept.put(key, _Open(content, None))
+        return content
+
+    def _open(self, digest: str, recipe: Recipe[Any], variant: str) -> _Open | None:
+        version = artifacts.version_of(recipe.make)
+        for root in sorted(self._cache.roots, key=_is_shared):
+            folders = [
+                artifacts.place(root, digest, recipe.name, one)
+                for one in artifacts.needed(recipe.variants, variant)
+            ]
+            if not all(artifacts.is_whole(folder, version) for folder in folders):
+                continue
+            try:
+                if _is_shared(root):
+                    folders = self._brought_here(folders, digest, version)
+                return _Open(recipe.open(folders[-1]), folders[-1].parent.parent)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                log.warning("dropped the damaged %s: %s", folders[-1], error)
+                for folder in folders:
+                    remove(folder, root)
+        return None
+
+    def _brought_here(self, folders: list[Path], digest: str, version: str) -> list[Path]:
+        """Copies for this session: what is mapped must not be deleted by another machine."""
+        root = self._cache.roots[-1]
+        if _is_shared(root):
+            return folders
+        for folder in folders:
+            copy = workspace(root, secrets.token_hex(8)) / folder.name
+            shutil.copytree(folder, copy)
+            artifacts.publish(copy, root, digest, version)
+            copy.parent.rmdir()
+        return [entry(root, digest) / artifacts.ARTIFACTS / folder.name for folder in folders]
+
+
+def _key(digest: str, recipe: Recipe[Any], variant: str) -> str:
+    return f"{digest} {artifacts.folder_name(recipe.name, variant)}"
+
+
+def _made_here(trace: Trace, recipe: Recipe[T], variant: str) -> T:
+    make = load_callable(recipe.make)
+    problem = ""
+    for parent in dict.fromkeys((tempfile.gettempdir(), _MEMORY)):
+        if not os.path.isdir(parent):
+            continue
+        try:
+            with tempfile.TemporaryDirectory(
+                prefix="kinetoscope-", dir=parent, ignore_cleanup_errors=True
+            ) as root:
+                folder = Path(root)
+                for one in artifacts.needed(recipe.variants, variant):
+                    folder = Path(root, artifacts.folder_name(recipe.name, one))
+                    folder.mkdir()
+                    make(trace, folder, lambda _: None, *([one] if one else []))
+                # What is mapped stays readable when its file is gone.
+                return recipe.open(folder)
+        except OSError as error:
+            problem = problem or error.strerror or str(error)
+    raise UnavailableError(f"There is no room to prepare this view: {problem}.", hint=_ROOM)
+
+
+@functools.cache
+def _is_shared(root: Path) -> bool:
+    return machine.is_shared_filesystem(str(root))
