@@ -28,8 +28,10 @@ class Artifact:
     """What a view needs beside the summary: made once per trace, kept beside its columns.
 
     It is made when it is first asked for, in a reading process, by the function that ``make``
-    names: ``(trace, folder, on_progress) -> None`` fills an empty folder. ``variants`` are made one
-    by one, each as an artifact of its own; the function then takes the variant as a last argument.
+    names: ``(trace, folder, on_progress) -> None`` fills an empty folder; ``on_progress`` takes the
+    share that is done, 0 … 1. ``variants`` are made one by one, each as an artifact of its own; the
+    function then takes the variant as a last argument. The first variant is always there before any
+    other, in the folder ``<name>-<variant>`` beside it.
     """
 
     name: str  # "timeline": a folder beside the columns; changes when the format does: "timeline-2"

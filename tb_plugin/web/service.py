@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from ..analysis.facts import Facts
+from ..store.artifacts import Recipe
 from ..store.catalog_types import Catalog
 from ..store.lookup import Entry
 from ..trace.model import Trace
+
+T = TypeVar("T")
 
 
 class Traces(Protocol):
@@ -23,7 +26,7 @@ class Traces(Protocol):
 
     def trace(self, entry: Entry) -> Trace: ...
 
-    def artifact(self, entry: Entry, name: str, variant: str) -> Any: ...  # noqa: ANN401  # opened
+    def artifact(self, entry: Entry, recipe: Recipe[T], variant: str) -> T: ...
 
     def rescan(self) -> Catalog: ...
 

@@ -24,7 +24,7 @@ def subject_of(catalog: Traces, view: View, entry: Entry) -> Subject:
     def artifact(variant: str) -> Any:  # noqa: ANN401  # what the view's artifact opens as
         if view.artifact is None:
             raise TypeError(f"the view {view.stem} has no artifact")
-        return catalog.artifact(entry, view.artifact.name, variant)
+        return catalog.artifact(entry, view.artifact, variant)
 
     def event(row: int) -> Mapping[str, Any]:
         return read_event(entry.path, catalog.trace(entry).blocks, row)

@@ -11,6 +11,7 @@ import msgspec
 
 from kinetoscope.analysis.facts import Breakdown, Facts, RunTraits, StepFacts
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError
+from kinetoscope.store.artifacts import Recipe
 from kinetoscope.store.catalog_types import (
     Catalog,
     ErrorInfo,
@@ -241,11 +242,11 @@ class DrawnCatalog:
     def trace(self, entry: Entry) -> Trace:
         raise AssertionError(f"no drawn view reads columns of {entry.path}")
 
-    def artifact(self, entry: Entry, name: str, variant: str) -> str:
+    def artifact(self, entry: Entry, recipe: Recipe[Any], variant: str) -> Any:
         assert entry.digest == self.digest
         if not self.prepared:
             raise BeingRead("being prepared", PROGRESS)
-        return f"{name} {variant or 'plain'}"
+        return f"{recipe.name} {variant or 'plain'}"
 
     def rescan(self) -> Catalog:
         self.calls.append("rescan")

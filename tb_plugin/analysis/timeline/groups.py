@@ -87,7 +87,7 @@ def _device(device: Device) -> Group:
 
 
 def _has_recorder(trace: Trace) -> bool:
-    pids = trace.threads.pid[np.unique(trace.host.thread)] if len(trace.host) else []
+    pids = trace.threads.pid[np.unique(trace.host.thread)].tolist()
     return bool(
         len(trace.counters)
         or (trace.ranges.device < 0).any()

@@ -67,17 +67,18 @@ def arrange(trace: Trace, groups: Groups, ts: I64, dur: I64, layout: str) -> Arr
 
 def in_track_order(track: I32, ts: I64, dur: I64) -> I32:
     """Ids of the shown slices by (track, ts, −dur, id)."""
-    ids = np.flatnonzero(track >= 0).astype(np.int32)
+    shown: I32 = np.flatnonzero(track >= 0).astype(np.int32)
     # Of 16 bits numpy sorts by counting.
-    key = track[ids].astype(narrow(int(track.max(initial=0)) + 1))
-    ids = ids[np.argsort(key, kind="stable")]
+    key = track[shown].astype(narrow(int(track.max(initial=0)) + 1))
+    ids: I32 = shown[np.argsort(key, kind="stable")]
     key, start, length = track[ids], ts[ids], dur[ids]
     wrong = (start[1:] == start[:-1]) & (length[1:] > length[:-1])
     wrong |= start[1:] < start[:-1]
     wrong &= key[1:] == key[:-1]
     for one in np.unique(key[1:][wrong]).tolist():
         part = slice(*np.searchsorted(key, [one, one + 1]).tolist())
-        ids[part] = ids[part][np.lexsort((ids[part], -length[part], start[part]))]
+        mine = np.asarray(ids[part])
+        ids[part] = mine[np.lexsort((mine, -length[part], start[part]))]
     return ids
 
 

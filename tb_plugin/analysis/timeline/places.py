@@ -41,7 +41,8 @@ def positions_of(slices: Slices, layout: Layout, ids: Ids) -> I64:
         there = layout.order[at]
         start = slices.ts[there]
         # Of instants at one time the ids ascend.
-        return (start < ts[which]) | ((start == ts[which]) & (there < wanted[which]))
+        tied = (start == ts[which]) & (there < wanted[which])
+        return np.asarray((start < ts[which]) | tied)
 
     result = np.full(len(lanes), -1, np.int64)
     result[shown] = bisect(layout.lane_first[lane], layout.lane_first[lane + 1], is_before)
