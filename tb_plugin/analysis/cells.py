@@ -31,6 +31,11 @@ class Pieces:
         """Σ weight · length per cell; ``weight`` is per event."""
         return np.bincount(self.cell, self.ns * weight[self.event], cells).astype(np.float64)
 
+    def sum_of(self, chosen: NDArray[np.bool_], cells: int) -> I64:
+        """Length per cell of the pieces of the chosen events."""
+        ns = np.where(chosen[self.event], self.ns, 0)
+        return np.bincount(self.cell, ns, cells).astype(np.int64)
+
     def of(self, chosen: NDArray[np.bool_]) -> Pieces:
         """The pieces of the chosen events."""
         keep = chosen[self.event]
@@ -50,12 +55,19 @@ def cut(ts: I64, end: I64, edges: I64) -> Pieces:
         return Pieces(nothing, nothing, nothing)
     first = np.maximum(np.searchsorted(edges, ts, side="right") - 1, 0)
     last = np.minimum(np.searchsorted(edges, end, side="left") - 1, cells - 1)
-    count = np.maximum(last - first + 1, 0)
-    event = np.repeat(np.arange(len(ts)), count)
-    before = np.repeat(np.cumsum(count) - count, count)
-    cell = np.arange(len(event)) - before + first[event]
-    ns = np.minimum(end[event], edges[cell + 1]) - np.maximum(ts[event], edges[cell])
+    crossing = last != first
+    if not crossing.any():
+        event, cell = np.arange(len(ts)), first
+    else:
+        count = np.maximum(last - first + 1, 0)
+        event = np.repeat(np.arange(len(ts)), count)
+        before = np.repeat(np.cumsum(count) - count, count)
+        cell = np.arange(len(event)) - before + first[event]
+        ts, end = ts[event], end[event]
+    ns = np.minimum(end, edges[cell + 1]) - np.maximum(ts, edges[cell])
     keep = ns > 0
+    if keep.all():
+        return Pieces(event, cell, ns)
     return Pieces(event[keep], cell[keep], ns[keep])
 
 

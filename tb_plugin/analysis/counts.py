@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Trace
 from .kernel_families import family_of
@@ -27,11 +28,9 @@ _DEVICE = {
 
 def counts(trace: Trace) -> dict[str, int]:
     """Rows of each table, by kind; each row counts once."""
-    host = np.bincount(trace.host.kind, minlength=len(_HOST)).tolist()
-    device = np.bincount(trace.device.kind, minlength=len(_DEVICE)).tolist()
     return {
-        **{name: host[kind] for kind, name in _HOST.items()},
-        **{name: device[kind] for kind, name in _DEVICE.items()},
+        **{name: _how_many(trace.host.kind, kind) for kind, name in _HOST.items()},
+        **{name: _how_many(trace.device.kind, kind) for kind, name in _DEVICE.items()},
         "device_annotation": len(trace.device_annotations),
         "sync": len(trace.syncs),
         "range": len(trace.ranges),
@@ -39,6 +38,10 @@ def counts(trace: Trace) -> dict[str, int]:
         "counter": len(trace.counters),
         "flow": 2 * len(trace.flows),
     }
+
+
+def _how_many(kinds: NDArray[np.int8], kind: int) -> int:
+    return int(np.count_nonzero(kinds == kind))
 
 
 def classified(trace: Trace) -> dict[str, int]:

@@ -24,6 +24,7 @@ from .tensor_cores import ELIGIBLE_OPS, MatrixUse, matrix_use
 from .windows import Windows
 
 F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 
@@ -74,10 +75,14 @@ def sparse_of(trace: Trace, column: str, rows: I64) -> tuple[NDArray[np.bool_], 
     sparse = trace.device.args.get(column)
     if sparse is None or not len(sparse.row) or not len(rows):
         return have, value
-    at = np.searchsorted(sparse.row, rows)
-    at[at == len(sparse.row)] = 0
-    have = sparse.row[at] == rows
-    value[have] = sparse.value[at[have]].astype(np.float64)
+    if np.array_equal(sparse.row, rows):
+        have[:] = True
+        value[:] = sparse.value
+    else:
+        at = np.searchsorted(sparse.row, rows)
+        at[at == len(sparse.row)] = 0
+        have = sparse.row[at] == rows
+        value[have] = sparse.value[at[have]].astype(np.float64)
     have &= np.isfinite(value)
     value[~have] = 0.0
     return have, value
@@ -115,7 +120,8 @@ def _matrix(trace: Trace, rows: I64, pieces: Pieces, cells: int) -> list[list[in
     use = kernel_use(trace, rows)
     op = trace.device.op[rows]
     by_op = op >= 0
-    eligible = by_op & eligible_ops(trace)[np.maximum(op, 0)] if by_op.any() else by_op
+    eligible = by_op.copy()
+    eligible[by_op] = are_eligible(trace, op[by_op])
     compute = trace.device.klass[rows] == DeviceClass.COMPUTE
     chosen = (
         by_op & (use == MatrixUse.YES),
@@ -124,7 +130,7 @@ def _matrix(trace: Trace, rows: I64, pieces: Pieces, cells: int) -> list[list[in
         by_op & compute & (use == MatrixUse.UNKNOWN),
         eligible & (use == MatrixUse.NO),
     )
-    return [pieces.of(mask).sum_ns(cells).tolist() for mask in chosen]
+    return [pieces.sum_of(mask, cells).tolist() for mask in chosen]
 
 
 def kernel_use(trace: Trace, rows: I64) -> NDArray[np.int8]:
@@ -137,10 +143,11 @@ def kernel_use(trace: Trace, rows: I64) -> NDArray[np.int8]:
     return result
 
 
-def eligible_ops(trace: Trace) -> NDArray[np.bool_]:
-    """Which host rows are ops that could use tensor or matrix cores."""
+def are_eligible(trace: Trace, op: I32) -> NDArray[np.bool_]:
+    """Which of these host rows are ops that could use tensor or matrix cores."""
+    codes = trace.host.name[op]
     hit = np.zeros(len(trace.strings), np.bool_)
-    for code in distinct(trace.host.name, len(trace.strings)):
+    for code in distinct(codes, len(trace.strings)):
         hit[code] = trace.strings[code] in ELIGIBLE_OPS
-    result: NDArray[np.bool_] = hit[trace.host.name]
+    result: NDArray[np.bool_] = hit[codes]
     return result

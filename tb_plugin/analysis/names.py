@@ -13,6 +13,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace.columns import seen, take
+
 I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]
 
@@ -76,8 +78,7 @@ def roles_of(strings: Sequence[str], codes: I32) -> I8:
     role = np.zeros(len(strings), np.int8)
     for code in distinct(codes, len(strings)):
         role[code] = role_of(strings[code])
-    result: I8 = role[codes]
-    return result
+    return np.asarray(take(role, codes))
 
 
 def matches(strings: Sequence[str], codes: I32, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
@@ -91,7 +92,5 @@ def matches(strings: Sequence[str], codes: I32, pattern: re.Pattern[str]) -> NDA
 
 def distinct(codes: I32, count: int) -> list[int]:
     """The codes that occur, ascending; linear, because there may be millions of rows."""
-    seen = np.zeros(count, np.bool_)
-    seen[codes] = True
-    codes_found: list[int] = np.flatnonzero(seen).tolist()
-    return codes_found
+    found: list[int] = np.flatnonzero(seen(codes, count)).tolist()
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.intervals import Intervals, intersect, length_within, union
+from ..trace.columns import seen
 from ..trace.model import DeviceClass, Trace
 from .facts import Partition
 from .hosts import Hosts, main_thread
@@ -67,10 +68,11 @@ def _host_layers(
     The thread that runs the steps counts as one of them: it prepares what the others launch.
     """
     launch = trace.device.launch[on_device]
-    threads = trace.host.thread[launch[launch >= 0]]
+    chosen = seen(trace.host.thread[launch[launch >= 0]], max(len(trace.threads), 1))
     main = main_thread(hosts)
-    chosen = np.unique(np.append(threads, [main] if main >= 0 else []).astype(np.int64))
-    here = hosts.on_threads(chosen)
+    if main >= 0:
+        chosen[main] = True
+    here = hosts.on_threads(np.flatnonzero(chosen))
     runtime = hosts.runtime & here
     blocking = runtime & hosts.with_role(Role.BLOCKING)
     executing = (hosts.op | hosts.annotation | hosts.frame) & here

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..trace.model import DeviceClass, Trace
 from .facts import RunTraits
-from .gauges import eligible_ops
+from .gauges import are_eligible
 from .hosts import Hosts
 from .names import Role, distinct, matches
 
@@ -77,7 +77,7 @@ def _eligible(trace: Trace) -> tuple[str, ...]:
     rows = np.flatnonzero((op >= 0) & (trace.device.klass == DeviceClass.COMPUTE))
     if not len(rows):
         return ()
-    rows = rows[eligible_ops(trace)[op[rows]]]
+    rows = rows[are_eligible(trace, op[rows])]
     time = np.bincount(trace.host.name[op[rows]], trace.device.dur[rows])
     order = np.argsort(-time, kind="stable")[:_MOST_OPS]
     return tuple(trace.strings[code] for code in order if time[code] > 0)

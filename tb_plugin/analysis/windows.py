@@ -78,17 +78,22 @@ def _whole(trace: Trace) -> tuple[I64, I64]:
 
 def _device_work(trace: Trace, count: int) -> tuple[I64, I64, I64, I64]:
     """Per step: first start and last end of its device work, how much, by how many calls."""
-    step = trace.device.step
-    rows = np.flatnonzero(step >= 0)
+    device = trace.device
     first = np.full(count, np.iinfo(np.int64).max, np.int64)
     last = np.full(count, np.iinfo(np.int64).min, np.int64)
-    np.minimum.at(first, step[rows], trace.device.ts[rows])
-    np.maximum.at(last, step[rows], trace.device.end[rows])
-    events = np.bincount(step[rows], minlength=count).astype(np.int64)
-    launch = trace.device.launch[rows]
-    called, index = np.unique(launch[launch >= 0], return_index=True)
-    launches = np.bincount(step[rows][launch >= 0][index], minlength=count).astype(np.int64)
-    assert len(called) == int(launches.sum())
+    events = np.bincount(device.step + 1, minlength=count + 1)[1:].astype(np.int64)
+    if len(device):
+        # Work of one step lies together on each stream: what is compared is runs, not rows.
+        run = np.flatnonzero(np.diff(device.step, prepend=-2))
+        step = device.step[run]
+        own = step >= 0
+        np.minimum.at(first, step[own], np.minimum.reduceat(device.ts, run)[own])
+        np.maximum.at(last, step[own], np.maximum.reduceat(device.end, run)[own])
+    # A call launches in one step, however much it launches.
+    step_of_call = np.full(len(trace.host), -1, np.int32)
+    launched = np.flatnonzero((device.step >= 0) & (device.launch >= 0))[::-1]
+    step_of_call[device.launch[launched]] = device.step[launched]
+    launches = np.bincount(step_of_call + 1, minlength=count + 1)[1:].astype(np.int64)
     return first, last, events, launches
 
 
@@ -149,4 +154,4 @@ def _mark(length: I64, work: I64, unfinished: NDArray[np.bool_]) -> tuple[str | 
 
 
 def _distinct(rows: NDArray[np.int32]) -> int:
-    return len(np.unique(rows[rows >= 0]))
+    return int(np.count_nonzero(np.bincount(rows[rows >= 0])))

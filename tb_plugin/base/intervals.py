@@ -30,6 +30,9 @@ class Intervals:
         return int((self.end - self.start).sum())
 
 
+_LONG_RUN = 64
+"""Runs in ascending order that are so long on average are worth a union each."""
+
 EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -41,17 +44,34 @@ def union(start: I64, end: I64) -> Intervals:
     =  ████████        ██
     """
     keep = end > start
-    start, end = start[keep], end[keep]
+    if not keep.all():
+        start, end = start[keep], end[keep]
     if not len(start):
         return EMPTY
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], end[order]
+    back = np.flatnonzero(start[1:] < start[:-1]) + 1
+    if len(back) and len(back) <= len(start) // _LONG_RUN:
+        # Tables are in order by lane: what is left of each run is little, and sorted then.
+        runs = [
+            _of_sorted(start[low:high], end[low:high])
+            for low, high in zip([0, *back.tolist()], [*back.tolist(), len(start)], strict=True)
+        ]
+        start = np.concatenate([run.start for run in runs])
+        end = np.concatenate([run.end for run in runs])
+    if len(back):
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    return _of_sorted(start, end)
+
+
+def _of_sorted(start: I64, end: I64) -> Intervals:
+    """The same of intervals in the order of their starts; at least one, none of them empty."""
     reach = np.maximum.accumulate(end)
     first = np.empty(len(start), bool)
     first[0] = True
     np.greater(start[1:], reach[:-1], out=first[1:])
-    last = np.append(np.flatnonzero(first)[1:] - 1, len(start) - 1)
-    return Intervals(start[first], reach[last])
+    head = np.flatnonzero(first)
+    last = np.append(head[1:] - 1, len(start) - 1)
+    return Intervals(start[head], reach[last])
 
 
 def merge(*sets: Intervals) -> Intervals:

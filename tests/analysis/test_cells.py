@@ -32,6 +32,8 @@ def test_each_cell_gets_what_of_each_event_lies_in_it(
     pieces = cut(ts, end, np.array(edges, np.int64))
     assert pieces.sum_ns(cells).tolist() == expected
     assert (pieces.ns > 0).all()
+    chosen = np.arange(len(ts)) % 2 == 0
+    assert pieces.sum_of(chosen, cells).tolist() == pieces.of(chosen).sum_ns(cells).tolist()
 
 
 @given(SPANS, EDGES, st.lists(st.floats(0, 8), min_size=30, max_size=30))

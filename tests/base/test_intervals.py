@@ -51,6 +51,17 @@ def test_union_drawn() -> None:
     assert result.total_ns == 10
 
 
+@given(st.integers(0, 1 << 31), st.integers(1, 4), st.integers(70, 200))
+def test_union_of_lanes_each_in_order(seed: int, lanes: int, length: int) -> None:
+    """Tables come so: what one lane covers is found without sorting it."""
+    random = np.random.default_rng(seed)
+    start = np.sort(random.integers(0, 500, (lanes, length)), axis=1).ravel()
+    spans = list(zip(start.tolist(), random.integers(0, 9, len(start)).tolist(), strict=True))
+    result = of(spans)
+    assert_normal(result)
+    assert covered(result) == instants(spans)
+
+
 def test_intervals_that_touch_become_one() -> None:
     result = union(np.array([0, 5]), np.array([5, 9]))
     assert (result.start.tolist(), result.end.tolist()) == ([0], [9])
