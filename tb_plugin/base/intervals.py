@@ -57,10 +57,12 @@ def union(start: I64, end: I64) -> Intervals:
         ]
         start = np.concatenate([run.start for run in runs])
         end = np.concatenate([run.end for run in runs])
-    if len(back):
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], end[order]
-    return _of_sorted(start, end)
+    return _in_any_order(start, end) if len(back) else _of_sorted(start, end)
+
+
+def _in_any_order(start: I64, end: I64) -> Intervals:
+    order = np.argsort(start, kind="stable")
+    return _of_sorted(start[order], end[order])
 
 
 def _of_sorted(start: I64, end: I64) -> Intervals:
@@ -76,9 +78,11 @@ def _of_sorted(start: I64, end: I64) -> Intervals:
 
 def merge(*sets: Intervals) -> Intervals:
     """Union of normal sets."""
-    return union(
-        np.concatenate([s.start for s in sets]) if sets else EMPTY.start,
-        np.concatenate([s.end for s in sets]) if sets else EMPTY.end,
+    some = [s for s in sets if len(s)]
+    if len(some) < 2:
+        return some[0] if some else EMPTY
+    return _in_any_order(
+        np.concatenate([s.start for s in some]), np.concatenate([s.end for s in some])
     )
 
 

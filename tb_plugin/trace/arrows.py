@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .activity import Activity
-from .categories import LAUNCH_FLOWS, OP_FLOWS
-from .columns import cells, look_up
+from .categories import DEVICE_ROLES, LAUNCH_FLOWS, OP_FLOWS
+from .columns import is_any, look_up, take
 from .flows import Arrows, Flows, last_started
 from .host import Host
 from .model import HostKind
@@ -38,11 +38,19 @@ class LaunchArrows:
 
 def launch_arrows(raw: RawTrace, texts: Texts, rows: Rows, flows: Flows) -> LaunchArrows:
     """The arrows to device work; none where all of it has a correlation, which tells more."""
-    correlation = cells(raw.ints.get("correlation"), rows.device.row, -1)
-    if (correlation >= 0).all():
+    if _all_correlated(raw, rows):
         nothing = flows.of(raw, texts, ())
         return LaunchArrows(nothing, nothing)
     return LaunchArrows(flows.of(raw, texts, LAUNCH_FLOWS), flows.of(raw, texts, OP_FLOWS))
+
+
+def _all_correlated(raw: RawTrace, rows: Rows) -> bool:
+    correlation = raw.ints.get("correlation")
+    if correlation is None:
+        return not len(rows.device)
+    known = is_any(take(rows.role, correlation.row), DEVICE_ROLES) & (correlation.value >= 0)
+    working = is_any(rows.role, DEVICE_ROLES)
+    return np.count_nonzero(known) == np.count_nonzero(working)
 
 
 def follow_arrows(

@@ -60,15 +60,17 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     start = min((int(part.ts.min()) for part in rows.parts if len(part)), default=0)
     resolution = resolution_ns(rows.host.ts, rows.device.ts, rows.host.dur, rows.device.dur)
     recording = describe(raw, texts, identity, census, start, resolution)
+    raw = _without(raw, ("dur",))
+    flows = match_flows(raw, texts, rows)
+    arrows = launch_arrows(raw, texts, rows, flows)
+    forward_arrows = flows.of(raw, texts, FORWARD_FLOWS)
+    shared = shared_starts(raw, rows)
+    raw = _without(raw, ("phase", "ts"))
     devices = find_devices(
         raw, texts, identity, census, _device_pids(raw, rows, len(texts)), rows.device.row
     )
     streams = find_streams(raw, texts, rows, identity, devices)
     threads = find_threads(raw, texts, rows, identity)
-    flows = match_flows(raw, texts, rows)
-    arrows = launch_arrows(raw, texts, rows, flows)
-    forward_arrows = flows.of(raw, texts, FORWARD_FLOWS)
-    shared = shared_starts(raw, rows)
     annotations, syncs, ranges = (
         order_ranges(raw, texts, part, stream, devices, start)
         for part, stream in (
@@ -79,7 +81,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     )
     memory_rows = order_instants(raw, rows.memory, threads.of_memory, start)
     counter_rows = order_instants(raw, rows.counters, threads.of_memory[:0], start)
-    raw = _without(raw, ("phase", "pid", "tid", "ts", "dur"))
+    raw = _without(raw, ("pid", "tid"))
     device_rows = order_device(raw, rows, streams, start)
     host_rows = order_host(raw, texts, rows, threads, start)
     tally, unfinished = rows.tally, rows.unfinished

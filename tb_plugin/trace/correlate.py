@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .activity import Activity
 from .arrows import LaunchArrows, follow_arrows
 from .categories import Role, role_of
-from .columns import cells, take, where
+from .columns import take, where
 from .flows import Ends
 from .host import Host
 from .links import in_common, join, repeated
@@ -66,12 +66,13 @@ class SharedStarts:
 
 def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
     """Find them while the columns of the file are there; hardly any file has one."""
-    calls = take(rows.host.row, where(take(rows.role, rows.host.row) == Role.RUNTIME))
-    correlation = cells(raw.ints.get("correlation"), calls, -1)
-    wanted = np.unique(correlation[repeated(correlation)])
-    ids = raw.ints.get(ID_INT)
+    written, ids = raw.ints.get("correlation"), raw.ints.get(ID_INT)
     row, number = np.empty(0, np.int32), np.empty(0, np.int64)
-    if ids is not None and len(wanted):
+    if written is None or ids is None:
+        return SharedStarts(Ends.at(raw.events, row), number)
+    correlation = take(written.value, where(take(rows.role, written.row) == Role.RUNTIME))
+    wanted = np.unique(correlation[repeated(correlation)])
+    if len(wanted):
         chosen = np.isin(ids.value, wanted) & np.isin(ids.row, rows.flow_starts)
         row, number = ids.row[chosen], ids.value[chosen]
     return SharedStarts(Ends.at(raw.events, row), number)

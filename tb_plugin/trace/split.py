@@ -50,7 +50,7 @@ def split(
     for name in sorted(columns):
         column = columns.pop(name)
         table = take(moves.table, column.row)
-        present = np.flatnonzero(seen(table, len(moves.sizes) + 1)).tolist()
+        present = [number for number in range(len(moves.sizes) + 1) if (table == number).any()]
         for number in present:
             if number and name not in skip[number - 1]:
                 part = column if len(present) == 1 else _of_rows(column, where(table == number))
