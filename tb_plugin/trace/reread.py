@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 
 from ..base.errors import NotFoundError
@@ -12,7 +14,7 @@ from .raw import Blocks
 from .sinks import Event, ListSink
 from .strict import plain
 from .values import Json
-from .window import Window
+from .window import Readable, Window
 
 
 def read_event(source: Source, blocks: Blocks, row: int) -> dict[str, Json]:
@@ -37,7 +39,12 @@ def read_event(source: Source, blocks: Blocks, row: int) -> dict[str, Json]:
     return event
 
 
-def _events(part: _Part) -> list[Event]:
+def events_in(data: bytes) -> list[Event]:
+    """The events of the text of a block, with the repairs of the scan."""
+    return _events(io.BytesIO(data))
+
+
+def _events(part: Readable) -> list[Event]:
     sink = ListSink()
     limits = Limits()
     EventReader(sink, FaultLog(), limits, lambda: None).read(Window(part, limits.block_bytes))

@@ -1,0 +1,58 @@
+"""Events of one file again and again: what was found for one is kept for the next."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+import numpy as np
+
+from ..base.errors import NotFoundError
+from .raw import Blocks
+from .reread import events_in
+from .seeking import SeekableText
+from .sinks import Event
+from .strict import plain
+from .values import Json
+
+BLOCKS_KEPT = 4
+
+
+class Rereader:
+    """The events of a file that was scanned; several threads may ask."""
+
+    def __init__(self, path: str, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._text = SeekableText(path)
+        self._kept: OrderedDict[int, list[Event]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def event(self, row: int) -> dict[str, Json]:
+        """The whole JSON object of one event, with every key, as Python values.
+
+        Raises:
+            NotFoundError: there is no such row or file, or the file is not the one scanned.
+        """
+        blocks = self._blocks
+        if not 0 <= row < int(blocks.first_row[-1]):
+            raise NotFoundError(f"There is no event {row}.")
+        block = int(np.searchsorted(blocks.first_row, row, side="right")) - 1
+        events = self._events(block)
+        index = row - int(blocks.first_row[block])
+        if index >= len(events):
+            raise NotFoundError("The file has changed since it was read.")
+        event: dict[str, Json] = plain(events[index])
+        return event
+
+    def _events(self, block: int) -> list[Event]:
+        with self._lock:
+            if block in self._kept:
+                self._kept.move_to_end(block)
+                return self._kept[block]
+        offset, length = int(self._blocks.offset[block]), int(self._blocks.length[block])
+        events = events_in(self._text.read(offset, length))
+        with self._lock:
+            self._kept[block] = events
+            while len(self._kept) > BLOCKS_KEPT:
+                self._kept.popitem(last=False)
+        return events
