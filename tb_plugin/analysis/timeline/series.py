@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import F64
+from .counter_levels import cut_counter
+from .model import F64, Timeline
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,3 +24,23 @@ class SeriesTile:
     high: F64
     last: F64
     mean: F64  # weighted by time
+
+
+def series_tile(timeline: Timeline, series: int, level: int, tile: int) -> SeriesTile:
+    """One tile of a series.
+
+    Raises:
+        IndexError: there is no such series.
+    """
+    cut, held = cut_counter(timeline.counters[series], level, tile)
+    return SeriesTile(
+        series=series,
+        level=level,
+        tile=tile,
+        held=None if np.isnan(held) else held,
+        x=cut.bucket.astype(np.uint16),
+        low=cut.low,
+        high=cut.high,
+        last=cut.last,
+        mean=cut.mean,
+    )

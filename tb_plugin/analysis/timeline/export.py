@@ -1,0 +1,139 @@
+"""A part of a trace as a trace of its own: which events, and the text of the file they make.
+
+Slices go along whole, as the file writes them. Arrows are drawn anew between the slices that are
+there, because the ends of those of the file need not be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...trace.model import Trace
+from ...trace.strict import decode_strict
+from ...trace.timestamps import NumberText
+from ...trace.values import json_text
+from .model import I32, I64, FlowKind, Flows
+from .opened import Opened
+from .select import Area, slices_in
+
+_WHOLE = re.compile(rb'"ph"\s*:\s*"X"')
+_FLOWS = {FlowKind.LAUNCH: "ac2g", FlowKind.BACKWARD: "fwdbwd"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What goes along."""
+
+    slices: I32  # ids, ascending
+    rows: I64  # of the file, ascending: those slices, allocator events, samples of counters
+    flows: I64  # rows of the arrows whose ends both go along
+
+
+def contents_of(opened: Opened, trace: Trace, area: Area) -> Contents:
+    """What touches an area; allocator events and counters where no tracks are chosen."""
+    timeline = opened.timeline
+    slices = np.sort(slices_in(opened, area))
+    there = np.zeros(len(timeline.slices), np.bool_)
+    there[slices] = True
+    flows = timeline.flows
+    both = np.flatnonzero(there[flows.source] & there[flows.target])
+    rows = [timeline.slices.raw[slices].astype(np.int64)]
+    if area.tracks is None:
+        rows += [
+            table.raw[(table.ts >= area.start) & (table.ts < area.end)].astype(np.int64)
+            for table in (trace.memory, trace.counters)
+        ]
+    return Contents(slices, np.unique(np.concatenate(rows)), both)
+
+
+def document(metadata: Mapping[str, Any], events: Iterable[bytes]) -> Iterator[bytes]:
+    """The text of a trace file, piece by piece."""
+    yield b"{\n"
+    for key, value in metadata.items():
+        text = f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=True)},\n"
+        yield text.encode("ascii")
+    yield b'"traceEvents": [\n'
+    mark = b""
+    for event in events:
+        yield mark + event
+        mark = b",\n"
+    yield b"\n]}\n"
+
+
+def events_of(
+    opened: Opened, contents: Contents, texts: Iterable[tuple[int, bytes]]
+) -> Iterator[bytes]:
+    """The events that ``texts`` gives by row of the file, each followed by the arrows it ends."""
+    slices = opened.timeline.slices
+    raw = slices.raw[contents.slices]
+    order = np.argsort(raw)
+    raw, ids = raw[order], contents.slices[order]
+    arrows = _Arrows(opened.timeline.flows, contents.flows)
+    for row, text in texts:
+        at = int(np.searchsorted(raw, row))
+        one = int(ids[at]) if at < len(raw) and raw[at] == row else -1
+        if one < 0 or (_WHOLE.search(text, 0, 400) and not arrows.touch(one)):
+            yield text
+            continue
+        event = decode_strict(text)
+        whole = event.get("ph") == "X"
+        yield text if whole else _complete(event, int(slices.dur[one]))
+        yield from arrows.at(one, event)
+
+
+def _complete(event: Mapping[str, Any], dur: int) -> bytes:
+    """A range that the file writes as two events, as one."""
+    length = NumberText(f"{dur // 1000}.{dur % 1000:03d}")
+    return json_text({**event, "ph": "X", "dur": length}).encode("utf-8", "replace")
+
+
+class _Arrows:
+    """Arrows between slices, each written when its second end has gone by.
+
+    In memory are the ends that wait for another one; of the rest there are columns.
+    """
+
+    def __init__(self, flows: Flows, rows: I64) -> None:
+        self._flows = flows
+        ends = np.concatenate([flows.source[rows], flows.target[rows]])
+        order = np.argsort(ends, kind="stable")
+        self._ends = ends[order]  # slices, ascending; each is the end of an arrow
+        self._arrow = np.concatenate([rows, rows])[order]
+        self._waiting: dict[int, tuple[Mapping[str, Any], int]] = {}  # end → place, arrows to come
+
+    def touch(self, one: int) -> bool:
+        """Whether an arrow begins or ends at a slice."""
+        at = int(np.searchsorted(self._ends, one))
+        return at < len(self._ends) and bool(self._ends[at] == one)
+
+    def at(self, one: int, event: Mapping[str, Any]) -> Iterator[bytes]:
+        """The arrows whose other end has gone by."""
+        place = {key: event[key] for key in ("pid", "tid", "ts") if key in event}
+        low, high = np.searchsorted(self._ends, [one, one + 1]).tolist()
+        to_come = 0
+        for arrow in self._arrow[low:high].tolist():
+            source, target = int(self._flows.source[arrow]), int(self._flows.target[arrow])
+            other = target if one == source else source
+            if other not in self._waiting:
+                to_come += 1
+                continue
+            begin, end = (place, self._taken(other))[:: 1 if one == source else -1]
+            name = _FLOWS[FlowKind(self._flows.kind[arrow])]
+            common = {"cat": name, "name": name, "id": arrow + 1}
+            yield json_text({"ph": "s", **common, **begin}).encode("utf-8", "replace")
+            yield json_text({"ph": "f", "bp": "e", **common, **end}).encode("utf-8", "replace")
+        if to_come:
+            self._waiting[one] = (place, to_come)
+
+    def _taken(self, other: int) -> Mapping[str, Any]:
+        """The place of an end that has waited."""
+        place, to_come = self._waiting.pop(other)
+        if to_come > 1:
+            self._waiting[other] = (place, to_come - 1)
+        return place

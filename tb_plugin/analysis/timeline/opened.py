@@ -1,0 +1,138 @@
+"""A timeline that questions are asked of, and what they work out once and keep.
+
+Everything kept follows from the timeline alone, so two threads that work it out at the same time
+find the same; one of the results is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from .model import DEFAULT_LAYOUT, I32, I64, Layout, Places, Timeline, Track
+from .name_sums import MOST_CELLS, ByTrack, by_column, by_track
+from .name_texts import NameTexts
+from .open import open_timeline
+from .paths import Paths, paths_of
+
+_HOST_TRACKS = ("thread", "python")
+
+
+@dataclass(eq=False)
+class Opened:
+    """A timeline in one layout."""
+
+    timeline: Timeline
+    layout: Layout
+    whole: Layout  # one that hides nothing
+    _by_column: I32 | None = None
+
+    @cached_property
+    def texts(self) -> NameTexts:
+        """The names, ready to be searched."""
+        return NameTexts(self.timeline.names)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The call path of every host slice."""
+        return paths_of(self.timeline)
+
+    @cached_property
+    def threads(self) -> Threads:
+        """Which slices are of which host thread."""
+        return threads_of(self.timeline, self.layout, self.whole)
+
+    @cached_property
+    def hides(self) -> bool:
+        """Whether some slices are in no lane."""
+        return len(self.layout.order) < len(self.timeline.slices)
+
+    @cached_property
+    def track_of_lane(self) -> Places:
+        """Track of each lane, and behind them −1 for the lane −1."""
+        lanes = [track.lanes for track in self.layout.tracks]
+        tracks = np.append(np.repeat(np.arange(len(lanes)), lanes), -1)
+        return tracks.astype(np.int16 if len(lanes) < 1 << 15 else np.int32)
+
+    @cached_property
+    def by_track(self) -> ByTrack | None:
+        """Slices of each name on each track; None where that is too much to keep."""
+        if len(self.timeline.names) * len(self.layout.tracks) > MOST_CELLS:
+            return None
+        return by_track(self.timeline, self.layout, self.track_of_lane)
+
+    def by_column(self, columns: int) -> I32 | None:
+        """Slices of each name that start in each column of the minimap; None: too much to keep.
+
+        Kept for one number of columns at a time.
+        """
+        if len(self.timeline.names) * columns > MOST_CELLS:
+            return None
+        kept = self._by_column
+        if kept is None or kept.shape[1] != columns:
+            kept = self._by_column = by_column(self.timeline, columns)
+        return kept
+
+
+def opened(folder: Path) -> Opened:
+    """What ``build`` stored.
+
+    Raises:
+        OSError: a file is missing.
+        ValueError: a file is damaged.
+    """
+    timeline = open_timeline(folder)
+    (layout,) = timeline.layouts.values()
+    if layout.name == DEFAULT_LAYOUT:
+        return Opened(timeline, layout, layout)
+    beside = folder.with_name(folder.name.removesuffix(layout.name) + DEFAULT_LAYOUT)
+    return Opened(timeline, layout, open_timeline(beside).layouts[DEFAULT_LAYOUT])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Threads:
+    """Host threads as runs of slice ids: thread i has [first[i], first[i + 1])."""
+
+    first: I64
+    of_track: Mapping[int, int]  # tracks of host threads → thread
+
+    def span(self, thread: int) -> tuple[int, int]:
+        """First and behind-last slice id."""
+        return int(self.first[thread]), int(self.first[thread + 1])
+
+    def of_slice(self, one: int) -> int:
+        """The thread of a host slice."""
+        return int(np.searchsorted(self.first, one, side="right")) - 1
+
+
+def threads_of(timeline: Timeline, layout: Layout, whole: Layout) -> Threads:
+    """The slices of a thread follow each other, in order of their start.
+
+    So a thread begins at the smallest id in the lanes of its tracks, where nothing is hidden.
+    """
+    starts: dict[str, int] = {}
+    for track in whole.tracks:
+        if track.kind in _HOST_TRACKS:
+            at = whole.lane_first[track.lane : track.lane + track.lanes]
+            smallest = int(whole.order[at].min())
+            starts[_thread(track)] = min(starts.get(_thread(track), smallest), smallest)
+    ordered = sorted(starts, key=lambda key: starts[key])
+    place = {key: index for index, key in enumerate(ordered)}
+    first = np.array([*(starts[key] for key in ordered), timeline.tables.device], np.int64)
+    return Threads(
+        first,
+        {
+            number: place[_thread(track)]
+            for number, track in enumerate(layout.tracks)
+            if track.kind in _HOST_TRACKS
+        },
+    )
+
+
+def _thread(track: Track) -> str:
+    """What the tracks of one thread have in common."""
+    return track.key.rpartition("/")[0]

@@ -1,0 +1,141 @@
+"""Which names match, how often their slices occur, where, and which one comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .model import I32, I64
+from .name_sums import columns_of
+from .opened import Opened
+from .places import bisect
+
+_MANY = 1 << 20  # hits from which on tables that are kept are faster than the hits themselves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """What the slices of some names are in sum; ``codes``, ``count``, … by name."""
+
+    codes: NDArray[np.intp]
+    count: I64
+    total: I64
+    first: I32  # slice id of the first one
+    density: I64  # by column of the minimap
+    tracks: dict[int, int]
+
+
+def hits_of(
+    opened: Opened, codes: NDArray[np.intp], columns: int, tracks: Sequence[int] | None
+) -> Hits:
+    """Sums of the slices of these names, on these tracks (None: all), as the layout shows them."""
+    timeline = opened.timeline
+    index = timeline.index
+    wanted = int((index.first[codes + 1] - index.first[codes]).sum())
+    if wanted > _MANY and tracks is None and not opened.hides:
+        table, by_column = opened.by_track, opened.by_column(columns)
+        if table is not None and by_column is not None:
+            return Hits(
+                codes=codes,
+                count=np.diff(index.first)[codes],
+                total=index.sum_ns[codes],
+                first=index.slices[index.first[codes]],
+                density=by_column[codes].sum(axis=0, dtype=np.int64),
+                tracks=_some(table.counts[codes].sum(axis=0)),
+            )
+    return _hits_one_by_one(opened, codes, columns, tracks)
+
+
+def _hits_one_by_one(
+    opened: Opened, codes: NDArray[np.intp], columns: int, tracks: Sequence[int] | None
+) -> Hits:
+    timeline = opened.timeline
+    ids, code = slices_of(opened, codes, tracks)
+    first = np.flatnonzero(np.diff(code, prepend=-1))
+    track = opened.track_of_lane[opened.layout.lane[ids]]
+    dur = timeline.slices.dur[ids]
+    column = columns_of(timeline.slices.ts[ids], timeline.end_ns, columns)
+    return Hits(
+        codes=code[first].astype(np.intp),
+        count=np.diff(np.append(first, len(code))),
+        total=np.add.reduceat(dur, first) if len(first) else dur,
+        first=ids[first],
+        density=np.bincount(column, minlength=columns).astype(np.int64),
+        tracks=_some(np.bincount(track)),
+    )
+
+
+def _some(counts: I64) -> dict[int, int]:
+    """Those that are not 0, by their place."""
+    return {place: count for place, count in enumerate(counts.tolist()) if count}
+
+
+def slices_of(
+    opened: Opened, codes: NDArray[np.intp], tracks: Sequence[int] | None
+) -> tuple[I32, I32]:
+    """All slices of these names on these tracks, and the code of each; by name and time."""
+    index = opened.timeline.index
+    runs = list(zip(index.first[codes].tolist(), index.first[codes + 1].tolist(), strict=True))
+    ids = np.concatenate([np.empty(0, np.int32), *(index.slices[low:high] for low, high in runs)])
+    code = np.repeat(codes, [high - low for low, high in runs]).astype(np.int32)
+    if tracks is None and not opened.hides:
+        return ids, code
+    keep = is_on(opened, ids, tracks)
+    return ids[keep], code[keep]
+
+
+def is_on(opened: Opened, ids: I32, tracks: Sequence[int] | None) -> NDArray[np.bool_]:
+    """Which slices the layout shows on these tracks."""
+    allowed = np.zeros(len(opened.layout.tracks) + 1, np.bool_)
+    allowed[list(range(len(allowed) - 1)) if tracks is None else list(tracks)] = True
+    return allowed[opened.track_of_lane][opened.layout.lane[ids]]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A slice, its place among all hits (1-based, in order of time), and how many there are."""
+
+    slice: int
+    position: int
+    count: int
+
+
+def next_hit(
+    opened: Opened,
+    codes: NDArray[np.intp],
+    tracks: Sequence[int] | None,
+    at: tuple[int, int],
+    forward: bool,
+) -> Neighbour | None:
+    """The first hit behind (or the last one before) a place ``(ts, slice)`` in order of time.
+
+    ``slice`` −1 stands before all slices that start then.
+    """
+    index, ts = opened.timeline.index, opened.timeline.slices.ts
+    if tracks is None and not opened.hides:
+        ids, low, high = index.slices, index.first[codes], index.first[codes + 1]
+    else:
+        ids, code = slices_of(opened, codes, tracks)
+        low, high = np.searchsorted(code, codes), np.searchsorted(code, codes, side="right")
+    count = int((high - low).sum())
+
+    def is_before(place: I64, _: I64) -> NDArray[np.bool_]:
+        """Whether a hit comes before the place, or is there where one looks behind it."""
+        there = ids[place]
+        start = ts[there]
+        limit = at[1] + 1 if forward else at[1]
+        return np.asarray((start < at[0]) | ((start == at[0]) & (there < limit)))
+
+    edge = bisect(low, high, is_before)
+    found = edge if forward else edge - 1
+    some = np.flatnonzero((found < high) if forward else (found >= low))
+    if not len(some):
+        return None
+    candidates = ids[found[some]]
+    order = np.lexsort((candidates, ts[candidates]))
+    best = int(candidates[order[0] if forward else order[-1]])
+    before = int((edge - low).sum())
+    return Neighbour(best, before + 1 if forward else before, count)
