@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from ..base.errors import NotFoundError
-from . import health, overview
+from . import health, kernels, operators, overview, timeline
 from .view import View
 
-VIEWS: tuple[View, ...] = (overview.VIEW, health.VIEW)
+VIEWS: tuple[View, ...] = (
+    overview.VIEW,
+    operators.VIEW,
+    kernels.VIEW,
+    timeline.VIEW,
+    health.VIEW,
+)
 """The registry, in tab order. A view is named here and nowhere else."""
 
 

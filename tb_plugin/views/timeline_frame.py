@@ -29,6 +29,7 @@
     names: one entry
       0 u32 first code   4 u32 count   8 u32 offset of the ends   12 u32 offset of the UTF-8
       end u32[count] (offset behind each text within the UTF-8) | UTF-8, texts cut to 512 bytes
+      count may be less than asked for: where names end, or where they fill the frame
 
     minimap: one entry per track
       0 u32 track   4 u32 columns   8 u32 offset
@@ -189,11 +190,16 @@ def counters_frame(parts: Sequence[SeriesTile], took_us: float = 0.0) -> bytes:
     return body.frame(COUNTERS, entries, took_us)
 
 
-def names_frame(first: int, names: Sequence[str], took_us: float = 0.0) -> bytes:
-    """Texts of name codes from ``first`` on, as one frame."""
+def names_frame(
+    first: int, names: Sequence[str], took_us: float = 0.0, most_bytes: int = 1 << 31
+) -> bytes:
+    """Texts of name codes from ``first`` on, as one frame; as many as fit, one at least."""
     texts = [_cut(name) for name in names]
     body = _Body(1)
     ends = np.cumsum([len(text) for text in texts], dtype=np.uint32)
+    room = most_bytes - 4 * np.arange(1, len(texts) + 1)
+    fitting = max(int(np.count_nonzero(ends <= room)), 1)
+    texts, ends = texts[:fitting], ends[:fitting]
     entries = np.zeros(1, NAMES_ENTRY)
     entries[0] = (first, len(texts), body.add(ends, "<u4"), body.add_bytes(b"".join(texts)))
     return body.frame(NAMES, entries, took_us)
