@@ -152,12 +152,11 @@ def _queues(trace: Trace, groups: Groups) -> Iterator[Series]:
 def _memory(trace: Trace, groups: Groups) -> Iterator[Series]:
     memory = trace.memory
     owners = memory_devices(trace)
-    main = groups.of_thread[groups.main_thread] if groups.main_thread >= 0 else 0
     pairs = np.unique(np.stack([memory.device_type, memory.device_id], axis=1), axis=0).tolist()
     for kind, number in pairs:
         rows = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
         device = owners.get((kind, number))
-        group = groups.of_device[device] if device is not None else main
+        group = groups.of_device[device] if device is not None else groups.host
         where = _name(trace, device) if device is not None else _place(kind, number)
         key = _key(trace, device) if device is not None else f"memory/{kind}/{number}"
         for stem, label, definition, ts, value in _totals(trace, rows):

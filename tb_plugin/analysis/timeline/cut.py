@@ -28,6 +28,11 @@ class Tile:
     number: int
 
     @property
+    def bucket(self) -> int:
+        """Its first bucket, counted from time 0."""
+        return min(self.number << _TILE_BITS, _LATEST)
+
+    @property
     def start(self) -> int:
         return min(self.number << (self.level + _TILE_BITS), _LATEST)
 
@@ -142,7 +147,7 @@ def _records(level: Level, tile: Tile, lanes: I64) -> Parts:
     bucket = level.bucket[at].astype(np.int64) >> (tile.level - level.level)
     return Parts(
         lane,
-        bucket - (tile.number << _TILE_BITS),
+        bucket - tile.bucket,
         level.count[at].astype(np.int64),
         level.sum_ns[at].astype(np.int64),
         level.longest[at],
@@ -151,7 +156,7 @@ def _records(level: Level, tile: Tile, lanes: I64) -> Parts:
 
 def _ones(slices: Slices, tile: Tile, lane: I64, ids: I32) -> Parts:
     """Each slice as a sum of its own."""
-    bucket = (slices.ts[ids] >> tile.level) - (tile.number << _TILE_BITS)
+    bucket = (slices.ts[ids] >> tile.level) - tile.bucket
     return Parts(lane, bucket, np.ones(len(ids), np.int64), slices.dur[ids], ids)
 
 

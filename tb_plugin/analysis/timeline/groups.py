@@ -21,6 +21,7 @@ class Groups:
     main_thread: int  # row of ThreadTable, −1
     of_thread: tuple[int, ...]
     of_device: tuple[int, ...]  # by row of Trace.devices
+    host: int  # the main process; where there is none the recorder
     recorder: int
 
 
@@ -37,7 +38,7 @@ def groups_of(trace: Trace) -> Groups:
         of_device.append((row, len(groups)))
         groups.append(_device(trace.devices[row]))
     recorder = -1
-    if _has_recorder(trace):
+    if _has_recorder(trace) or (len(trace.memory) and not groups):
         recorder = len(groups)
         groups.append(Group("recorder", "recorder", "Recorder"))
     placed = dict(of_device)
@@ -46,6 +47,7 @@ def groups_of(trace: Trace) -> Groups:
         main_thread=main,
         of_thread=tuple(of_pid.get(pid, recorder) for pid in trace.threads.pid.tolist()),
         of_device=tuple(placed.get(row, -1) for row in range(len(trace.devices))),
+        host=0 if of_pid else recorder,
         recorder=recorder,
     )
 

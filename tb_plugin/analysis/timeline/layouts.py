@@ -82,11 +82,11 @@ def in_track_order(track: I32, ts: I64, dur: I64) -> I32:
     return ids
 
 
-def _python(trace: Trace, layout: str) -> I32:
-    """0 with the ops, 1 in a track of its own, −1 hidden; for each host row."""
+def _python(trace: Trace, layout: str) -> I32 | None:
+    """0 with the ops, 1 in a track of its own, −1 hidden, for each host row; None all together."""
     kind = trace.host.kind
     if layout == "merged":
-        return np.zeros(len(kind), np.int32)
+        return None
     python = ((kind == HostKind.PYTHON) | (kind == HostKind.MODULE)).astype(np.int32)
     if layout == "filtered":
         python[plumbing(trace)] = -1

@@ -18,20 +18,25 @@ from .model import I32, I64, MAX_LEVEL, Level
 LARGEST_SHARE = 0.25
 
 
-def levels_of(order: I32, lane_first: I64, ts: I64, dur: I64, end_ns: int) -> dict[int, Level]:
-    """The kept levels; ``ts`` and ``dur`` are in the order of ``order``: by (lane, ts)."""
+def levels_of(
+    order: I32, lane_first: I64, ts: I64, dur: I64, end_ns: int, share: float = LARGEST_SHARE
+) -> dict[int, Level]:
+    """The kept levels; ``ts`` and ``dur`` are in the order of ``order``: by (lane, ts).
+
+    ``share`` is the largest number of records for each small slice that is worth keeping.
+    """
     top = min(max(end_ns, 1).bit_length(), MAX_LEVEL)
     lane = np.repeat(np.arange(len(lane_first) - 1, dtype=np.int32), np.diff(lane_first))
-    finest = _finest(lane, ts, dur, top)
+    finest = _finest(lane, ts, dur, top, share)
     kept = {}
     if finest is not None:
         for level, small in _build(order, lane, lane_first, ts, dur, finest, top):
-            if len(level.bucket) <= LARGEST_SHARE * small:
+            if len(level.bucket) <= share * small:
                 kept[level.level] = level
     return kept
 
 
-def _finest(lane: I32, ts: I64, dur: I64, top: int) -> int | None:
+def _finest(lane: I32, ts: I64, dur: I64, top: int, share: float) -> int | None:
     """The level from which on levels are worth their room."""
     low, high = 0, top + 1
     while low < high:
@@ -39,7 +44,7 @@ def _finest(lane: I32, ts: I64, dur: I64, top: int) -> int | None:
         small = np.flatnonzero(dur < 1 << middle)
         bucket, lanes = ts[small] >> middle, lane[small]
         count = int(np.count_nonzero((bucket[1:] != bucket[:-1]) | (lanes[1:] != lanes[:-1])))
-        if len(small) and count + 1 <= LARGEST_SHARE * len(small):
+        if len(small) and count + 1 <= share * len(small):
             high = middle
         else:
             low = middle + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ _GENERIC_THREAD = re.compile(r"thread -?\d+( \((?P<program>.*)\))?$", re.IGNOREC
 _GENERIC_STREAM = re.compile(r"stream (\d+)$", re.IGNORECASE)
 _INTERPRETER = re.compile(r"(python[\d.]*|pt_main_thread)$")
 _ORDER = ("annotations", "thread", "python", "stream", "syncs", "ranges")
+_OTHER = {"annotations": "Annotations", "syncs": "Waits", "ranges": "Ranges"}
 _WORK = {
     DeviceClass.COMPUTE: "compute",
     DeviceClass.COMMUNICATION: "communication",
@@ -45,10 +46,11 @@ class Division:
     track: I32  # by slice id
 
 
-def divide(trace: Trace, groups: Groups, python: I32) -> Division:
+def divide(trace: Trace, groups: Groups, python: I32 | None) -> Division:
     """Sorts the slices into tracks.
 
-    ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden.
+    ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden; None
+    leaves everything of a thread together.
     """
     parts: list[I32] = []
     headings: list[Heading] = []
@@ -64,25 +66,39 @@ def divide(trace: Trace, groups: Groups, python: I32) -> Division:
         parts.append(part)
         headings.extend(make(one) for one in used.tolist())
 
-    threads = _Threads(trace, groups)
+    threads = _Threads(trace, groups, is_split=python is not None)
     streams = _Streams(trace, groups)
     thread = trace.host.thread.astype(np.int64) * 2
-    add(np.where(python >= 0, thread + python, -1), threads.heading)
+    if python is not None:
+        thread = np.where(python >= 0, thread + python, -1)
+    add(thread, threads.heading)
     add(trace.device.stream.astype(np.int64), streams.heading)
     add(streams.number(trace.device_annotations), lambda n: streams.other("annotations", n))
     add(streams.device_number(trace.syncs), lambda n: streams.other("syncs", n))
     add(streams.number(trace.ranges), lambda n: streams.other("ranges", n))
     order = sorted(range(len(headings)), key=lambda n: (headings[n].group, headings[n].rank))
+    headings = _with_own_keys(headings)
     place = np.full(len(headings) + 1, -1, np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     return Division(tuple(headings[n] for n in order), place[np.concatenate(parts)])
 
 
+def _with_own_keys(headings: list[Heading]) -> list[Heading]:
+    """Two devices of one number, two streams of one name: the later ones are counted."""
+    seen: dict[str, int] = {}
+    own = []
+    for heading in headings:
+        count = seen[heading.key] = seen.get(heading.key, 0) + 1
+        own.append(heading if count == 1 else replace(heading, key=f"{heading.key}#{count}"))
+    return own
+
+
 class _Threads:
     """Names of host threads."""
 
-    def __init__(self, trace: Trace, groups: Groups) -> None:
+    def __init__(self, trace: Trace, groups: Groups, *, is_split: bool) -> None:
         host = trace.host
+        self._is_split = is_split
         count = len(trace.threads)
         self._trace = trace
         self._groups = groups
@@ -98,32 +114,34 @@ class _Threads:
         thread, is_python = divmod(number, 2)
         threads, strings = self._trace.threads, self._trace.strings
         pid, tid = strings[threads.pid[thread]], strings[threads.tid[thread]]
-        label, rank = self._label(thread)
-        what = "Python" if is_python else "ops" if self._ops[thread] else "calls"
-        name = strings[threads.name[thread]]
-        generic = _GENERIC_THREAD.match(name)
-        program = (generic["program"] or "") if generic else name
+        program = _program(strings[threads.name[thread]])
+        label, rank = self._label(thread, program)
+        if self._is_split:
+            what = "Python" if is_python else "ops" if self._ops[thread] else "calls"
+            label = f"{label} · {what}"
         return Heading(
             key=f"thread/{pid}/{tid}/{'python' if is_python else 'ops'}",
             group=self._groups.of_thread[thread],
             kind="python" if is_python else "thread",
-            label=f"{label} · {what}",
+            label=label,
             detail=f"thread {tid} ({program})" if program else f"thread {tid}",
             rank=(rank, -float(self._busy[thread]), thread, is_python),
         )
 
-    def _label(self, thread: int) -> tuple[str, int]:
-        strings, threads = self._trace.strings, self._trace.threads
-        name = strings[threads.name[thread]]
-        generic = _GENERIC_THREAD.match(name)
-        program = (generic["program"] or "") if generic else name
+    def _label(self, thread: int, program: str) -> tuple[str, int]:
         if thread == self._groups.main_thread:
             return "Main thread", 0
         if self._backward[thread]:
             return "Autograd thread", 1
         if program and not _INTERPRETER.match(program):
             return program, 2
-        return f"Thread {strings[threads.tid[thread]]}", 2
+        return f"Thread {self._trace.strings[self._trace.threads.tid[thread]]}", 2
+
+
+def _program(name: str) -> str:
+    """What a thread's name says beside its number."""
+    generic = _GENERIC_THREAD.match(name)
+    return (generic["program"] or "") if generic else name
 
 
 class _Streams:
@@ -169,7 +187,7 @@ class _Streams:
         device = number - self._count
         if device == len(self._trace.devices):
             device = -1
-        label = {"annotations": "Annotations", "syncs": "Waits", "ranges": "Ranges"}[kind]
+        label = _OTHER[kind] if device >= 0 or kind != "ranges" else "Recording"
         key = f"{kind}/{self._device_key(device)}"
         rank = (1, 0.0, _ORDER.index(kind), 0)
         return Heading(key, self._group(device), kind, label, "", rank)

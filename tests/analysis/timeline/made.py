@@ -1,14 +1,30 @@
-"""Timelines for tests: made on disk as ever, opened, and kept as long as the test holds them."""
+"""Timelines for tests: made on disk as ever and opened, or of bare lanes."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
+from kinetoscope.analysis.timeline import pyramid
 from kinetoscope.analysis.timeline.build import make
-from kinetoscope.analysis.timeline.model import DEFAULT_LAYOUT, Timeline
+from kinetoscope.analysis.timeline.model import (
+    DEFAULT_LAYOUT,
+    Flows,
+    Layout,
+    NameIndex,
+    Slices,
+    Tables,
+    Timeline,
+    Track,
+)
 from kinetoscope.analysis.timeline.open import open_timeline
 from kinetoscope.trace.model import Trace
+
+Lane = Sequence[tuple[int, int]]
+"""Slices of one lane as (ts, dur) in order of time; none overlaps another."""
 
 
 def timeline_of(trace: Trace, layout: str = DEFAULT_LAYOUT) -> Timeline:
@@ -20,3 +36,44 @@ def timeline_of(trace: Trace, layout: str = DEFAULT_LAYOUT) -> Timeline:
             make(trace, place, lambda _: None, variant)
         # What is mapped stays readable when its file is gone.
         return open_timeline(Path(folder, f"timeline-{layout}"))
+
+
+def timeline_of_lanes(lanes: Sequence[Lane], share: float = 1.0) -> Timeline:
+    """A timeline of one track with these lanes; ids run lane by lane.
+
+    ``share`` says which levels are kept: 1.0 all that say less than the slices, 0.0 none.
+    """
+    every = [slice_ for lane in lanes for slice_ in lane]
+    ts, dur = (np.array([s[i] for s in every], np.int64) for i in (0, 1))
+    first = np.concatenate([[0], np.cumsum([len(lane) for lane in lanes])]).astype(np.int64)
+    order = np.arange(len(every), dtype=np.int32)
+    end = int((ts + dur).max(initial=0))
+    busy = np.zeros((1, 4096), np.int64)
+    track = Track("t", 0, "thread", "t", "", 0, len(lanes), len(every), 0, 0, end, 0)
+    layout = Layout(
+        name=DEFAULT_LAYOUT,
+        tracks=(track,),
+        lane_first=first,
+        order=order,
+        lane=np.repeat(np.arange(len(lanes), dtype=np.int16), np.diff(first)),
+        levels=pyramid.levels_of(order, first, ts, dur, end, share),
+        busy=busy,
+    )
+    none, empty = np.full(len(every), -1, np.int32), np.empty(0, np.int32)
+    bytes_ = np.zeros(len(every), np.uint8)
+    return Timeline(
+        base_ns=0,
+        start_ns=0,
+        end_ns=end,
+        events=len(every),
+        names=("slice",),
+        slices=Slices(ts, dur, none + 1, bytes_, bytes_, none, dur, none, order),
+        tables=Tables(0, *[len(every)] * 5),
+        groups=(),
+        layouts={DEFAULT_LAYOUT: layout},
+        counters=(),
+        flows=Flows(empty, empty, empty.astype(np.uint8), empty),
+        index=NameIndex(np.array([0, len(every)]), order, np.array([dur.sum()])),
+        steps=(),
+        warnings=(),
+    )
