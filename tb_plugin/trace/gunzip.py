@@ -11,7 +11,7 @@ from .faults import FaultLog
 from .layers import CHUNK, Buffered, Layer, skip_by_reading
 
 GZIP_MAGIC = b"\x1f\x8b"
-TEXT_CHUNK = 1024 * 1024
+TEXT_CHUNK = 512 * 1024
 CAREFUL_CHUNK = 4096
 
 

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from ..base.errors import NotFoundError, TraceFormatError
+from .ahead import Ahead
 from .faults import FaultLog
 from .gunzip import GZIP_MAGIC, Gunzip
 from .layers import CHUNK, Buffered, Layer, skip_by_reading
@@ -78,6 +79,20 @@ class Text:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class TextAhead(Text):
+    """The same, read in a thread of its own ahead of what is asked for: for all of a file."""
+
+    def __init__(self, source: Source, faults: FaultLog) -> None:
+        told = FaultLog()
+        super().__init__(source, told)
+        self._layer = self._ahead = Ahead(self._layer, told, faults)
+
+    def close(self) -> None:
+        """Ends the thread, and closes the file if it was opened here."""
+        self._ahead.close()
+        super().close()
 
 
 class _Stored:

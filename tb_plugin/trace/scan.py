@@ -12,7 +12,7 @@ from ..base.errors import TraceFormatError
 from ..base.native import native
 from .events import EventReader
 from .faults import FaultLog
-from .inflate import Source, Text
+from .inflate import Source, Text, TextAhead
 from .limits import Limits
 from .native_columns import NativeColumns, NativePanic
 from .native_scan import NativeSink
@@ -85,7 +85,7 @@ def _open_and_read(
     collecting = gc.isenabled()
     gc.disable()  # Millions of short-lived objects without cycles: it would only look at them.
     try:
-        with Text(stream, faults) as text:
+        with TextAhead(stream, faults) as text:
             return _read(text, sink_of(faults), faults, on_progress, limits)
     finally:
         if collecting:

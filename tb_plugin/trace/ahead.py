@@ -1,0 +1,88 @@
+"""A layer that another thread reads, some blocks ahead of the one that uses it.
+
+isal inflates, and files are read, while others run. So the text is there when the scan asks for it,
+where there is a second core.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeAlias
+
+from .faults import FaultLog
+from .layers import Layer, skip_by_reading
+
+BLOCK_BYTES = 2 * 1024 * 1024
+BLOCKS = 3
+PIECE_BYTES = 512 * 1024
+
+_Piece: TypeAlias = tuple[bytes, FaultLog]
+
+
+class Ahead:
+    """``layer``, of which at most ``BLOCKS`` blocks are in memory that nobody asked for.
+
+    The layer notes its faults in ``told``; they come to ``faults`` with the piece of text at which
+    it noted them. What it raises is raised here. After ``close`` no thread reads it any more.
+    """
+
+    def __init__(self, layer: Layer, told: FaultLog, faults: FaultLog) -> None:
+        self._layer = layer
+        self._told = told
+        self._faults = faults
+        self._left = b""
+        self._pieces: deque[_Piece] = deque()
+        self._coming: deque[Future[list[_Piece]]] = deque()
+        self._worker: ThreadPoolExecutor | None = None
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        if not self._left:
+            self._left = self._next()
+        if len(self._left) <= n:
+            data, self._left = self._left, b""
+        else:
+            data, self._left = self._left[:n], self._left[n:]
+        return data
+
+    def skip(self, n: int, /) -> None:
+        """Moves n bytes further."""
+        skip_by_reading(self, n)
+
+    def close(self) -> None:
+        """Waits for the block that is being read, and lets all others be."""
+        if self._worker is not None:
+            self._worker.shutdown(cancel_futures=True)
+
+    def _next(self) -> bytes:
+        if not self._pieces:
+            self._pieces.extend(self._block())
+        piece, told = self._pieces.popleft()
+        self._faults.merge(told)
+        return piece
+
+    def _block(self) -> list[_Piece]:
+        # Most files have one block, which is read here.
+        block = self._coming.popleft().result() if self._coming else self._read_block()
+        if block[-1][0]:
+            self._order()
+        return block
+
+    def _order(self) -> None:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "kinetoscope-inflate")
+        while len(self._coming) < BLOCKS:
+            self._coming.append(self._worker.submit(self._read_block))
+
+    def _read_block(self) -> list[_Piece]:
+        """Some pieces of text; the last one of all is empty."""
+        block: list[_Piece] = []
+        size = 0
+        while size < BLOCK_BYTES:
+            piece = self._layer.read(PIECE_BYTES)
+            block.append((piece, self._told.take()))
+            if not piece:
+                break
+            size += len(piece)
+        return block

@@ -1,0 +1,143 @@
+"""Reading ahead changes nothing but who waits for whom, and leaves no thread behind."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Iterator
+from itertools import takewhile
+
+import pytest
+
+from kinetoscope.base.errors import TraceFormatError
+from kinetoscope.trace import ahead as module
+from kinetoscope.trace.ahead import Ahead
+from kinetoscope.trace.faults import FaultLog
+from kinetoscope.trace.inflate import Source, Text, TextAhead
+from kinetoscope.trace.layers import skip_by_reading
+from kinetoscope.trace.scan import scan
+
+from .scanned import document
+
+TEXT = document(*(f'{{"ph": "X", "name": "op {n}", "ts": {n}}}' for n in range(3000)))
+PACKED = gzip.compress(TEXT)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of three pieces of a hundred bytes."""
+    monkeypatch.setattr(module, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(module, "PIECE_BYTES", 100)
+
+
+class Tape:
+    """Yields its pieces one by one; notes a fault or raises where it is told to."""
+
+    def __init__(self, pieces: int, *, fault_at: int = -1, error_at: int = -1) -> None:
+        self.told = FaultLog()
+        self.reads = 0
+        self._pieces = pieces
+        self._fault_at = fault_at
+        self._error_at = error_at
+
+    def read(self, n: int, /) -> bytes:
+        self.reads += 1
+        if self.reads == self._fault_at:
+            self.told.add("gzip_checksum")
+        if self.reads == self._error_at:
+            raise OSError("the disk is gone")
+        return b"x" * n if self.reads <= self._pieces else b""
+
+    def skip(self, n: int, /) -> None:
+        skip_by_reading(self, n)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "stored",
+    [
+        TEXT,
+        PACKED,
+        PACKED + PACKED,
+        gzip.compress(PACKED),
+        PACKED + bytes(512),
+        PACKED[:-3],
+        PACKED[:3000],
+        PACKED[:3000] + b"\xff" * 300,
+        PACKED[:-8] + bytes(8),
+        b"\xef\xbb\xbf" + TEXT,
+        TEXT.decode().encode("utf-16"),
+        b"",
+    ],
+)
+def test_text_and_faults_are_the_same(stored: bytes) -> None:
+    assert inflate(TextAhead, stored) == inflate(Text, stored)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("fault_at", [1, 2, 5, 20, 21])
+def test_a_fault_is_told_with_the_text_where_it_was(fault_at: int) -> None:
+    tape, faults = Tape(20, fault_at=fault_at), FaultLog()
+    ahead = Ahead(tape, tape.told, faults)
+    for piece in range(1, 22):
+        assert ("gzip_checksum" in faults) == (piece > fault_at)
+        assert len(ahead.read(100)) == (100 if piece <= 20 else 0)
+    assert "gzip_checksum" in faults
+    ahead.close()
+
+
+@pytest.mark.usefixtures("small")
+def test_no_more_is_read_than_some_blocks_ahead() -> None:
+    tape = Tape(10_000)
+    ahead = Ahead(tape, tape.told, FaultLog())
+    ahead.read(1)
+    ahead.close()  # waits for those that have begun
+    assert 3 <= tape.reads <= 3 * (1 + module.BLOCKS)
+
+
+@pytest.mark.usefixtures("small")
+def test_an_error_of_the_layer_is_raised_where_its_text_is_asked_for() -> None:
+    tape = Tape(20, error_at=10)  # the first of the fourth block
+    ahead = Ahead(tape, tape.told, FaultLog())
+    for _ in range(9):
+        assert ahead.read(100)
+    with pytest.raises(OSError, match="the disk is gone"):
+        ahead.read(100)
+    ahead.close()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_scan_that_ends_early_ends_the_thread_too() -> None:
+    page = b"<!doctype html>" + b" " * 100_000
+    with pytest.raises(TraceFormatError):
+        scan(page)
+
+
+def test_a_small_file_needs_no_thread() -> None:
+    with TextAhead(PACKED, FaultLog()) as text:
+        before = threading.active_count()
+        assert text.read(len(TEXT)) == TEXT
+        assert text.read(1) == b""
+        assert threading.active_count() == before
+
+
+@pytest.mark.usefixtures("small")
+def test_text_can_be_skipped() -> None:
+    with TextAhead(PACKED, FaultLog()) as text:
+        text.skip(1234)
+        assert text.read(10) == TEXT[1234:1244]
+
+
+def inflate(kind: type[Text], source: Source) -> tuple[bytes, object]:
+    """The text of a source, and its faults."""
+    faults = FaultLog()
+    with kind(source, faults) as text:
+        pieces = list(takewhile(bool, iter(lambda: text.read(77), None)))
+    return b"".join(pieces), faults.result()
