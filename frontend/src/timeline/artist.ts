@@ -1,7 +1,7 @@
 /** Draws the state of the timeline through a camera onto its surface. */
 import { snappedStart } from "./camera/camera";
 import type { Camera, TimelinePalette } from "./contract";
-import type { ArrowPath } from "./draw/arrows";
+import { type ArrowPath, arrowPaths } from "./draw/arrows";
 import { drawOverlay } from "./draw/overlay";
 import { makePaint, type Paint } from "./draw/paint";
 import { Picture } from "./draw/picture";
@@ -14,6 +14,7 @@ const FONT_PX = 11;
 const FALLBACK_FAMILY = "sans-serif";
 
 export class Artist {
+  /** Where arrows are, for clicks. */
   paths: readonly ArrowPath[] = [];
   private readonly picture: Picture | null;
   private paint: Paint;
@@ -56,9 +57,10 @@ export class Artist {
 
   private drawOver(scene: OverlayScene): void {
     const { overlay } = this.surface;
+    this.paths = arrowPaths(scene, scene.arrows);
     if (overlay !== null) {
       // Here the unit is the CSS px.
-      this.paths = drawOverlay(overlay, { ...scene, font: `${FONT_PX}px ${this.family}` });
+      drawOverlay(overlay, { ...scene, font: `${FONT_PX}px ${this.family}` }, this.paths);
     }
   }
 

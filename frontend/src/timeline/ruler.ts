@@ -22,7 +22,8 @@ export function rulerTicks(
   const power = 10 ** Math.floor(Math.log10(least));
   const factor = [1, 2, 5].find((each) => each * power >= least * (1 - 1e-9)) ?? 10;
   const step = factor * power;
-  const first = Math.ceil((start - origin) / step);
+  // The sum makes a zero of a negative zero.
+  const first = Math.ceil((start - origin) / step) + 0;
   const last = Math.floor((start + width * nsPerPx - origin) / step);
   return { step, first, count: Math.max(0, last - first + 1) };
 }

@@ -2,7 +2,7 @@
 import { time } from "../../base/format";
 import type { Area, Hit, Marker, PlacedSlice } from "../contract";
 import type { TrackRow } from "../rows/layout";
-import { type ArrowPath, arrowPaths, drawArrows, drawPill } from "./arrows";
+import { type ArrowPath, drawArrows, drawPill } from "./arrows";
 import { type Box, boxOf, boxOfSlice, placeOf, type RowPlace } from "./places";
 import type { OverlayScene } from "./scene";
 import { pinnedHeight } from "./scene";
@@ -14,8 +14,11 @@ const TINT_DARK = 0.15;
 const FAINT = 0.4;
 const LEAST_BOX = 3;
 
-/** Draws all of it; says where the arrows are, for clicks. */
-export function drawOverlay(context: CanvasRenderingContext2D, scene: OverlayScene): ArrowPath[] {
+export function drawOverlay(
+  context: CanvasRenderingContext2D,
+  scene: OverlayScene,
+  paths: readonly ArrowPath[],
+): void {
   context.setTransform(scene.dpr, 0, 0, scene.dpr, 0, 0);
   context.clearRect(0, 0, scene.width, scene.height);
   context.font = scene.font;
@@ -32,12 +35,10 @@ export function drawOverlay(context: CanvasRenderingContext2D, scene: OverlaySce
   if (scene.selection !== null) {
     drawSelection(context, scene, scene.selection);
   }
-  const paths = arrowPaths(scene, scene.arrows);
   drawArrows(context, paths, scene.paint.palette);
   if (scene.measure !== null) {
     drawMeasure(context, scene, scene.measure);
   }
-  return paths;
 }
 
 const xOf = ({ camera }: OverlayScene, instant: number): number =>

@@ -71,7 +71,7 @@ export class Strip {
   solid(from: number, to: number, color: number): void {
     const first = Math.max(0, from);
     const end = Math.min(this.width, to);
-    if (first >= end) {
+    if (!(first < end)) {
       return;
     }
     this.pixels.fill(color, this.begin + first, this.begin + end);

@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import { fakeSource, random, randomTrace } from "../../../test-fixtures/fake_trace";
+import {
+  MOST_BLOCKS,
+  MOST_TILES,
+  nextBatch,
+  type Rank,
+  ranges,
+  type Wish,
+  wishKey,
+} from "./batches";
+import { SourceState } from "./sources";
+import { TileStore } from "./store";
+
+const trace = randomTrace(1, 1, 10, 1e6);
+const source = new SourceState(fakeSource(trace));
+const store = new TileStore(1e9);
+
+const wish = (track: number, lane: number, tile: number, rank: Rank = 0, level = 5): Wish => ({
+  source,
+  shelf: store.slices(0, track, lane),
+  level,
+  tile,
+  rank,
+});
+
+const queryOf = (url: string | undefined) => new URL(url ?? "").searchParams;
+
+it.each([
+  [[1, 2, 3, 7], "1-3,7"],
+  [[5], "5"],
+  [[1, 3, 5], "1,3,5"],
+  [[], ""],
+])("%j is asked for as %s", (numbers, text) => {
+  expect(ranges(numbers)).toBe(text);
+});
+
+describe("a batch", () => {
+  it("asks for all blocks of a view in all its tiles", () => {
+    const wishes = [0, 16].flatMap((lane) => [4, 5, 6].map((tile) => wish(3, lane, tile)));
+    const batch = nextBatch(wishes);
+    expect(batch?.url.split("?")[0]).toBe("http://127.0.0.1/api/view/timeline/tiles");
+    const query = queryOf(batch?.url);
+    expect(query.get("tiles")).toBe("4-6");
+    expect(query.get("blocks")).toBe("3.0,3.16");
+    expect([query.get("level"), query.get("layout")]).toEqual(["5", "split"]);
+    expect([query.get("run"), query.get("digest")]).toEqual(["r", "d"]);
+    expect(batch?.wishes).toHaveLength(6);
+  });
+
+  it("of counters speaks of series and not of layouts, which the server refuses there", () => {
+    const shelf = store.counter(0, 2);
+    const batch = nextBatch([{ source, shelf, level: 5, tile: 1, rank: 0 }]);
+    expect(batch?.kind).toBe("counters");
+    const query = queryOf(batch?.url);
+    expect([query.get("series"), query.has("layout"), query.has("blocks")]).toEqual([
+      "2",
+      false,
+      false,
+    ]);
+  });
+
+  it("does not mix what is in view with what is not, nor levels", () => {
+    const wishes = [wish(0, 0, 1, 0), wish(0, 0, 2, 1), wish(1, 0, 1, 0, 6), wish(1, 0, 1, 0)];
+    expect(nextBatch(wishes)?.wishes).toEqual([wishes[0], wishes[3]]);
+  });
+
+  it("asks for nothing when there is nothing to ask for", () => {
+    expect(nextBatch([])).toBeNull();
+  });
+
+  it("stays within what the server answers, and in the end every wish is granted once", () => {
+    const next = random(4);
+    for (let run = 0; run < 40; run += 1) {
+      const all = new Map<string, Wish>();
+      for (let i = 0; i < 400; i += 1) {
+        const each = wish(
+          Math.floor(next() * 90),
+          16 * Math.floor(next() * 2),
+          Math.floor(next() * 40),
+        );
+        all.set(wishKey(each), each);
+      }
+      let open = [...all.values()];
+      let requests = 0;
+      while (open.length > 0) {
+        const batch = nextBatch(open);
+        const query = queryOf(batch?.url);
+        const blocks = query.get("blocks")?.split(",") ?? [];
+        expect(batch?.wishes).toContain(open[0]);
+        expect(blocks.length).toBeLessThanOrEqual(MOST_BLOCKS);
+        expect(batch?.tiles.length).toBeLessThanOrEqual(MOST_TILES);
+        // The cross product that is asked for is exactly what was wished for.
+        expect(batch?.wishes).toHaveLength(blocks.length * (batch?.tiles.length ?? 0));
+        const granted = new Set(batch?.wishes);
+        open = open.filter((each) => !granted.has(each));
+        requests += 1;
+      }
+      expect(requests).toBeGreaterThan(0);
+    }
+  });
+});
