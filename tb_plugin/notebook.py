@@ -23,7 +23,7 @@ from . import views
 from .analysis.facts import Facts
 from .analysis.summarize import summarize
 from .base import units
-from .base.errors import QueryError, UnavailableError
+from .base.errors import QueryError
 from .frames import (
     counter_frame,
     device_frame,
@@ -35,6 +35,10 @@ from .frames import (
 from .store.choose import only
 from .trace.model import DeviceKind, HostKind, Trace
 from .trace.reader import read
+from .views.timeline_answers import AreaAnswer, SearchAnswer, TimelineManifest
+from .views.view import Subject
+from .web.local_subject import subject_of_trace
+from .web.subject import available
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +66,7 @@ class OpenTrace:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+        self._subjects: dict[str, Subject] = {}
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -145,15 +150,52 @@ class OpenTrace:
         """What was read, what is missing, and how to record it better."""
         return self._view("health", views.health.Health)
 
+    def timeline(self, *, layout: str = "split") -> TimelineManifest:
+        """What ran when: tracks, counters, steps, and what the picture cannot show."""
+        return self._view("timeline", TimelineManifest, layout=layout)
+
+    def area(
+        self, start_ns: int, end_ns: int, *, tracks: str = "", layout: str = "split"
+    ) -> AreaAnswer:
+        """What lies in a range of time: sums by name, devices, counters.
+
+        ``tracks`` are numbers of the timeline's, such as "0,4-7"; "" = all.
+
+        Raises:
+            QueryError: the range is empty, or there is no such track.
+        """
+        query: dict[str, Value] = {
+            "start_ns": start_ns,
+            "end_ns": end_ns,
+            "tracks": tracks,
+            "layout": layout,
+        }
+        return self._part("timeline", "area", AreaAnswer, query)
+
+    def search(self, text: str, *, mode: str = "text", tracks: str = "") -> SearchAnswer:
+        """Which names match, how often, and where on the time axis.
+
+        ``mode`` is "text" (every word, in any case), "regex" or "exact".
+        """
+        query: dict[str, Value] = {"text": text, "mode": mode, "tracks": tracks}
+        return self._part("timeline", "search", SearchAnswer, query)
+
     def _view(self, stem: str, answer: type[A], **query: Value) -> A:
         view = views.view_named(stem)
-        reason = view.unavailable(self.facts)
-        if reason is not None:
-            raise UnavailableError(reason)
-        built = view.build(self.facts, _query(view.query, query))
-        if not isinstance(built, answer):
-            raise TypeError(f"{stem} answered {type(built).__name__}")
-        return built
+        asked = self._subject(stem) if view.artifact else available(view, self.facts)
+        return _as(answer, view.build(asked, _query(view.query, query)))
+
+    def _part(self, stem: str, name: str, answer: type[A], query: dict[str, Value]) -> A:
+        part = next(part for part in views.view_named(stem).parts if part.stem == name)
+        return _as(answer, part.build(self._subject(stem), _query(part.query, query)))
+
+    def _subject(self, stem: str) -> Subject:
+        """What a view with an artifact is asked about; made once."""
+        found = self._subjects.get(stem)
+        if found is None:
+            view = views.view_named(stem)
+            found = self._subjects[stem] = subject_of_trace(view, self.trace, self.facts)
+        return found
 
     def _host(self, *kinds: HostKind) -> pd.DataFrame:
         chosen: pd.DataFrame = self.host[np.isin(self.trace.host.kind, kinds)]
@@ -186,6 +228,12 @@ class OpenTrace:
             ("devices", devices or "none"),
             *((label, units.count(number)) for label, number in rows.items()),
         ]
+
+
+def _as(answer: type[A], built: object) -> A:
+    if not isinstance(built, answer):
+        raise TypeError(f"{answer.__name__} was asked for, and {type(built).__name__} answered")
+    return built
 
 
 def _query(query: type[Struct], values: dict[str, Value]) -> Struct:

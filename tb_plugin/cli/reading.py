@@ -1,4 +1,4 @@
-"""Facts of one file: from the cache when they are there, else read here, with a progress bar."""
+"""What is known of one file: from the cache, else read here, with a progress bar."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from rich.progress import (
 
 from ..analysis.facts import Facts
 from ..analysis.summarize import summarize
+from ..trace.model import Trace
 from ..trace.raw import OnProgress
 from ..trace.raw import Progress as ReadingProgress
 from ..trace.reader import read
-from ..web.catalog import kept_facts
+from ..web.catalog import kept_facts, kept_trace
 from .text import printable
 
 
@@ -35,11 +36,23 @@ def facts_of(path: str) -> Facts:
         OSError: it cannot be read.
     """
     known = kept_facts(path)
-    if known is not None:
-        return known
+    return known if known is not None else summarize(_read(path))
+
+
+def trace_of(path: str) -> Trace:
+    """All columns of a trace file, from the cache when they are there.
+
+    Raises:
+        TraceFormatError: it is no trace; ``kind`` says what it is instead.
+        NotFoundError: there is no such file.
+        OSError: it cannot be read.
+    """
+    return kept_trace(path) or _read(path)
+
+
+def _read(path: str) -> Trace:
     with progress_bar(path) as on_progress:
-        trace = read(path, on_progress)
-    return summarize(trace)
+        return read(path, on_progress)
 
 
 @contextmanager

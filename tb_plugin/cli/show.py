@@ -12,15 +12,19 @@ import click
 import msgspec
 from msgspec import Struct
 
+from ..analysis.facts import Facts
 from ..analysis.findings import Sentence
-from ..base.errors import QueryError, UnavailableError
+from ..analysis.summarize import summarize
+from ..base.errors import QueryError
 from ..store.choose import Wanted, choose
 from ..views import VIEWS
 from ..views.table import Table
-from ..views.view import View
+from ..views.view import Subject, View
+from ..web.local_subject import subject_of_trace
+from ..web.subject import available
 from .entry import say, write
 from .query_options import chosen, options
-from .reading import facts_of
+from .reading import facts_of, trace_of
 from .tables import print_tables, write_csv
 from .text import printable
 
@@ -44,11 +48,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     trace = choose(values["path"], Wanted(values["run"], values["worker"], values["span"]))
     if trace.notice():
         say(trace.notice())
-    facts = facts_of(trace.path)
-    reason = view.unavailable(facts)
-    if reason is not None:
-        raise UnavailableError(reason)
-    answer = view.build(facts, query)
+    answer = view.build(_asked_of(view, trace.path), query)
     if values["format"] == "json":
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
         return
@@ -59,6 +59,18 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     if values["table"] is None:
         _print_sentence(answer)
     print_tables(tables, sys.stdout)
+
+
+def _asked_of(view: View, path: str) -> Facts | Subject:
+    """What the view is built from: facts, which may be in the cache, or the whole trace.
+
+    Raises:
+        UnavailableError: this trace cannot fill the view.
+    """
+    if view.artifact is None:
+        return available(view, facts_of(path))
+    trace = trace_of(path)
+    return subject_of_trace(view, trace, summarize(trace))
 
 
 def _selected(tables: tuple[Table, ...], number: int | None) -> tuple[Table, ...]:

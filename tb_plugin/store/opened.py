@@ -77,7 +77,7 @@ class OpenedArtifacts:
         key = _key(digest, recipe, variant)
         with self._opening:
             found = self._kept.get(key)
-            content: T = found.content if found else _made_here(trace, recipe, variant)
+            content: T = found.content if found else made_here(trace, recipe, variant)
             if found is None:
                 self._kept.put(key, _Open(content, None))
         return content
@@ -118,7 +118,12 @@ def _key(digest: str, recipe: Recipe[Any], variant: str) -> str:
     return f"{digest} {artifacts.folder_name(recipe.name, variant)}"
 
 
-def _made_here(trace: Trace, recipe: Recipe[T], variant: str) -> T:
+def made_here(trace: Trace, recipe: Recipe[T], variant: str) -> T:
+    """What a recipe makes of a trace and opens, in files that are gone at once.
+
+    Raises:
+        UnavailableError: there is no room for them, not even for that moment.
+    """
     make = load_callable(recipe.make)
     problem = ""
     for parent in dict.fromkeys((tempfile.gettempdir(), _MEMORY)):

@@ -14,6 +14,7 @@ from ..store.cache_place import open_cache
 from ..store.catalog import READER, CatalogService, Timing
 from ..store.discovery import Identity
 from ..store.logdirs import Logdir
+from ..trace.model import Trace
 
 SUMMARIZE = f"{summarize.__module__}:{summarize.__name__}"
 """By name, because it runs in other processes."""
@@ -30,9 +31,7 @@ def kept_facts(path: str) -> Facts | None:
     Raises:
         OSError: the file cannot be read.
     """
-    version = fingerprint.code_version(READER, SUMMARIZE)
-    digest = fingerprint.digest(path, Identity.of(os.stat(path)), version)
-    stored = open_cache().load_summary(digest)
+    stored = open_cache().load_summary(_digest(path))
     if stored is None:
         return None
     try:
@@ -40,3 +39,18 @@ def kept_facts(path: str) -> Facts | None:
     except msgspec.DecodeError:
         return None
     return msgspec.structs.replace(facts, path=path)
+
+
+def kept_trace(path: str) -> Trace | None:
+    """The columns that a catalog kept of the same content; None where it kept none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return open_cache().load_trace(_digest(path), path)
+
+
+def _digest(path: str) -> str:
+    """The key under which the present content of a file is kept."""
+    version = fingerprint.code_version(READER, SUMMARIZE)
+    return fingerprint.digest(path, Identity.of(os.stat(path)), version)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError
+from kinetoscope.trace.model import Trace
 from kinetoscope.views import VIEWS, view_named
-from kinetoscope.views.view import View
+from kinetoscope.views.view import Subject, View
+from kinetoscope.web.local_subject import subject_of_trace
+from kinetoscope.web.routes import Choice
 from tests.drawing import draw
 
 
@@ -28,9 +32,36 @@ def test_stems_keys_and_titles_are_unique() -> None:
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
 def test_an_answer_is_json_and_comes_back(view: View) -> None:
     for picture in ("", "op |aaa|", "step |111|\n call |a |\n gpu | aa|"):
-        answer = view.build(summarize(draw(picture)), view.query())
+        trace = draw(picture)
+        facts = summarize(trace)
+        if view.unavailable(facts):
+            continue
+        answer = view.build(asked(view, trace, facts), view.query())
         text = msgspec.json.encode(answer)
         assert msgspec.json.decode(text, type=view.answer) == answer
+
+
+def asked(view: View, trace: Trace, facts: Facts) -> Facts | Subject:
+    """What the view is built from."""
+    return subject_of_trace(view, trace, facts) if view.artifact else facts
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
+def test_a_reason_not_to_be_there_is_a_sentence(view: View) -> None:
+    reasons = [view.unavailable(summarize(draw(picture))) for picture in ("", "op |aaa|")]
+    for reason in filter(None, reasons):
+        assert reason[0].isupper()
+        assert reason.endswith(".")
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
+def test_parts_have_names_of_their_own_and_leave_the_choice_of_the_trace_alone(view: View) -> None:
+    stems = [part.stem for part in view.parts]
+    assert len(set(stems)) == len(stems)
+    for part in view.parts:
+        assert not {*part.query.__struct_fields__} & {*Choice.__struct_fields__}
+        with pytest.raises(msgspec.ValidationError, match="colour"):
+            msgspec.convert({"colour": "red"}, part.query)
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
