@@ -25,6 +25,7 @@ from .contract import Info, Reading, ViewInfo
 from .identity import answer_digest, program
 from .params import once, parse, short
 from .recipe import RECIPE
+from .rereaders import Rereaders
 from .service import Traces
 from .subject import subject_of
 from .trace_info import trace_info
@@ -39,11 +40,12 @@ class Site:
     catalog: Traces
     views: Mapping[str, View]  # by stem, in tab order
     host: Host
+    files: Rereaders
 
 
 def site(catalog: Traces, views: tuple[View, ...], host: Host) -> Site:
     """Puts together what the routes need."""
-    return Site(catalog, MappingProxyType({v.stem: v for v in views}), host)
+    return Site(catalog, MappingProxyType({v.stem: v for v in views}), host, Rereaders())
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,7 +122,7 @@ def view(site: Site, request: Request, path: str) -> Answer:
     choice, query = parse(common, Choice), parse(given, (part or chosen).query)
 
     def build(entry: Entry) -> Body:
-        subject = subject_of(site.catalog, chosen, entry)
+        subject = subject_of(site.catalog, chosen, entry, site.files)
         if part is None:
             return chosen.build(subject if chosen.artifact else subject.facts, query)
         body = part.build(subject, query)

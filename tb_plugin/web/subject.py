@@ -8,12 +8,12 @@ from typing import Any
 from ..analysis.facts import Facts
 from ..base.errors import UnavailableError
 from ..store.lookup import Entry
-from ..trace.reread import read_event
 from ..views.view import Subject, View
+from .rereaders import Rereaders
 from .service import Traces
 
 
-def subject_of(catalog: Traces, view: View, entry: Entry) -> Subject:
+def subject_of(catalog: Traces, view: View, entry: Entry, files: Rereaders) -> Subject:
     """The trace as the parts of a view see it; nothing but the facts is fetched before its use.
 
     Raises:
@@ -27,7 +27,7 @@ def subject_of(catalog: Traces, view: View, entry: Entry) -> Subject:
         return catalog.artifact(entry, view.artifact, variant)
 
     def event(row: int) -> Mapping[str, Any]:
-        return read_event(entry.path, catalog.trace(entry).blocks, row)
+        return files.of(entry, catalog.trace(entry)).event(row)
 
     facts = available(view, catalog.summary(entry))
     return Subject(facts, artifact, lambda: catalog.trace(entry), event)

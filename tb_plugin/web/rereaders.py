@@ -1,0 +1,22 @@
+"""Files whose events are read again: what was inflated for one click is kept for the next."""
+
+from __future__ import annotations
+
+from ..store.keep import Recent
+from ..store.lookup import Entry
+from ..trace.model import Trace
+from ..trace.rereader import Rereader
+
+FILES_KEPT = 4
+
+
+class Rereaders:
+    """The files last asked for."""
+
+    def __init__(self) -> None:
+        self._kept: Recent[Rereader] = Recent(FILES_KEPT)
+
+    def of(self, entry: Entry, trace: Trace) -> Rereader:
+        """The one of a trace."""
+        key = f"{entry.digest} {entry.path}"
+        return self._kept.get(key) or self._kept.put(key, Rereader(entry.path, trace.blocks))
