@@ -7,7 +7,7 @@ export type Answer<T> =
   | { readonly state: "ready"; readonly data: T }
   | { readonly state: "reading"; readonly progress: ReadProgress };
 
-export type Parameters = Readonly<Record<string, string | number | null | undefined>>;
+export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 interface Remembered {
   readonly etag: string;
@@ -123,4 +123,20 @@ export async function get<T>(
     remember(url, response, answer);
   }
   return { state: "ready", data: answer as T };
+}
+
+/** Asks a route that answers in binary. While the server prepares it, and of errors, it tells in JSON. */
+export async function getBytes(
+  route: string,
+  parameters: Parameters = {},
+  signal?: AbortSignal,
+): Promise<Answer<ArrayBuffer>> {
+  const response = await request(routeUrl(route, parameters), { signal: signal ?? null });
+  if (response.status === 202) {
+    return { state: "reading", progress: ((await body(response)) as Reading).reading };
+  }
+  if (!response.ok) {
+    throw problemOf(response, await body(response));
+  }
+  return { state: "ready", data: await response.arrayBuffer() };
 }

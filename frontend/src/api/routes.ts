@@ -1,7 +1,16 @@
 /** The routes of the server, typed. */
-import { type Answer, get } from "./client";
+import { type Answer, get, getBytes, routeUrl } from "./client";
 import { Problem } from "./problem";
-import type { Catalog, Info, TraceInfo, ViewAnswers, ViewQueries } from "./types.gen";
+import type {
+  Catalog,
+  Info,
+  PartAnswers,
+  PartQueries,
+  SourcePlace,
+  TraceInfo,
+  ViewAnswers,
+  ViewQueries,
+} from "./types.gen";
 
 /** Which trace: one worker and one span of a run. */
 export interface TraceKey {
@@ -37,6 +46,10 @@ export const retry = (path: string, logdir: string) =>
 export const getTrace = (key: TraceKey, digest: string, signal?: AbortSignal) =>
   get<TraceInfo>("api/trace", { ...key, digest }, { signal });
 
+/** Where a source file of a stack is; depends on the server's disk. */
+export const getSource = (key: TraceKey, file: string, line: number, signal?: AbortSignal) =>
+  now(get<SourcePlace>("api/source", { ...key, file, line }, { signal, known: "never" }));
+
 /** With the digest, the answer is one that never changes. */
 export const getView = <S extends ViewStem>(
   stem: S,
@@ -45,3 +58,35 @@ export const getView = <S extends ViewStem>(
   query: ViewQueries[S],
   signal?: AbortSignal,
 ) => get<ViewAnswers[S]>(`api/view/${stem}`, { ...key, digest, ...query }, { signal });
+
+export type PartStem = keyof PartAnswers & keyof PartQueries;
+
+export type JsonPart = {
+  [P in PartStem]: PartAnswers[P] extends ArrayBuffer ? never : P;
+}[PartStem];
+
+/** A part of a view, for example "timeline/slice". */
+export const getPart = <P extends JsonPart>(
+  part: P,
+  key: TraceKey,
+  digest: string,
+  query: PartQueries[P],
+  signal?: AbortSignal,
+) => get<PartAnswers[P]>(`api/view/${part}`, { ...key, digest, ...query }, { signal });
+
+/** A part of a view that answers in binary. */
+export const getPartBytes = <P extends PartStem>(
+  part: P,
+  key: TraceKey,
+  digest: string,
+  query: PartQueries[P],
+  signal?: AbortSignal,
+) => getBytes(`api/view/${part}`, { ...key, digest, ...query }, signal);
+
+/** The address of a part that is a download. */
+export const partUrl = <P extends keyof PartQueries>(
+  part: P,
+  key: TraceKey,
+  digest: string,
+  query: PartQueries[P],
+) => routeUrl(`api/view/${part}`, { ...key, digest, ...query });

@@ -11,14 +11,18 @@ import {
 
 const MARGIN = 8;
 
-/** Keeps the menu beneath its button and inside the frame. */
+/** Keeps the menu beneath its button, or above it where there is more room, and inside the frame. */
 function place(button: HTMLElement, menu: HTMLElement): void {
   const at = button.getBoundingClientRect();
   const left = Math.min(at.left, window.innerWidth - menu.offsetWidth - MARGIN);
-  const below = window.innerHeight - at.bottom - MARGIN;
+  const below = window.innerHeight - at.bottom - MARGIN - 4;
+  const above = at.top - MARGIN - 4;
+  const isAbove = menu.offsetHeight > below && above > below;
+  const height = Math.max(160, isAbove ? above : below);
   menu.style.left = `${Math.max(MARGIN, left)}px`;
-  menu.style.top = `${at.bottom + 4}px`;
-  menu.style.maxHeight = `${Math.max(160, below - 4)}px`;
+  menu.style.maxHeight = `${height}px`;
+  const top = isAbove ? at.top - 4 - Math.min(menu.offsetHeight, height) : at.bottom + 4;
+  menu.style.top = `${Math.max(MARGIN, top)}px`;
 }
 
 function useDismiss(open: boolean, root: RefObject<HTMLElement | null>, close: () => void): void {
@@ -48,10 +52,15 @@ interface PopoverProps {
   readonly label?: string;
   readonly className: string;
   readonly kind?: "listbox" | "menu" | "dialog";
+  /** −1 where arrows lead to it, not Tab. */
+  readonly tabIndex?: number;
+  /** Names the row it belongs to, as `data-row`. */
+  readonly row?: string;
   readonly children: (close: () => void) => ReactNode;
 }
 
-export function Popover({ button, label, className, kind = "listbox", children }: PopoverProps) {
+export function Popover(props: PopoverProps) {
+  const { button, label, className, kind = "listbox", tabIndex, row, children } = props;
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
   const trigger = useRef<HTMLButtonElement>(null);
@@ -86,6 +95,8 @@ export function Popover({ button, label, className, kind = "listbox", children }
         aria-haspopup={kind}
         aria-expanded={open}
         aria-label={label}
+        tabIndex={tabIndex}
+        data-row={row}
         onClick={() => setOpen(!open)}
         onKeyDown={(event) => {
           if (event.key === "ArrowDown" && !open) {

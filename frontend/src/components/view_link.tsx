@@ -14,12 +14,17 @@ interface ViewLinkProps {
   readonly children: ReactNode;
 }
 
+/** A link to a place in the trace leads there alone: where the view was before is forgotten. */
+const PLACES: Readonly<Record<string, readonly string[]>> = {
+  timeline: ["at", "y", "select", "area", "find", "match"],
+};
+
 export function viewPatch(stem: string, params: Readonly<Record<string, string>> = {}): Patch {
-  const entries = Object.entries(params).map(([key, value]) => [
-    globalKeys.has(key) ? key : `${stem}.${key}`,
-    value,
-  ]);
-  return { view: stem, ...Object.fromEntries(entries) };
+  const own = (key: string) => (globalKeys.has(key) ? key : `${stem}.${key}`);
+  const isPlace = Object.keys(params).length > 0;
+  const forgotten = isPlace ? (PLACES[stem] ?? []).map((key) => [own(key), undefined]) : [];
+  const entries = Object.entries(params).map(([key, value]) => [own(key), value]);
+  return { view: stem, ...Object.fromEntries([...forgotten, ...entries]) };
 }
 
 /** A plain press; with a modifier the browser opens a tab of its own. */

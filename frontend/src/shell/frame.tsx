@@ -46,7 +46,11 @@ export function Frame({ info, catalog }: FrameProps) {
   const stem = view?.stem ?? "";
   const titles = new Map(listed.map((known) => [known.stem, known.title]));
   const title = titles.get(stem) ?? "";
+  // Where there is no trace to fill the stage, a state stands in its place, with the usual margin.
+  const isFlush = view?.isFlush === true && (shown?.digest ?? "") !== "";
   const close = () => setOverlay(null);
+  const openPalette = () => setOverlay("palette");
+  const openHelp = () => setOverlay("help");
 
   useTitle([choice?.run.name, title, "kinetoscope"].filter(Boolean).join(" · "));
   usePageKeys({
@@ -55,11 +59,11 @@ export function Frame({ info, catalog }: FrameProps) {
     choice,
     trace,
     say,
-    openPalette: () => setOverlay("palette"),
-    openHelp: () => setOverlay("help"),
+    openPalette,
+    openHelp,
   });
 
-  const page: Page = { info, catalog, shown, titles };
+  const page: Page = { info, catalog, shown, titles, openHelp, openPalette };
   return (
     <PageContext value={page}>
       <button type="button" className="btn skip" onClick={focusMain}>
@@ -71,12 +75,12 @@ export function Frame({ info, catalog }: FrameProps) {
         trace={trace}
         pinned={pinned}
         view={stem}
-        onSearch={() => setOverlay("palette")}
-        onHelp={() => setOverlay("help")}
+        onSearch={openPalette}
+        onHelp={openHelp}
       />
       <Tabs views={listed} current={stem} trace={trace} />
       <ProblemBanner catalog={catalog} />
-      <main id="main" className="main" tabIndex={-1}>
+      <main id="main" className={isFlush ? "main flush" : "main"} tabIndex={-1}>
         <Boundary>
           {view === undefined ? null : <Stage view={view} title={title} selection={selection} />}
         </Boundary>

@@ -18,6 +18,10 @@ export interface Page {
   readonly shown: Shown | null;
   /** Titles of the views that can be opened, by stem. */
   readonly titles: ReadonlyMap<string, string>;
+  /** Opens the list of keys. */
+  readonly openHelp: () => void;
+  /** Opens the list of places and commands. */
+  readonly openPalette: () => void;
 }
 
 export const PageContext = createContext<Page | null>(null);

@@ -24,3 +24,13 @@ export function useNow(everyMs = 1000): number {
   }, [everyMs]);
   return now;
 }
+
+/** The value once it has not changed for so long. */
+export function useSettled<T>(value: T, ms = 200): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}

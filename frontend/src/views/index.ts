@@ -10,17 +10,22 @@ export interface PageView {
   readonly stem: ViewStem;
   /** Without a trace, the shell says what is missing instead of opening the view. */
   readonly needsTrace: boolean;
+  /** It fills the whole stage, without a margin, and scrolls by itself. */
+  readonly isFlush: boolean;
   readonly load: () => Promise<unknown>;
   readonly Content: LazyExoticComponent<ComponentType>;
 }
 
 type Load = () => Promise<{ readonly default: ComponentType }>;
 
-function view(stem: ViewStem, needsTrace: boolean, load: Load): PageView {
-  return { stem, needsTrace, load, Content: lazy(load) };
+function view(stem: ViewStem, needsTrace: boolean, load: Load, isFlush = false): PageView {
+  return { stem, needsTrace, isFlush, load, Content: lazy(load) };
 }
 
 export const VIEWS: readonly PageView[] = [
   view("overview", true, () => import("./overview")),
+  view("operators", true, () => import("./operators")),
+  view("kernels", true, () => import("./kernels")),
+  view("timeline", true, () => import("./timeline"), true),
   view("health", false, () => import("./health")),
 ];

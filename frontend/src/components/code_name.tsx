@@ -1,0 +1,15 @@
+/** A name of code as text: what matters bright, the rest dim, all of it on hover. */
+import { harmless, nameParts } from "../base/shown_name";
+
+const TITLE_MAX = 1500;
+
+export function CodeName({ name }: { name: string }) {
+  const { before, base, after } = nameParts(name);
+  return (
+    <bdi className="code-name" title={harmless(name, TITLE_MAX)}>
+      {before === "" ? null : <span className="dim">{before}</span>}
+      {base === "" && before === "" && after === "" ? <span className="dim">(no name)</span> : base}
+      {after === "" ? null : <span className="dim">{after}</span>}
+    </bdi>
+  );
+}

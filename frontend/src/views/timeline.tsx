@@ -1,0 +1,45 @@
+/** What ran when, on every thread and stream? */
+import { useMemo } from "react";
+import { toProblem } from "../api/problem";
+import { adoptStyles } from "../base/styles";
+import { ProblemNote } from "../components/problem_note";
+import { useLink } from "./timeline/link_state";
+import { Opened } from "./timeline/opened";
+import panelsCss from "./timeline/panels.css?inline";
+import { Preparing, Skeleton } from "./timeline/preparing";
+import { useManifest, useOthers } from "./timeline/recordings";
+import { align, type Recording } from "./timeline/sources";
+import timelineCss from "./timeline/timeline.css?inline";
+
+adoptStyles(timelineCss);
+adoptStyles(panelsCss);
+
+function Recorded({ recording }: { recording: Recording }) {
+  const [link] = useLink();
+  const { recordings, awaited } = useOthers(link.workers, recording.manifest.layout);
+  const names = recordings.map(({ worker, digest }) => `${worker} ${digest}`).join("\n");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list each time, of the same recordings
+  const aligned = useMemo(
+    () => align(recording, recordings, link.alignment),
+    [recording.manifest, names, link.alignment],
+  );
+  return <Opened aligned={aligned} awaited={awaited} />;
+}
+
+export default function Timeline() {
+  const [link] = useLink();
+  const { recording, progress, problem, again } = useManifest(link.layout);
+  if (recording !== null) {
+    // Another file is another timeline: nothing of the one before it stays.
+    return <Recorded key={recording.digest} recording={recording} />;
+  }
+  if (problem !== null) {
+    return (
+      <section className="tl-refused">
+        <h1>The timeline cannot be shown</h1>
+        <ProblemNote problem={toProblem(problem)} again={again} />
+      </section>
+    );
+  }
+  return progress === null ? <Skeleton /> : <Preparing progress={progress} />;
+}

@@ -1,0 +1,118 @@
+/** Which arrows are drawn: those of the selection, or bundles of all in view. */
+import { useMemo } from "react";
+import type { Arrow } from "../../api/types.gen";
+import { plural, time } from "../../base/format";
+import { usePart, useParts } from "../../state/parts";
+import type { TimelineArrow } from "../../timeline/contract";
+import type { Range } from "./link";
+import type { Link } from "./link_state";
+import { placedOf } from "./selection_state";
+import type { Source } from "./sources";
+import type { Selection } from "./stage_context";
+
+const LAUNCH = 0;
+const CHAIN_HOPS = 8;
+const LABELS_MAX = 3;
+
+/** `backward, 6.3 ms later`; `6 kernels, 29.9 ms later`. */
+function labelOf({ kind, source, target, count }: Arrow): string {
+  const delay = target.ts - (source.ts + source.dur);
+  const later = delay >= 0 ? `${time(delay)} later` : "while it runs";
+  const what = kind === LAUNCH ? plural(count, "kernel") : "backward";
+  return `${kind === LAUNCH && count === 1 ? "kernel" : what}, ${later}`;
+}
+
+/** Labels only where there is room for them: at the first of each kind and direction. */
+function labelled(arrows: readonly Arrow[], selected: number | null): readonly string[] {
+  const seen = new Set<string>();
+  return arrows.map((arrow) => {
+    const direction = `${arrow.kind} ${arrow.source.slice === selected}`;
+    const hasRoom = selected !== null && !seen.has(direction) && seen.size < LABELS_MAX;
+    seen.add(direction);
+    if (!hasRoom) {
+      return "";
+    }
+    const alike = arrows.filter((other) => other.kind === arrow.kind);
+    const isFan = arrow.source.slice === selected && alike.length > 1;
+    const count = isFan ? alike.reduce((sum, other) => sum + other.count, 0) : arrow.count;
+    return labelOf({ ...arrow, count });
+  });
+}
+
+export function drawnArrows(
+  arrows: readonly Arrow[],
+  source: Source,
+  selected: number | null,
+): readonly TimelineArrow[] {
+  const labels = labelled(arrows, selected);
+  return arrows.map((arrow, place) => ({
+    from: placedOf(arrow.source, source),
+    to: placedOf(arrow.target, source),
+    kind: arrow.kind,
+    count: arrow.count,
+    label: labels[place] ?? "",
+  }));
+}
+
+const NONE: readonly TimelineArrow[] = [];
+
+/** Arrows of the selection; `hops` beyond one follow them further. */
+function useSelectedArrows({ arrows, layout }: Link, selection: Selection | null) {
+  const isWanted = selection !== null && (arrows === "selected" || arrows === "chain");
+  const asked = selection?.source ?? { key: { run: "", worker: "", span: "" }, digest: "" };
+  const hops = arrows === "chain" ? CHAIN_HOPS : 1;
+  const { data } = usePart(
+    "timeline/flows",
+    asked,
+    isWanted ? { slice: selection.key.slice, hops, layout } : null,
+  );
+  const source = selection?.source;
+  const slice = selection?.key.slice ?? null;
+  return useMemo(
+    () =>
+      data === undefined || source === undefined ? NONE : drawnArrows(data.arrows, source, slice),
+    [data, source, slice],
+  );
+}
+
+/** Arrows of the view, bundled. `view` null: not wanted. */
+function useBundles(
+  { layout }: Link,
+  sources: readonly Source[],
+  view: Range | null,
+  columns: number,
+) {
+  const results = useParts(
+    "timeline/bundles",
+    view === null
+      ? []
+      : sources.map((source) => ({
+          asked: source,
+          query: {
+            start_ns: Math.round(view.start - source.offset),
+            end_ns: Math.round(view.end - source.offset),
+            columns: Math.min(4096, Math.max(16, columns)),
+            layout,
+          },
+        })),
+  );
+  const answers = results.map((result) => result.data);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new array each time, of the same answers
+  return useMemo(
+    () =>
+      sources.flatMap((source, place) => drawnArrows(answers[place]?.arrows ?? [], source, null)),
+    [sources, ...answers],
+  );
+}
+
+export function useArrows(
+  link: Link,
+  sources: readonly Source[],
+  selection: Selection | null,
+  restedView: Range | null,
+  columns: number,
+): readonly TimelineArrow[] {
+  const selected = useSelectedArrows(link, selection);
+  const bundles = useBundles(link, sources, link.arrows === "view" ? restedView : null, columns);
+  return link.arrows === "view" ? bundles : selected;
+}

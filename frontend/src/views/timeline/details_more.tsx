@@ -1,0 +1,138 @@
+/** The longer parts of the details: launch, inputs, stack, arguments. */
+import { useState } from "react";
+import type { LaunchDelay, SliceArg, SliceDetails } from "../../api/types.gen";
+import { DASH, plural, time } from "../../base/format";
+import { harmless } from "../../base/shown_name";
+import { Prose } from "../../components/prose";
+import { SourceLink } from "../../components/source_link";
+
+/** Call, queue and run as they follow each other; the bar has their proportions. */
+export function LaunchBar({ launch }: { launch: LaunchDelay }) {
+  const { launch_ns, queued_ns, run_ns } = launch;
+  const isEarly = queued_ns < 0;
+  return (
+    <section>
+      <h3>Launch to kernel</h3>
+      <div className="tl-launch" aria-hidden="true">
+        <i className="k runtime" style={{ flexGrow: launch_ns }} />
+        {isEarly ? null : <i className="k runtime ghost" style={{ flexGrow: queued_ns }} />}
+        <i className="k compute" style={{ flexGrow: run_ns }} />
+      </div>
+      <p className="tl-launch-words">
+        <span>launch {time(launch_ns)}</span>
+        {isEarly ? (
+          <span>begins {time(-queued_ns)} before the call returns</span>
+        ) : (
+          <span>
+            queued <b className="strong">{time(queued_ns)}</b>
+          </span>
+        )}
+        <span>runs {time(run_ns)}</span>
+      </p>
+    </section>
+  );
+}
+
+export function Inputs({ inputs }: { inputs: SliceDetails["inputs"] }) {
+  if (inputs.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <h3>Inputs</h3>
+      <table className="plain tl-inputs">
+        <tbody>
+          {inputs.map(([shape, dtype], place) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: inputs have no other name
+            <tr key={place}>
+              <td className="dim num">{place}</td>
+              <td className="mono">{harmless(shape, 200) || DASH}</td>
+              <td className="dim">{harmless(dtype, 60)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const FRAMES = 5;
+
+export function Stack({ details }: { details: SliceDetails }) {
+  const [isOpen, setOpen] = useState(false);
+  const { stack, stack_missing, source_file, source_line, slice } = details;
+  const own =
+    source_file === "" ? [] : [{ name: slice.name, file: source_file, line: source_line }];
+  if (stack.length === 0 && own.length === 0) {
+    return stack_missing === "" ? null : (
+      <section>
+        <h3>Stack</h3>
+        <p className="ink2">
+          <Prose text={stack_missing} />
+        </p>
+      </section>
+    );
+  }
+  const frames = [...own, ...stack];
+  const shown = isOpen ? frames : frames.slice(0, FRAMES);
+  return (
+    <section>
+      <h3>Stack</h3>
+      <ol className="tl-stack">
+        {shown.map((frame, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a recursion repeats its frames
+          <li key={place} className="clip">
+            <SourceLink name={frame.name} file={frame.file} line={frame.line} />
+          </li>
+        ))}
+      </ol>
+      {frames.length > FRAMES ? (
+        <button type="button" className="link" onClick={() => setOpen(!isOpen)}>
+          {isOpen ? "fewer" : `+ ${plural(frames.length - FRAMES, "frame")}`}
+        </button>
+      ) : null}
+    </section>
+  );
+}
+
+const ARG_SHOWN = 240;
+
+function ArgValue({ arg }: { arg: SliceArg }) {
+  const [isOpen, setOpen] = useState(false);
+  const isLong = arg.text.length > ARG_SHOWN;
+  return (
+    <>
+      <bdi>{harmless(arg.text, isOpen ? 100_000 : ARG_SHOWN)}</bdi>
+      {arg.cut ? <span className="dim"> (cut: the file holds more)</span> : null}
+      {isLong ? (
+        <button type="button" className="link" onClick={() => setOpen(!isOpen)}>
+          {isOpen ? " less" : " all of it"}
+        </button>
+      ) : null}
+    </>
+  );
+}
+
+export function Arguments({ args, missing }: { args: readonly SliceArg[]; missing: string }) {
+  return (
+    <section>
+      <h3>Arguments</h3>
+      {args.length === 0 ? (
+        <p className="ink2">
+          <Prose text={missing || "None were recorded."} />
+        </p>
+      ) : (
+        <dl className="tl-args">
+          {args.map((arg) => (
+            <div key={arg.key}>
+              <dt>{harmless(arg.key, 60)}</dt>
+              <dd className="mono">
+                <ArgValue arg={arg} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}

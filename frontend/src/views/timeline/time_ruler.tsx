@@ -1,0 +1,85 @@
+/** The ruler above the tracks. */
+import { useCallback, useEffect, useMemo } from "react";
+import { textWidth } from "../../base/measure";
+import { useCell } from "../../state/cell";
+import { LiveCanvas, type Paint } from "./live_canvas";
+import { paintRuler } from "./paint_ruler";
+import { contrast } from "./palette";
+import { type RulerModel, rulerModel } from "./ruler";
+import { type Frame, type Stage, useStage, viewOf } from "./stage_context";
+
+export const CANVAS_FONT = '11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
+
+/** The ruler as it is for a place of the camera. */
+export function rulerOf({ sources: [main], link }: Stage, frame: Frame): RulerModel {
+  return rulerModel({
+    view: viewOf(frame),
+    nsPerPx: frame.camera.nsPerPx,
+    unit: link.unit,
+    steps: main.manifest.steps,
+    baseNs: main.manifest.base_ns,
+  });
+}
+
+export function usePaintRuler(): Paint {
+  const stage = useStage();
+  const { palette, moving, link } = stage;
+  const inkOnAccent = contrast(palette.accent, "#ffffff") >= 4.5 ? "#ffffff" : "#0d1014";
+  return useCallback(
+    (context, width, height) => {
+      const frame = moving.frame.get();
+      const hovered = moving.hover.get();
+      const view = viewOf(frame);
+      paintRuler(context, width, height, {
+        model: rulerOf(stage, frame),
+        view,
+        palette,
+        font: CANVAS_FONT,
+        area: moving.measured.get() ?? moving.draft.get() ?? link.area,
+        pointer: hovered === null ? null : view.start + hovered.x * frame.camera.nsPerPx,
+        inkOnAccent,
+      });
+    },
+    [stage, palette, moving, link.area, inkOnAccent],
+  );
+}
+
+const UNIT_WORDS = {
+  step: "since the step",
+  trace: "since the start of the trace",
+  wall: "wall clock",
+} as const;
+
+/** What the numbers are; a press shows them in another unit. */
+export function RulerTitle() {
+  const stage = useStage();
+  const { moving, link, change, engine } = stage;
+  const origin = useCell(moving.frame, (frame) => rulerOf(stage, frame).origin);
+  const title = useCell(moving.frame, (frame) => rulerOf(stage, frame).title);
+  useEffect(() => engine?.setOrigin(origin), [engine, origin]);
+  const next = { step: "trace", trace: "wall", wall: "step" } as const;
+  const isLong = useMemo(() => textWidth(title, CANVAS_FONT) > 170, [title]);
+  return (
+    <button
+      type="button"
+      className="tl-unit"
+      title={`${title}\nPress (or T) for ${UNIT_WORDS[next[link.unit]]}`}
+      onClick={() => change({ unit: next[link.unit] })}
+    >
+      <span className={isLong ? "clip small-type" : "clip"}>{title}</span>
+    </button>
+  );
+}
+
+export function TimeRuler() {
+  const { moving } = useStage();
+  const paint = usePaintRuler();
+  return (
+    <LiveCanvas
+      className="tl-ruler"
+      aria-hidden="true"
+      paint={paint}
+      cells={[moving.frame, moving.hover, moving.draft, moving.measured]}
+    />
+  );
+}

@@ -1,0 +1,132 @@
+/** What stands beside the timeline while nothing is selected: the trace, what to mind, how to begin. */
+import { count, plural, time } from "../../base/format";
+import { harmless } from "../../base/shown_name";
+import { Prose } from "../../components/prose";
+import { KindSwatch } from "./kind_swatch";
+import type { Source } from "./sources";
+import { useStage } from "./stage_context";
+
+function Facts({ source }: { source: Source }) {
+  const { manifest } = source;
+  return (
+    <dl className="tl-facts">
+      <dt>Length</dt>
+      <dd>
+        <b className="strong">{time(manifest.end_ns - manifest.start_ns)}</b>
+        {manifest.steps.length === 0 ? null : (
+          <span className="dim"> {plural(manifest.steps.length, "step")}</span>
+        )}
+      </dd>
+      <dt>Events</dt>
+      <dd>
+        {count(manifest.events)} <span className="dim">{plural(manifest.slices, "slice")}</span>
+      </dd>
+      <dt>Names</dt>
+      <dd>{count(manifest.name_count)}</dd>
+      {manifest.flow_kinds.map((kind) => (
+        <FlowLine key={kind.kind} label={kind.label} arrows={kind.arrows} />
+      ))}
+    </dl>
+  );
+}
+
+function FlowLine({ label, arrows }: { label: string; arrows: number }) {
+  return (
+    <>
+      <dt>Arrows</dt>
+      <dd>
+        {count(arrows)} <span className="dim">{label}</span>
+      </dd>
+    </>
+  );
+}
+
+/** What the picture cannot show as recorded, and what was not recorded at all. */
+function Mind({ source }: { source: Source }) {
+  const { warnings, missing } = source.manifest;
+  const lacking = Object.entries(missing);
+  if (warnings.length === 0 && lacking.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <h3>To keep in mind</h3>
+      <ul className="tl-mind">
+        {warnings.map((text) => (
+          <li key={text}>
+            <Prose text={text} />
+          </li>
+        ))}
+        {lacking.map(([what, why]) => (
+          <li key={what} className="ink2">
+            <Prose text={why} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Kinds({ source }: { source: Source }) {
+  const { palette } = useStage();
+  return (
+    <section>
+      <h3>Kinds of slices</h3>
+      <ul className="tl-kinds">
+        {source.manifest.kinds
+          .filter((kind) => kind.slices > 0)
+          .map((kind) => (
+            <li key={kind.kind}>
+              <KindSwatch fill={palette.kinds[kind.kind]?.fills[0]} />
+              <span className="grow">{kind.label}</span>
+              <span className="dim">{count(kind.slices)}</span>
+            </li>
+          ))}
+      </ul>
+    </section>
+  );
+}
+
+const HINTS = [
+  [["W", "S"], "zoom at the pointer"],
+  [["A", "D"], "move"],
+  [["drag"], "choose an area"],
+  [["/"], "search all names"],
+  [["?"], "all keys"],
+] as const;
+
+export function TraceFacts() {
+  const { sources, alignmentNote } = useStage();
+  return (
+    <>
+      {sources.map((source) => (
+        <section key={source.source}>
+          <h3 className="clip">
+            {sources.length > 1 ? harmless(source.worker, 80) : "This trace"}
+          </h3>
+          <Facts source={source} />
+        </section>
+      ))}
+      {alignmentNote === "" ? null : <section className="ink2">{alignmentNote}</section>}
+      {sources.map((source) => (
+        <Mind key={source.source} source={source} />
+      ))}
+      <Kinds source={sources[0]} />
+      <section>
+        <h3>To begin</h3>
+        <dl className="tl-hints">
+          {HINTS.map(([keys, words]) => (
+            <div key={words}>
+              <dt>
+                {keys.map((key) => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </dt>
+              <dd>{words}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,41 @@
+/** Follows a link that names something instead of a place: a slice, or a name to be found. */
+import { useEffect, useRef } from "react";
+import { useValues } from "../../state/environment";
+import { useStage } from "./stage_context";
+
+export function useFollow(): void {
+  const { selection, search, link, actions, engine } = useStage();
+  const values = useValues();
+  // With a range in the address, the link says for itself where to look.
+  const isPlaced = values["timeline.at"] !== undefined;
+  const wish = useRef<"slice" | "name" | null>(
+    isPlaced ? null : link.select !== null ? "slice" : link.find !== "" ? "name" : null,
+  );
+  // A link to somewhere else while the view is open: its address has no range of ours either.
+  const followed = useRef(values);
+  useEffect(() => {
+    const before = followed.current;
+    followed.current = values;
+    if (isPlaced || before["timeline.at"] === undefined) {
+      return;
+    }
+    if (values["timeline.select"] !== undefined) {
+      wish.current = "slice";
+    } else if (values["timeline.find"] !== undefined) {
+      wish.current = "name";
+    }
+  }, [values, isPlaced]);
+  const { details, source } = selection ?? {};
+  useEffect(() => {
+    if (engine === null) {
+      return;
+    }
+    if (wish.current === "slice" && details !== undefined && source !== undefined) {
+      wish.current = null;
+      actions.goTo(source, details.slice);
+    } else if (wish.current === "name" && search.slices > 0) {
+      wish.current = null;
+      actions.hit(true);
+    }
+  }, [engine, details, source, search, actions]);
+}

@@ -1,0 +1,214 @@
+/** Puts the Trace view together: address, recordings, rows, search, selection, canvas. */
+import { useQueryClient } from "@tanstack/react-query";
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { toProblem } from "../../api/problem";
+import { cell } from "../../state/cell";
+import { useThemeName } from "../../state/environment";
+import type { Area, Marker, PlacedSlice, Timeline, TimelinePalette } from "../../timeline/contract";
+import { makeActions, type Target } from "./actions";
+import { useArrows } from "./arrows";
+import { useCameraLink } from "./camera_link";
+import { type Link, useLink } from "./link_state";
+import { documentTokens, timelinePalette } from "./palette";
+import { type RowModel, rowModel, rowOfTrack } from "./rows";
+import { useSearch } from "./search_state";
+import { placedOf, sameKey, spoken, useSelection } from "./selection_state";
+import { type Aligned, type Source, wholeRange } from "./sources";
+import {
+  type HitPosition,
+  type Moving,
+  NO_FRAME,
+  type Selection,
+  type Stage,
+} from "./stage_context";
+import { engineSource, useEngine } from "./use_engine";
+import { listenerOf } from "./use_listener";
+import { type Rested, useRested } from "./use_rested";
+
+function openMoving(): Moving {
+  return {
+    frame: cell(NO_FRAME),
+    hover: cell<ReturnType<Moving["hover"]["get"]>>(null),
+    draft: cell<Area | null>(null),
+    measured: cell<Area | null>(null),
+    pending: cell(0),
+    mark: cell<Marker | null>(null),
+    said: cell(""),
+    notice: cell(""),
+    position: cell<HitPosition | null>(null),
+    row: cell(""),
+  };
+}
+
+/** The palette of the present theme. */
+function usePalette(): TimelinePalette {
+  const theme = useThemeName();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the tokens are those of the theme
+  return useMemo(() => timelinePalette(documentTokens), [theme]);
+}
+
+/** The area of the address, with rows by key as the canvas knows them. */
+function areaOf({ area }: Link, model: RowModel): Area | null {
+  if (area === null) {
+    return null;
+  }
+  const ids = new Set(area.rows);
+  const rows = [...model.infos.values()].filter(({ id }) => ids.has(id)).map(({ key }) => key);
+  return { start: area.start, end: area.end, rows };
+}
+
+function useSyncedRows(
+  engine: Timeline | null,
+  sources: readonly Source[],
+  model: RowModel,
+  target: RefObject<Target | null>,
+): void {
+  useEffect(() => engine?.setSources(sources.map(engineSource)), [engine, sources]);
+  useEffect(() => {
+    engine?.setRows(model.pinned, model.rows);
+  }, [engine, model]);
+  useEffect(() => {
+    const wanted = target.current;
+    const row = wanted === null ? null : rowOfTrack(model, wanted.source, wanted.track);
+    if (engine !== null && wanted !== null && row !== null) {
+      target.current = null;
+      engine.reveal(row.key, wanted.lane);
+    }
+  });
+}
+
+/** Instants of the steps of the first recording: the vertical grid. */
+function useSyncedSteps(engine: Timeline | null, [main]: readonly Source[]): void {
+  useEffect(() => {
+    engine?.setSteps(main?.manifest.steps.map((step) => step.ts) ?? []);
+  }, [engine, main]);
+}
+
+interface Overlay {
+  readonly engine: Timeline | null;
+  readonly link: Link;
+  readonly model: RowModel;
+  readonly sources: readonly Source[];
+  readonly selection: Selection | null;
+  readonly placed: PlacedSlice | null;
+  readonly rested: Rested | null;
+  readonly moving: Moving;
+}
+
+/** Selection, area, arrows, marks. */
+function useSyncedOverlay(overlay: Overlay): void {
+  const { engine, link, model, sources, selection, placed, rested, moving } = overlay;
+  const arrows = useArrows(link, sources, selection, rested?.view ?? null, rested?.width ?? 0);
+  const area = useMemo(() => areaOf(link, model), [link, model]);
+  const known = useMemo(
+    () =>
+      selection?.details === undefined ? null : placedOf(selection.details.slice, selection.source),
+    [selection],
+  );
+  const shown = known ?? (sameKey(placed?.key, selection?.key) ? placed : null);
+  useEffect(() => engine?.setSelection(shown), [engine, shown]);
+  useEffect(() => engine?.setArea(area), [engine, area]);
+  useEffect(() => engine?.setArrows(arrows), [engine, arrows]);
+  useEffect(() => engine?.setMode(link.mode), [engine, link.mode]);
+  useEffect(() => {
+    const draw = () => {
+      const mark = moving.mark.get();
+      engine?.setMarkers(mark === null ? link.notes : [...link.notes, mark]);
+    };
+    draw();
+    return moving.mark.subscribe(draw);
+  }, [engine, link.notes, moving]);
+  const { details } = selection ?? {};
+  useEffect(() => {
+    if (details !== undefined) {
+      moving.said.set(spoken(details));
+    }
+  }, [details, moving]);
+}
+
+export interface StageParts {
+  readonly place: RefObject<HTMLElement | null>;
+  readonly aligned: Aligned;
+  readonly isNarrow: boolean;
+}
+
+export interface OpenStage {
+  readonly stage: Stage;
+  readonly rested: Rested | null;
+  /** What went wrong on the canvas, or with an action. */
+  readonly trouble: string;
+  readonly forgive: () => void;
+}
+
+export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStage {
+  const client = useQueryClient();
+  const { sources, note } = aligned;
+  const [link, change] = useLink();
+  const palette = usePalette();
+  const [moving] = useState(openMoving);
+  const [trouble, setTrouble] = useState("");
+  const [placed, setPlaced] = useState<PlacedSlice | null>(null);
+  const target = useRef<Target | null>(null);
+  const latest = useRef<Stage | null>(null);
+
+  const stageNow = useCallback((): Stage => {
+    if (latest.current === null) {
+      throw new Error("the Trace view is not open");
+    }
+    return latest.current;
+  }, []);
+  const actions = useMemo(
+    () =>
+      makeActions({
+        stage: stageNow,
+        client,
+        setTarget: (wanted) => {
+          target.current = wanted;
+        },
+        fail: (error) => setTrouble(toProblem(error).message),
+      }),
+    [stageNow, client],
+  );
+  const listener = useMemo(
+    () =>
+      listenerOf({
+        stage: stageNow,
+        resize: () => [place.current?.clientWidth ?? 0, place.current?.clientHeight ?? 0],
+        onPlaced: setPlaced,
+        onProblem: setTrouble,
+      }),
+    [stageNow, place],
+  );
+
+  const whole = useMemo(() => wholeRange(sources), [sources]);
+  const model = useMemo(() => rowModel(sources, link.arrangement), [sources, link.arrangement]);
+  const search = useSearch(link, sources);
+  const selection = useSelection(link, sources, model);
+  const engine = useEngine(place, listener, palette);
+  const stage: Stage = {
+    sources,
+    whole,
+    alignmentNote: note,
+    link,
+    change,
+    model,
+    palette,
+    engine,
+    moving,
+    selection,
+    search,
+    actions,
+    isNarrow,
+  };
+  // Before the effects below: the canvas calls back as soon as it knows its rows.
+  latest.current = stage;
+
+  const rested = useRested(moving.frame);
+  useSyncedRows(engine, sources, model, target);
+  useSyncedSteps(engine, sources);
+  useEffect(() => engine?.setHighlight(search.highlight), [engine, search.highlight]);
+  useSyncedOverlay({ engine, link, model, sources, selection, placed, rested, moving });
+  const [main] = sources;
+  useCameraLink({ engine, moving, whole, main, link });
+  return { stage, rested, trouble, forgive: () => setTrouble("") };
+}

@@ -1,0 +1,86 @@
+/** What the user can take away: the window as a trace, the view as a picture, both as promises. */
+import { useCallback } from "react";
+import { partUrl } from "../../api/routes";
+import { time } from "../../base/format";
+import { usePaintMinimap } from "./minimap";
+import { documentTokens } from "./palette";
+import { openInPerfetto } from "./perfetto";
+import { paintPicture } from "./picture";
+import { type Stage, useStage, viewOf } from "./stage_context";
+import { fileName, saveBlob, saveUrl } from "./take_away";
+import { rulerOf, usePaintRuler } from "./time_ruler";
+
+/** The chosen area, else what is in view: of the first recording. */
+function windowOf({ link, moving, sources: [main] }: Stage) {
+  const { start, end } = link.area ?? viewOf(moving.frame.get());
+  const { start_ns, end_ns } = main.manifest;
+  const from = Math.max(Math.round(start), start_ns);
+  return { start_ns: from, end_ns: Math.max(Math.min(Math.round(end), end_ns), from + 1) };
+}
+
+function exportUrl(stage: Stage): string {
+  const { sources, link } = stage;
+  const [{ key, digest }] = sources;
+  return partUrl("timeline/export", key, digest, { ...windowOf(stage), layout: link.layout });
+}
+
+const traceName = ({ sources: [{ key }] }: Stage) =>
+  `${fileName(`${key.run}_${key.worker}`)}_window.pt.trace.json`;
+
+/** Fetches the window as the trace file it is downloaded as. */
+async function fetchWindow(stage: Stage): Promise<ArrayBuffer> {
+  const response = await fetch(exportUrl(stage), { credentials: "same-origin" });
+  if (!response.ok) {
+    throw new Error(`The server answered with status ${response.status}.`);
+  }
+  return response.arrayBuffer();
+}
+
+export interface TakeAway {
+  readonly saveTrace: () => void;
+  readonly savePicture: () => Promise<void>;
+  readonly copyPicture: () => Promise<void>;
+  readonly openPerfetto: () => Promise<void>;
+}
+
+export function useTakeAway(): TakeAway {
+  const stage = useStage();
+  const paintMinimap = usePaintMinimap();
+  const paintRuler = usePaintRuler();
+  const picture = useCallback(async () => {
+    const { engine, moving, model, sources, palette, whole } = stage;
+    if (engine === null) {
+      throw new Error("The timeline is not open yet.");
+    }
+    const frame = moving.frame.get();
+    return paintPicture({
+      tracks: await engine.png(),
+      frame,
+      model,
+      main: sources[0],
+      palette,
+      surface2: documentTokens("--surface-2"),
+      title: `Whole trace ${time(whole.end - whole.start)}`,
+      rulerTitle: rulerOf(stage, frame).title,
+      paintMinimap,
+      paintRuler,
+    });
+  }, [stage, paintMinimap, paintRuler]);
+  return {
+    saveTrace: () => saveUrl(exportUrl(stage), traceName(stage)),
+    savePicture: async () => {
+      const { key } = stage.sources[0];
+      saveBlob(await picture(), `${fileName(`${key.run}_${key.worker}`)}.png`);
+    },
+    copyPicture: async () => {
+      // Safari wants the promise itself, at the press.
+      await navigator.clipboard.write([new ClipboardItem({ "image/png": picture() })]);
+    },
+    openPerfetto: () =>
+      openInPerfetto({
+        fetchTrace: () => fetchWindow(stage),
+        title: `${stage.sources[0].key.run} · ${stage.sources[0].key.worker}`,
+        fileName: traceName(stage),
+      }),
+  };
+}
