@@ -34,6 +34,7 @@ ROUTES: tuple[type[msgspec.Struct], ...] = (
     contract.ErrorAnswer,
     contract.Reading,
     contract.Info,
+    contract.SourcePlace,
     contract.TraceInfo,
     catalog_types.Catalog,
 )

@@ -52,7 +52,8 @@ def words(table: CallTable, *, has_device: bool) -> Words:
     return Words(
         f"{name} takes {share(int(value[first]) / whole)} of the operators' {where} time.",
         f"{duration(int(value[first]))} in {plural(int(table.count[first]), 'call')}; "
-        f"{half} of {len(table)} operators take half of the {where} time.",
+        f"{half} of {plural(len(table), 'operator')} "
+        f"{'takes' if half == 1 else 'take'} half of the {where} time.",
     )
 
 

@@ -4,6 +4,7 @@ GET api/info                                     → Info
 GET api/catalog                                  → Catalog    304 while its version is the same
 GET api/trace?run=&worker=&span=                 → TraceInfo  202 while reading
 GET api/view/<stem>?run=&worker=&span=&<query…>  → the view's answer   202 while reading
+GET api/source?run=&worker=&span=&file=&line=     → SourcePlace
 GET api/rescan                                   → Catalog    after looking again at once
 GET api/retry?path=&logdir=                      → Catalog    reads a failed or refused file again
 Errors: {"error": {"kind", "message", "hint"}} with status 400, 404, 405, 409, 422, 500;
@@ -48,6 +49,17 @@ class Info(Struct, frozen=True):
     vscode: bool
     views: tuple[ViewInfo, ...]  # the registry, in tab order
     recipe: str  # the three lines to paste into a training loop
+
+
+class SourcePlace(Struct, frozen=True):
+    """Where a source file named in a stack is."""
+
+    path: str  # absolute, for an editor; "" where nothing is known of its place
+    found: bool  # it is a file of the server's machine
+    line: int  # 1-based
+    first: int  # number of the first of ``lines``
+    lines: tuple[str, ...]
+    missing: str  # why there are no lines
 
 
 class StepInfo(Struct, frozen=True):

@@ -27,6 +27,7 @@ from .params import once, parse, short
 from .recipe import RECIPE
 from .rereaders import Rereaders
 from .service import Traces
+from .source_place import SourceQuery, source_place
 from .subject import subject_of
 from .trace_info import trace_info
 
@@ -147,8 +148,27 @@ def part_named(view: View, name: str) -> Part:
     )
 
 
+def source(site: Site, request: Request) -> Answer:
+    """Where a source file of a stack is on this machine. Depends on the disk, so it is not kept."""
+    given = once(request.args.items(multi=True))
+    common = {key: given.pop(key) for key in Choice.__struct_fields__ if key in given}
+    choice, query = parse(common, Choice), parse(given, SourceQuery)
+    try:
+        entry = site.catalog.locate(choice.run or None, choice.worker or None, choice.span or None)
+        return json_answer(request, source_place(site.catalog.summary(entry), query))
+    except BeingRead as error:
+        return json_answer(request, Reading(error.progress), status=error.status, cache="no-store")
+
+
 ROUTES: Mapping[str, Callable[[Site, Request], Answer]] = MappingProxyType(
-    {"info": info, "catalog": catalog, "rescan": rescan, "retry": retry, "trace": trace}
+    {
+        "info": info,
+        "catalog": catalog,
+        "rescan": rescan,
+        "retry": retry,
+        "trace": trace,
+        "source": source,
+    }
 )
 VIEW_PREFIX = "view/"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...trace.model import DeviceKind, Trace
-from ...trace.raw import OnProgress, Progress
 from ..tensor_cores import matrix_use
 from ..timeline.files import get, get_texts, put, put_texts
 from .activities import find_activities
@@ -95,15 +94,14 @@ def _says(trace: Trace, name: str) -> bool:
     return any(trace.strings[code] not in ("", "[]") for code in np.unique(sparse.value).tolist())
 
 
-def make_operators(trace: Trace, folder: Path, on_progress: OnProgress) -> None:
-    """Fills an empty folder.
+def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
+    """Fills an empty folder; tells which share of the work is done.
 
     Raises:
         OSError: no room, or no permission.
     """
-    on_progress(Progress("operators", 0, 2, len(trace.host)))
     found = operators_of(trace)
-    on_progress(Progress("operators", 1, 2, len(trace.host)))
+    on_share(0.7)
     put_texts(folder, "strings", found.strings)
     for table in (found.calls, found.stacks, found.paths, found.activities):
         put(folder, type(table).__name__.lower(), _columns(table))

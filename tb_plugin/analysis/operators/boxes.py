@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from .credit import REASONS
 from .flame import FlameTree
 
+_STEP = re.compile(r"^ProfilerStep#\d+$")  # one box stands for all steps
 OTHERS = "…"
 MOST_BOXES = 20_000
 
@@ -92,7 +94,7 @@ def _box(tree: FlameTree, strings: Sequence[str], row: int, parent: int) -> Box:
 def name_of(tree: FlameTree, strings: Sequence[str], row: int) -> str:
     """What stands in a box."""
     code = int(tree.name[row])
-    return strings[code] if code >= 0 else REASONS[-1 - code]
+    return _STEP.sub("ProfilerStep", strings[code]) if code >= 0 else REASONS[-1 - code]
 
 
 def _children(tree: FlameTree) -> dict[int, list[int]]:

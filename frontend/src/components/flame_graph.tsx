@@ -1,0 +1,225 @@
+/** A flame graph on a canvas: root on top, hover, choose, zoom; by keyboard, too. */
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { mix } from "../base/color";
+import { textWidth, useWidth } from "../base/measure";
+import { nameParts } from "../base/shown_name";
+import { useThemeName } from "../state/environment";
+import { boxAt, neighbour, type Placed, placeBoxes } from "./flame_layout";
+
+export interface FlameBoxShown {
+  readonly parent: number;
+  readonly name: string;
+  readonly kind: string;
+  readonly value: number;
+}
+
+interface FlameGraphProps {
+  readonly label: string;
+  readonly boxes: readonly FlameBoxShown[];
+  readonly total: number;
+  /** What a box says of itself on hover: "aten::mm, 3.2 ms, 12 %". */
+  readonly words: (index: number) => string;
+  /** The value as it stands in a wide box. */
+  readonly valueWords: (value: number) => string;
+  /** Names that hold it stay bright. */
+  readonly search: string;
+  readonly chosen: number | null;
+  readonly onChoose: (index: number) => void;
+  /** Double click, Enter: this box becomes the whole. */
+  readonly onFocus: (index: number) => void;
+}
+
+const ROW = 18;
+const LABEL_MIN = 26;
+const FONT = "11px system-ui, sans-serif";
+
+interface Ground {
+  readonly fill: string;
+  readonly ink: string;
+}
+
+/** Modules in the accent, other frames grey, ops and launches in their hues. */
+function groundOf(kind: string, token: (name: string) => string): Ground {
+  const surface = token("--surface");
+  const ink = token("--ink");
+  const hues: Readonly<Record<string, readonly [string, number]>> = {
+    module: ["--accent", 0.24],
+    python: ["--ink-3", 0.22],
+    annotation: ["--ink-3", 0.32],
+    op: ["--k-cpu", 0.88],
+    runtime: ["--k-runtime", 0.8],
+    kernel: ["--k-compute", 0.55],
+  };
+  const [hue, share] = hues[kind] ?? ["--ink-3", 0.14];
+  const isStrong = kind === "op" || kind === "runtime";
+  return {
+    fill: mix(token(hue), surface, share),
+    ink: isStrong ? "#0d1014" : ink,
+  };
+}
+
+interface Paint {
+  readonly canvas: HTMLCanvasElement;
+  readonly width: number;
+  readonly placed: readonly Placed[];
+  readonly props: FlameGraphProps;
+  readonly hovered: number | null;
+}
+
+function paint({ canvas, width, placed, props, hovered }: Paint): void {
+  const style = getComputedStyle(document.documentElement);
+  const token = (name: string) => style.getPropertyValue(name).trim();
+  const ratio = window.devicePixelRatio || 1;
+  const height = (Math.max(0, ...placed.map((box) => box.depth)) + 1) * ROW;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  if (context === null) {
+    return;
+  }
+  context.scale(ratio, ratio);
+  context.font = FONT;
+  context.textBaseline = "middle";
+  const grounds = new Map<string, Ground>();
+  const search = props.search.toLowerCase();
+  for (const { index, depth, x, width: share } of placed) {
+    const box = props.boxes[index];
+    const left = x * width;
+    const wide = share * width - 1;
+    if (box === undefined || wide < 0.3) {
+      continue;
+    }
+    let ground = grounds.get(box.kind);
+    if (ground === undefined) {
+      ground = groundOf(box.kind, token);
+      grounds.set(box.kind, ground);
+    }
+    const isDim = search !== "" && !box.name.toLowerCase().includes(search);
+    context.globalAlpha = isDim ? 0.25 : 1;
+    context.fillStyle = ground.fill;
+    context.fillRect(left, depth * ROW, Math.max(wide, 0.5), ROW - 1);
+    if (wide >= LABEL_MIN) {
+      label(context, box, left, depth * ROW, wide, ground.ink, props.valueWords);
+    }
+    if (index === props.chosen || index === hovered) {
+      context.globalAlpha = 1;
+      context.strokeStyle = token(index === props.chosen ? "--accent" : "--ink-2");
+      context.lineWidth = index === props.chosen ? 2 : 1;
+      context.strokeRect(left + 0.5, depth * ROW + 0.5, Math.max(wide - 1, 1), ROW - 2);
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+function label(
+  context: CanvasRenderingContext2D,
+  box: FlameBoxShown,
+  left: number,
+  top: number,
+  wide: number,
+  ink: string,
+  valueWords: (value: number) => string,
+): void {
+  const room = wide - 8;
+  const full = shortName(box);
+  let text = full;
+  while (text.length > 1 && textWidth(text, FONT) > room) {
+    const keep = Math.max(1, Math.floor((text.length * room) / textWidth(text, FONT)) - 1);
+    text = `${full.slice(0, Math.min(keep, text.length - 2))}…`;
+  }
+  context.fillStyle = ink;
+  context.fillText(text, left + 4, top + ROW / 2);
+  const used = textWidth(text, FONT);
+  const value = valueWords(box.value);
+  if (text === full && room - used > textWidth(value, FONT) + 12) {
+    context.globalAlpha *= 0.7;
+    context.fillText(value, left + 4 + used + 8, top + ROW / 2);
+    context.globalAlpha /= 0.7;
+  }
+}
+
+/** `nn.Module: Conv2d_0` → `Conv2d_0`, `a/b/train.py(12): step` → `train.py:12 step`. */
+export function shortName({ name, kind }: Pick<FlameBoxShown, "name" | "kind">): string {
+  if (kind === "module") {
+    return name.replace(/^nn\.Module: /, "");
+  }
+  const { base, before } = nameParts(name);
+  return (kind === "op" ? before + base : base).replace(/\((\d+)\): /, ":$1 ");
+}
+
+export function FlameGraph(props: FlameGraphProps) {
+  const { boxes, total, label: name, words, chosen, onChoose, onFocus } = props;
+  const theme = useThemeName();
+  const [frame, width] = useWidth<HTMLDivElement>();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [hovered, setHovered] = useState<number | null>(null);
+  const id = useId();
+  const placed = useMemo(() => placeBoxes(boxes, total), [boxes, total]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the colours that are read
+  useEffect(() => {
+    if (canvas.current !== null && width > 0) {
+      paint({ canvas: canvas.current, width, placed, props, hovered });
+    }
+  }, [width, placed, props, hovered, theme]);
+
+  const indexAt = (event: PointerEvent) => {
+    const at = event.currentTarget.getBoundingClientRect();
+    const x = (event.clientX - at.left) / at.width;
+    return boxAt(placed, x, Math.floor((event.clientY - at.top) / ROW))?.index ?? null;
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const moves = {
+      ArrowUp: "up",
+      ArrowDown: "down",
+      ArrowLeft: "left",
+      ArrowRight: "right",
+    } as const;
+    const move = moves[event.key as keyof typeof moves];
+    if (move !== undefined) {
+      event.preventDefault();
+      onChoose(neighbour(placed, boxes, chosen ?? 0, move));
+    } else if (event.key === "Enter" && chosen !== null) {
+      event.preventDefault();
+      onFocus(chosen);
+    }
+  };
+  const told = hovered ?? chosen;
+  return (
+    <div ref={frame} className="flame-box">
+      <p className="hint flame-words" id={id} aria-live="polite">
+        {told === null ? "Point at a box, or walk with the arrow keys; Enter zooms." : words(told)}
+      </p>
+      <canvas
+        ref={canvas}
+        role="application"
+        aria-label={name}
+        aria-describedby={id}
+        tabIndex={0}
+        onPointerMove={(event) => setHovered(indexAt(event))}
+        onPointerLeave={() => setHovered(null)}
+        onClick={(event) => {
+          const index = indexAt(event as unknown as PointerEvent);
+          if (index !== null) {
+            onChoose(index);
+          }
+        }}
+        onDoubleClick={(event) => {
+          const index = indexAt(event as unknown as PointerEvent);
+          if (index !== null) {
+            onFocus(index);
+          }
+        }}
+        onKeyDown={onKeyDown}
+      />
+    </div>
+  );
+}

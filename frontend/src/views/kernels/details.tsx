@@ -1,0 +1,103 @@
+/** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
+import { toProblem } from "../../api/problem";
+import type { KernelQuery, KernelRow } from "../../api/types.gen";
+import { count, time } from "../../base/format";
+import { harmless } from "../../base/shown_name";
+import { CodeName } from "../../components/code_name";
+import { ProblemNote } from "../../components/problem_note";
+import { ViewLink } from "../../components/view_link";
+import { type Asked, usePart } from "../../state/parts";
+import { launchWords } from "./columns";
+
+const SHOWN = 8;
+
+interface DetailsProps {
+  readonly asked: Asked;
+  readonly row: KernelRow;
+  readonly query: KernelQuery;
+}
+
+export function Details({ asked, row, query }: DetailsProps) {
+  const { data, problem, again } = usePart("kernels/row", asked, {
+    key: row.key,
+    steps: query.steps ?? "",
+    group_by: query.group_by ?? "name",
+  });
+  if (problem !== null) {
+    return <ProblemNote problem={toProblem(problem)} again={() => again()} />;
+  }
+  if (data === undefined) {
+    return <p className="dim">Reading…</p>;
+  }
+  return (
+    <div className="op-details">
+      <section aria-label="Launches">
+        <h3>Grid and block</h3>
+        <table className="plain">
+          <tbody>
+            {data.launches.slice(0, SHOWN).map((one) => (
+              <tr key={one.key}>
+                <td className="name">
+                  {launchWords(one.grid)} · {launchWords(one.block)}
+                </td>
+                <td className="num">{count(one.calls)}</td>
+                <td className="num">{time(one.total_ns)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <section aria-label="Launched by">
+        <h3>Launched by</h3>
+        <table className="plain">
+          <tbody>
+            {data.ops.slice(0, SHOWN).map((one) => (
+              <tr key={one.name}>
+                <td className="name clip">
+                  {one.name === "" ? (
+                    <span className="dim">nobody known</span>
+                  ) : (
+                    <ViewLink stem="operators" params={{ search: one.name }}>
+                      <CodeName name={one.name} />
+                    </ViewLink>
+                  )}
+                </td>
+                <td className="num">{count(one.calls)}</td>
+                <td className="num">{time(one.total_ns)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <p className="hint">Found by: {data.row.link}.</p>
+      </section>
+      <section aria-label="Why this class">
+        <h3>Why {harmless(row.kernel_class)}</h3>
+        <p className="prose">{harmless(row.class_why)}.</p>
+        {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
+        {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
+      </section>
+      <section aria-label="Slowest">
+        <h3>Slowest</h3>
+        <table className="plain">
+          <tbody>
+            {data.slowest.slice(0, SHOWN).map((one) => (
+              <tr key={one.slice}>
+                <td>
+                  <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
+                    {one.step === "" ? "outside steps" : harmless(one.step)}
+                  </ViewLink>
+                </td>
+                <td className="num">{time(one.dur_ns)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <p>
+          <ViewLink stem="timeline" params={{ find: row.name }}>
+            Find all in Trace
+          </ViewLink>
+        </p>
+      </section>
+    </div>
+  );
+}

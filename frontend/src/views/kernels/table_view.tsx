@@ -1,0 +1,125 @@
+/** The table of kernels: grouped, searched, sorted, opened in place. */
+import { useMemo, useState } from "react";
+import { toProblem } from "../../api/problem";
+import type { KernelGroupBy, KernelQuery, KernelRow, Kernels } from "../../api/types.gen";
+import { ColumnsMenu, hiddenIn } from "../../components/columns_menu";
+import { CopyTable } from "../../components/copy_table";
+import { SearchIcon } from "../../components/icons";
+import { ProblemNote } from "../../components/problem_note";
+import { Segmented } from "../../components/segmented";
+import { WindowTable } from "../../components/window_table";
+import { useAddress, useValues } from "../../state/environment";
+import { usePage } from "../../state/page_context";
+import { type Asked, useParts } from "../../state/parts";
+import { rowAmong, useOffsets, WINDOW } from "../../state/windows";
+import { columnsOf } from "./columns";
+import { Details } from "./details";
+import { plainRows } from "./take_away";
+
+const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [
+  ["name", "Kernel name"],
+  ["properties", "Properties + operator"],
+  ["class", "Class"],
+];
+
+export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
+  const address = useAddress();
+  const values = useValues();
+  const { shown } = usePage();
+  const asked: Asked = shown ?? { key: { run: "", worker: "", span: "" }, digest: "" };
+  const query: KernelQuery = useMemo(
+    () => ({
+      steps,
+      group_by: (values["kernels.group"] ?? "name") as KernelGroupBy,
+      search: values["kernels.search"] ?? "",
+      search_op: values["kernels.op"] ?? "",
+      sort_by: values["kernels.sort"] ?? "",
+      ascending: values["kernels.up"] === "1",
+    }),
+    [steps, values],
+  );
+  const [offsets, onRange] = useOffsets();
+  const states = useParts(
+    "kernels/table",
+    offsets.map((offset) => ({ asked, query: { ...query, offset, limit: WINDOW } })),
+  );
+  const windows = states.map((state) => state.data);
+  const first = windows.find((one) => one !== undefined);
+  const [last, setLast] = useState(first);
+  if (first !== undefined && first !== last) {
+    setLast(first);
+  }
+  const known = first ?? last;
+  const problem = states.find((state) => state.problem !== null)?.problem ?? null;
+  const all = columnsOf(answer, known?.rows ?? [], query);
+  const columns = all.filter(({ key }) => !hiddenIn(values["kernels.hide"]).has(key));
+  const set = (key: string, value: string) =>
+    address.replace({ [`kernels.${key}`]: value === "" ? undefined : value });
+  const rowAt = (index: number) => rowAmong(windows, index);
+  return (
+    <section className="panel" aria-label="Kernels">
+      <div className="tools">
+        <Segmented
+          label="Group by"
+          options={GROUPS}
+          value={query.group_by ?? "name"}
+          onChange={(group) => set("group", group === "name" ? "" : group)}
+        />
+        {(
+          [
+            ["search", "Kernel name"],
+            ["op", "Operator"],
+          ] as const
+        ).map(([key, words]) => (
+          <div key={key} className="input">
+            <SearchIcon />
+            <input
+              type="search"
+              aria-label={`Filter by ${words.toLowerCase()}`}
+              placeholder={words}
+              value={values[`kernels.${key}`] ?? ""}
+              spellCheck={false}
+              onChange={(event) => set(key, event.target.value)}
+            />
+          </div>
+        ))}
+        <span className="hint" aria-live="polite">
+          {known === undefined ? "" : `${known.count.toLocaleString("en-US")} rows`}
+        </span>
+        <span className="grow" />
+        <ColumnsMenu
+          columns={all}
+          hidden={values["kernels.hide"]}
+          onChange={(hidden) => set("hide", hidden)}
+        />
+        <CopyTable label="kernels" table={() => plainRows(known?.rows ?? [])} />
+      </div>
+      {problem === null ? (
+        <WindowTable<KernelRow>
+          label="Kernels"
+          columns={columns}
+          windows={{ count: known?.count ?? 0, rowAt, onRange }}
+          sortBy={known?.sort_by ?? ""}
+          isAscending={query.ascending === true}
+          onSort={(key, isAscending) =>
+            address.replace({ "kernels.sort": key, "kernels.up": isAscending ? "1" : undefined })
+          }
+          opened={values["kernels.row"] ?? null}
+          onOpen={(key) => address.replace({ "kernels.row": key ?? undefined })}
+          detail={(row) => <Details asked={asked} row={row} query={query} />}
+          empty="No kernel of that name in the chosen steps."
+          isOld={states.some((state) => state.isLoading) && first === undefined}
+        />
+      ) : (
+        <ProblemNote
+          problem={toProblem(problem)}
+          again={() => {
+            for (const state of states) {
+              state.again();
+            }
+          }}
+        />
+      )}
+    </section>
+  );
+}

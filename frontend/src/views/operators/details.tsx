@@ -1,0 +1,193 @@
+/** What a row consists of: shapes, stacks, kernels, slowest calls, each a door to the events. */
+import { toProblem } from "../../api/problem";
+import type { OperatorQuery, OperatorRow, Operators, StackRow } from "../../api/types.gen";
+import { count, DASH, time } from "../../base/format";
+import { harmless } from "../../base/shown_name";
+import { CodeName } from "../../components/code_name";
+import { ProblemNote } from "../../components/problem_note";
+import { SourceLink } from "../../components/source_link";
+import { ViewLink } from "../../components/view_link";
+import { type Asked, usePart } from "../../state/parts";
+
+const SHOWN = 8;
+
+interface DetailsProps {
+  readonly asked: Asked;
+  readonly row: OperatorRow;
+  readonly query: OperatorQuery;
+  readonly answer: Operators;
+}
+
+/** `[[32,256,14,14],[],[]]` → `32×256×14×14`; what has no sizes is left out. */
+export function shapeWords(text: string): string {
+  try {
+    const dims: unknown = JSON.parse(text);
+    if (!Array.isArray(dims)) {
+      return harmless(text);
+    }
+    const words = dims.map((one) =>
+      Array.isArray(one) && one.length > 0 && one.every((size) => typeof size === "number")
+        ? one.join("×")
+        : Array.isArray(one) && one.length > 0
+          ? JSON.stringify(one)
+          : "",
+    );
+    return words.filter(Boolean).join("  ") || "no tensors";
+  } catch {
+    return harmless(text);
+  }
+}
+
+function Stack({ stack }: { stack: StackRow }) {
+  const own = stack.frames.find((frame) => frame.file !== "" && !/(^|\/)torch\//.test(frame.file));
+  const first = own ?? stack.frames[0];
+  return (
+    <details>
+      <summary>{first === undefined ? DASH : <CodeName name={first.name} />}</summary>
+      <ol className="frames">
+        {stack.frames.map((frame, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a recursion has equal frames
+          <li key={place}>
+            <SourceLink name={frame.name} file={frame.file} line={frame.line} />
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+export function Details({ asked, row, query, answer }: DetailsProps) {
+  const { steps, group_by, stack_depth } = query;
+  const { data, problem, again } = usePart("operators/row", asked, {
+    key: row.key,
+    steps: steps ?? "",
+    group_by: group_by ?? "name",
+    ...(stack_depth === undefined ? {} : { stack_depth }),
+  });
+  if (problem !== null) {
+    return <ProblemNote problem={toProblem(problem)} again={() => again()} />;
+  }
+  if (data === undefined) {
+    return <p className="dim">Reading…</p>;
+  }
+  const hasDevice = answer.device_ns !== null;
+  return (
+    <div className="op-details">
+      <section aria-label="Input shapes">
+        <h3>
+          Input shapes <span className="dim">{of(data.shapes.length)}</span>
+        </h3>
+        {data.shapes_missing === "" ? (
+          <table className="plain">
+            <thead>
+              <tr>
+                <th>inputs</th>
+                <th className="num">Calls</th>
+                {hasDevice ? <th className="num">Device</th> : null}
+                <th className="num">Mean</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.shapes.slice(0, SHOWN).map((one) => (
+                <tr key={one.key}>
+                  <td className="name clip" title={harmless(one.detail, 1500)}>
+                    {shapeWords(one.detail)}
+                  </td>
+                  <td className="num">{count(one.calls)}</td>
+                  {hasDevice ? <td className="num">{time(one.device_total_ns ?? 0)}</td> : null}
+                  <td className="num">{time(one.mean_ns)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        ) : (
+          <p className="dim">{data.shapes_missing}</p>
+        )}
+      </section>
+      <section aria-label="Call stacks">
+        <h3>
+          Call stacks <span className="dim">{of(data.stacks.length)}</span>
+        </h3>
+        {data.stacks.length > 0 ? (
+          <table className="plain">
+            <thead>
+              <tr>
+                <th>innermost of your code</th>
+                <th className="num">Calls</th>
+                <th className="num">{hasDevice ? "Device" : "Host"}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.stacks.slice(0, SHOWN).map((one) => (
+                <tr key={one.row.key}>
+                  <td className="name">
+                    <Stack stack={one} />
+                  </td>
+                  <td className="num">{count(one.row.calls)}</td>
+                  <td className="num">
+                    {time(hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        ) : (
+          <p className="dim">{data.stacks_missing}</p>
+        )}
+      </section>
+      {hasDevice ? (
+        <section aria-label="Kernels">
+          <h3>
+            Kernels <span className="dim">{of(data.kernels.length)}</span>
+          </h3>
+          {data.kernels.length > 0 ? (
+            <table className="plain">
+              <tbody>
+                {data.kernels.slice(0, SHOWN).map((one) => (
+                  <tr key={one.name}>
+                    <td className="name clip">
+                      <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
+                        <CodeName name={one.name} />
+                      </ViewLink>
+                    </td>
+                    <td className="num">{count(one.calls)}</td>
+                    <td className="num">{time(one.total_ns)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          ) : (
+            <p className="dim">{data.kernels_missing}</p>
+          )}
+        </section>
+      ) : null}
+      <section aria-label="Slowest calls">
+        <h3>Slowest calls</h3>
+        <table className="plain">
+          <tbody>
+            {data.slowest.slice(0, SHOWN).map((one) => (
+              <tr key={one.slice}>
+                <td>
+                  <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
+                    {one.step === "" ? "outside steps" : harmless(one.step)}
+                  </ViewLink>
+                </td>
+                <td className="dim clip" title={harmless(one.thread)}>
+                  {harmless(one.thread)}
+                </td>
+                <td className="num">{time(one.dur_ns)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <p>
+          <ViewLink stem="timeline" params={{ find: row.name }}>
+            Find all in Trace
+          </ViewLink>
+        </p>
+      </section>
+    </div>
+  );
+}
+
+const of = (number: number) => (number > SHOWN ? `${SHOWN} of ${count(number)}` : count(number));

@@ -1,0 +1,116 @@
+/** What the flame graph says as lists: its alternative for who cannot see it, and the sandwich. */
+import type { Flame, FlameBox, SandwichQuery } from "../../api/types.gen";
+import { CellBar } from "../../components/cell_bar";
+import { CodeName } from "../../components/code_name";
+import { type Asked, usePart } from "../../state/parts";
+
+const SHOWN = 12;
+type Words = (value: number) => string;
+
+interface Row {
+  readonly name: string;
+  readonly value: number;
+}
+
+function List({
+  title,
+  hint,
+  rows,
+  words,
+  onPick,
+}: {
+  readonly title: string;
+  readonly hint: string;
+  readonly rows: readonly Row[];
+  readonly words: Words;
+  readonly onPick?: (name: string) => void;
+}) {
+  const most = rows[0]?.value ?? 0;
+  return (
+    <section aria-label={title}>
+      <h3>
+        {title} <span className="dim">{hint}</span>
+      </h3>
+      {rows.length === 0 ? <p className="dim">None.</p> : null}
+      <table className="plain">
+        <tbody>
+          {rows.slice(0, SHOWN).map((row) => (
+            <tr key={row.name}>
+              <td className="name clip">
+                {onPick === undefined ? (
+                  <CodeName name={row.name} />
+                ) : (
+                  <button type="button" className="link" onClick={() => onPick(row.name)}>
+                    <CodeName name={row.name} />
+                  </button>
+                )}
+              </td>
+              <td className="num wide">
+                <CellBar value={row.value} most={most} category="cpu">
+                  {words(row.value)}
+                </CellBar>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Sums by name, the largest first. */
+export function byName(
+  boxes: readonly FlameBox[],
+  value: (box: FlameBox) => number,
+): readonly Row[] {
+  const sums = new Map<string, number>();
+  for (const box of boxes) {
+    const own = value(box);
+    if (own > 0) {
+      sums.set(box.name, (sums.get(box.name) ?? 0) + own);
+    }
+  }
+  return [...sums].map(([name, sum]) => ({ name, value: sum })).sort((a, b) => b.value - a.value);
+}
+
+export function HeaviestBoxes({
+  flame,
+  words,
+  onPick,
+}: {
+  readonly flame: Flame;
+  readonly words: Words;
+  readonly onPick: (name: string) => void;
+}) {
+  const rows = byName(
+    flame.boxes.filter((box) => box.node >= 0),
+    (box) => box.self_value,
+  );
+  return <List title="Heaviest" hint="by own value" rows={rows} words={words} onPick={onPick} />;
+}
+
+export function SandwichLists({
+  asked,
+  query,
+  words,
+}: {
+  readonly asked: Asked;
+  readonly query: SandwichQuery;
+  readonly words: Words;
+}) {
+  const { data } = usePart("operators/around", asked, query, true);
+  if (data === undefined) {
+    return <p className="dim">…</p>;
+  }
+  const below = (boxes: readonly FlameBox[]) =>
+    byName(
+      boxes.filter((box) => box.parent === 0),
+      (box) => box.value,
+    );
+  return (
+    <>
+      <List title="Callers" hint={`of ${data.name}`} rows={below(data.callers)} words={words} />
+      <List title="Callees" hint={`of ${data.name}`} rows={below(data.callees)} words={words} />
+    </>
+  );
+}

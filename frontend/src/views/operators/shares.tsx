@@ -1,0 +1,73 @@
+/** Four bars: who takes the self and the total time, on the device and on the host. */
+import type { Operators, ShareChart } from "../../api/types.gen";
+import { plural, share, time } from "../../base/format";
+import { harmless, nameParts } from "../../base/shown_name";
+import { Panel } from "../../components/panel";
+import { Tip } from "../../components/tip";
+import { useAddress } from "../../state/environment";
+
+/** Lightness steps of one hue, in percent over the surface. */
+const STEPS = [92, 70, 54, 42, 34, 28, 23, 19, 16, 13];
+const WORDS_MIN = 0.05;
+
+function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
+  const address = useAddress();
+  return (
+    <div className="share-bar">
+      {chart.parts.map((part, place) => (
+        <button
+          key={part.name}
+          type="button"
+          style={{
+            flexGrow: part.ratio,
+            background: `color-mix(in srgb, var(${hue}) ${STEPS[place] ?? 10}%, var(--surface))`,
+            color: place === 0 && hue === "--k-compute" ? "var(--ink-on-fill)" : "var(--ink)",
+          }}
+          title={`${harmless(part.name)}: ${time(part.ns)}, ${share(part.ratio)}`}
+          onClick={() => address.replace({ "operators.search": part.name })}
+        >
+          {part.ratio >= WORDS_MIN ? (
+            <span>
+              {nameParts(part.name.replace(/^aten::/, "")).base} {share(part.ratio)}
+            </span>
+          ) : null}
+        </button>
+      ))}
+      {chart.rest_ns > 0 ? (
+        <span className="rest" style={{ flexGrow: chart.rest_ns / chart.total_ns }}>
+          <span>{`${chart.rest_count} more`}</span>
+        </span>
+      ) : null}
+    </div>
+  );
+}
+
+export function Shares({ answer, isOld }: { answer: Operators; isOld: boolean }) {
+  return (
+    <Panel
+      title="Shares"
+      hint={`${plural(answer.step_count, "step")} · device time is summed by launching operator`}
+      isOld={isOld}
+    >
+      <div className="shares">
+        {answer.charts.map((chart) => (
+          <div key={chart.stem} className="share-row">
+            <Tip text={chart.definition} className="">
+              {chart.title}
+            </Tip>
+            <span className="num">
+              {chart.stem.endsWith("total") ? (
+                <Tip text="Calls inside calls count in both, so these do not add up to a whole.">
+                  nested
+                </Tip>
+              ) : (
+                time(chart.total_ns)
+              )}
+            </span>
+            <Bar chart={chart} hue={chart.stem.startsWith("device") ? "--k-compute" : "--k-cpu"} />
+          </div>
+        ))}
+      </div>
+    </Panel>
+  );
+}
