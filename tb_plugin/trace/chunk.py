@@ -139,6 +139,8 @@ class Chunk:
             numbers = np.fromiter(values, sparse_dtype(column), len(values))
         except (TypeError, OverflowError):
             return False
+        if numbers.dtype == np.float64:
+            numbers += 0.0  # −0 is 0
         self._put(column, rows, numbers)
         return True
 

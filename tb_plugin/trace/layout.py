@@ -28,7 +28,7 @@ _TYPES: dict[str, Any] = {
     IGNORED: Raw,
 }
 _DICTS = msgspec.json.Decoder(list[dict[str, Raw]])
-
+_NO_FIELD = re.compile(r'[\x00-\x1f"\\]')  # msgspec has no field of such a name
 
 _FITS = {
     INT: re.compile(rb"-?\d+|null"),
@@ -86,7 +86,10 @@ class Layout:
         except (msgspec.DecodeError, RecursionError):
             return False
         for key in set().union(*dicts):
-            self._kinds.setdefault(key, _usual_kind(key))
+            if _NO_FIELD.search(key):
+                self._open = True
+            else:
+                self._kinds.setdefault(key, _usual_kind(key))
         self._build()
         return True
 
@@ -100,7 +103,7 @@ class Layout:
         return True
 
     def _build(self) -> None:
-        if len(self._kinds) > MAX_KEYS:
+        if self._open or len(self._kinds) > MAX_KEYS:
             self._open = True
             self._kinds = {key: kind for key, kind in self._kinds.items() if kind != IGNORED}
             for key in (*INT_ARGS, *FLOAT_ARGS, *TEXT_ARGS):

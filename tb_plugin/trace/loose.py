@@ -12,7 +12,7 @@ from .places import Places
 from .raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR
 from .raw_columns import DENSE, Columns
 from .timestamps import dur_ns, ts_ns
-from .values import Json, canonical_int, is_text, shown
+from .values import Json, canonical_int, is_text, shown, whole_number
 
 _NOTHING = object()
 
@@ -73,8 +73,9 @@ class _Chunk:
             return ""
         if is_text(value):
             return str(value)
-        if key in ("pid", "tid") and isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
+        number = whole_number(value) if key in ("pid", "tid") else None
+        if number is not None:
+            return str(number)
         self.note("odd_field", index, key, value)
         return "" if value is None else text_value(value)[0] or ""
 
@@ -104,8 +105,10 @@ class _Chunk:
                 self.put(ID_TEXT, index, value)
             else:
                 self.put(ID_INT, index, number)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            number, fault = fit_int64(value)
+            return
+        whole = whole_number(value)
+        if whole is not None:
+            number, fault = fit_int64(whole)
             if fault:
                 self.note(fault, index, "id", value)
             if number is not None:

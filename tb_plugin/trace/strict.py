@@ -8,9 +8,11 @@ import re
 from .timestamps import NumberText
 from .values import Json
 
-_LONE_SURROGATE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
-    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Every escape but those that name half a surrogate pair.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])|[^u])",
+    re.DOTALL,
 )
 _INT_CHARS = 400  # Longer integers fit no column, and Python limits how long it reads.
 
@@ -29,13 +31,18 @@ _DECODER = json.JSONDecoder(
 )
 
 
+def has_lone_surrogate(text: bytes) -> bool:
+    """Whether half a surrogate pair is named in JSON that is sound apart from that."""
+    return bool(_SURROGATE.search(text)) and b"\\" in _ESCAPE.sub(b"", text)
+
+
 def decode_strict(text: bytes) -> Json:
     """The JSON value in ``text``; of equal keys the last counts.
 
     Raises:
         ValueError: it is not JSON, not UTF-8, names half a surrogate pair, or is nested too deep.
     """
-    if _LONE_SURROGATE.search(text):
+    if has_lone_surrogate(text):
         raise ValueError("half a surrogate pair")
     try:
         return _DECODER.decode(text.decode("utf-8"))
@@ -52,7 +59,7 @@ def decode_lenient(text: str, *, controls: bool) -> tuple[Json, int]:
         json.JSONDecodeError: it is not JSON, or names half a surrogate pair.
         RecursionError: it is nested too deep.
     """
-    if _LONE_SURROGATE.search(text.encode("utf-8", "surrogatepass")):
+    if has_lone_surrogate(text.encode("utf-8", "surrogatepass")):
         raise json.JSONDecodeError("half a surrogate pair", "", 0)
     constants: list[str] = []
     decoder = json.JSONDecoder(

@@ -14,6 +14,16 @@ INT64 = range(-(2**63), 2**63)
 _MAX_CHARS = 40
 
 
+def whole_number(value: object) -> int | None:
+    """The integer that is written as a JSON number without fraction and exponent; None for others.
+
+    −0 is one of them: only its text is kept apart from 0.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return 0 if isinstance(value, NumberText) and value == "-0" else None
+
+
 def int_value(value: object) -> int | None:
     """The integer that an argument means: 7, true, 7.0, "7", "0x1f"; None when it means none."""
     if isinstance(value, int):
@@ -37,11 +47,14 @@ def _parsed(text: str, base: int) -> int | None:
 
 
 def float_value(value: object) -> float | None:
-    """The number that an argument means; None when it means none, or none that is finite."""
+    """The number that an argument means; None when it means none, or none that is finite.
+
+    There is one zero: −0 is 0.
+    """
     if not isinstance(value, (int, str)) or (isinstance(value, str) and "_" in value):
         return None
     try:
-        real = float(value)
+        real = float(value) + 0.0
     except (ValueError, OverflowError):
         return None
     return real if -float("inf") < real < float("inf") else None

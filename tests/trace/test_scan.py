@@ -197,6 +197,13 @@ def test_a_category_may_change_its_arguments_and_their_types_at_any_event() -> N
         assert raw.ints["correlation"].row.tolist() == [200]
 
 
+def test_any_text_may_be_the_key_of_an_argument() -> None:
+    events = [{"ph": "X", "args": {key: 1, "stream": n}} for n, key in enumerate('"\\\n\0é ')]
+    assert scan_in_python(document(*map(json.dumps, events))).ints["stream"].value.tolist() == [
+        0, 1, 2, 3, 4, 5,
+    ]  # fmt: skip
+
+
 def test_more_categories_and_keys_than_anybody_would_learn() -> None:
     events = [
         {"ph": "X", "cat": f"c{n}", "args": {f"key {n}": n, "correlation": n, "stream": str(n)}}

@@ -26,6 +26,7 @@ BEHIND = '{"ph": "X", "name": "behind", "ts": 9, "dur": 1}'
         (r"half \ud83d pair", "half � pair", "lone_surrogate"),
         (r"half \ude00 pair", "half � pair", "lone_surrogate"),
         (r"\ud83d\ude00 \ude00", "😀 �", "lone_surrogate"),
+        (r"\\ud83d\ude00", r"\ud83d�", "lone_surrogate"),
     ],
 )
 def test_a_damaged_name_is_read_as_it_was_meant(name: str, meaning: str, kind: str) -> None:

@@ -125,23 +125,24 @@ impl Number {
     /// The integer that it is written as; None when that needs a closer look.
     #[inline(always)]
     pub fn int(&self) -> Option<i64> {
-        if !self.is_whole() || self.whole_len > 18 {
+        if !self.is_whole() || self.whole_len > 19 {
             return None;
         }
-        let value = self.whole as i64;
+        let value = i64::try_from(self.whole).ok()?;
         Some(if self.negative { -value } else { value })
     }
 
-    /// The nearest double; None when it is not finite.
+    /// The nearest double, which is never −0; None when it is not finite.
     pub fn real(&self, data: &[u8]) -> Option<f64> {
         if self.whole_len + self.fraction_len <= 15 && !self.exponent {
             // Both are exact as doubles, so that their quotient is rounded once.
             let power = POWERS[self.fraction_len];
             let value = (self.whole * power + self.fraction) as f64 / power as f64;
-            return Some(if self.negative { -value } else { value });
+            return Some(if self.negative { 0.0 - value } else { value });
         }
         let text = std::str::from_utf8(&data[self.start..self.end]).ok()?;
-        text.parse().ok().filter(|value: &f64| value.is_finite())
+        let value: f64 = text.parse().ok()?;
+        value.is_finite().then_some(value + 0.0)
     }
 }
 
@@ -166,13 +167,14 @@ mod tests {
             12345678,
             123456789,
             -999999999999999999,
-            100000000000000000,
+            1704161511422904204,
+            i64::MAX,
         ] {
             assert_eq!(read(&value.to_string()).unwrap().int(), Some(value));
         }
         assert_eq!(read("-0").unwrap().int(), Some(0));
         for text in [
-            "1000000000000000000",
+            "9223372036854775808",
             "1.0",
             "1e3",
             "99999999999999999999999",
@@ -193,7 +195,6 @@ mod tests {
         for text in [
             "0",
             "1.5",
-            "-0.0",
             "0.1",
             "170.6469999999972",
             "1e-5",
@@ -210,6 +211,10 @@ mod tests {
                 Some(value.to_bits())
             );
         }
+        assert_eq!(
+            read("-0.0").unwrap().real(b"-0.0,").map(f64::to_bits),
+            Some(0)
+        );
         assert_eq!(read("1e999").unwrap().real(b"1e999,"), None);
     }
 

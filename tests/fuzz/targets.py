@@ -1,0 +1,44 @@
+"""What must hold of any text, for each reader and for the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kinetoscope.trace.limits import Limits
+from kinetoscope.trace.raw import RawTrace
+
+from .agreement import SMALL, Scan, block_faults, by_library, by_python, differences, verdict
+
+
+def one_reader(scan: Scan) -> Callable[[bytes], list[str]]:
+    """A reader says the same whatever its blocks, and finds its events again."""
+
+    def check(text: bytes) -> list[str]:
+        found = verdict(scan, text)
+        return differences(found, verdict(scan, text, SMALL)) + _found_again(found, text)
+
+    return check
+
+
+def both(text: bytes) -> list[str]:
+    """The two readers say the same, and the native one whatever its blocks."""
+    reference = verdict(by_python, text)
+    found = verdict(by_library, text)
+    small = Limits(block_bytes=len(text) % 97 + 1)
+    return differences(reference, found) or differences(
+        reference, verdict(by_library, text, small)
+    ) + _found_again(found, text)
+
+
+def _found_again(found: RawTrace | str, text: bytes) -> list[str]:
+    if isinstance(found, str):
+        return []
+    rows = len(found.events)
+    return block_faults(found, text, [rows * len(text) // 7 % rows] if rows else [])
+
+
+TARGETS: dict[str, Callable[[bytes], list[str]]] = {
+    "both": both,
+    "python": one_reader(by_python),
+    "native": one_reader(by_library),
+}

@@ -1,0 +1,45 @@
+"""A few seconds of each fuzz target, the same cases every time; ``tests.fuzz.scan`` runs longer."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from kinetoscope.base.native import native
+
+from .agreement import by_python
+from .campaign import cases, failure, shortest
+from .shrink import shrunk
+from .targets import TARGETS
+
+CASES = {"both": 500, "native": 500, "python": 150}
+PIECE = 8 * 1024
+
+
+@pytest.mark.parametrize("reader", sorted(CASES))
+def test_no_case_of_the_first_ones_fails(reader: str) -> None:
+    if reader != "python" and native().library is None:
+        pytest.skip(native().reason)
+    check = TARGETS[reader]
+    for text in islice(cases(20, PIECE), CASES[reader]):
+        found = failure(check, text)
+        assert not found, shortest(check, found)
+
+
+def test_a_failure_is_found_and_made_short() -> None:
+    """A reader that cannot bear a comma between two colons."""
+
+    def check(text: bytes) -> list[str]:
+        return ["broken"] if b":,:" in text else []
+
+    found = failure(check, b'{"a":,: 1, "b": [1, 2, 3]}')
+    assert found
+    assert shortest(check, found).text == b":,:"
+    assert shrunk(b"abc", lambda _: True) == b""
+
+
+def test_an_exception_is_a_failure() -> None:
+    found = failure(lambda text: [str(by_python(text[:0]))], b"x")
+    assert found
+    assert found.kind.startswith("TraceFormatError")

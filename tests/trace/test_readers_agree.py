@@ -1,0 +1,146 @@
+"""The native reader and the reference say the same of every text: columns, faults, health."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.base.native import native
+from kinetoscope.trace.build import build
+from kinetoscope.trace.native_columns import NativeColumns, NativePanic
+from kinetoscope.trace.native_scan import NativeSink
+from kinetoscope.trace.raw import RawTrace
+from kinetoscope.trace.scan import scan, scan_natively
+from tests.conftest import TRACES, requires_traces
+from tests.fuzz.agreement import (
+    arrays,
+    block_faults,
+    by_library,
+    by_python,
+    differences,
+    verdict,
+)
+from tests.fuzz.documents import Documents
+from tests.fuzz.mutations import mutated
+from tests.fuzz.targets import both
+
+from .scanned import document, everything
+
+pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
+
+FILES = sorted(path for path in TRACES.rglob("*") if path.is_file()) if TRACES.is_dir() else []
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(TRACES).as_posix()
+
+
+@requires_traces
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_real_trace_is_the_same_to_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[object] = []
+
+    def events(self: NativeSink, events: list[object], starts: list[int], end: int) -> None:
+        left.extend(events)
+        singly(self, events, starts, end)  # type: ignore[arg-type]
+
+    singly = NativeSink.events
+    monkeypatch.setattr(NativeSink, "events", events)
+    reference, found = verdict(by_python, path), verdict(by_library, path)
+    assert differences(reference, found) == []
+    if isinstance(reference, str) or isinstance(found, str):
+        return
+    assert block_faults(found, path, [len(found.events) // 3] if len(found.events) else []) == []
+    assert len(left) <= 20, "the library leaves events of a common kind"
+    size = path.stat().st_size
+    assert build(reference, path, size).health == build(found, path, size).health
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_trace_that_nobody_wrote_is_the_same_to_both(chance: random.Random) -> None:
+    assert both(Documents(chance).document().encode()) == []
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_damaged_trace_is_the_same_to_both(chance: random.Random) -> None:
+    texts = [Documents(chance).document().encode() for _ in range(2)]
+    assert both(mutated(texts[0], texts, chance)) == []
+
+
+PLAIN = (
+    '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": "7", "ts": "1.5", "dur": 2,'
+    ' "args": {"External id": "12", "Input Dims": [[2, 3], []], "blocks per SM": 1.50}}'
+)
+EVENTS = (
+    PLAIN,
+    '{"ph": "X", "name": 7, "args": {"correlation": "many"}}',  # two faults
+    '{"ph": "C", "name": "memory", "args": {"bytes": 1, "more": {"a": [1.50, "é"]}}}',
+    '{"ph": "X", "name": "a "b" c"}',
+    '{"ph": "s", "id": 1704161511422904204, "pid": 1}',
+)
+
+
+def test_what_the_library_takes_and_what_it_leaves_stand_in_the_order_of_the_file() -> None:
+    text = document(*EVENTS)
+    assert both(text) == []
+    assert arrays(by_library(text))["phase"].tobytes() == b"XXCXs"
+
+
+def test_scan_uses_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    run = NativeColumns.run
+
+    def counted(
+        self: NativeColumns, data: bytes, start: int, stop: int, most: int
+    ) -> tuple[int, bool]:
+        runs.append(start)
+        return run(self, data, start, stop, most)
+
+    monkeypatch.setattr(NativeColumns, "run", counted)
+    assert len(scan(document(*EVENTS)).events) == len(EVENTS)
+    assert runs
+
+
+def test_a_bug_in_the_library_costs_time_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers that it failed; the reference reads the file."""
+    run = NativeColumns.run
+
+    def failing(
+        self: NativeColumns, data: bytes, start: int, stop: int, most: int
+    ) -> tuple[int, bool]:
+        if self.rows:
+            raise NativePanic
+        return run(self, data, start, stop, most)
+
+    text = document(*EVENTS)
+    expected = everything(by_python(text))
+    monkeypatch.setattr(NativeColumns, "run", failing)
+    assert everything(scan(text)) == expected
+    library = native().library
+    assert library is not None
+    with pytest.raises(NativePanic):
+        scan_natively(library, text)
+
+
+def test_a_panic_does_not_leave_the_library() -> None:
+    library = native().library
+    assert library is not None
+    columns = NativeColumns(library)
+    with pytest.raises(NativePanic):
+        columns.call("count", 10**6)  # There is no such column.
+
+
+def test_a_trace_without_events() -> None:
+    for text in (b'{"traceEvents": []}', b"[]", b'{"traceEvents": [], "a": 1}'):
+        assert differences(verdict(by_python, text), verdict(by_library, text)) == []
+
+
+def test_the_agreement_would_notice() -> None:
+    raw: RawTrace = by_library(document(*EVENTS))
+    other: RawTrace = by_library(document(*EVENTS[:2], *EVENTS[3:]))
+    assert {line.split(":")[0] for line in differences(raw, other)} >= {"phase", "ts", "strings"}
+    assert differences(raw, "no_trace_events") == ["5 events != no_trace_events"]
