@@ -5,10 +5,14 @@
 
 #![deny(unsafe_code)]
 
+pub mod by_name;
+pub mod by_name_ffi;
 pub mod ffi;
 pub mod lanes;
 pub mod lanes_ffi;
 pub mod nest;
 pub mod nest_ffi;
+pub mod pyramid;
+pub mod pyramid_ffi;
 pub mod scan;
 pub mod scan_ffi;

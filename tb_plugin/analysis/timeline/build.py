@@ -146,15 +146,14 @@ def _write_layout(
     put(folder, "layout.order", {"order": made.order})
     put(folder, "layout.lane_first", {"lane_first": made.lane_first})
     put(folder, "layout.busy", {"busy": narrowest(made.busy.ravel())})
-    levels = pyramid.levels_of(
-        made.order, made.lane_first, ts[made.order], dur[made.order], trace.end_ns
-    )
-    for level in levels.values():
+    levels = []
+    for level in pyramid.levels_of(made.order, made.lane_first, ts, dur, trace.end_ns):
         _write_level(level, folder)
+        levels.append(level.level)
     stored = StoredLayout(
         name=name,
         tracks=[msgspec.convert(track, StoredTrack, from_attributes=True) for track in made.tracks],
-        levels=list(levels),
+        levels=levels,
         warnings=_layout_warnings(made),
     )
     (folder / LAYOUT).write_bytes(msgspec.json.encode(stored))

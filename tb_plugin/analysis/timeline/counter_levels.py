@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .model import F64, I64, TILE_BUCKETS, Counter, CounterLevel
 
-LARGEST_SHARE = 0.25
+LARGEST_SHARE = 0.1
 
 
 def thinned(ts: I64, value: F64, level: int) -> CounterLevel:
@@ -41,7 +41,7 @@ def thinned(ts: I64, value: F64, level: int) -> CounterLevel:
 
 
 def levels_of(ts: I64, value: F64, end_ns: int) -> dict[int, CounterLevel]:
-    """The levels that say with a quarter of the samples what all say, up to one bucket in all."""
+    """The levels that say with a tenth of the samples what all say, up to one bucket in all."""
     kept = {}
     for level in range(max(end_ns, 1).bit_length() + 1):
         records = 1 + int(np.count_nonzero(np.diff(ts >> level))) if len(ts) else 0

@@ -10,7 +10,7 @@ from ...trace.host import OVERHEAD_PID
 from ...trace.model import Device, Trace
 from ..hosts import hosts_of, main_thread
 from .memory_owner import memory_devices
-from .model import Group
+from .model import I64, Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,10 @@ class Groups:
 def groups_of(trace: Trace) -> Groups:
     """The process that runs the steps first, then the busiest ones, then devices, the recorder."""
     main = main_thread(hosts_of(trace))
+    count = np.bincount(trace.host.thread, minlength=len(trace.threads))
     groups: list[Group] = []
     of_pid: dict[int, int] = {}
-    for pid in _processes(trace, main):
+    for pid in _processes(trace, main, count):
         of_pid[pid] = len(groups)
         groups.append(_process(trace, pid, is_main=main >= 0 and pid == trace.threads.pid[main]))
     of_device = []
@@ -38,7 +39,7 @@ def groups_of(trace: Trace) -> Groups:
         of_device.append((row, len(groups)))
         groups.append(_device(trace.devices[row]))
     recorder = -1
-    if _has_recorder(trace) or (len(trace.memory) and not groups):
+    if _has_recorder(trace, count) or (len(trace.memory) and not groups):
         recorder = len(groups)
         groups.append(Group("recorder", "recorder", "Recorder"))
     placed = dict(of_device)
@@ -52,10 +53,9 @@ def groups_of(trace: Trace) -> Groups:
     )
 
 
-def _processes(trace: Trace, main: int) -> list[int]:
+def _processes(trace: Trace, main: int, count: I64) -> list[int]:
     """Codes of the pids that have host events, the most telling first."""
     busy = np.bincount(trace.host.thread, trace.host.self_ns, len(trace.threads))
-    count = np.bincount(trace.host.thread, minlength=len(trace.threads))
     weight: dict[int, float] = {}
     for thread, pid in enumerate(trace.threads.pid.tolist()):
         if count[thread] and trace.strings[pid] != OVERHEAD_PID:
@@ -88,8 +88,8 @@ def _device(device: Device) -> Group:
     return Group(f"device/{device.type}/{device.index}", "device", label)
 
 
-def _has_recorder(trace: Trace) -> bool:
-    pids = trace.threads.pid[np.unique(trace.host.thread)].tolist()
+def _has_recorder(trace: Trace, count: I64) -> bool:
+    pids = trace.threads.pid[count > 0].tolist()
     return bool(
         len(trace.counters)
         or (trace.ranges.device < 0).any()

@@ -15,8 +15,6 @@ from .model import I32, I64, Places, Track
 from .slices import narrow
 from .tracks import Heading, divide
 
-_NEVER = np.iinfo(np.int64).min
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrangement:
@@ -32,54 +30,61 @@ class Arrangement:
 
 
 def arrange(trace: Trace, groups: Groups, ts: I64, dur: I64, layout: str) -> Arrangement:
-    """Tracks and lanes of one of ``LAYOUTS``; ``ts`` and ``dur`` by slice id."""
+    """Tracks and lanes of one of ``LAYOUTS``; ``ts`` and ``dur`` by slice id.
+
+    One track after the other, so that little is in memory at a time.
+    """
     division = divide(trace, groups, _python(trace, layout))
-    rows = in_track_order(division.track, ts, dur)
-    track = division.track[rows]
-    start, length = ts[rows], dur[rows]
-    first = np.ones(len(rows), np.bool_)
-    np.not_equal(track[1:], track[:-1], out=first[1:])
-    lanes = assign_lanes(start, length, first)
-    bounds = np.append(np.flatnonzero(first), len(rows))
-    columns = [
-        busy_columns(start[low:high], length[low:high], trace.end_ns)
-        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    ]
-    busy = np.stack(columns) if columns else np.empty((0, COLUMNS), np.int64)
-    tracks = _tracks(division.headings, bounds, start, length, lanes, busy)
-    first_lane = np.array([one.lane for one in tracks], np.int64)
-    count = int(lanes.counts.sum())
-    lane_of_row = (first_lane[track] + lanes.lane).astype(narrow(count))
-    order = np.argsort(lane_of_row, kind="stable")
-    lane = np.full(len(ts), -1, lane_of_row.dtype)
-    lane[rows] = lane_of_row
-    per_lane = np.bincount(lane_of_row, minlength=count)
+    order, first = _by_track(division.track, len(division.headings))
+    lane = np.full(len(ts), -1, np.int32)
+    tracks: list[Track] = []
+    busy, counts, overlapping = [], [np.zeros(1, np.int64)], [order[:0]]
+    lanes = 0
+    for heading, low, high in zip(division.headings, first[:-1], first[1:], strict=True):
+        ids = _in_time_order(order[low:high], ts, dur)
+        start, length = ts[ids], dur[ids]
+        found = assign_lanes(start, length, np.arange(len(ids)) == 0)
+        columns = busy_columns(start, length, trace.end_ns)
+        displaced = ids[found.displaced]
+        track = _track(heading, lanes, (start, length), found, columns, len(displaced))
+        lane[ids] = found.lane
+        lane[ids] += lanes
+        # Of 16 bits numpy sorts by counting.
+        order[low:high] = ids[np.argsort(found.lane, kind="stable")]
+        counts.append(np.bincount(found.lane))
+        overlapping.append(displaced)
+        tracks.append(track)
+        busy.append(columns)
+        lanes += track.lanes
     return Arrangement(
-        tracks=tracks,
-        lane_first=np.concatenate([[0], np.cumsum(per_lane)]).astype(np.int64),
-        order=rows[order],
-        lane=lane,
-        overlapping=rows[lanes.displaced],
-        hidden=len(ts) - len(rows),
-        busy=busy,
+        tracks=tuple(tracks),
+        lane_first=np.cumsum(np.concatenate(counts)),
+        order=order,
+        lane=lane.astype(narrow(lanes)),
+        overlapping=np.concatenate(overlapping),
+        hidden=len(ts) - len(order),
+        busy=np.stack(busy) if busy else np.empty((0, COLUMNS), np.int64),
     )
 
 
-def in_track_order(track: I32, ts: I64, dur: I64) -> I32:
-    """Ids of the shown slices by (track, ts, −dur, id)."""
+def _by_track(track: Places, count: int) -> tuple[I32, list[int]]:
+    """Ids of the shown slices by (track, id), and where each track begins."""
     shown: I32 = np.flatnonzero(track >= 0).astype(np.int32)
-    # Of 16 bits numpy sorts by counting.
-    key = track[shown].astype(narrow(int(track.max(initial=0)) + 1))
-    ids: I32 = shown[np.argsort(key, kind="stable")]
-    key, start, length = track[ids], ts[ids], dur[ids]
-    wrong = (start[1:] == start[:-1]) & (length[1:] > length[:-1])
-    wrong |= start[1:] < start[:-1]
-    wrong &= key[1:] == key[:-1]
-    for one in np.unique(key[1:][wrong]).tolist():
-        part = slice(*np.searchsorted(key, [one, one + 1]).tolist())
-        mine = np.asarray(ids[part])
-        ids[part] = mine[np.lexsort((mine, -length[part], start[part]))]
-    return ids
+    mine = track[shown]
+    first = np.concatenate([[0], np.cumsum(np.bincount(mine, minlength=count))])
+    return shown[np.argsort(mine, kind="stable")], first.tolist()
+
+
+def _in_time_order(ids: I32, ts: I64, dur: I64) -> I32:
+    """The slices of a track by (ts, −dur, id); they nearly are."""
+    start = ts[ids]
+    later = start[1:] > start[:-1]
+    if later.all():
+        return ids
+    length = dur[ids]
+    if (later | ((start[1:] == start[:-1]) & (length[1:] <= length[:-1]))).all():
+        return ids
+    return ids[np.lexsort((ids, -length, start))]
 
 
 def _python(trace: Trace, layout: str) -> I32 | None:
@@ -93,28 +98,21 @@ def _python(trace: Trace, layout: str) -> I32 | None:
     return python
 
 
-def _tracks(
-    headings: tuple[Heading, ...], bounds: I64, ts: I64, dur: I64, lanes: Lanes, busy: I64
-) -> tuple[Track, ...]:
-    made = []
-    lane = 0
-    for number, heading in enumerate(headings):
-        low, high = int(bounds[number]), int(bounds[number + 1])
-        made.append(
-            Track(
-                key=heading.key,
-                group=heading.group,
-                kind=heading.kind,
-                label=heading.label,
-                detail=heading.detail,
-                lane=lane,
-                lanes=int(lanes.counts[number]),
-                slices=high - low,
-                busy_ns=int(busy[number].sum()),
-                first_ns=int(ts[low]),
-                last_ns=int((ts[low:high] + dur[low:high]).max()),
-                overlaps=int(np.count_nonzero(lanes.displaced[low:high])),
-            )
-        )
-        lane += int(lanes.counts[number])
-    return tuple(made)
+def _track(
+    heading: Heading, lane: int, times: tuple[I64, I64], lanes: Lanes, busy: I64, overlaps: int
+) -> Track:
+    start, length = times
+    return Track(
+        key=heading.key,
+        group=heading.group,
+        kind=heading.kind,
+        label=heading.label,
+        detail=heading.detail,
+        lane=lane,
+        lanes=int(lanes.counts[0]),
+        slices=len(start),
+        busy_ns=int(busy.sum()),
+        first_ns=int(start[0]),
+        last_ns=int((start + length).max()),
+        overlaps=overlaps,
+    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.intervals import length_before, union
+from ...base.intervals import Intervals, length_before
 from .model import F64, I64, U8
 
 COLUMNS = 4096
 """Kept; what divides it is exact, other numbers of columns share them out evenly."""
+
+_CHUNK = 1 << 20  # slices at a time
 
 
 def edges(end_ns: int, columns: int) -> I64:
@@ -18,8 +20,20 @@ def edges(end_ns: int, columns: int) -> I64:
 
 
 def busy_columns(ts: I64, dur: I64, end_ns: int) -> I64:
-    """Length of the union of the slices within each column; sums to their busy time."""
-    before = length_before(union(ts, ts + dur), edges(end_ns, COLUMNS))
+    """Length of the union of slices, which are in order of their start, within each column.
+
+    What a slice adds to the union begins where all before it have ended.
+    """
+    bounds = edges(end_ns, COLUMNS)
+    before = np.zeros(COLUMNS + 1, np.int64)
+    reached = 0
+    for at in range(0, len(ts), _CHUNK):
+        start = ts[at : at + _CHUNK]
+        end = np.maximum.accumulate(start + dur[at : at + _CHUNK])
+        np.maximum(end, reached, out=end)
+        start = np.maximum(start, np.concatenate([[reached], end[:-1]]))
+        before += length_before(Intervals(start, end), bounds)
+        reached = int(end[-1])
     return np.diff(before)
 
 

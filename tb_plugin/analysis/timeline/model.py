@@ -29,8 +29,8 @@ I16 = NDArray[np.int16]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
-Places = NDArray[np.int16] | NDArray[np.int32]
-"""Row numbers of something there is little of: in 16 bits where they suffice."""
+Places = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
+"""Row numbers of something there is little of, −1 for none, in as few bits as suffice."""
 Narrow = NDArray[np.uint16] | NDArray[np.uint32] | NDArray[np.int64]
 """Numbers from 0 on, in the smallest of these types."""
 

@@ -79,9 +79,10 @@ def self_of(trace: Trace) -> NDArray[np.int64]:
 def steps_of(trace: Trace) -> Places:
     """The step of each slice: on the host the one it starts in, on a device the launching one."""
     if trace.steps.source == "whole_trace":
-        return np.full(tables_of(trace).end, -1, np.int16)
+        return np.full(tables_of(trace).end, -1, np.int8)
     tables = tables_of(trace)
-    step = np.full(tables.end, -1, narrow(len(trace.steps)))
+    few = len(trace.steps) <= np.iinfo(np.int8).max
+    step = np.full(tables.end, -1, np.int8 if few else narrow(len(trace.steps)))
     step[: tables.device] = trace.host.step
     step[tables.device : tables.device_annotations] = trace.device.step
     return step

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ...trace.model import DeviceClass, HostKind, RangeTable, Trace
-from ..names import Role, roles_of
+from ..names import Role, distinct, roles_of
 from .groups import Groups
-from .model import I32, I64
+from .model import I32, Places
+from .slices import narrow
 
 _GENERIC_THREAD = re.compile(r"thread -?\d+( \((?P<program>.*)\))?$", re.IGNORECASE)
 _GENERIC_STREAM = re.compile(r"stream (\d+)$", re.IGNORECASE)
@@ -40,10 +42,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Division:
-    """The tracks in the order they are shown; ``track`` is −1 for hidden slices."""
+    """The tracks in the order they are shown, and which of them each slice is in."""
 
     headings: tuple[Heading, ...]
-    track: I32  # by slice id
+    track: Places  # by slice id; −1 for hidden slices
 
 
 def divide(trace: Trace, groups: Groups, python: I32 | None) -> Division:
@@ -52,45 +54,46 @@ def divide(trace: Trace, groups: Groups, python: I32 | None) -> Division:
     ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden; None
     leaves everything of a thread together.
     """
-    parts: list[I32] = []
-    headings: list[Heading] = []
-
-    def add(number: I64, make: Callable[[int], Heading]) -> None:
-        """One table; slices of one ``number`` are of one track, those below 0 of none."""
-        used = np.unique(number[number >= 0])
-        new = np.full(int(used[-1]) + 1 if len(used) else 0, -1, np.int32)
-        new[used] = np.arange(len(headings), len(headings) + len(used), dtype=np.int32)
-        shown = number >= 0
-        part = np.full(len(number), -1, np.int32)
-        part[shown] = new[number[shown]]
-        parts.append(part)
-        headings.extend(make(one) for one in used.tolist())
-
     threads = _Threads(trace, groups, is_split=python is not None)
     streams = _Streams(trace, groups)
-    thread = trace.host.thread.astype(np.int64) * 2
+    thread = trace.host.thread * 2
     if python is not None:
-        thread = np.where(python >= 0, thread + python, -1)
-    add(thread, threads.heading)
-    add(trace.device.stream.astype(np.int64), streams.heading)
-    add(streams.number(trace.device_annotations), lambda n: streams.other("annotations", n))
-    add(streams.device_number(trace.syncs), lambda n: streams.other("syncs", n))
-    add(streams.number(trace.ranges), lambda n: streams.other("ranges", n))
-    order = sorted(range(len(headings)), key=lambda n: (headings[n].group, headings[n].rank))
-    headings = _with_own_keys(headings)
-    place = np.full(len(headings) + 1, -1, np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return Division(tuple(headings[n] for n in order), place[np.concatenate(parts)])
+        thread += python
+        thread[python < 0] = -1
+    parts: list[tuple[I32, Callable[[int], Heading]]] = [
+        (thread, threads.heading),
+        (trace.device.stream, streams.heading),
+        (streams.number(trace.device_annotations), partial(streams.other, "annotations")),
+        (streams.device_number(trace.syncs), partial(streams.other, "syncs")),
+        (streams.number(trace.ranges), partial(streams.other, "ranges")),
+    ]
+    found = [
+        (part, number, make(number))
+        for part, (column, make) in enumerate(parts)
+        for number in distinct(column[column >= 0], int(column.max(initial=0)) + 1)
+    ]
+    found.sort(key=lambda one: (one[2].group, one[2].rank))
+    track = np.empty(sum(len(column) for column, _ in parts), narrow(len(found)))
+    at = 0
+    for part, (column, _) in enumerate(parts):
+        place = np.full(int(column.max(initial=0)) + 2, -1, track.dtype)
+        for row, (mine, number, _) in enumerate(found):
+            if mine == part:
+                place[number] = row
+        place[-1] = -1  # of hidden slices
+        track[at : at + len(column)] = place[column]
+        at += len(column)
+    return Division(_with_own_keys([heading for *_, heading in found]), track)
 
 
-def _with_own_keys(headings: list[Heading]) -> list[Heading]:
+def _with_own_keys(headings: list[Heading]) -> tuple[Heading, ...]:
     """Two devices of one number, two streams of one name: the later ones are counted."""
     seen: dict[str, int] = {}
     own = []
     for heading in headings:
         count = seen[heading.key] = seen.get(heading.key, 0) + 1
         own.append(heading if count == 1 else replace(heading, key=f"{heading.key}#{count}"))
-    return own
+    return tuple(own)
 
 
 class _Threads:
@@ -156,15 +159,14 @@ class _Streams:
         spent = np.bincount(cell, trace.device.dur, self._count * classes)
         self._spent = spent.reshape(self._count, classes)
 
-    def number(self, table: RangeTable) -> I64:
+    def number(self, table: RangeTable) -> I32:
         """A stream, or behind all streams a device, or behind those nothing."""
-        stream = table.stream.astype(np.int64)
-        return np.where(stream >= 0, stream, self.device_number(table))
+        return np.where(table.stream >= 0, table.stream, self.device_number(table))
 
-    def device_number(self, table: RangeTable) -> I64:
+    def device_number(self, table: RangeTable) -> I32:
         """A device, counted behind all streams; −1 becomes the last."""
-        device = table.device.astype(np.int64)
-        return self._count + np.where(device >= 0, device, len(self._trace.devices))
+        device = np.where(table.device >= 0, table.device, np.int32(len(self._trace.devices)))
+        return device + np.int32(self._count)
 
     def heading(self, stream: int) -> Heading:
         """The work of a stream."""

@@ -56,7 +56,7 @@ def timeline_of_lanes(lanes: Sequence[Lane], share: float = 1.0) -> Timeline:
         lane_first=first,
         order=order,
         lane=np.repeat(np.arange(len(lanes), dtype=np.int16), np.diff(first)),
-        levels=pyramid.levels_of(order, first, ts, dur, end, share),
+        levels={one.level: one for one in pyramid.levels_of(order, first, ts, dur, end, share)},
         busy=busy,
     )
     none, empty = np.full(len(every), -1, np.int32), np.empty(0, np.int32)
