@@ -14,5 +14,7 @@ pub mod nest;
 pub mod nest_ffi;
 pub mod pyramid;
 pub mod pyramid_ffi;
+pub mod paths;
+pub mod paths_ffi;
 pub mod scan;
 pub mod scan_ffi;
