@@ -119,8 +119,8 @@ describe("what the shell is told", () => {
     const [camera, placed] = told.onCamera.at(-1) as [{ start: number }, { row: TimelineRow }[]];
     expect(camera).toEqual(timeline.camera());
     expect(placed.map(({ row }) => row.key)).toEqual(["process", "track 0", "track 1"]);
-    expect(xOf(timeline, 0)).toBeCloseTo(30);
-    expect(xOf(timeline, 1_000_000)).toBeCloseTo(970);
+    expect(xOf(timeline, 0)).toBeCloseTo(0);
+    expect(xOf(timeline, 1_000_000)).toBeCloseTo(WIDTH);
   });
 
   it("is what is loading, down to nothing", async () => {

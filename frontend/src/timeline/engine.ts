@@ -34,6 +34,8 @@ import { openLoader } from "./tiles/worker_loader";
 import { Wisher } from "./wisher";
 
 const STATS_EVERY_MS = 1000;
+/** Beside the whole trace as it is shown first, as a share of it. */
+const FIRST_MARGIN = 0.02;
 
 export const openTimeline: OpenTimeline = (element, listener, palette) =>
   new Engine(element, listener, palette, openLoader());
@@ -89,8 +91,6 @@ export class Engine implements Timeline {
     this.onSize();
   }
 
-  // --- what is shown -------------------------------------------------------------------------
-
   setSources(sources: readonly TimelineSource[]): void {
     const isFirst = this.state.sources.size === 0;
     const { fresh, gone } = this.state.setSources(sources);
@@ -103,7 +103,8 @@ export class Engine implements Timeline {
     }
     if (isFirst) {
       const { low, high } = this.extents();
-      this.view.show(low, high, true);
+      const margin = (high - low) * FIRST_MARGIN;
+      this.view.show(low - margin, high + margin, true);
     }
     this.changed();
   }
@@ -160,8 +161,6 @@ export class Engine implements Timeline {
     this.loop.picture();
   }
 
-  // --- the camera ----------------------------------------------------------------------------
-
   camera(): Camera {
     return this.view.camera();
   }
@@ -209,8 +208,6 @@ export class Engine implements Timeline {
     this.view.release(move);
   }
 
-  // --- the rest ------------------------------------------------------------------------------
-
   name(source: number, code: number): string {
     return this.state.sources.get(source)?.names.text(code) ?? "";
   }
@@ -251,8 +248,6 @@ export class Engine implements Timeline {
     this.surface.close();
     window.removeEventListener("blur", this.onBlur);
   }
-
-  // --- inside --------------------------------------------------------------------------------
 
   private readonly extents = (): Extents =>
     this.state.extents(this.surface.size.width, this.surface.size.height);

@@ -87,7 +87,7 @@ describe("the view", () => {
     view.show(1e8, 2e8, false);
     width = 1000;
     view.refit();
-    expect(view.camera().nsPerPx).toBeCloseTo(1e8 / 940);
+    expect(view.camera().nsPerPx).toBeCloseTo(1e8 / 1000);
   });
 
   it("jumps where motion is not wanted", () => {

@@ -62,7 +62,8 @@ export class View {
       return;
     }
     this.waiting = null;
-    showSpan(this.target, start, end, bounds, MARGIN);
+    // A jump shows just what it was asked for: a link must lead where it was copied.
+    showSpan(this.target, start, end, bounds, isJump ? 0 : MARGIN);
     if (isJump) {
       jump(this.now, this.target);
     }

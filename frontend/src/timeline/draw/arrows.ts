@@ -2,7 +2,7 @@
 import type { TimelineArrow, TimelinePalette } from "../contract";
 import { type Box, boxOfSlice, type Geometry } from "./places";
 
-const HALO_PX = 4;
+const HALO_PX = 2.6;
 const LINE_PX = 1.6;
 const HEAD_PX = 7;
 /** Between an end that is out of sight and the edge of the canvas. */
@@ -22,12 +22,17 @@ export interface ArrowPath {
   readonly y1: number;
   readonly isFromSeen: boolean;
   readonly isToSeen: boolean;
+  /** On which side an end that is not seen is. */
+  readonly fromSide: Side | null;
+  readonly toSide: Side | null;
 }
+
+type Side = "left" | "right" | "up" | "down";
 
 interface End {
   readonly x: number;
   readonly y: number;
-  readonly isSeen: boolean;
+  readonly side: Side | null;
 }
 
 export interface ArrowScene extends Geometry {
@@ -43,7 +48,9 @@ export function arrowPaths(scene: ArrowScene, arrows: readonly TimelineArrow[]):
     if (from !== null && to !== null) {
       const begin = endAt(scene, from, from.left + from.width);
       const end = endAt(scene, to, to.left);
-      const isApart = begin.isSeen || end.isSeen || (begin.x !== end.x && begin.y !== end.y);
+      const isFromSeen = begin.side === null;
+      const isToSeen = end.side === null;
+      const isApart = isFromSeen || isToSeen || (begin.x !== end.x && begin.y !== end.y);
       if (isApart) {
         paths.push({
           arrow,
@@ -51,8 +58,10 @@ export function arrowPaths(scene: ArrowScene, arrows: readonly TimelineArrow[]):
           y0: begin.y,
           x1: end.x,
           y1: end.y,
-          isFromSeen: begin.isSeen,
-          isToSeen: end.isSeen,
+          isFromSeen,
+          isToSeen,
+          fromSide: begin.side,
+          toSide: end.side,
         });
       }
     }
@@ -65,9 +74,12 @@ function endAt(scene: ArrowScene, box: Box, x: number): End {
   const y = box.top + box.height / 2;
   const inX = Math.max(EDGE_PX, Math.min(scene.width - EDGE_PX, x));
   const inY = Math.max(box.from + EDGE_PX, Math.min(box.to - EDGE_PX, y));
-  const isSeen = x >= 0 && x <= scene.width && y >= box.from && y <= box.to;
-  return isSeen ? { x, y, isSeen } : { x: inX, y: inY, isSeen };
+  const side = x < 0 ? "left" : x > scene.width ? "right" : sideOf(box, y);
+  return side === null ? { x, y, side } : { x: inX, y: inY, side };
 }
+
+const sideOf = ({ from, to }: Box, y: number): Side | null =>
+  y < from ? "up" : y > to ? "down" : null;
 
 /** How far the curve leaves its ends sideways. */
 function reach({ x0, x1 }: ArrowPath): number {
@@ -80,22 +92,31 @@ export function drawArrows(
   palette: TimelinePalette,
 ): void {
   context.lineCap = "round";
+  context.strokeStyle = palette.background;
+  // All halos first: no arrow is hidden by that of its neighbour.
   for (const path of paths) {
     trace(context, path);
-    context.strokeStyle = palette.background;
-    context.lineWidth = HALO_PX;
+    context.lineWidth = widthOf(path.arrow) + HALO_PX;
     context.stroke();
-    context.strokeStyle = colorOf(path.arrow, palette);
-    context.lineWidth = LINE_PX + Math.min(2, Math.log10(Math.max(1, path.arrow.count)));
-    context.stroke();
-    drawHead(context, path, colorOf(path.arrow, palette));
   }
-  if (paths.length <= MOST_LABELS) {
-    for (const path of paths) {
-      drawLabel(context, path, palette);
-    }
+  for (const path of paths) {
+    const color = colorOf(path.arrow, palette);
+    trace(context, path);
+    context.strokeStyle = color;
+    context.lineWidth = widthOf(path.arrow);
+    context.stroke();
+    drawHead(context, path, color);
+  }
+  for (const label of arrowLabels(paths)) {
+    const width = context.measureText(label.text).width + 12;
+    const left = label.x - width * label.align;
+    drawPill(context, label.text, left, label.y, width, palette, colorOf(label.arrow, palette));
   }
 }
+
+/** Bundles are wider, the more they hold. */
+const widthOf = ({ count }: TimelineArrow): number =>
+  LINE_PX + Math.min(2, Math.log10(Math.max(1, count)));
 
 function trace(context: CanvasRenderingContext2D, path: ArrowPath): void {
   const bend = reach(path);
@@ -124,35 +145,60 @@ const COMPUTE = 8;
 const colorOf = ({ kind }: TimelineArrow, palette: TimelinePalette): string =>
   kind === LAUNCH ? (palette.kinds[COMPUTE]?.fills[0] ?? palette.accent) : palette.ink;
 
-/** In the middle of the curve; beside an end that is out of sight with the way there. */
-function drawLabel(
-  context: CanvasRenderingContext2D,
-  path: ArrowPath,
-  palette: TimelinePalette,
-): void {
-  const { label, count } = path.arrow;
-  const plain = label === "" && count > 1 ? `${count}` : label;
-  const text = path.isToSeen ? (path.isFromSeen ? plain : `◂ ${plain}`) : `${plain} ▸`;
-  if (plain === "" && path.isToSeen && path.isFromSeen) {
-    return;
-  }
-  const [x, y] = path.isToSeen
-    ? path.isFromSeen
-      ? pointAt(path, 0.35)
-      : [path.x0, path.y0]
-    : [path.x1, path.y1];
-  const width = context.measureText(text).width + 12;
-  const left = path.isToSeen && !path.isFromSeen ? x : path.isToSeen ? x - width / 2 : x - width;
-  drawPill(
-    context,
-    text,
-    left,
-    path.isToSeen ? y : y - 20,
-    width,
-    palette,
-    colorOf(path.arrow, palette),
-  );
+/** A text beside an arrow, or beside several that leave the canvas at the same place. */
+export interface ArrowLabel {
+  readonly arrow: TimelineArrow;
+  readonly text: string;
+  readonly x: number;
+  readonly y: number;
+  /** Which part of the text is left of `x`: 0, a half, or all. */
+  readonly align: 0 | 0.5 | 1;
 }
+
+export function arrowLabels(paths: readonly ArrowPath[]): ArrowLabel[] {
+  const labels: ArrowLabel[] = [];
+  const stubs = new Map<string, ArrowPath[]>();
+  for (const path of paths) {
+    if (path.isFromSeen && path.isToSeen) {
+      if (path.arrow.label !== "") {
+        const [x, y] = pointAt(path, 0.35);
+        labels.push({ arrow: path.arrow, text: path.arrow.label, x, y, align: 0.5 });
+      }
+    } else {
+      const [x, y] = stubOf(path);
+      const key = `${path.isToSeen} ${Math.round(x / STUB_PX)} ${Math.round(y / STUB_PX)}`;
+      stubs.set(key, [...(stubs.get(key) ?? []), path]);
+    }
+  }
+  const shown = labels.length <= MOST_LABELS ? labels : [];
+  return [...shown, ...[...stubs.values()].slice(0, MOST_LABELS).map(stubLabel)];
+}
+
+/** Ends out of sight that are so near each other, in CSS px, share a label. */
+const STUB_PX = 40;
+
+/** The end that is out of sight, moved to the edge. */
+const stubOf = (path: ArrowPath): [number, number] =>
+  path.isToSeen ? [path.x0, path.y0] : [path.x1, path.y1];
+
+const ARROWS_OUT = { left: "◂", right: "▸", up: "▴", down: "▾" } as const;
+
+function stubLabel(paths: readonly ArrowPath[]): ArrowLabel {
+  const [first] = paths as readonly [ArrowPath, ...ArrowPath[]];
+  const [x, y] = stubOf(first);
+  const side = (first.isToSeen ? first.fromSide : first.toSide) ?? "right";
+  const count = paths.reduce((sum, { arrow }) => sum + arrow.count, 0);
+  const label = paths.find(({ arrow }) => arrow.label !== "")?.arrow.label ?? "";
+  const more = label === "" ? `${count}` : `+${count - 1}`;
+  const plain = count > 1 ? `${label} ${more}`.trim() : label;
+  const text = side === "left" ? `◂ ${plain}` : `${plain} ${ARROWS_OUT[side]}`;
+  const up = side === "up" ? -STUB_LABEL_PX : STUB_LABEL_PX;
+  const align = side === "left" ? 0 : side === "right" ? 1 : 0.5;
+  return { arrow: first.arrow, text: text.trim(), x, y: y - up, align };
+}
+
+/** From the end of a stub to the middle of its label, in CSS px. */
+const STUB_LABEL_PX = 18;
 
 export function drawPill(
   context: CanvasRenderingContext2D,

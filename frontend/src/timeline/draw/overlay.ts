@@ -141,7 +141,7 @@ function drawHoverBox(
     return;
   }
   context.fillStyle = scene.paint.isDark ? "#ffffff" : scene.paint.palette.background;
-  context.globalAlpha = 0.22;
+  context.globalAlpha = 0.12;
   context.fillRect(box.left, box.top, box.width, box.height);
   context.globalAlpha = 1;
   context.strokeStyle = scene.paint.palette.ink;
