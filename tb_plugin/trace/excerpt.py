@@ -12,7 +12,7 @@ from .faults import FaultLog
 from .grammar import NotJson, starts_of_members
 from .inflate import Source, Text
 from .raw import Blocks
-from .reread import events_in
+from .rereader import events_in
 from .seeking import taken
 from .values import json_text
 

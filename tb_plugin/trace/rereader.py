@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections import OrderedDict
 
 import numpy as np
 
 from ..base.errors import NotFoundError
+from .events import EventReader, Limits
+from .faults import FaultLog
 from .raw import Blocks
-from .reread import events_in
 from .seeking import SeekableText
-from .sinks import Event
+from .sinks import Event, ListSink
 from .strict import plain
 from .values import Json
+from .window import Window
 
 BLOCKS_KEPT = 4
 
@@ -56,3 +59,11 @@ class Rereader:
             while len(self._kept) > BLOCKS_KEPT:
                 self._kept.popitem(last=False)
         return events
+
+
+def events_in(data: bytes) -> list[Event]:
+    """The events of the text of a block, with the repairs of the scan."""
+    sink, limits = ListSink(), Limits()
+    window = Window(io.BytesIO(data), limits.block_bytes)
+    EventReader(sink, FaultLog(), limits, lambda: None).read(window)
+    return sink.kept
