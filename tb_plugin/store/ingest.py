@@ -4,6 +4,9 @@ A file whose answer is in the cache needs no process. Whatever becomes of a proc
 told, and the others go on. One more process than usual is there for files that somebody is looking
 at. A process that read a small file may read the next one: starting it takes longer than that.
 After a large file it ends, and its memory goes back to the system.
+
+Files are read at once as long as the memory that they are likely to take fits into half of what is
+free; a file that does not fit at all is read alone.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
 from ..base.errors import KinetoscopeError
-from . import machine, progress
+from . import estimate, machine, progress
 from .cache import Cache
 from .catalog_types import ErrorInfo, ReadProgress
 from .making import Making
@@ -70,6 +73,9 @@ class IngestPool(Generic[S]):
         self._queued: dict[AnyKey, Request | MakeRequest] = {}
         self._urgent: set[AnyKey] = set()
         self._running: dict[AnyKey, Reading[S] | Making] = {}
+        self._needs: dict[AnyKey, int] = {}  # memory of what is queued, once it was measured
+        self._measuring: set[AnyKey] = set()
+        self._taken: dict[AnyKey, int] = {}  # memory of what is running
         self._budget = 0
         self._threads: list[threading.Thread] = []
         self._fresh: deque[str] = deque(maxlen=8)
@@ -137,6 +143,7 @@ class IngestPool(Generic[S]):
 
     def _cancel(self, key: AnyKey) -> None:
         self._queued.pop(key, None)
+        self._needs.pop(key, None)
         self._urgent.discard(key)
         reading = self._running.get(key)
         if reading is not None:
@@ -170,10 +177,17 @@ class IngestPool(Generic[S]):
             with self._changed:
                 if self._closed:
                     return None
-                reading = self._next(only_urgent=only_urgent)
-                if reading is not None:
-                    return reading
-                self._changed.wait(1.0 if desk.child else None)
+                request = self._first(only_urgent=only_urgent)
+                if request is not None and request.key in self._needs:
+                    if self._has_room(request):
+                        return self._take(request)
+                    request = None
+                if request is None:
+                    self._changed.wait(1.0 if desk.child else None)
+                else:
+                    self._measuring.add(request.key)
+            if request is not None:
+                self._measure(request)
             if desk.child and time.monotonic() > idle_until:
                 desk.clear()
 
@@ -187,11 +201,11 @@ class IngestPool(Generic[S]):
             if not reading.cancelled:
                 reading.fail(info_of(error))
         finally:
-            small = _memory(request) <= SMALL_BYTES
+            small = self._taken[request.key] <= SMALL_BYTES
             desk.tidy(keep=small and not reading.cancelled)
             self._trim(reading.digest)
             with self._changed:
-                del self._running[request.key]
+                del self._running[request.key], self._taken[request.key]
                 self._changed.notify_all()
 
     def _trim(self, digest: str) -> None:
@@ -204,22 +218,40 @@ class IngestPool(Generic[S]):
             self._trim_at = now + TRIM_SECONDS
         self._cache.trim(set(self._fresh))
 
-    def _next(self, *, only_urgent: bool) -> Reading[S] | Making | None:
-        """Takes the first file that there is room for."""
+    def _first(self, *, only_urgent: bool) -> Request | MakeRequest | None:
+        """The next in the queue; not yet taken."""
         ready = [
             request
             for key, request in self._queued.items()
-            if key not in self._running and (key in self._urgent or not only_urgent)
+            if key not in self._running
+            and key not in self._measuring
+            and (key in self._urgent or not only_urgent)
         ]
-        if not ready:
-            return None
-        request = min(ready, key=lambda r: (r.key not in self._urgent, r.order))
+        return min(ready, key=lambda r: (r.key not in self._urgent, r.order), default=None)
+
+    def _measure(self, request: Request | MakeRequest) -> None:
+        """Finds out how much memory it takes, without the lock: the file is looked at."""
+        needs = _memory(request)
+        with self._changed:
+            self._measuring.discard(request.key)
+            if self._queued.get(request.key) is request:
+                self._needs[request.key] = needs
+            self._changed.notify_all()
+
+    def _has_room(self, request: Request | MakeRequest) -> bool:
+        """Whether it fits beside what is running; alone, everything fits."""
+        given, needs = self._limits.memory_bytes, self._needs[request.key]
         if not self._running:
-            self._budget = self._limits.memory_bytes or machine.free_memory() // 2
-        elif self._memory_taken() + _memory(request) > self._budget:
-            return None
+            self._budget = given or machine.free_memory() // 2
+            return True
+        fits = sum(self._taken.values()) + needs <= self._budget
+        # Others may have taken memory meanwhile.
+        return fits and (given is not None or needs <= machine.free_memory())
+
+    def _take(self, request: Request | MakeRequest) -> Reading[S] | Making:
         del self._queued[request.key]
         self._urgent.discard(request.key)
+        self._taken[request.key] = self._needs.pop(request.key)
         reading = self._begin(request)
         self._running[request.key] = reading
         return reading
@@ -228,9 +260,6 @@ class IngestPool(Generic[S]):
         if isinstance(request, MakeRequest):
             return Making(request, self._cache, self._listen)
         return Reading(request, self._work, self._cache, self._listen)
-
-    def _memory_taken(self) -> int:
-        return sum(_memory(reading.request) for reading in self._running.values())
 
     def _watch(self) -> None:
         """Ends processes that say nothing any more."""
@@ -276,20 +305,10 @@ class _Desk:
             self.child = None
 
 
-def text_bytes(path: str, size: int) -> int:
-    """A guess, on the high side, at the size of a file's text: compressed ones grow 20-fold."""
-    return size * 20 if path.lower().endswith(".gz") else size
-
-
-def memory_needed(path: str, size: int) -> int:
-    """A guess, on the high side, at what the process that reads a file takes."""
-    return (128 << 20) + text_bytes(path, size) * 3 // 4
-
-
 def _memory(request: Request | MakeRequest) -> int:
     if isinstance(request, MakeRequest):
         return (128 << 20) + request.events * MAKING_BYTES
-    return memory_needed(request.path, request.identity.bytes)
+    return estimate.memory_of(request.path, request.identity.bytes)
 
 
 def _stalled(seconds: float) -> ErrorInfo:

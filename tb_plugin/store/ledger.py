@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..base.errors import KinetoscopeError, NotFoundError
-from . import artifacts, ingest
+from . import artifacts, estimate
 from .artifacts import Recipe
 from .catalog_types import ErrorInfo
 from .discovery import Found
@@ -110,7 +110,9 @@ class Ledger:
             traces.sort(key=_newest_first)
             text = 0
             for record in traces[:EAGER_SPANS]:
-                text += ingest.text_bytes(record.found.absolute, record.found.identity.bytes)
+                text += estimate.likely_text_bytes(
+                    record.found.absolute, record.found.identity.bytes
+                )
                 if text > EAGER_BYTES:
                     break
                 if record.attempt is Attempt.LAZY:

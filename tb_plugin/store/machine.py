@@ -1,12 +1,17 @@
-"""What this machine can spare: processor cores and memory, as the container sees them."""
+"""What this machine can spare: processor cores and memory, as the container sees them.
+
+A control group may limit both, or any group above it; the least limit holds. Version 2 of the
+groups has one tree, version 1 one tree for each kind of limit; a machine may have both.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-_CGROUP = Path("/sys/fs/cgroup")
+_ROOT = Path("/")
 _MOUNTS = Path("/proc/self/mounts")
 _ASSUMED_MEMORY = 8 << 30  # where the system does not tell
 
@@ -17,25 +22,54 @@ def core_count() -> int:
         cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     except OSError:
         cores = os.cpu_count() or 1
-    quota, period = _numbers(_CGROUP / "cpu.max", 2)
-    if quota and period:
-        cores = min(cores, max(1, round(quota / period)))
+    for group in _groups("cpu"):
+        for quota, period in (
+            _numbers(group / "cpu.max", 2),
+            _numbers(group / "cpu.cfs_quota_us", 1) + _numbers(group / "cpu.cfs_period_us", 1),
+        ):
+            if quota and period:
+                cores = min(cores, max(1, round(quota / period)))
     return cores
 
 
 def free_memory() -> int:
-    """Bytes that may be taken without pushing anybody out, inside the container's limit."""
-    free = _meminfo("MemAvailable:") or _ASSUMED_MEMORY
-    # Version 2 of the control groups, then version 1.
-    for limit, usage in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
-        (most,) = _numbers(_CGROUP / limit, 1)
-        (used,) = _numbers(_CGROUP / usage, 1)
-        if most and used is not None:
-            free = min(free, max(0, most - used))
+    """Bytes that may be taken without pushing anybody out, inside the container's limits.
+
+    Files that were read lately fill a group's memory, too. They are no loss: what is inactive of
+    them counts as free.
+    """
+    available = _named(_ROOT / "proc/meminfo", "MemAvailable:")
+    free = available << 10 if available else _half_of_the_machine()
+    for group in _groups("memory"):
+        for limit, usage, cached in (
+            ("memory.max", "memory.current", "inactive_file"),
+            ("memory.high", "memory.current", "inactive_file"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ):
+            (most,), (used,) = _numbers(group / limit, 1), _numbers(group / usage, 1)
+            if most is not None and used is not None:
+                used -= min(used, _named(group / "memory.stat", cached) or 0)
+                free = min(free, max(0, most - used))
     return free
+
+
+def _groups(controller: str) -> Iterator[Path]:
+    """The control groups of this process that may limit something, and all above them."""
+    tree = _ROOT / "sys/fs/cgroup"
+    yield from (tree, tree / controller)  # in a container, these are its own
+    try:
+        lines = (_ROOT / "proc/self/cgroup").read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        parts = Path(path.lstrip("/")).parts
+        if (controllers and controller not in controllers.split(",")) or ".." in parts:
+            continue
+        for base in (tree / controllers, tree / controller) if controllers else (tree,):
+            for depth in range(len(parts)):
+                yield base.joinpath(*parts[: depth + 1])
 
 
 def is_shared_filesystem(path: str) -> bool:
@@ -76,9 +110,18 @@ def _numbers(path: Path, count: int) -> list[int | None]:
     return found + [None] * (count - len(found))
 
 
-def _meminfo(key: str) -> int | None:
+def _named(path: Path, name: str) -> int | None:
+    """The number beside a name in a file of the kernel; None where it has none."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = path.read_text().splitlines()
     except OSError:
         return None
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(key)), None)
+    words = (line.split() for line in lines)
+    return next((int(one[1]) for one in words if len(one) > 1 and one[0] == name), None)
+
+
+def _half_of_the_machine() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, OSError, ValueError):  # not everywhere is it told
+        return _ASSUMED_MEMORY

@@ -9,7 +9,7 @@ import msgspec
 
 from ..base.errors import UnavailableError
 from ..trace.model import Trace
-from . import ingest
+from . import estimate
 from .cache import Cache
 from .keep import Recent
 from .news import S
@@ -75,7 +75,7 @@ class Shelf(Generic[S]):
             found = self._remembered(digest, path)
             if found is not None:
                 return found
-            if ingest.memory_needed(path, size) > IN_PROCESS_BYTES:
+            if estimate.memory_of(path, size) > IN_PROCESS_BYTES:
                 raise UnavailableError(
                     why or "The columns of this trace cannot be kept on disk.",
                     hint="Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kinetoscope.store import estimate
 from kinetoscope.store.cache import Cache
 from kinetoscope.store.discovery import Identity
 from kinetoscope.store.ingest import IngestPool, Limits
@@ -218,7 +220,7 @@ def test_what_somebody_waits_for_comes_first(tmp_path: Path, open_pool: Open) ->
 
 
 def test_large_files_wait_for_memory(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(2, memory_bytes=200 << 20))  # room for one
+    pool = open_pool(Limits(2, memory_bytes=150 << 20))  # room for one
     started = [tmp_path / f"started{i}" for i in (0, 1)]
     paths = [
         write_trace(tmp_path / f"{i}.json", started=str(started[i]), sleep=0.5) for i in (0, 1)
@@ -229,6 +231,35 @@ def test_large_files_wait_for_memory(tmp_path: Path, open_pool: Open) -> None:
     assert isinstance(pool.last(paths[0]), Kept)
     assert not started[1].exists() or pool.of(paths[0])
     assert isinstance(pool.last(paths[1]), Kept)
+
+
+def test_a_file_larger_than_the_budget_is_read_alone(tmp_path: Path, open_pool: Open) -> None:
+    pool = open_pool(Limits(2, memory_bytes=1 << 20))  # room for none
+    paths = [write_trace(tmp_path / f"{i}.json") for i in range(3)]
+    pool.submit(*paths)
+    assert all(isinstance(pool.last(path), Kept) for path in paths)
+
+
+def test_a_file_that_cannot_be_looked_at_holds_up_no_other(
+    tmp_path: Path, open_pool: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that does not answer: the file is measured without the lock of the pool."""
+    slow, quick = (write_trace(tmp_path / name) for name in ("slow.json", "quick.json"))
+    answers = threading.Event()
+    usual = estimate.memory_of
+
+    def memory_of(path: str, size: int) -> int:
+        if path == str(slow):
+            answers.wait(20)
+        return usual(path, size)
+
+    monkeypatch.setattr(estimate, "memory_of", memory_of)
+    pool = open_pool(Limits(2))
+    pool.submit(slow, quick)
+    assert isinstance(pool.last(quick), Kept)
+    assert pool.of(slow) == []
+    answers.set()
+    assert isinstance(pool.last(slow), Kept)
 
 
 def test_small_files_share_a_process(tmp_path: Path, open_pool: Open) -> None:

@@ -2,32 +2,115 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from kinetoscope.store import machine
-from kinetoscope.store.ingest import Limits, memory_needed
+from kinetoscope.base.native import Native
+from kinetoscope.store import estimate, machine
+from kinetoscope.store.ingest import Limits
 from kinetoscope.store.keep import Recent
+
+GIB = 1 << 30
+Machine = Callable[..., None]
 
 
 @pytest.fixture
-def cgroup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
-    return tmp_path
+def a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine with 64 cores and 16 GiB of free memory, and files of its kernel beside that."""
+
+    def make(files: Mapping[str, str] = {}, cores: int = 64) -> None:
+        everything = {"proc/meminfo": f"MemTotal: 1 kB\nMemAvailable: {16 << 20} kB\n", **files}
+        for name, text in everything.items():
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        monkeypatch.setattr(machine, "_ROOT", tmp_path)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
+        monkeypatch.setattr(os, "cpu_count", lambda: cores)
+
+    return make
 
 
-def test_a_container_has_what_its_limits_leave(cgroup: Path) -> None:
-    free = machine.free_memory()
-    assert free > 0
-    (cgroup / "memory.max").write_text("3000000\n")
-    (cgroup / "memory.current").write_text("1000000\n")
-    assert machine.free_memory() == min(free, 2_000_000)
-    (cgroup / "memory.max").write_text("max\n")
-    assert machine.free_memory() > 2_000_000
-    (cgroup / "cpu.max").write_text("100000 100000\n")
-    assert machine.core_count() == 1
-    (cgroup / "cpu.max").write_text("max 100000\n")
+def test_without_groups_the_machine_itself_counts(a_machine: Machine) -> None:
+    a_machine(cores=12)
+    assert (machine.core_count(), machine.free_memory()) == (12, 16 * GIB)
+
+
+def test_a_container_has_what_its_limits_leave(a_machine: Machine) -> None:
+    group = "sys/fs/cgroup/"
+    a_machine(
+        {
+            group + "memory.max": f"{4 * GIB}\n",
+            group + "memory.current": f"{3 * GIB}\n",
+            group + "cpu.max": "250000 100000\n",
+        }
+    )
+    assert (machine.core_count(), machine.free_memory()) == (2, GIB)
+    a_machine({group + "memory.max": "max\n", group + "cpu.max": "max 100000\n"})
+    assert (machine.core_count(), machine.free_memory()) == (64, 16 * GIB)
+
+
+def test_files_in_memory_are_free_memory(a_machine: Machine) -> None:
+    """A group that has read a large trace is full of it, and could let it go."""
+    group = "sys/fs/cgroup/"
+    a_machine(
+        {
+            group + "memory.max": f"{4 * GIB}\n",
+            group + "memory.current": f"{4 * GIB - 4096}\n",
+            group + "memory.stat": f"anon {GIB}\ninactive_file {2 * GIB}\nactive_file 7\n",
+        }
+    )
+    assert machine.free_memory() == 2 * GIB + 4096
+
+
+def test_the_least_limit_of_all_groups_above_holds(a_machine: Machine) -> None:
+    group = "sys/fs/cgroup/"
+    a_machine(
+        {
+            "proc/self/cgroup": "0::/user.slice/job.scope\n",
+            group + "user.slice/memory.high": f"{2 * GIB}\n",
+            group + "user.slice/memory.current": f"{GIB}\n",
+            group + "user.slice/cpu.max": "300000 100000\n",
+            group + "user.slice/job.scope/memory.max": f"{8 * GIB}\n",
+            group + "user.slice/job.scope/memory.current": "4096\n",
+            group + "user.slice/job.scope/cpu.max": "800000 100000\n",
+        }
+    )
+    assert (machine.core_count(), machine.free_memory()) == (3, GIB)
+
+
+def test_groups_of_version_1(a_machine: Machine) -> None:
+    memory, cpu = "sys/fs/cgroup/memory/docker/ab/", "sys/fs/cgroup/cpu,cpuacct/docker/ab/"
+    a_machine(
+        {
+            "proc/self/cgroup": "7:memory:/docker/ab\n3:cpu,cpuacct:/docker/ab\n2:pids:/x\n",
+            memory + "memory.limit_in_bytes": f"{3 * GIB}\n",
+            memory + "memory.usage_in_bytes": f"{2 * GIB}\n",
+            memory + "memory.stat": f"inactive_file 9\ntotal_inactive_file {GIB}\n",
+            cpu + "cpu.cfs_quota_us": "150000\n",
+            cpu + "cpu.cfs_period_us": "100000\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{5 * GIB}\n",
+        }
+    )
+    assert (machine.core_count(), machine.free_memory()) == (2, 2 * GIB)
+
+
+@pytest.mark.parametrize(
+    "group", ["0::/../../elsewhere", "not a line", "0::", "5:memory:", "\N{DEGREE SIGN}::/x/"]
+)
+def test_strange_groups_limit_nothing(a_machine: Machine, group: str) -> None:
+    a_machine({"proc/self/cgroup": group + "\n"})
+    assert (machine.core_count(), machine.free_memory()) == (64, 16 * GIB)
+
+
+def test_a_system_that_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_ROOT", tmp_path)
+    assert machine.free_memory() >= GIB
     assert machine.core_count() >= 1
 
 
@@ -37,9 +120,40 @@ def test_how_many_read_at_once(monkeypatch: pytest.MonkeyPatch, cores: int, proc
     assert Limits.of_machine().processes == processes
 
 
-def test_compressed_files_need_more_memory_than_they_weigh() -> None:
-    assert memory_needed("a.json", 1 << 30) < 1 << 30
-    assert memory_needed("a.json.gz", 50 << 20) == memory_needed("a.json", 1000 << 20)
+TEXT = b"".join(b'{"ph": "X", "name": "op", "ts": %d},\n' % (7 * i) for i in range(100_000))
+
+
+def test_the_text_of_a_file_is_measured(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.json", tmp_path / "renamed.json"
+    plain.write_bytes(TEXT)
+    packed.write_bytes(gzip.compress(TEXT, 6))
+    assert estimate.text_bytes(str(plain), len(TEXT)) == len(TEXT)
+    assert estimate.text_bytes(str(packed), packed.stat().st_size) == len(TEXT)
+
+
+def test_several_members_do_not_hide_the_size(tmp_path: Path) -> None:
+    """The trailer tells the size of the last member alone."""
+    file = tmp_path / "a.json.gz"
+    file.write_bytes(gzip.compress(TEXT, 6) * 3 + gzip.compress(b"]}"))
+    assert 2 * len(TEXT) < estimate.text_bytes(str(file), file.stat().st_size) < 4 * len(TEXT)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x1f\x8b", b"\x1f\x8b\x08" + bytes(40), bytes(9)])
+def test_damaged_and_missing_files_are_guessed(tmp_path: Path, damage: bytes) -> None:
+    file = tmp_path / "a.json.gz"
+    file.write_bytes(damage)
+    assert 0 <= estimate.text_bytes(str(file), len(damage)) <= 1000
+    assert estimate.text_bytes(str(tmp_path / "none.json.gz"), 10) == 200
+    assert estimate.text_bytes(str(tmp_path / "none.json"), 10) == 10
+
+
+def test_the_reader_in_python_takes_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_reader(reason: str) -> int:
+        found = Native(None, reason) if reason else Native(object(), "")  # type: ignore[arg-type]
+        monkeypatch.setattr(estimate, "native", lambda: found)
+        return estimate.memory_needed(GIB)
+
+    assert estimate.PROCESS_BYTES < with_reader("") < with_reader("not built") < GIB
 
 
 def test_the_disk_of_the_temporary_folder_is_our_own(tmp_path: Path) -> None:
