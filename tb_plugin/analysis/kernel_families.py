@@ -23,6 +23,8 @@ FILE = "kernel_families.json"
 SETTING = "KINETOSCOPE_KERNEL_FAMILIES"
 UNCLASSIFIED = "unclassified"
 MOST_BYTES = 1 << 20
+_ANONYMOUS = "(anonymous namespace)"
+_ARGUMENTS = re.compile(r"[<(]")
 
 
 class FamilyRule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,10 +50,15 @@ class Families:
     rules: tuple[tuple[re.Pattern[str], Family], ...]
 
     def of(self, kernel: str) -> Family:
-        """The family of a kernel."""
-        for pattern, family in self.rules:
-            if pattern.search(kernel):
-                return family
+        """The family of a kernel: by what it is called, and only then by what it is called with.
+
+        ``elementwise_kernel<…, adam_lambda>`` is no optimizer.
+        """
+        name = _ARGUMENTS.split(kernel.replace(_ANONYMOUS, ""), maxsplit=1)[0]
+        for text in (name, kernel):
+            for pattern, family in self.rules:
+                if pattern.search(text):
+                    return family
         return Family(UNCLASSIFIED, "no rule knows this name")
 
 

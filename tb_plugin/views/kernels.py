@@ -165,7 +165,7 @@ def _words(table: KernelTable, classes: tuple[SharePart, ...]) -> tuple[str, str
     first, count = classes[0], int(table.count.sum())
     spent = duration(int(table.total_ns.sum()))
     return (
-        f"{first.name} kernels take {share(first.ratio)} of the kernel time.",
+        f"{first.name[:1].upper()}{first.name[1:]} kernels take {share(first.ratio)} of the kernel time.",
         f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}.",
     )
 

@@ -5,9 +5,11 @@ const TITLE_MAX = 1500;
 
 export function CodeName({ name }: { name: string }) {
   const { before, base, after } = nameParts(name);
+  // That a kernel returns nothing is no news.
+  const shown = before.replace(/^void /, "");
   return (
     <bdi className="code-name" title={harmless(name, TITLE_MAX)}>
-      {before === "" ? null : <span className="dim">{before}</span>}
+      {shown === "" ? null : <span className="dim">{shown}</span>}
       {base === "" && before === "" && after === "" ? <span className="dim">(no name)</span> : base}
       {after === "" ? null : <span className="dim">{after}</span>}
     </bdi>

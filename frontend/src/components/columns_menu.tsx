@@ -3,22 +3,22 @@ import { Popover } from "./popover";
 
 interface ColumnsMenuProps {
   readonly columns: readonly { readonly key: string; readonly label: string }[];
-  readonly hidden: string | undefined;
+  readonly hidden: ReadonlySet<string>;
   readonly onChange: (hidden: string) => void;
 }
 
-export const hiddenIn = (text: string | undefined): ReadonlySet<string> =>
-  new Set((text ?? "").split(",").filter(Boolean));
+/** The columns that are not shown: as the address says, else the usual ones. "none": all are. */
+export const hiddenIn = (text: string | undefined, usual: string): ReadonlySet<string> =>
+  new Set((text ?? usual).split(",").filter((key) => key !== "" && key !== "none"));
 
-export function ColumnsMenu({ columns, hidden, onChange }: ColumnsMenuProps) {
-  const off = hiddenIn(hidden);
+export function ColumnsMenu({ columns, hidden: off, onChange }: ColumnsMenuProps) {
   const choices = columns.filter((column) => column.key !== "name");
   return (
     <Popover
       className="btn small"
       kind="dialog"
       label="Columns"
-      button={`Columns ${choices.length - off.size}`}
+      button={`Columns ${choices.filter(({ key }) => !off.has(key)).length}`}
     >
       {() => (
         <fieldset className="menu-checks">
@@ -35,7 +35,7 @@ export function ColumnsMenu({ columns, hidden, onChange }: ColumnsMenuProps) {
                   } else {
                     next.add(key);
                   }
-                  onChange([...next].sort().join(","));
+                  onChange([...next].sort().join(",") || "none");
                 }}
               />
               {label}

@@ -5,7 +5,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
 import { walked } from "../base/walk";
-import { Tip } from "./tip";
+import { WindowHead } from "./window_head";
 
 export interface WindowColumn<R> {
   readonly key: string;
@@ -43,20 +43,21 @@ interface WindowTableProps<R> {
 }
 
 const ROW = 26;
+const HEAD = 28;
 
-export function WindowTable<R extends { readonly key: string }>({
-  label,
-  columns,
-  windows,
-  sortBy,
-  isAscending,
-  onSort,
-  opened,
-  onOpen,
-  detail,
-  empty,
-  isOld,
-}: WindowTableProps<R>) {
+/** What a key does to the row that has the focus. */
+function openedBy(key: string, row: string, opened: string | null): string | null | undefined {
+  if (key === "Enter" || key === " ") {
+    return opened === row ? null : row;
+  }
+  if (key === "ArrowRight") {
+    return row;
+  }
+  return opened === row && (key === "ArrowLeft" || key === "Escape") ? null : undefined;
+}
+
+export function WindowTable<R extends { readonly key: string }>(props: WindowTableProps<R>) {
+  const { label, columns, windows, sortBy, isAscending, onSort, opened, onOpen, isOld } = props;
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: windows.count,
@@ -73,135 +74,94 @@ export function WindowTable<R extends { readonly key: string }>({
   useEffect(() => onRange(first, last), [onRange, first, last]);
   const grid = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
 
-  const onKeyDown = (event: KeyboardEvent) => {
-    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
-    const index = Number(row?.dataset["index"]);
-    const key = Number.isNaN(index) ? undefined : windows.rowAt(index)?.key;
-    if (row === null || key === undefined || event.target !== row) {
+  const focusRow = (index: number) => {
+    virtual.scrollToIndex(index);
+    requestAnimationFrame(() =>
+      scroll.current?.querySelector<HTMLElement>(`[data-row="${index}"]`)?.focus(),
+    );
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLTableRowElement>, index: number, row: R) => {
+    if (event.target !== event.currentTarget) {
       return;
     }
     const target = walked(event.key, index, windows.count, ["ArrowUp", "ArrowDown"]);
+    const next = openedBy(event.key, row.key, opened);
     if (target !== null) {
       event.preventDefault();
-      virtual.scrollToIndex(target);
-      requestAnimationFrame(() =>
-        scroll.current?.querySelector<HTMLElement>(`[data-index="${target}"]`)?.focus(),
-      );
-    } else if (["Enter", " ", "ArrowRight"].includes(event.key)) {
+      focusRow(target);
+    } else if (next !== undefined) {
       event.preventDefault();
-      onOpen(opened === key && event.key !== "ArrowRight" ? null : key);
-    } else if (["ArrowLeft", "Escape"].includes(event.key) && opened === key) {
-      event.preventDefault();
-      onOpen(null);
+      onOpen(next);
     }
   };
 
   return (
     <div ref={scroll} className={isOld ? "wt-scroll stale" : "wt-scroll"}>
-      <div
-        role="table"
+      <table
         className="wt"
         aria-label={label}
         aria-rowcount={windows.count + 1}
-        onKeyDown={onKeyDown}
+        style={{ height: virtual.getTotalSize() + HEAD }}
       >
-        <div role="row" className="wt-head" style={grid} aria-rowindex={1}>
-          {columns.map((column) => (
-            <Head
-              key={column.key}
-              column={column}
-              sorted={sortBy === column.key ? isAscending : null}
-              onSort={onSort}
-            />
-          ))}
-        </div>
-        <div role="rowgroup" className="wt-body" style={{ height: virtual.getTotalSize() }}>
-          {items.map((item) => {
-            const row = windows.rowAt(item.index);
-            const isOpen = row !== undefined && row.key === opened;
-            return (
-              <div
-                key={item.key}
-                ref={virtual.measureElement}
-                data-index={item.index}
-                role="row"
-                aria-rowindex={item.index + 2}
-                aria-expanded={isOpen}
-                tabIndex={item.index === 0 || isOpen ? 0 : -1}
-                className={isOpen ? "wt-row open" : "wt-row"}
-                style={{ transform: `translateY(${item.start}px)` }}
-              >
-                {row === undefined ? (
-                  <div role="cell" className="wt-cells dim" style={grid}>
-                    …
-                  </div>
-                ) : (
-                  <>
-                    {/* biome-ignore lint/a11y/useKeyWithClickEvents: the row handles keys */}
-                    <div
-                      role="presentation"
-                      className="wt-cells"
-                      style={grid}
-                      onClick={() => onOpen(isOpen ? null : row.key)}
-                    >
-                      {columns.map((column) => (
-                        <div role="cell" key={column.key} className={cellClass(column)}>
-                          {column.cell(row)}
-                        </div>
-                      ))}
-                    </div>
-                    {isOpen ? (
-                      <div role="cell" className="wt-detail">
-                        {detail(row)}
-                      </div>
-                    ) : null}
-                  </>
-                )}
-              </div>
-            );
-          })}
-        </div>
-      </div>
-      {windows.count === 0 && !isOld ? <p className="empty">{empty}</p> : null}
+        <thead>
+          <tr style={grid}>
+            {columns.map((column) => (
+              <WindowHead
+                key={column.key}
+                column={column}
+                sorted={sortBy === column.key ? isAscending : null}
+                onSort={onSort}
+              />
+            ))}
+          </tr>
+        </thead>
+        {items.map((item) => {
+          const row = windows.rowAt(item.index);
+          const isOpen = row !== undefined && row.key === opened;
+          return (
+            <tbody
+              key={item.key}
+              ref={virtual.measureElement}
+              data-index={item.index}
+              className={isOpen ? "wt-row open" : "wt-row"}
+              style={{ transform: `translateY(${item.start + HEAD}px)` }}
+            >
+              {row === undefined ? (
+                <tr className="wt-cells" style={grid} aria-rowindex={item.index + 2}>
+                  <td className="dim">…</td>
+                </tr>
+              ) : (
+                <tr
+                  className="wt-cells"
+                  style={grid}
+                  aria-rowindex={item.index + 2}
+                  aria-expanded={isOpen}
+                  data-row={item.index}
+                  tabIndex={item.index === 0 || isOpen ? 0 : -1}
+                  onClick={() => onOpen(isOpen ? null : row.key)}
+                  onKeyDown={(event) => onKeyDown(event, item.index, row)}
+                >
+                  {columns.map((column) => (
+                    <td key={column.key} className={cellClass(column)}>
+                      {column.cell(row)}
+                    </td>
+                  ))}
+                </tr>
+              )}
+              {isOpen ? (
+                <tr className="wt-detail">
+                  <td colSpan={columns.length}>{props.detail(row)}</td>
+                </tr>
+              ) : null}
+            </tbody>
+          );
+        })}
+      </table>
+      {windows.count === 0 && !isOld ? <p className="empty">{props.empty}</p> : null}
     </div>
   );
 }
 
-function cellClass<R>(column: WindowColumn<R>): string {
+export function cellClass<R>(column: WindowColumn<R>): string {
   return [column.isNumber ? "num" : "", column.isMinor ? "minor" : ""].filter(Boolean).join(" ");
-}
-
-interface HeadProps<R> {
-  readonly column: WindowColumn<R>;
-  /** Ascending, or not; null = by another column. */
-  readonly sorted: boolean | null;
-  readonly onSort: (key: string, isAscending: boolean) => void;
-}
-
-function Head<R>({ column, sorted, onSort }: HeadProps<R>) {
-  const words = (
-    <Tip text={column.help ?? ""} className="">
-      {column.label}
-      {column.unit === undefined ? null : <span className="unit"> {column.unit}</span>}
-    </Tip>
-  );
-  return (
-    <div
-      role="columnheader"
-      className={cellClass(column)}
-      aria-sort={sorted === null ? undefined : sorted ? "ascending" : "descending"}
-    >
-      {column.isSortable ? (
-        <button
-          type="button"
-          onClick={() => onSort(column.key, sorted === null ? column.key === "name" : !sorted)}
-        >
-          {words}
-          <span aria-hidden="true">{sorted === null ? "" : sorted ? "↑" : "↓"}</span>
-        </button>
-      ) : (
-        words
-      )}
-    </div>
-  );
 }

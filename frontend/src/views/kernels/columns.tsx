@@ -36,7 +36,7 @@ export function columnsOf(
     help: answer.definitions[key] ?? "",
     isNumber: true,
     isSortable: true,
-    width: "minmax(60px, 1fr)",
+    width: "minmax(64px, 1fr)",
     cell,
     ...more,
   });

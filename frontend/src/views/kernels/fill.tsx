@@ -1,5 +1,6 @@
 /** Every kernel by how well it fills the device: blocks per multiprocessor against occupancy. */
 import type { KernelRow, Kernels } from "../../api/types.gen";
+import { fade } from "../../base/color";
 import { fixed, time } from "../../base/format";
 import { harmless, nameParts } from "../../base/shown_name";
 import type { Theme } from "../../base/theme";
@@ -63,7 +64,7 @@ function option(rows: readonly Known[], theme: Theme): ChartOption {
         data: rows.map((row) => [row.blocks_per_sm, row.occupancy]),
         symbolSize: (_: unknown, { dataIndex }: { dataIndex: number }) =>
           Math.max(6, Math.sqrt((rows[dataIndex]?.total_ns ?? 0) / most) * BIGGEST),
-        itemStyle: { color, opacity: 0.45, borderColor: color, borderWidth: 1 },
+        itemStyle: { color: fade(color, 0.45), borderColor: color, borderWidth: 1 },
         label: {
           show: true,
           position: "right",

@@ -16,6 +16,7 @@ import { columnsOf } from "./columns";
 import { Details } from "./details";
 import { plainRows } from "./take_away";
 
+const USUALLY_HIDDEN = "p50_ns,p95_ns,launch_ns";
 const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [
   ["name", "Kernel name"],
   ["properties", "Properties + operator"],
@@ -52,7 +53,8 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
   const known = first ?? last;
   const problem = states.find((state) => state.problem !== null)?.problem ?? null;
   const all = columnsOf(answer, known?.rows ?? [], query);
-  const columns = all.filter(({ key }) => !hiddenIn(values["kernels.hide"]).has(key));
+  const hidden = hiddenIn(values["kernels.hide"], USUALLY_HIDDEN);
+  const columns = all.filter(({ key }) => !hidden.has(key));
   const set = (key: string, value: string) =>
     address.replace({ [`kernels.${key}`]: value === "" ? undefined : value });
   const rowAt = (index: number) => rowAmong(windows, index);
@@ -89,7 +91,7 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
         <span className="grow" />
         <ColumnsMenu
           columns={all}
-          hidden={values["kernels.hide"]}
+          hidden={hidden}
           onChange={(hidden) => set("hide", hidden)}
         />
         <CopyTable label="kernels" table={() => plainRows(known?.rows ?? [])} />

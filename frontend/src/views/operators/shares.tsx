@@ -10,6 +10,14 @@ import { useAddress } from "../../state/environment";
 const STEPS = [92, 70, 54, 42, 34, 28, 23, 19, 16, 13];
 const WORDS_MIN = 0.05;
 
+/** The light hue takes dark ink in both themes, the strong steps of the other one the theme's own. */
+function inkOn(hue: string, place: number): string {
+  if (hue === "--k-compute") {
+    return place < 2 ? "var(--ink-on-fill)" : "var(--ink)";
+  }
+  return place < 3 ? "#0d1014" : "var(--ink)";
+}
+
 function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
   const address = useAddress();
   return (
@@ -21,7 +29,7 @@ function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
           style={{
             flexGrow: part.ratio,
             background: `color-mix(in srgb, var(${hue}) ${STEPS[place] ?? 10}%, var(--surface))`,
-            color: place === 0 && hue === "--k-compute" ? "var(--ink-on-fill)" : "var(--ink)",
+            color: inkOn(hue, place),
           }}
           title={`${harmless(part.name)}: ${time(part.ns)}, ${share(part.ratio)}`}
           onClick={() => address.replace({ "operators.search": part.name })}

@@ -21,6 +21,7 @@ interface OperatorRowsProps {
   readonly modes: ReactNode;
 }
 
+const USUALLY_HIDDEN = "min_ns,mean_ns,kernels,flops";
 const KINDS = [
   ["op,annotation", "Ops and annotations"],
   ["op", "Ops"],
@@ -82,9 +83,9 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
   }
   const known = first ?? last;
   const scales: Scales = useMemo(() => scalesOf(known?.rows ?? []), [known]);
-  const columns = columnsOf(answer, scales, query).filter(
-    ({ key }) => !hiddenIn(values["operators.hide"]).has(key),
-  );
+  const hidden = hiddenIn(values["operators.hide"], USUALLY_HIDDEN);
+  const all = columnsOf(answer, scales, query);
+  const columns = all.filter(({ key }) => !hidden.has(key));
   const set = (key: string, value: string) =>
     address.replace({ [`operators.${key}`]: value === "" ? undefined : value });
   return (
@@ -120,8 +121,8 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
         <span className="grow" />
         {modes}
         <ColumnsMenu
-          columns={columnsOf(answer, scales, query)}
-          hidden={values["operators.hide"]}
+          columns={all}
+          hidden={hidden}
           onChange={(hidden) => set("hide", hidden)}
         />
         <TakeAway asked={asked} query={query} />
