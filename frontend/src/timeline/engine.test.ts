@@ -315,6 +315,7 @@ describe("a timeline that nobody sees", () => {
 it("the stats are beside the canvas for whoever measures", async () => {
   const { element, timeline } = await shown();
   opened.push(timeline);
+  await vi.advanceTimersByTimeAsync(1000);
   expect(JSON.parse(element.dataset["stats"] ?? "{}")).toMatchObject({
     frames: expect.any(Number),
     lastFrameMs: expect.any(Number),

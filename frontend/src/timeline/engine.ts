@@ -55,7 +55,7 @@ export class Engine implements Timeline {
   private readonly reducedMotion = window.matchMedia("(prefers-reduced-motion: reduce)");
   private isCameraNews = true;
   private isHoverStale = false;
-  private lastStatsAt = Number.NEGATIVE_INFINITY;
+  private statsTimer: ReturnType<typeof setTimeout> | undefined;
   private width = 0;
 
   constructor(
@@ -242,6 +242,7 @@ export class Engine implements Timeline {
 
   close(): void {
     this.loop.stop();
+    clearTimeout(this.statsTimer);
     this.gestures.close();
     this.namesFetcher.close();
     this.scheduler.close();
@@ -315,7 +316,7 @@ export class Engine implements Timeline {
       this.news.camera(this.view.camera(), placed);
     }
     this.news.tell();
-    this.writeStats(frame.nowMs);
+    this.writeStats();
     return { isPicture, isMoving };
   };
 
@@ -335,11 +336,12 @@ export class Engine implements Timeline {
     return hitAt(this.artist.scene(this.view.now, this.loop.number, 0), x, y);
   }
 
-  private writeStats(nowMs: number): void {
-    if (nowMs - this.lastStatsAt >= STATS_EVERY_MS) {
-      this.lastStatsAt = nowMs;
+  /** Not more often than once a second, and in the end what is true then. */
+  private writeStats(): void {
+    this.statsTimer ??= setTimeout(() => {
+      this.statsTimer = undefined;
       this.element.dataset["stats"] = JSON.stringify(this.stats());
-    }
+    }, STATS_EVERY_MS);
   }
 
   private gestureHost() {

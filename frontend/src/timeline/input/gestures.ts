@@ -43,15 +43,18 @@ export class Gestures {
   ) {
     const { signal } = this.controller;
     element.style.touchAction = "none";
+    element.style.userSelect = "none";
     element.addEventListener("pointerdown", this.onDown, { signal });
+    element.addEventListener("mousedown", preventAutoScroll, { signal });
     element.addEventListener("pointermove", this.onMove, { signal });
     element.addEventListener("pointerup", this.onUp, { signal });
     element.addEventListener("pointercancel", this.onCancel, { signal });
     element.addEventListener("pointerleave", () => host.pointAt(null), { signal });
     element.addEventListener("wheel", this.onWheel, { signal, passive: false });
     const page = element.ownerDocument;
-    page.addEventListener("keydown", this.onKey, { signal });
-    page.addEventListener("keyup", this.onKey, { signal });
+    // Before the page's own keys: Esc ends the drag, and nothing else then.
+    page.addEventListener("keydown", this.onKey, { signal, capture: true });
+    page.addEventListener("keyup", this.onKey, { signal, capture: true });
   }
 
   get isDragging(): boolean {
@@ -70,6 +73,9 @@ export class Gestures {
   private readonly onKey = (event: KeyboardEvent): void => {
     if (event.code === "Space") {
       this.isSpaceDown = event.type === "keydown";
+      if (this.isSpaceDown && event.target === this.element) {
+        event.preventDefault(); // It would scroll the page.
+      }
     } else if (event.key === "Escape" && event.type === "keydown" && this.drag !== null) {
       this.drag.cancel();
       this.drag = null;
@@ -92,9 +98,6 @@ export class Gestures {
     }
     if (event.button > 1) {
       return;
-    }
-    if (event.button === 1) {
-      event.preventDefault();
     }
     this.element.setPointerCapture(event.pointerId);
     const makeDrag = this.dragFor(event, place);
@@ -246,3 +249,9 @@ export class Gestures {
 }
 
 const DOUBLE_CLICK_MS = 400;
+
+function preventAutoScroll(event: MouseEvent): void {
+  if (event.button === 1) {
+    event.preventDefault();
+  }
+}

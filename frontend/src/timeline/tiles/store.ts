@@ -1,6 +1,6 @@
 /**
  * The tiles that are in memory, by lane block. Bounded by bytes: what was drawn longest ago goes
- * first, but never the two coarsest levels, which stand in for everything that is not there yet.
+ * first, and the two coarsest levels last, which stand in for everything that is not there yet.
  */
 import type { CounterTile } from "../frame/counters";
 import type { SliceTile } from "../frame/slices";
@@ -22,6 +22,15 @@ export interface Shelf<T extends AnyTile = AnyTile> {
 export type SliceShelf = Shelf<SliceTile>;
 export type CounterShelf = Shelf<CounterTile>;
 
+/** A tile that may be dropped. */
+interface Candidate {
+  readonly tiles: Map<number, AnyTile>;
+  readonly key: number;
+  readonly tile: AnyTile;
+  /** It stands in for many that are not there. */
+  readonly isCoarse: boolean;
+}
+
 /** Where evicting stops, so that it does not begin again with the next tile. */
 const AFTER_EVICTION = 0.85;
 
@@ -33,7 +42,7 @@ export class TileStore {
 
   constructor(private readonly capacity: number) {}
 
-  /** Levels above this are kept whatever happens. */
+  /** This level and the one below it are kept as long as anything else can go. */
   setCoarsest(source: number, level: number): void {
     this.coarsest.set(source, level);
   }
@@ -74,22 +83,25 @@ export class TileStore {
     this.tiles += 1;
   }
 
-  /** Drops what was not drawn lately until the rest fits; never what this frame drew. */
+  /**
+   * Drops what was not drawn lately until the rest fits: the coarsest levels last, and never what
+   * this frame drew.
+   */
   trim(frame: number): void {
     if (this.bytes <= this.capacity) {
       return;
     }
-    const candidates: { tiles: Map<number, AnyTile>; key: number; tile: AnyTile }[] = [];
+    const candidates: Candidate[] = [];
     for (const shelf of this.shelves.values()) {
-      const pinned = (this.coarsest.get(shelf.source) ?? Number.POSITIVE_INFINITY) - 1;
+      const coarse = (this.coarsest.get(shelf.source) ?? Number.POSITIVE_INFINITY) - 1;
       const tiles: Map<number, AnyTile> = shelf.tiles;
       for (const [key, tile] of tiles) {
-        if (tile.level < pinned && tile.used < frame) {
-          candidates.push({ tiles, key, tile });
+        if (tile.used < frame) {
+          candidates.push({ tiles, key, tile, isCoarse: tile.level >= coarse });
         }
       }
     }
-    candidates.sort((a, b) => a.tile.used - b.tile.used);
+    candidates.sort((a, b) => Number(a.isCoarse) - Number(b.isCoarse) || a.tile.used - b.tile.used);
     for (const { tiles, key, tile } of candidates) {
       if (this.bytes <= this.capacity * AFTER_EVICTION) {
         return;

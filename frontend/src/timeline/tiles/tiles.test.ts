@@ -124,7 +124,7 @@ describe("what is drawn while tiles are missing", () => {
 describe("the store", () => {
   const size = emptyTile(0, 0).bytes;
 
-  it("drops what was drawn longest ago, and neither the newest frame nor the coarsest levels", () => {
+  it("drops what was drawn longest ago, the coarsest levels last", () => {
     const store = new TileStore(10 * size);
     store.setCoarsest(0, 9);
     store.put(0, emptyTile(9, 0), 0);
@@ -153,6 +153,17 @@ describe("the store", () => {
     expect(store.tiles).toBe(5);
     store.trim(2);
     expect(store.bytes).toBeLessThanOrEqual(size);
+  });
+
+  it("is bounded even when all it holds is coarse", () => {
+    const store = new TileStore(4 * size);
+    store.setCoarsest(0, 3);
+    for (let i = 0; i < 12; i += 1) {
+      store.put(0, emptyTile(3, i), i);
+    }
+    store.trim(20);
+    expect(store.bytes).toBeLessThanOrEqual(4 * size);
+    expect(store.slices(0, 0, 0).tiles.has(tileKey(3, 11))).toBe(true);
   });
 
   it("counts a tile that comes again once", () => {

@@ -25,6 +25,8 @@ export interface WishPart {
 
 /** Beyond these many wishes of a rank the rest waits for the next frame. */
 const MOST_WISHES = 2048;
+/** So many lane blocks are kept ready at the coarsest level. */
+const MOST_AROUND = 192;
 /** So far above and below the view lanes are fetched ahead, in CSS px. */
 const AHEAD_PX = 300;
 
@@ -52,11 +54,9 @@ export function wishesFor(view: WishView): Wish[] {
   for (const seen of inView) {
     addRange(wishes, view, seen, 1, 0, 2);
   }
-  for (const { plan } of view.parts) {
-    for (const row of plan.rows) {
-      for (const seen of allShelves(row)) {
-        addCoarsest(wishes, seen, 3);
-      }
+  for (const part of view.parts) {
+    for (const seen of shelvesAround(part)) {
+      addCoarsest(wishes, seen, 3);
     }
   }
   return withoutRepeats(wishes);
@@ -120,6 +120,19 @@ function allShelves(row: RowPlan | undefined): Seen[] {
     return [{ source: row.source, shelf: row.shelf }];
   }
   return row?.type === "track" ? blocksBetween(row, row.row.firstLane, row.row.lanes) : [];
+}
+
+/** All lane blocks of the rows around the visible ones, the nearest first. */
+function shelvesAround({ plan, from, to }: WishPart): Seen[] {
+  const found: Seen[] = [];
+  let above = plan.stack.indexAt((from + to) / 2);
+  let below = above + 1;
+  while (found.length < MOST_AROUND && (above >= 0 || below < plan.rows.length)) {
+    found.push(...allShelves(plan.rows[above]), ...allShelves(plan.rows[below]));
+    above -= 1;
+    below += 1;
+  }
+  return found;
 }
 
 function shelvesWithin({ plan, from, to }: WishPart, ahead: number): Seen[] {
