@@ -178,6 +178,7 @@ _TRACE_VIEW: tuple[tuple[str, str, str, float, str, Callable[[float], float]], .
     ("timeline_fps", "interactive", "open of a trace that was read before", 1.5, _S, itself),
     ("timeline_fps", "fps", "frames per second, no graphics card, median", 45, _COUNT, itself),
     ("timeline_fps", "frame_ms_p95", "time between frames, 95 of 100", 33, _MS, itself),
+    ("timeline_fps", "frame_cpu_ms", "CPU time of the page per frame", 16, "{:.1f} ms", itself),
     ("timeline_fps", "tasks_over_100ms", "tasks over 100 ms while moving", 0, _COUNT, itself),
     ("timeline_fps", "page_bytes", "memory of the page's process", 250, _MB, in_mb),
 )  # fmt: skip

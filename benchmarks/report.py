@@ -29,7 +29,8 @@ def tables(results: Mapping[str, Any]) -> str:
         "### What reading costs",
         _table(
             ("trace", "text", "events", "Overview: CPU", "wall", "memory",
-             "columns: CPU", "wall", "memory", "calibration units", "floor"),
+             "columns: CPU", "wall", "memory", "calibration units",
+             "floor: inflate", "tokenize", "CPU ÷ floor"),
             _ingested(measured),
         ),
         "### The same files elsewhere",
@@ -75,7 +76,6 @@ def _sizes(measured: Measured) -> Iterator[tuple[str, dict[str, float]]]:
 
 def _ingested(measured: Measured) -> Iterator[tuple[str, ...]]:
     for name, of in _sizes(measured):
-        floor = f"{of['columns_cpu'] / of['floor_cpu']:.2f}×" if "floor_cpu" in of else "–"
         yield (
             name,
             f"{of['text_bytes'] / 1e6:,.0f} MB",
@@ -83,8 +83,19 @@ def _ingested(measured: Measured) -> Iterator[tuple[str, ...]]:
             *_cost(of, "overview_"),
             *_cost(of, "columns_"),
             f"{of['columns_cpu'] / of['calibration_cpu']:.1f}",
-            floor,
+            *_floor(of),
         )
+
+
+def _floor(of: Mapping[str, float]) -> tuple[str, str, str]:
+    if "floor_cpu" not in of:
+        return "–", "–", "–"
+    size = of["text_bytes"] / 1e6
+    return (
+        f"{size / of['floor_inflate_cpu']:,.0f} MB/s",
+        f"{size / of['floor_scan_cpu']:,.0f} MB/s",
+        f"{of['columns_cpu'] / of['floor_cpu']:.2f}×",
+    )
 
 
 def _elsewhere(measured: Measured) -> Iterator[tuple[str, ...]]:

@@ -155,9 +155,15 @@ def figures(trace: Path, requests: int) -> dict[str, float]:
             found |= reader.tiles(requests)
             found |= reader.search() | reader.areas() | reader.details(requests // 2)
             found["server_bytes"] = again.resident_bytes()
-        stored = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file())
         slices = reader.manifest["slices"]
-        return found | {"slices": slices, "stored_bytes_per_slice": stored / slices}
+        files = [file for file in cache.rglob("*") if file.is_file()]
+        own = sum(file.stat().st_size for file in files if "artifacts" in file.parts)
+        stored = sum(file.stat().st_size for file in files)
+        return found | {
+            "slices": slices,
+            "stored_bytes_per_slice": own / slices,
+            "all_stored_bytes_per_slice": stored / slices,
+        }
 
 
 @click.command()

@@ -4,8 +4,9 @@
 
 Chromium without a screen and without a graphics card opens the view from a server that has read the
 trace before. Keys are held for ten seconds: in, along, back, out. Frames are counted by the page
-itself, with tasks that kept its thread busy for more than 50 ms; memory is that of the process that
-holds the page, private pages alone.
+itself, with tasks that kept its thread busy for more than 50 ms, and held against an empty page in
+the same browser. CPU time per frame is that of the page's main thread and does not depend on what
+else the machine does. Memory is that of the process that holds the page, private pages alone.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 import psutil
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, ViewportSize, sync_playwright
 
 from benchmarks import _corpus, _results
 from benchmarks._server import linked, server
@@ -49,6 +51,10 @@ requestAnimationFrame(function tick(now) {
   }
   requestAnimationFrame(tick);
 });
+"""
+
+TWO_FRAMES = """
+() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
 """
 
 
@@ -82,7 +88,7 @@ def opened(browser: Browser, address: str) -> tuple[Page, float]:
     ):
         page.goto(address)
     page.locator("canvas").first.wait_for()
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(requestAnimationFrame(done)))")
+    page.evaluate(TWO_FRAMES)
     return page, time.perf_counter() - began
 
 
@@ -99,18 +105,34 @@ def moved(page: Page) -> dict[str, float]:
     canvas.focus()
     time.sleep(SETTLE_SECONDS)
     before = page.screenshot()
-    page.evaluate("() => { window.watched.recording = true; }")
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    cpu = main_thread_seconds(session)
+    found = watched(page, partial(hold, page))
+    cpu = main_thread_seconds(session) - cpu
+    if page.screenshot() == before:
+        raise RuntimeError("the keys moved nothing")
+    return {**found, "frame_cpu_ms": 1000 * cpu / found["frames"]}
+
+
+def hold(page: Page) -> None:
+    """Holds one key after the other."""
     for key, seconds in MOVES:
         page.keyboard.down(key)
         time.sleep(seconds)
         page.keyboard.up(key)
-    watched = page.evaluate("() => { window.watched.recording = false; return window.watched; }")
-    if page.screenshot() == before:
-        raise RuntimeError("the keys moved nothing")
-    frames: list[float] = watched["frames"]
+
+
+def watched(page: Page, act: Callable[[], None]) -> dict[str, float]:
+    """Frames and long tasks of a page during ``act``."""
+    page.evaluate("() => { window.watched.recording = true; }")
+    act()
+    seen = page.evaluate("() => { window.watched.recording = false; return window.watched; }")
+    frames: list[float] = seen["frames"]
+    tasks: list[float] = seen["tasks"]
     apart = [later - sooner for sooner, later in pairwise(frames)]
-    tasks: list[float] = watched["tasks"]
     return {
+        "frames": len(frames),
         "fps": 1000 / statistics.median(apart),
         "fps_mean": 1000 * len(apart) / (frames[-1] - frames[0]),
         "frame_ms_p95": percentile(apart, 0.95),
@@ -118,6 +140,22 @@ def moved(page: Page) -> dict[str, float]:
         "tasks_over_100ms": sum(task > 100 for task in tasks),
         "longest_task_ms": max(tasks, default=0.0),
     }
+
+
+def main_thread_seconds(session: CDPSession) -> float:
+    """CPU seconds of the tasks of the page's main thread so far."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
+
+def of_an_empty_page(browser: Browser) -> dict[str, float]:
+    """What the same browser makes of a page that draws nothing."""
+    page = browser.new_page(viewport=SIZE)
+    page.add_init_script(WATCH)
+    page.goto("data:text/html,<p>empty")
+    found = watched(page, lambda: time.sleep(3))
+    page.close()
+    return {"empty_fps": found["fps"], "empty_frame_ms_p95": found["frame_ms_p95"]}
 
 
 def private_bytes(browser: Browser) -> int:
@@ -140,7 +178,8 @@ def figures(trace: Path, executable: str) -> dict[str, float]:
         with server(logdir, cache) as again, chromium(executable) as browser:
             again.spans()
             page, seconds = opened(browser, f"{again.page}#view=timeline")
-            return {"interactive": seconds, **moved(page), "page_bytes": private_bytes(browser)}
+            found = {"interactive": seconds, **moved(page), "page_bytes": private_bytes(browser)}
+            return found | of_an_empty_page(browser)
 
 
 @click.command()

@@ -114,6 +114,8 @@ def test_the_page_shows_every_target_and_what_was_kept(
         "text_bytes": 1_000_000_000,
         "events": 3_000_000,
         "calibration_cpu": 0.4,
+        "floor_inflate_cpu": 0.5,
+        "floor_scan_cpu": 2.0,
         "floor_cpu": {"value": 2.5, "runs": [2.5]},
     }
     _results.keep("ingest/stacks/1GB", found)
@@ -126,6 +128,7 @@ def test_the_page_shows_every_target_and_what_was_kept(
     assert any("torch-tb-profiler" in row and "30.0× | yes" in row for row in rows)
     assert any("inflating" in row and "1.60× | yes" in row for row in rows)
     assert any(row.startswith("| stacks, 1GB | 1,000 MB | 3.00 M") for row in rows)
+    assert any("2,000 MB/s | 500 MB/s | 1.60×" in row for row in rows)
     assert any(_peers.NAMES["tb"] in row and "30.0×" in row for row in rows)
     assert any("nccl" in row and "the trace is absent: x | –" in row for row in rows)
 
