@@ -110,15 +110,22 @@ impl Key {
         folded(hash ^ word, self.0 ^ (len as u64).wrapping_mul(MULTIPLE))
     }
 
-    /// The hash of `bytes`, as `quoted` computes it on its way.
-    pub fn hash(self, bytes: &[u8]) -> u64 {
+    /// The hash of the bytes from `start` to `end`, as `quoted` computes it on its way.
+    #[inline(always)]
+    pub fn hash_of(self, data: &[u8], start: usize, end: usize) -> u64 {
         let mut hash = self.start();
-        let mut at = 0;
-        while at + 8 <= bytes.len() {
-            hash = self.next(hash, word(bytes, at));
+        let mut at = start;
+        while at + 8 <= end {
+            hash = self.next(hash, word(data, at));
             at += 8;
         }
-        self.finish(hash, word(bytes, at), bytes.len())
+        let rest = word(data, at) & !(u64::MAX << (8 * (end - at)));
+        self.finish(hash, rest, end - start)
+    }
+
+    /// The hash of a text.
+    pub fn hash(self, text: &[u8]) -> u64 {
+        self.hash_of(text, 0, text.len())
     }
 }
 
@@ -189,7 +196,7 @@ fn odd(data: &[u8], start: usize, mut at: usize, key: Key) -> Result<Quoted, Sto
     Ok(Quoted {
         start,
         end: at,
-        hash: key.hash(text),
+        hash: key.hash_of(data, start, at),
         escaped: true,
     })
 }

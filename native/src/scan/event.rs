@@ -1,10 +1,10 @@
 //! One event of strict JSON, read but not yet taken.
 
-use super::bytes::{blanks, byte, quoted, stop_at, Key, Quoted};
-use super::keys::{Keys, Kind, Place, Widths};
-use super::number::number;
-use super::skip::{literal, nested, value};
-use super::unescape::unescape;
+use super::bytes::byte;
+use super::keys::{Kind, Place, Widths};
+use super::shapes::{Shapes, Target, ROOT};
+use super::skip::{literal, value};
+use super::values::{is_canonical, Values};
 use super::Stop;
 
 /// Times that an event does not have, as `raw.py` defines them.
@@ -47,198 +47,67 @@ pub struct Event {
     pub ints: Vec<(u8, i64)>,
     pub floats: Vec<(u8, f64)>,
     pub texts: Vec<(u8, Text)>,
-    /// One bit per field and per column that the text names.
-    seen_fields: u16,
-    seen_columns: u64,
-    args: Option<(usize, usize)>,
+    /// From the opening bracket of `args` to behind the closing one; nothing where there are none.
+    args: (usize, usize),
 }
 
 /// What is needed to read events.
 pub struct Reader {
-    pub keys: Keys,
+    pub shapes: Shapes,
+    pub values: Values,
     pub widths: Widths,
-    pub key: Key,
 }
 
 impl Reader {
-    /// Reads the event whose `{` is at `at` into `event`; what is behind it.
+    /// Reads the event whose `{` is at `start` into `event`; what is behind it.
     #[inline(always)]
-    pub fn event(&self, data: &[u8], at: usize, event: &mut Event) -> Result<usize, Stop> {
+    pub fn event(&mut self, data: &[u8], start: usize, event: &mut Event) -> Result<usize, Stop> {
         event.clear();
-        let mut at = blanks(data, at + 1);
-        if byte(data, at) == b'}' {
-            return Ok(at + 1);
-        }
+        self.shapes.begin();
+        let mut behind = start + 1;
+        let mut node = ROOT;
         loop {
-            let (name, place) = self.name(data, at)?;
-            at = blanks(data, self.field(data, name, place, event)?);
-            match byte(data, at) {
-                b',' => at = blanks(data, at + 1),
-                b'}' => break,
-                _ => return Err(stop_at(data, at)),
+            let (at, branch) = self.shapes.next(data, behind, node)?;
+            if branch.opens != 0 {
+                event.args.0 = behind + branch.opens as usize;
             }
-        }
-        if event.phase == b'C' {
-            if let Some((start, end)) = event.args {
-                let text = Text {
-                    start,
-                    end,
-                    hash: 0,
-                    form: Form::Args,
-                };
-                event.texts.push((self.widths.counter_args(), text));
+            if branch.closes != 0 {
+                event.args.1 = behind + branch.closes as usize;
             }
-        }
-        Ok(at + 1)
-    }
-
-    /// The key whose quote is at `at`, and where its value begins.
-    #[inline(always)]
-    fn name(&self, data: &[u8], at: usize) -> Result<(Quoted, usize), Stop> {
-        if byte(data, at) != b'"' {
-            return Err(stop_at(data, at));
-        }
-        let name = quoted(data, at + 1, self.key)?;
-        let at = blanks(data, name.end + 1);
-        if byte(data, at) != b':' {
-            return Err(stop_at(data, at));
-        }
-        Ok((name, blanks(data, at + 1)))
-    }
-
-    /// Behind the value at `at`.
-    #[inline(always)]
-    fn field(
-        &self,
-        data: &[u8],
-        name: Quoted,
-        at: usize,
-        event: &mut Event,
-    ) -> Result<usize, Stop> {
-        if name.escaped {
-            return Err(Stop::Left);
-        }
-        match &data[name.start..name.end] {
-            b"ph" => {
-                event.once(0)?;
-                self.phase(data, at, event)
-            }
-            b"cat" => {
-                event.once(1)?;
-                self.string(data, at, &mut event.category)
-            }
-            b"name" => {
-                event.once(2)?;
-                self.string(data, at, &mut event.name)
-            }
-            b"pid" => {
-                event.once(3)?;
-                self.string_or_int(data, at, &mut event.pid)
-            }
-            b"tid" => {
-                event.once(4)?;
-                self.string_or_int(data, at, &mut event.tid)
-            }
-            b"ts" => {
-                event.once(5)?;
-                let (end, ns) = self.time(data, at)?;
-                event.ts = ns;
-                Ok(end)
-            }
-            b"dur" => {
-                event.once(6)?;
-                let (end, ns) = self.time(data, at)?;
-                event.dur = if ns == NO_DUR { NO_DUR - 1 } else { ns };
-                Ok(end)
-            }
-            b"id" => {
-                event.once(7)?;
-                self.id(data, at, event)
-            }
-            b"args" => {
-                event.once(8)?;
-                let end = self.args(data, at, event)?;
-                event.args = Some((at, end));
-                Ok(end)
-            }
-            _ => value(data, at, self.key),
+            node = branch.node;
+            let values = &mut self.values;
+            behind = match branch.target {
+                Target::Phase => values.phase(data, at, &mut event.phase)?,
+                Target::Category => values.string(data, at, &mut event.category)?,
+                Target::Name => values.string(data, at, &mut event.name)?,
+                Target::Pid => values.lane(data, at, 0, &mut event.pid)?,
+                Target::Tid => values.lane(data, at, 1, &mut event.tid)?,
+                Target::Ts => values.time(data, at, &mut event.ts)?,
+                Target::Dur => {
+                    let end = values.time(data, at, &mut event.dur)?;
+                    event.dur -= i64::from(event.dur == NO_DUR);
+                    end
+                }
+                Target::Id => self.id(data, at, event)?,
+                Target::Arg(place) => self.arg(data, at, place, event)?,
+                Target::Nobody => value(data, at, values.key)?,
+                Target::End => {
+                    event.finish(self.widths);
+                    return Ok(at);
+                }
+            };
         }
     }
 
-    fn phase(&self, data: &[u8], at: usize, event: &mut Event) -> Result<usize, Stop> {
+    fn id(&mut self, data: &[u8], at: usize, event: &mut Event) -> Result<usize, Stop> {
         let mut text = Text::default();
-        let end = self.string(data, at, &mut text)?;
-        event.phase = match &data[text.start..text.end] {
-            [] => 0,
-            [one] if text.form == Form::Plain => *one,
-            _ => return Err(Stop::Left),
-        };
-        Ok(end)
-    }
-
-    #[inline(always)]
-    fn string(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
-        if byte(data, at) != b'"' {
-            return Err(stop_at(data, at));
-        }
-        let Quoted {
-            start,
-            end,
-            hash,
-            escaped,
-        } = quoted(data, at + 1, self.key)?;
-        let form = if escaped { Form::Escaped } else { Form::Plain };
-        *text = Text {
-            start,
-            end,
-            hash,
-            form,
-        };
-        Ok(end + 1)
-    }
-
-    #[inline(always)]
-    fn string_or_int(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
-        if byte(data, at) == b'"' {
-            return self.string(data, at, text);
-        }
-        let found = number(data, at)?;
-        if !found.is_whole() || found.whole_len > 300 || (found.negative && found.whole == 0) {
-            return Err(Stop::Left);
-        }
-        let hash = self.key.hash(&data[at..found.end]);
-        *text = Text {
-            start: at,
-            end: found.end,
-            hash,
-            form: Form::Plain,
-        };
-        Ok(found.end)
-    }
-
-    /// A time: a number, or a string that holds one.
-    #[inline(always)]
-    fn time(&self, data: &[u8], at: usize) -> Result<(usize, i64), Stop> {
-        let quoted = byte(data, at) == b'"';
-        let found = number(data, at + usize::from(quoted))?;
-        let ns = found.nanoseconds(data).ok_or(Stop::Left)?;
-        if !quoted {
-            return Ok((found.end, ns));
-        }
-        if byte(data, found.end) != b'"' {
-            return Err(stop_at(data, found.end));
-        }
-        Ok((found.end + 1, ns))
-    }
-
-    fn id(&self, data: &[u8], at: usize, event: &mut Event) -> Result<usize, Stop> {
-        let mut text = Text::default();
-        let end = self.string_or_int(data, at, &mut text)?;
+        let end = self.values.string_or_int(data, at, &mut text)?;
         if text.form == Form::Escaped {
             return Err(Stop::Left);
         }
         if is_canonical(&data[text.start..text.end]) {
-            let id = number(data, text.start)?.int().ok_or(Stop::Left)?;
+            let mut id = 0;
+            self.values.int(data, text.start, &mut id)?;
             event.ints.push((self.widths.id_int(), id));
         } else {
             event.texts.push((self.widths.id_text(), text));
@@ -247,142 +116,31 @@ impl Reader {
     }
 
     #[inline(always)]
-    fn args(&self, data: &[u8], at: usize, event: &mut Event) -> Result<usize, Stop> {
-        if byte(data, at) != b'{' {
-            return Err(stop_at(data, at));
-        }
-        let mut at = blanks(data, at + 1);
-        if byte(data, at) == b'}' {
-            return Ok(at + 1);
-        }
-        loop {
-            let (name, place) = self.name(data, at)?;
-            at = blanks(data, self.arg(data, name, place, event)?);
-            match byte(data, at) {
-                b',' => at = blanks(data, at + 1),
-                b'}' => return Ok(at + 1),
-                _ => return Err(stop_at(data, at)),
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn arg(&self, data: &[u8], name: Quoted, at: usize, event: &mut Event) -> Result<usize, Stop> {
-        let found = if name.escaped {
-            self.escaped_key(&data[name.start..name.end])
-        } else {
-            self.keys.find(&data[name.start..name.end], name.hash)
-        };
-        let Some(Place { kind, column }) = found else {
-            return value(data, at, self.key);
-        };
-        if event.seen_columns >> column & 1 == 1 {
-            return Err(Stop::Left);
-        }
-        event.seen_columns |= 1 << column;
+    fn arg(&self, data: &[u8], at: usize, place: Place, event: &mut Event) -> Result<usize, Stop> {
         if byte(data, at) == b'n' {
             return literal(data, at, b"null");
         }
-        match kind {
+        match place.kind {
             Kind::Int => {
-                let (end, int) = self.int(data, at)?;
-                event.ints.push((column, int));
+                let mut int = 0;
+                let end = self.values.int(data, at, &mut int)?;
+                event.ints.push((place.column, int));
                 Ok(end)
             }
             Kind::Float => {
-                let (end, real) = self.real(data, at)?;
-                event.floats.push((column, real));
+                let mut real = 0.0;
+                let end = self.values.real(data, at, &mut real)?;
+                event.floats.push((place.column, real));
                 Ok(end)
             }
             Kind::Text => {
                 let mut text = Text::default();
-                let end = self.text(data, at, &mut text)?;
-                event.texts.push((column, text));
+                let end = self.values.text(data, at, &mut text)?;
+                event.texts.push((place.column, text));
                 Ok(end)
             }
         }
     }
-
-    #[cold]
-    fn escaped_key(&self, raw: &[u8]) -> Option<Place> {
-        let mut text = Vec::new();
-        unescape(raw, &mut text);
-        self.keys.find(&text, self.key.hash(&text))
-    }
-
-    /// An integer, or what means one: 7.0, true, "7", "0x1f".
-    #[inline(always)]
-    fn int(&self, data: &[u8], at: usize) -> Result<(usize, i64), Stop> {
-        match byte(data, at) {
-            b'-' | b'0'..=b'9' => {
-                let found = number(data, at)?;
-                let int = found
-                    .int()
-                    .or_else(|| found.thousandth(data))
-                    .ok_or(Stop::Left)?;
-                Ok((found.end, int))
-            }
-            b't' => Ok((literal(data, at, b"true")?, 1)),
-            b'f' => Ok((literal(data, at, b"false")?, 0)),
-            b'"' => self.int_in_string(data, at),
-            _ => Err(stop_at(data, at)),
-        }
-    }
-
-    fn int_in_string(&self, data: &[u8], at: usize) -> Result<(usize, i64), Stop> {
-        let Quoted { start, end, .. } = quoted(data, at + 1, self.key)?;
-        let text = &data[start..end];
-        let int = match text {
-            [b'0', b'x' | b'X', digits @ ..] if (1..=15).contains(&digits.len()) => digits
-                .iter()
-                .try_fold(0, |value, &digit| {
-                    hex(digit).map(|digit| value << 4 | digit)
-                })
-                .ok_or(Stop::Left)?,
-            _ if is_canonical(text) => number(data, start)?.int().ok_or(Stop::Left)?,
-            _ => return Err(Stop::Left),
-        };
-        Ok((end + 1, int))
-    }
-
-    fn real(&self, data: &[u8], at: usize) -> Result<(usize, f64), Stop> {
-        match byte(data, at) {
-            b'-' | b'0'..=b'9' => {
-                let found = number(data, at)?;
-                Ok((found.end, found.real(data).ok_or(Stop::Left)?))
-            }
-            _ => Err(stop_at(data, at)),
-        }
-    }
-
-    /// A string as it is, everything else as JSON without white space.
-    #[inline(always)]
-    fn text(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
-        let (end, form) = match byte(data, at) {
-            b'"' => return self.string(data, at, text),
-            b'[' | b'{' => (nested(data, at, self.key)?, Form::Nested),
-            _ => (value(data, at, self.key)?, Form::Plain),
-        };
-        *text = Text {
-            start: at,
-            end,
-            hash: self.key.hash(&data[at..end]),
-            form,
-        };
-        Ok(end)
-    }
-}
-
-fn hex(digit: u8) -> Option<i64> {
-    char::from(digit).to_digit(16).map(i64::from)
-}
-
-/// Whether it is an integer as JSON writes it.
-fn is_canonical(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    !digits.is_empty()
-        && digits.iter().all(u8::is_ascii_digit)
-        && (digits[0] != b'0' || text.len() == 1)
 }
 
 impl Event {
@@ -398,18 +156,21 @@ impl Event {
         self.ints.clear();
         self.floats.clear();
         self.texts.clear();
-        self.seen_fields = 0;
-        self.seen_columns = 0;
-        self.args = None;
+        self.args = (0, 0);
     }
 
-    /// Of equal keys the last counts: an event that repeats one is left.
+    /// Behind the last value.
     #[inline(always)]
-    fn once(&mut self, field: u32) -> Result<(), Stop> {
-        if self.seen_fields >> field & 1 == 1 {
-            return Err(Stop::Left);
+    fn finish(&mut self, widths: Widths) {
+        let (start, end) = self.args;
+        if self.phase == b'C' && end != 0 {
+            let text = Text {
+                start,
+                end,
+                hash: 0,
+                form: Form::Args,
+            };
+            self.texts.push((widths.counter_args(), text));
         }
-        self.seen_fields |= 1 << field;
-        Ok(())
     }
 }

@@ -14,12 +14,15 @@ pub mod compact;
 pub mod decimal;
 pub mod event;
 pub mod keys;
+pub mod literal;
 pub mod number;
 pub mod scanner;
 pub mod segments;
+pub mod shapes;
 pub mod skip;
 pub mod texts;
 pub mod unescape;
+pub mod values;
 
 /// Why an event was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

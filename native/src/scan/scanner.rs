@@ -5,8 +5,10 @@ use super::columns::Columns;
 use super::compact::compact;
 use super::event::{Event, Form, Reader, Text};
 use super::keys::{Keys, Widths, MAX_COLUMNS};
+use super::shapes::Shapes;
 use super::texts::{Meanings, Texts};
 use super::unescape::unescape;
+use super::values::Values;
 use super::Stop;
 
 /// Why a run of events ended.
@@ -49,9 +51,9 @@ impl Scanner {
             widths,
             meanings: Meanings::new(key),
             reader: Reader {
-                keys: Keys::new(table, widths, key)?,
+                shapes: Shapes::new(Keys::new(table, widths, key)?, key),
+                values: Values::new(key),
                 widths,
-                key,
             },
             event: Event::default(),
             scratch: Vec::new(),

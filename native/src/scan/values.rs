@@ -1,0 +1,210 @@
+//! The values of an event: texts by their bytes, numbers as numbers.
+//!
+//! Each function reads the value at `at` into its last argument and returns what is behind it.
+
+use super::bytes::{byte, quoted, stop_at, word, Key, Quoted};
+use super::event::{Form, Text};
+use super::number::number;
+use super::skip::{literal, nested, value};
+use super::Stop;
+
+pub struct Values {
+    pub key: Key,
+    /// The pid and the tid read last, if they are short numbers: digits, how many, hash.
+    lanes: [(u64, usize, u64); 2],
+}
+
+impl Values {
+    pub fn new(key: Key) -> Values {
+        // No number begins with a zero byte.
+        Values {
+            key,
+            lanes: [(0, 1, 0); 2],
+        }
+    }
+
+    /// A string of one character or none.
+    #[inline(always)]
+    pub fn phase(&self, data: &[u8], at: usize, phase: &mut u8) -> Result<usize, Stop> {
+        let [open, one, close, ..] = word(data, at).to_le_bytes();
+        if open == b'"' && close == b'"' && one.is_ascii_alphabetic() {
+            *phase = one;
+            return Ok(at + 3);
+        }
+        let mut text = Text::default();
+        let end = self.string(data, at, &mut text)?;
+        *phase = match &data[text.start..text.end] {
+            [] => 0,
+            [one] if text.form == Form::Plain => *one,
+            _ => return Err(Stop::Left),
+        };
+        Ok(end)
+    }
+
+    #[inline(always)]
+    pub fn string(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
+        if byte(data, at) != b'"' {
+            return Err(stop_at(data, at));
+        }
+        let Quoted {
+            start,
+            end,
+            hash,
+            escaped,
+        } = quoted(data, at + 1, self.key)?;
+        let form = if escaped { Form::Escaped } else { Form::Plain };
+        *text = Text {
+            start,
+            end,
+            hash,
+            form,
+        };
+        Ok(end + 1)
+    }
+
+    /// The text of a pid or tid, which is often that of the event before.
+    #[inline(always)]
+    pub fn lane(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        lane: usize,
+        text: &mut Text,
+    ) -> Result<usize, Stop> {
+        let (digits, len, hash) = self.lanes[lane];
+        let end = at + len;
+        let same = word(data, at) & !(u64::MAX << (8 * len)) == digits;
+        if same && matches!(byte(data, end), b',' | b'}' | b' ' | b'\n') {
+            *text = Text {
+                start: at,
+                end,
+                hash,
+                form: Form::Plain,
+            };
+            return Ok(end);
+        }
+        let end = self.string_or_int(data, at, text)?;
+        let len = end - at;
+        if len < 8 && text.start == at {
+            self.lanes[lane] = (word(data, at) & !(u64::MAX << (8 * len)), len, text.hash);
+        }
+        Ok(end)
+    }
+
+    /// The text of a pid, tid or id: 7 and "7" are one.
+    #[inline(always)]
+    pub fn string_or_int(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
+        if byte(data, at) == b'"' {
+            return self.string(data, at, text);
+        }
+        let found = number(data, at)?;
+        if !found.is_whole() || found.whole_len > 300 || (found.negative && found.whole == 0) {
+            return Err(Stop::Left);
+        }
+        let hash = self.key.hash_of(data, at, found.end);
+        *text = Text {
+            start: at,
+            end: found.end,
+            hash,
+            form: Form::Plain,
+        };
+        Ok(found.end)
+    }
+
+    /// A time in ns: a number, or a string that holds one.
+    #[inline(always)]
+    pub fn time(&self, data: &[u8], at: usize, ns: &mut i64) -> Result<usize, Stop> {
+        let quoted = byte(data, at) == b'"';
+        let found = number(data, at + usize::from(quoted))?;
+        *ns = found.nanoseconds(data).ok_or(Stop::Left)?;
+        if !quoted {
+            return Ok(found.end);
+        }
+        if byte(data, found.end) != b'"' {
+            return Err(stop_at(data, found.end));
+        }
+        Ok(found.end + 1)
+    }
+
+    /// An integer, or what means one: 7.0, true, "7", "0x1f".
+    #[inline(always)]
+    pub fn int(&self, data: &[u8], at: usize, int: &mut i64) -> Result<usize, Stop> {
+        if matches!(byte(data, at), b'-' | b'0'..=b'9') {
+            let found = number(data, at)?;
+            *int = found
+                .int()
+                .or_else(|| found.thousandth(data))
+                .ok_or(Stop::Left)?;
+            return Ok(found.end);
+        }
+        self.odd_int(data, at, int)
+    }
+
+    fn odd_int(&self, data: &[u8], at: usize, int: &mut i64) -> Result<usize, Stop> {
+        match byte(data, at) {
+            b'"' => {
+                let Quoted { start, end, .. } = quoted(data, at + 1, self.key)?;
+                *int = int_of(&data[start..end]).ok_or(Stop::Left)?;
+                Ok(end + 1)
+            }
+            b't' => {
+                *int = 1;
+                literal(data, at, b"true")
+            }
+            b'f' => {
+                *int = 0;
+                literal(data, at, b"false")
+            }
+            _ => Err(stop_at(data, at)),
+        }
+    }
+
+    /// A finite number.
+    pub fn real(&self, data: &[u8], at: usize, real: &mut f64) -> Result<usize, Stop> {
+        if !matches!(byte(data, at), b'-' | b'0'..=b'9') {
+            return Err(stop_at(data, at));
+        }
+        let found = number(data, at)?;
+        *real = found.real(data).ok_or(Stop::Left)?;
+        Ok(found.end)
+    }
+
+    /// A string as it is, everything else as JSON without white space.
+    #[inline(always)]
+    pub fn text(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
+        let (end, form) = match byte(data, at) {
+            b'"' => return self.string(data, at, text),
+            b'[' | b'{' => (nested(data, at, self.key)?, Form::Nested),
+            _ => (value(data, at, self.key)?, Form::Plain),
+        };
+        *text = Text {
+            start: at,
+            end,
+            hash: self.key.hash_of(data, at, end),
+            form,
+        };
+        Ok(end)
+    }
+}
+
+/// The integer that a string means; None when that needs a closer look.
+fn int_of(text: &[u8]) -> Option<i64> {
+    match text {
+        [b'0', b'x' | b'X', digits @ ..] if (1..=15).contains(&digits.len()) => {
+            digits.iter().try_fold(0, |value, &digit| {
+                let digit = char::from(digit).to_digit(16)?;
+                Some(value << 4 | i64::from(digit))
+            })
+        }
+        _ if is_canonical(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether it is an integer as JSON writes it.
+pub fn is_canonical(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    !digits.is_empty()
+        && digits.iter().all(u8::is_ascii_digit)
+        && (digits[0] != b'0' || text.len() == 1)
+}
