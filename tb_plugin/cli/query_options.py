@@ -24,15 +24,14 @@ def options(query: type[Struct]) -> Sequence[click.Option]:
     if not isinstance(info, msgspec.inspect.StructType):
         raise TypeError(f"{query!r} is no Struct")
     comments = field_comments(query)
-    return [
-        click.Option(
-            [f"--{field.name.replace('_', '-')}", field.name],
-            metavar=_metavar(field.type),
-            required=field.required,
-            help=comments.get(field.name),
-        )
-        for field in info.fields
-    ]
+    return [_option(field, comments.get(field.name)) for field in info.fields]
+
+
+def _option(field: msgspec.inspect.Field, comment: str | None) -> click.Option:
+    names = [f"--{field.name.replace('_', '-')}", field.name]
+    if isinstance(field.type, msgspec.inspect.BoolType) and field.default is False:
+        return click.Option(names, is_flag=True, flag_value="true", default=None, help=comment)
+    return click.Option(names, metavar=_metavar(field.type), required=field.required, help=comment)
 
 
 def chosen(query: type[S], values: Mapping[str, Any]) -> S:

@@ -163,9 +163,9 @@ def _words(table: KernelTable, classes: tuple[SharePart, ...]) -> tuple[str, str
     if not len(table):
         return "No kernel ran in the chosen steps.", ""
     first, count = classes[0], int(table.count.sum())
-    spent = duration(int(table.total_ns.sum()))
+    spent, name = duration(int(table.total_ns.sum())), first.name
     return (
-        f"{first.name[:1].upper()}{first.name[1:]} kernels take {share(first.ratio)} of the kernel time.",
+        f"{name[:1].upper()}{name[1:]} kernels take {share(first.ratio)} of the kernel time.",
         f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}.",
     )
 

@@ -31,7 +31,7 @@ class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     steps: str = ""  # "0-3,5"; "" = all that is recorded
     group_by: GroupBy = "name"
     stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5  # frames, innermost first
-    kinds: Words = "op,annotation"  # and runtime calls that own device time
+    kinds: Words = ""  # "op,annotation"; "" = all, as key_averages() has
     search: Words = ""
     # An OperatorSort, or what key_averages().table() calls it; "" = self device, else self host.
     sort_by: str = ""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..analysis.operators.group import group, paired, unpaired
 from ..analysis.operators.model import CallKind, Operators
 from ..analysis.operators.stacks import frame_place, frames_of
-from ..analysis.operators.table import CallTable, Chosen, call_table
+from ..analysis.operators.table import CallTable, Chosen, one_group
+from ..base.errors import QueryError
 from .figures import SlowCall
 from .operators_answers import (
     CallFrame,
@@ -20,12 +21,11 @@ from .operators_answers import (
     RowQuery,
     StackRow,
 )
-from .operators_rows import group_named, row_of, steps_of, wall_of
+from .operators_rows import key_named, row_of, steps_of, wall_of
 from .view import Subject
 
 MOST = 100
 MOST_CALLS = 20
-EVERY_KIND = frozenset(CallKind)
 
 
 def details(subject: Subject, query: RowQuery) -> OperatorDetails:
@@ -33,9 +33,11 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     operators: Operators = subject.artifact("")
     steps = steps_of(subject.facts, query.steps)
     wall_ns = wall_of(subject.facts, steps)
-    table = call_table(operators, Chosen(steps, EVERY_KIND), query.group_by, query.stack_depth)
-    at = group_named(table, query.key)
-    members = table.groups.of(at)
+    chosen = Chosen(steps, frozenset(CallKind))
+    table = one_group(operators, chosen, query.group_by, query.stack_depth, key_named(query.key))
+    if not len(table):
+        raise QueryError("key: there is no such row", hint="Take the key of a row of the table.")
+    members = table.groups.of(0)
     missing = operators.missing
     shapes = _regrouped(operators, members, operators.calls.shapes, "shape", wall_ns)
     stacks = _regrouped(operators, members, operators.calls.stack, "stack", wall_ns)
@@ -43,7 +45,7 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     no_stack = "No Python frame is open around these calls, as in threads of autograd."
     kernels = launched(operators, members)
     return OperatorDetails(
-        row=row_of(table, at, wall_ns),
+        row=row_of(table, 0, wall_ns),
         shapes=() if "shapes" in missing else tuple(row for row, _ in shapes),
         shapes_missing=missing.get("shapes", ""),
         stacks=tuple(StackRow(row, _frames(operators, code)) for row, code in stacks if code >= 0),

@@ -80,12 +80,11 @@ def tree_of(
 ) -> FlameTree:
     """The boxes; the last few graphs are kept, since opening a box asks for the same one."""
     names = [name.strip() for name in levels.split(",") if name.strip()]
-    kinds = {int(kind) for kind in kinds_named(",".join(n for n in names if n != KERNEL_NAME))}
-    return _tree(operators, steps, metric, frozenset(kinds | ({KERNEL} & _wanted(names))))
-
-
-def _wanted(names: list[str]) -> set[int]:
-    return {KERNEL} if KERNEL_NAME in names else set()
+    calls = [name for name in names if name != KERNEL_NAME]
+    kinds = {int(kind) for kind in kinds_named(",".join(calls))} if calls else set()
+    if KERNEL_NAME in names:
+        kinds.add(KERNEL)
+    return _tree(operators, steps, metric, frozenset(kinds))
 
 
 @lru_cache(maxsize=8)

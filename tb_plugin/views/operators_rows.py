@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable
 from typing import get_args
 
-import numpy as np
-
 from ..analysis.facts import Facts
 from ..analysis.operators.model import CallKind, Operators
 from ..analysis.operators.table import CallTable, Chosen, call_table, kinds_of
@@ -35,8 +33,10 @@ def steps_of(facts: Facts, text: str) -> tuple[int, ...] | None:
 
 
 def kinds_named(text: str) -> frozenset[CallKind]:
-    """Kinds of rows from "op,annotation". Raises QueryError."""
+    """Kinds of rows from "op,annotation"; all from "". Raises QueryError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        return frozenset(CallKind)
     try:
         return kinds_of(names)
     except KeyError as error:
@@ -127,10 +127,6 @@ def wall_of(facts: Facts, steps: tuple[int, ...] | None) -> int:
     return sum(step.end_ns - step.start_ns for step in chosen)
 
 
-def group_named(table: CallTable, key: str) -> int:
-    """The group of a row's key. Raises QueryError."""
-    number = int(key) if key.isdecimal() and len(key) < 20 else -1
-    at = int(np.searchsorted(table.groups.key, number))
-    if at >= len(table) or int(table.groups.key[at]) != number:
-        raise QueryError("key: there is no such row", hint="Take the key of a row of the table.")
-    return at
+def key_named(text: str) -> int:
+    """The key of a row from its text; −1 where it is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1

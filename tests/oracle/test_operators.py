@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable
@@ -11,9 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from kinetoscope.analysis.operators.calls import find_calls
+from kinetoscope.cli.show import show
 from kinetoscope.trace.reader import read
+from tests.conftest import TRACES, requires_traces
 
 torch = pytest.importorskip("torch")
 
@@ -139,3 +145,65 @@ def test_every_row_by_name(recorded: Recorded) -> None:
 
 def test_every_row_by_name_and_shape(recorded: Recorded) -> None:
     same(ours(recorded.path)[1], recorded.by_shape)
+
+
+def test_the_command_line_prints_the_same_rows(recorded: Recorded) -> None:
+    arguments = ["operators", str(recorded.path), "--sort-by", "self_cpu_time_total"]
+    done = CliRunner().invoke(
+        show, [*arguments, "--limit", "10", "--format", "csv", "--table", "1"]
+    )
+    assert done.exit_code == 0, done.output
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    told = sorted(recorded.by_name.values(), key=lambda row: -row[1])[:10]
+    assert [int(row["calls"]) for row in rows] == [row[0] for row in told]
+    for row, (count, self_us, total_us) in zip(rows, told, strict=True):
+        margin = ROUNDING_US * (2 * count + 1)
+        assert int(row["self_ns"]) / 1000 == pytest.approx(self_us, abs=margin)
+        assert int(row["total_ns"]) / 1000 == pytest.approx(total_us, abs=margin)
+    whole = sum(row[1] for row in recorded.by_name.values())
+    assert float(rows[0]["self_ratio"]) == pytest.approx(told[0][1] / whole, rel=1e-6)
+
+
+def test_the_command_line_groups_by_shape(recorded: Recorded) -> None:
+    arguments = ["operators", str(recorded.path), "--group-by-input-shape", "--limit", "1000"]
+    done = CliRunner().invoke(show, [*arguments, "--format", "csv", "--table", "1"])
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    found = {(row["name"], row["detail"] or "[]"): int(row["calls"]) for row in rows}
+    assert found == {key: row[0] for key, row in recorded.by_shape.items()}
+
+
+@requires_traces
+def test_an_exported_table_is_found_again() -> None:
+    """key_averages().table() as another machine once printed it, by name and shape."""
+    folder = TRACES / "fresh_torch2.13" / "exports"
+    lines = (folder / "key_averages.txt").read_text(encoding="utf-8").splitlines()
+    trace = read(folder / "trace.json.gz")
+    found: dict[tuple[str, int, str], int] = defaultdict(int)
+    calls = find_calls(trace, np.zeros(len(trace.device), np.int8)).calls
+    sums: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+    for row in range(len(calls)):
+        one = sums[int(calls.name[row]), int(calls.shapes[row])]
+        one[0] += 1
+        one[1] += int(calls.self_ns[row])
+    for (name, _), (count, self_ns) in sums.items():
+        found[trace.strings[name], count, _shown(self_ns)] += 1
+    header = next(line for line in lines if "# of Calls" in line)
+    columns = [match.end() for match in re.finditer(r"\S+(?: \S+)*", header)]
+    told = 0
+    for line in lines[lines.index(header) + 2 :]:
+        if line.startswith("---"):
+            break
+        cells = [line[a:b].strip() for a, b in itertools.pairwise([0, *columns])]
+        if cells[0].endswith("...") or cells[0] == "[memory]":
+            continue  # cut, or no call
+        told += 1
+        assert found[cells[0], int(cells[8]), cells[2]], cells
+    assert told > 20
+
+
+def _shown(ns: int) -> str:
+    """A time as torch prints it."""
+    us = ns / 1000
+    if us >= 1e6:
+        return f"{us / 1e6:.3f}s"
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"

@@ -61,7 +61,11 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
 
 export default function Operators() {
   const steps = useValues()["steps"] ?? "";
-  const { data, isOld, reading, problem, again } = useView("operators", { steps, limit: 1 });
+  const { data, isOld, reading, problem, again } = useView("operators", {
+    steps,
+    kinds: "op",
+    limit: 1,
+  });
   if (problem !== null) {
     return <ProblemNote problem={toProblem(problem)} again={again} />;
   }

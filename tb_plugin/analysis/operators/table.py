@@ -188,20 +188,35 @@ def call_table(
     of one group when the ``stack_depth`` innermost frames around them are equal.
     """
     rows = chosen_rows(operators, chosen)
+    key = keys_of(operators, group_by, stack_depth)
+    groups = group(rows, key, operators.calls.total_ns)
+    return CallTable(operators, groups, group_by, stack_depth)
+
+
+def one_group(
+    operators: Operators, chosen: Chosen, group_by: str, stack_depth: int, key: int
+) -> CallTable:
+    """The table of one group alone, by its key; empty where there is no such group."""
+    keys = keys_of(operators, group_by, stack_depth)
+    rows = chosen_rows(operators, chosen)
+    groups = group(rows[keys[rows] == key], keys, operators.calls.total_ns)
+    return CallTable(operators, groups, group_by, stack_depth)
+
+
+def keys_of(operators: Operators, group_by: str, stack_depth: int) -> NDArray[np.integer]:
+    """By call: the key of the group that it belongs to."""
     calls = operators.calls
     if group_by == "name":
-        key: NDArray[np.integer] = calls.name
-    else:
-        column = {
-            "shape": calls.shapes,
-            "module": calls.module,
-            "thread": calls.thread,
-            "annotation": calls.annotation,
-        }.get(group_by)
-        if column is None:
-            column = innermost_frames(operators.stacks, calls.stack, stack_depth)
-        key = paired(calls.name, column)
-    return CallTable(operators, group(rows, key, calls.total_ns), group_by, stack_depth)
+        return calls.name
+    columns = {
+        "shape": calls.shapes,
+        "module": calls.module,
+        "thread": calls.thread,
+        "annotation": calls.annotation,
+    }
+    if group_by == "stack":
+        return paired(calls.name, innermost_frames(operators.stacks, calls.stack, stack_depth))
+    return paired(calls.name, columns[group_by])
 
 
 def chosen_rows(operators: Operators, chosen: Chosen) -> NDArray[np.intp]:
