@@ -34,4 +34,5 @@ def _backward(trace: Trace) -> I32:
     rows = np.flatnonzero(forward >= 0)
     above = parent[rows]
     inner = (above >= 0) & (forward[above] == forward[rows])
-    return rows[~inner].astype(np.int32)
+    outer: I32 = rows[~inner].astype(np.int32)
+    return outer

@@ -92,7 +92,7 @@ def _python(trace: Trace, layout: str) -> I32 | None:
     kind = trace.host.kind
     if layout == "merged":
         return None
-    python = ((kind == HostKind.PYTHON) | (kind == HostKind.MODULE)).astype(np.int32)
+    python: I32 = np.isin(kind, (HostKind.PYTHON, HostKind.MODULE)).astype(np.int32)
     if layout == "filtered":
         python[plumbing(trace)] = -1
     return python

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.intervals import Intervals, length_before
-from .model import F64, I64, U8
+from .model import F64, I64, U8, Narrow
 
 COLUMNS = 4096
 """Kept; what divides it is exact, other numbers of columns share them out evenly."""
@@ -37,7 +37,7 @@ def busy_columns(ts: I64, dur: I64, end_ns: int) -> I64:
     return np.diff(before)
 
 
-def share(busy: I64, end_ns: int, columns: int) -> F64:
+def share(busy: Narrow, end_ns: int, columns: int) -> F64:
     """Busy share 0 … 1 of each track in so many columns; shape (tracks, columns)."""
     widths = np.diff(edges(end_ns, columns))
     passed = np.concatenate(

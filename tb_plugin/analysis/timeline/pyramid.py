@@ -9,6 +9,7 @@ cut from the slices themselves.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,20 @@ from .files import narrowest
 from .model import I32, I64, MAX_LEVEL, Level
 
 LARGEST_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wide:
+    """A level as it is computed: as ``Level``, in wide types."""
+
+    level: int
+    bucket_first: I64
+    bucket: I64
+    count: I64
+    sum_ns: I64
+    longest: I32
+    rect_first: I64
+    rect: I32
 
 
 def levels_of(
@@ -55,7 +70,7 @@ def counts(order: I32, lane_first: I64, ts: I64, dur: I64, top: int) -> tuple[I6
 
 def _first(
     order: I32, lane_first: I64, ts: I64, dur: I64, number: int, size: tuple[int, int]
-) -> Level:
+) -> _Wide:
     """A level from the slices; ``size`` is how many records and rects it has."""
     room = _room(number, len(lane_first), size)
     slices = (order, len(order), lane_first, len(lane_first) - 1, ts, dur, len(ts))
@@ -70,7 +85,7 @@ def _first(
     return _level(number, len(lane_first), records.joined(dur), lane[rects], order[rects])
 
 
-def _next(below: Level, lane_first: I64, ts: I64, dur: I64, size: tuple[int, int]) -> Level:
+def _next(below: _Wide, lane_first: I64, ts: I64, dur: I64, size: tuple[int, int]) -> _Wide:
     """The level above another one."""
     number = below.level + 1
     room = _room(number, len(lane_first), size)
@@ -145,8 +160,8 @@ def _by_lane(order: I32, lane_first: I64, ts: I64, dur: I64) -> tuple[I32, I64, 
     return np.repeat(lanes, np.diff(lane_first)), ts[order], dur[order]
 
 
-def _level(number: int, edges: int, records: _Records, rect_lane: I32, rect: I32) -> Level:
-    return Level(
+def _level(number: int, edges: int, records: _Records, rect_lane: I32, rect: I32) -> _Wide:
+    return _Wide(
         level=number,
         bucket_first=_csr(records.lane, edges - 1),
         bucket=records.bucket,
@@ -158,9 +173,9 @@ def _level(number: int, edges: int, records: _Records, rect_lane: I32, rect: I32
     )
 
 
-def _room(number: int, edges: int, size: tuple[int, int]) -> Level:
+def _room(number: int, edges: int, size: tuple[int, int]) -> _Wide:
     records, rects = size
-    return Level(
+    return _Wide(
         level=number,
         bucket_first=np.empty(edges, np.int64),
         bucket=np.empty(records, np.int64),
@@ -172,7 +187,7 @@ def _room(number: int, edges: int, size: tuple[int, int]) -> Level:
     )
 
 
-def _handed(level: Level) -> tuple[I64 | I32 | int, ...]:
+def _handed(level: _Wide) -> tuple[I64 | I32 | int, ...]:
     """A level as the native library takes it."""
     return (
         level.bucket_first,
@@ -187,7 +202,7 @@ def _handed(level: Level) -> tuple[I64 | I32 | int, ...]:
     )
 
 
-def _narrowed(level: Level) -> Level:
+def _narrowed(level: _Wide) -> Level:
     return Level(
         level=level.level,
         bucket_first=level.bucket_first,

@@ -166,7 +166,8 @@ class _Streams:
     def device_number(self, table: RangeTable) -> I32:
         """A device, counted behind all streams; −1 becomes the last."""
         device = np.where(table.device >= 0, table.device, np.int32(len(self._trace.devices)))
-        return device + np.int32(self._count)
+        number: I32 = device + np.int32(self._count)
+        return number
 
     def heading(self, stream: int) -> Heading:
         """The work of a stream."""

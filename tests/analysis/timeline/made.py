@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from hypothesis import strategies as st
 
 from kinetoscope.analysis.timeline import pyramid
 from kinetoscope.analysis.timeline.build import make
@@ -25,6 +26,22 @@ from kinetoscope.trace.model import Trace
 
 Lane = Sequence[tuple[int, int]]
 """Slices of one lane as (ts, dur) in order of time; none overlaps another."""
+
+
+@st.composite
+def lanes(draw_: st.DrawFn) -> Lane:
+    """One lane: gaps and durations of all sizes, instants and neighbours that touch among them."""
+    size = st.one_of(st.integers(0, 3), st.integers(0, 5000), st.integers(0, 1 << 22))
+    at = 0
+    found = []
+    for gap, dur in draw_(st.lists(st.tuples(size, size), max_size=60)):
+        found.append((at + gap, dur))
+        at += gap + dur
+    return found
+
+
+many = st.lists(lanes(), min_size=1, max_size=20)
+"""Lanes of a track."""
 
 
 def timeline_of(trace: Trace, layout: str = DEFAULT_LAYOUT) -> Timeline:

@@ -11,31 +11,18 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.timeline.cut import cut, cut_blocks
 from kinetoscope.analysis.timeline.model import Block, Timeline
-from tests.analysis.timeline.made import Lane, timeline_of, timeline_of_lanes
+from tests.analysis.timeline.made import Lane, many, timeline_of, timeline_of_lanes
 from tests.drawing import draw
 
 TILE = 512
 
 
-@st.composite
-def lanes(draw_: st.DrawFn) -> Lane:
-    """One lane: gaps and durations of all sizes, instants and neighbours that touch among them."""
-    size = st.one_of(st.integers(0, 3), st.integers(0, 5000), st.integers(0, 1 << 22))
-    at = 0
-    found = []
-    for gap, dur in draw_(st.lists(st.tuples(size, size), max_size=60)):
-        found.append((at + gap, dur))
-        at += gap + dur
-    return found
-
-
-many = st.lists(lanes(), min_size=1, max_size=20)
 shares = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 
 
 def rects(block: Block, lane: int = 0) -> list[int]:
     part = slice(block.rect_first[lane], block.rect_first[lane + 1])
-    return block.rect[part].tolist()
+    return list(block.rect[part].tolist())
 
 
 def buckets(block: Block, lane: int = 0) -> list[tuple[int, int, int]]:
@@ -51,7 +38,8 @@ def of_lane(
     """What a lane's rects and buckets are by definition."""
     width = 1 << block.level
     start, end = block.tile * TILE * width, (block.tile + 1) * TILE * width
-    found, small = [], {}
+    found: list[int] = []
+    small: dict[int, list[tuple[int, int]]] = {}
     for number, (ts, dur) in enumerate(lane, start=first_id):
         if dur >= width:
             if ts < end and ts + dur > start:

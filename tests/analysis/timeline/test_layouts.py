@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.timeline.frames import RULES, is_plumbing
-from kinetoscope.analysis.timeline.model import LAYOUTS, SliceFlag, SliceKind, Timeline, Track
-from kinetoscope.base.intervals import union
-from kinetoscope.trace.lanes import TOLERANCE_NS
+from kinetoscope.analysis.timeline.model import LAYOUTS, SliceFlag, SliceKind, Timeline
+from tests.analysis.timeline.checks import check_layout
 from tests.analysis.timeline.made import timeline_of
 from tests.drawing import PID, V100, draw, memory, trace_of
 
@@ -276,52 +275,3 @@ def events(draw_: st.DrawFn) -> list[dict[str, Any]]:
 @given(events(), st.sampled_from(LAYOUTS))
 def test_lanes_of_any_slices(drawn: Sequence[dict[str, Any]], layout: str) -> None:
     check_layout(timeline_of(trace_of(drawn), layout), layout, count=len(drawn))
-
-
-def check_layout(timeline: Timeline, name: str, count: int) -> None:
-    """Nothing is left out, nothing overlaps in a lane, no child is above its parent."""
-    layout, slices = timeline.layouts[name], timeline.slices
-    assert len(slices) == count
-    hidden = np.flatnonzero(layout.lane < 0)
-    assert name == "filtered" or not len(hidden)
-    assert sorted([*layout.order.tolist(), *hidden.tolist()]) == list(range(count))
-    assert all(is_plumbing(timeline.names[code]) for code in set(slices.name[hidden].tolist()))
-    for lane in range(len(layout.lane_first) - 1):
-        ids = layout.order[layout.lane_first[lane] : layout.lane_first[lane + 1]]
-        assert len(ids), "no lane is empty"
-        assert (layout.lane[ids] == lane).all()
-        ts, dur = slices.ts[ids], slices.dur[ids]
-        assert (ts[1:] >= ts[:-1] + dur[:-1]).all()
-    check_parents(timeline, name)
-    next_lane = 0
-    for number, track in enumerate(layout.tracks):
-        assert (track.lane, track.lanes > 0) == (next_lane, True)
-        next_lane += track.lanes
-        check_track(timeline, name, number, track)
-    assert next_lane == len(layout.lane_first) - 1
-    assert len({track.key for track in layout.tracks}) == len(layout.tracks)
-
-
-def check_parents(timeline: Timeline, name: str) -> None:
-    """In a track a slice is below each slice that was open when it began and contains it."""
-    layout, slices = timeline.layouts[name], timeline.slices
-    lane = layout.lane.astype(int)
-    track = np.searchsorted([t.lane for t in layout.tracks], lane, side="right")
-    child = np.flatnonzero((slices.parent >= 0) & (lane >= 0))
-    parent = slices.parent[child]
-    together = (lane[parent] >= 0) & (track[parent] == track[child])
-    end = slices.ts + slices.dur
-    contained = end[child] <= end[parent] + TOLERANCE_NS
-    open_ = (end[parent] > slices.ts[child]) & contained & together
-    assert (lane[child[open_]] > lane[parent[open_]]).all()
-
-
-def check_track(timeline: Timeline, name: str, number: int, track: Track) -> None:
-    layout, slices = timeline.layouts[name], timeline.slices
-    first, last = layout.lane_first[[track.lane, track.lane + track.lanes]]
-    ids = layout.order[first:last]
-    ts, end = slices.ts[ids], slices.ts[ids] + slices.dur[ids]
-    assert track.slices == len(ids)
-    assert (track.first_ns, track.last_ns) == (ts.min(), end.max())
-    assert track.busy_ns == union(ts, end).total_ns == int(layout.busy[number].sum())
-    assert track.overlaps == int(np.count_nonzero(slices.flags[ids] & SliceFlag.OVERLAP))

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from kinetoscope.analysis.timeline import name_index, pyramid
 from kinetoscope.analysis.timeline.model import Level
 from kinetoscope.base.native import native
-from tests.analysis.timeline.made import Lane
-from tests.analysis.timeline.test_cut import many
+from tests.analysis.timeline.made import Lane, many
 
 needs_native = pytest.mark.skipif(
     native().library is None, reason=f"no native library: {native().reason}"
