@@ -1,14 +1,17 @@
 """A folder of Arrow files, as written by ``columns.py``, as a ``Trace`` again.
 
-Hot columns are views of the mapped files: they take no memory of their own. Cold columns are
-inflated at once, sparse ones when they are asked for. All arrays are read-only.
+Every file is checked when the folder is opened. Hot columns are views of the mapped files: they
+take no memory of their own. Cold and sparse columns are inflated one by one, each when it is asked
+for: a view that needs three of them does not wait for twenty. All arrays are read-only.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import threading
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +55,7 @@ def _read(folder: Path, index: Index, path: str, *, mapped: bool) -> Trace:
         name: msgspec.convert(value, types[name]) for name, value in index.scalars.items()
     }
     for name, table in index.tables.items():
-        values[name] = types[name](**_table(table, sources))
+        values[name] = _table(types[name], table, sources)
     values["strings"] = _strings(sources[STRINGS])
     values["path"] = path
     return Trace(**values)
@@ -66,28 +69,73 @@ def _open(file: Path, size: int, crc: int, *, mapped: bool) -> pa.Buffer:
     return content
 
 
-def _table(table: TableIndex, sources: Mapping[str, pa.Buffer]) -> dict[str, Any]:
+def _table(
+    kind: type[Any],
+    table: TableIndex,
+    sources: Mapping[str, pa.Buffer],
+) -> Any:  # noqa: ANN401  an instance of ``kind``
     values: dict[str, Any] = dict(table.scalars)
+    cold = []
     for part in table.parts:
-        values.update(_columns(part, sources[part.file]))
+        if part.hot:
+            values.update(_hot_columns(part, sources[part.file]))
+        else:
+            cold.append((part, sources[part.file]))
     for name, lists in table.lists.items():
         values[name] = tuple(np.array(rows, np.int32) for rows in lists)
     if table.args is not None:
         values["args"] = StoredArgs(table.args, sources)
-    return values
+    columns = StoredColumns(cold)
+    missing = {field.name for field in dataclasses.fields(kind)} - values.keys() - columns.names
+    if missing:
+        raise DamagedError(f"{kind.__name__} has no {min(missing)}")
+    result = object.__new__(_stored(kind))  # type: ignore[arg-type]  # classes are hashable
+    object.__setattr__(result, "_columns", columns)
+    for name, value in values.items():
+        object.__setattr__(result, name, value)
+    return result
 
 
-def _columns(part: Part, source: pa.Buffer) -> dict[str, Array]:
-    reader = pa.ipc.open_file(source)
-    if part.hot:
-        batch = reader.get_batch(0)
-        return {name: batch.column(name).to_numpy(zero_copy_only=False) for name in part.columns}
-    columns = {
-        name: np.empty(part.rows, dtype)
-        for name, dtype in zip(part.columns, part.types, strict=False)
-    }
-    _fill(reader, (0, reader.num_record_batches), columns)
-    return columns
+@functools.cache
+def _stored(kind: type[Any]) -> type[Any]:
+    """The same kind of table, whose columns are read when they are asked for."""
+
+    def missing(self: Any, name: str) -> Any:  # noqa: ANN401  as __getattr__ is
+        if name.startswith("_") or name not in self._columns.names:
+            raise AttributeError(f"{kind.__name__} has no {name}")
+        column = self._columns.read(name)
+        object.__setattr__(self, name, column)
+        return column
+
+    return type(kind.__name__, (kind,), {"__slots__": ("_columns",), "__getattr__": missing})
+
+
+class StoredColumns:
+    """Dense columns by name, each inflated when it is read."""
+
+    def __init__(self, parts: Sequence[tuple[Part, pa.Buffer]]) -> None:
+        self._parts = {
+            name: (part, place, source)
+            for part, source in parts
+            for place, name in enumerate(part.columns)
+        }
+        self.names = self._parts.keys()
+        self._lock = threading.Lock()
+
+    def read(self, name: str) -> Array:
+        """One column, whole."""
+        part, place, source = self._parts[name]
+        column = np.empty(part.rows, part.types[place])
+        with self._lock:
+            options = pa.ipc.IpcReadOptions(included_fields=[place], use_threads=False)
+            reader = pa.ipc.open_file(source, options=options)
+            _fill(reader, (0, reader.num_record_batches), {name: column})
+        return column
+
+
+def _hot_columns(part: Part, source: pa.Buffer) -> dict[str, Array]:
+    batch = pa.ipc.open_file(source).get_batch(0)
+    return {name: batch.column(name).to_numpy(zero_copy_only=False) for name in part.columns}
 
 
 def _fill(

@@ -186,7 +186,8 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.tobytes() == b.tobytes()
     if dataclasses.is_dataclass(a) and not isinstance(a, type):
-        return type(a) is type(b) and all(
+        # Stored tables are of a kind of their own.
+        return isinstance(a, type(b)) and all(
             same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a)
         )
     if isinstance(a, typing.Mapping):

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.store import columns
-from kinetoscope.store.columns_read import DamagedError, read
+from kinetoscope.store.columns_read import DamagedError, StoredColumns, read
 from kinetoscope.trace.model import Trace
 from tests.conftest import TRACES, requires_traces
 from tests.store.fakes import made_trace, same
@@ -51,6 +52,42 @@ def test_every_array_is_read_only_and_hot_ones_are_mapped(tmp_path: Path) -> Non
                 assert not array.flags.writeable, field.name
     assert not trace.host.ts.flags.owndata
     assert pa.total_allocated_bytes() < 1 << 30
+
+
+def test_cold_columns_are_inflated_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(made_trace(100, rank=None), tmp_path)
+    inflated: list[str] = []
+    usual = StoredColumns.read
+
+    def read_one(self: StoredColumns, name: str) -> np.ndarray:
+        inflated.append(name)
+        return usual(self, name)
+
+    monkeypatch.setattr(StoredColumns, "read", read_one)
+    trace = read(tmp_path, "p", mapped=True)
+    assert inflated == []
+    assert trace.host.parent is trace.host.parent  # hot
+    assert trace.host.self_ns is trace.host.self_ns
+    assert inflated == ["self_ns"]
+    with pytest.raises(AttributeError, match="HostTable has no nonsense"):
+        trace.host.nonsense  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trace.host.step = trace.host.parent  # type: ignore[misc]
+
+
+def test_a_table_without_one_of_its_columns_is_damaged(tmp_path: Path) -> None:
+    """Such as one that an older program wrote."""
+    index = columns.parse_index(
+        (stored(made_trace(3, rank=None), tmp_path) / columns.INDEX).read_text()
+    )
+    host = index.tables["host"]
+    fewer = [part for part in host.parts if part.hot]
+    index.tables["host"] = msgspec.structs.replace(host, parts=fewer)
+    (tmp_path / columns.INDEX).write_text(columns._index_text(index))
+    with pytest.raises(DamagedError, match="HostTable has no"):
+        read(tmp_path, "p", mapped=True)
 
 
 def test_names_are_known_before_sparse_columns_are_read(tmp_path: Path) -> None:
