@@ -8,6 +8,8 @@
 pub mod by_name;
 pub mod by_name_ffi;
 pub mod ffi;
+pub mod groups;
+pub mod groups_ffi;
 pub mod lanes;
 pub mod lanes_ffi;
 pub mod nest;

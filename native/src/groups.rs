@@ -1,0 +1,104 @@
+//! Sums and ranks of values by group.
+//!
+//! The rules, and the references, are in `tb_plugin/analysis/timeline/group_sums.py`.
+
+/// Adds each value to the sum of its group, and one to its count.
+pub fn sums(code: &[i32], value: &[i64], sum: &mut [i64], count: &mut [i64]) {
+    for (&code, &value) in code.iter().zip(value) {
+        let at = code as usize;
+        sum[at] = sum[at].wrapping_add(value);
+        count[at] += 1;
+    }
+}
+
+/// What is written of each group, one value per group.
+pub struct Ranks<'a> {
+    pub least: &'a mut [i64],
+    pub median: &'a mut [i64],
+    pub p95: &'a mut [i64],
+    pub most: &'a mut [i64],
+    /// Place of the first of the largest values.
+    pub longest: &'a mut [i64],
+}
+
+/// Ranks within each group, by nearest rank; groups without values stay as they are. `count` is how
+/// many values each group has, `room` is as long as `value` and holds anything afterwards.
+pub fn ranks(code: &[i32], value: &[i64], count: &[i64], room: &mut [i64], found: &mut Ranks) {
+    let mut next: Vec<usize> = Vec::with_capacity(count.len());
+    let mut begin = 0;
+    for &count in count {
+        next.push(begin);
+        begin += count as usize;
+    }
+    let mut seen = vec![false; count.len()];
+    for (place, (&code, &value)) in code.iter().zip(value).enumerate() {
+        let at = code as usize;
+        room[next[at]] = value;
+        next[at] += 1;
+        if !seen[at] || value > found.most[at] {
+            seen[at] = true;
+            found.most[at] = value;
+            found.longest[at] = place as i64;
+        }
+    }
+    for (at, &count) in count.iter().enumerate() {
+        let count = count as usize;
+        if count == 0 {
+            continue;
+        }
+        let values = &mut room[next[at] - count..next[at]];
+        let high = rank(count, 95, 100);
+        let (below, &mut p95, _) = values.select_nth_unstable(high);
+        found.p95[at] = p95;
+        let middle = rank(count, 1, 2);
+        found.median[at] = if middle < high {
+            *below.select_nth_unstable(middle).1
+        } else {
+            p95
+        };
+        found.least[at] = *values.iter().min().unwrap_or(&p95);
+    }
+}
+
+/// Place of the least value that a share of the values does not exceed.
+fn rank(count: usize, part: usize, whole: usize) -> usize {
+    ((count * part + whole - 1) / whole).max(1) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_apart() {
+        let code = [1, 0, 1, 1, 3];
+        let value = [5, 7, 9, 1, -2];
+        let (mut sum, mut count) = ([0; 4], [0; 4]);
+        sums(&code, &value, &mut sum, &mut count);
+        assert_eq!((sum, count), ([7, 15, 0, -2], [1, 3, 0, 1]));
+        let (mut least, mut median, mut p95) = ([0; 4], [0; 4], [0; 4]);
+        let (mut most, mut longest, mut room) = ([0; 4], [0; 4], [0; 5]);
+        let mut found = Ranks {
+            least: &mut least,
+            median: &mut median,
+            p95: &mut p95,
+            most: &mut most,
+            longest: &mut longest,
+        };
+        ranks(&code, &value, &count, &mut room, &mut found);
+        assert_eq!(least, [7, 1, 0, -2]);
+        assert_eq!(median, [7, 5, 0, -2]);
+        assert_eq!(p95, [7, 9, 0, -2]);
+        assert_eq!(most, [7, 9, 0, -2]);
+        assert_eq!(longest, [1, 2, 0, 4]);
+    }
+
+    #[test]
+    fn ranks_are_the_nearest() {
+        assert_eq!([1, 2, 3, 4, 100].map(|n| rank(n, 1, 2)), [0, 0, 1, 1, 49]);
+        assert_eq!(
+            [1, 2, 19, 20, 21, 100].map(|n| rank(n, 95, 100)),
+            [0, 1, 18, 18, 19, 94]
+        );
+    }
+}
