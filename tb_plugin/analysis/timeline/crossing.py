@@ -11,40 +11,51 @@ and for the last one with t in place of the start of the next.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from .model import I64
-from .opened import Opened
+from .model import I64, Slices
 
-_CHUNK = 1 << 20
-
-
-def spent_before(opened: Opened, instant: int) -> dict[int, int]:
-    """Self time before an instant, by id, of the host slices that are open then."""
-    found: dict[int, int] = {}
-    slices = opened.timeline.slices
-    for thread in range(len(opened.threads.first) - 1):
-        rows, last = open_at(opened, thread, instant)
-        if not len(rows):
-            continue
-        starts = np.append(slices.ts[rows], instant).tolist()
-        edges = [*rows.tolist(), last]
-        for k, row in enumerate(edges[:-1]):
-            between = int(slices.self_ns[row + 1 : edges[k + 1]].sum())
-            found[row] = starts[k + 1] - starts[k] - between
-    return found
+CHUNK = 4096
 
 
-def open_at(opened: Opened, thread: int, instant: int) -> tuple[I64, int]:
-    """Slices of a thread that are open at an instant, and the first that starts then or later.
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossing:
+    """A thread at an instant: the slices that are open, by their start, and what they have spent.
 
-    Open is what started before the instant and ends after it.
+    ``last`` is the first slice of the thread that does not start before the instant.
     """
-    slices = opened.timeline.slices
-    first, end = opened.threads.span(thread)
-    last = first + int(np.searchsorted(slices.ts[first:end], instant))
+
+    rows: I64
+    spent: I64
+    last: int
+
+
+def latest_ends(slices: Slices, count: int) -> I64:
+    """The latest end among each 4,096 of the first ``count`` slices."""
     found = [
-        low + np.flatnonzero(slices.ts[low:high] + slices.dur[low:high] > instant)
-        for low, high in ((at, min(at + _CHUNK, last)) for at in range(first, last, _CHUNK))
+        int((slices.ts[low : low + CHUNK] + slices.dur[low : low + CHUNK]).max())
+        for low in range(0, count, CHUNK)
     ]
-    return np.concatenate(found) if found else np.empty(0, np.int64), last
+    return np.array(found, np.int64)
+
+
+def crossing(slices: Slices, ends: I64, thread: tuple[int, int], instant: int) -> Crossing:
+    """The slices [first, behind) of a thread at an instant; ``ends`` are their latest ends."""
+    first, behind = thread
+    last = first + int(np.searchsorted(slices.ts[first:behind], instant))
+    # Only where one of so many ends later there is something to look for.
+    chunks = np.flatnonzero(ends[first // CHUNK : -(-last // CHUNK)] > instant) + first // CHUNK
+    found = [np.empty(0, np.int64)]
+    for chunk in chunks.tolist():
+        low, high = max(chunk * CHUNK, first), min((chunk + 1) * CHUNK, last)
+        found.append(low + np.flatnonzero(slices.ts[low:high] + slices.dur[low:high] > instant))
+    rows = np.concatenate(found)
+    edges = np.append(rows, last)
+    starts = np.append(slices.ts[rows], instant)
+    between = [
+        int(slices.self_ns[low + 1 : high].sum())
+        for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    ]
+    return Crossing(rows, np.diff(starts) - np.array(between, np.int64), last)

@@ -8,16 +8,13 @@ names lie below a box of their device.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from .crossing import open_at, spent_before
-from .flame_tree import NO_NAME, Flame, Node, pruned, summed
-from .model import F64, I64, SliceKind
+from .flame_tree import NO_NAME, Flame, Tree, forest, pruned, tree_of
+from .group_sums import group_sums
+from .model import F64, I32, I64, SliceKind
 from .opened import Opened
-from .paths import Paths
+from .paths import Paths, find_paths
 from .select import Area, inside, slices_in
 
 HIDDEN = "(hidden frames)"
@@ -25,125 +22,116 @@ HIDDEN = "(hidden frames)"
 
 def flame_in(opened: Opened, area: Area, metric: str, min_share: float) -> Flame:
     """The tree of an area; ``metric`` is "total" (ns) or "count"."""
-    nodes = _host_nodes(opened, area)
-    nodes += _device_nodes(opened, area, len(nodes))
-    if metric == "count":
-        for node in nodes:
-            node.own = float(node.slices)
-    return pruned(summed(nodes), min_share)
+    counted = metric == "count"
+    tree = forest([*_host(opened, area, counted), *_devices(opened, area, counted)])
+    return pruned(tree, opened.timeline.names, min_share)
 
 
 # --- the host -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Worth:
-    """Self time inside the area and slices that touch it, by node of the paths."""
-
-    own: F64
-    count: I64
-
-
-def _host_nodes(opened: Opened, area: Area) -> list[Node]:
-    """Nodes of the paths that occur, callers of them included."""
+def _host(opened: Opened, area: Area, counted: bool) -> list[Tree]:
+    """All paths; those that do not occur are worth nothing."""
     paths = opened.paths
-    worth = _spent(opened, area, paths)
-    used = worth.count > 0
-    above = np.flatnonzero(used)
-    while len(above):
-        above = np.unique(paths.parent[above])
-        above = above[above >= 0]
-        above = above[~used[above]]
-        used[above] = True
-    return _merged(opened, paths, np.flatnonzero(used), worth)
+    own, count = _spent(opened, area, paths)
+    if counted:
+        own = count.astype(np.float64)
+    if opened.hides:
+        return _without_hidden(opened, own, count)
+    kind = opened.timeline.slices.kind[paths.first]
+    return [tree_of((paths.parent, paths.name, kind), own, count, opened.levels)]
 
 
-def _spent(opened: Opened, area: Area, paths: Paths) -> _Worth:
+def _spent(opened: Opened, area: Area, paths: Paths) -> tuple[F64, I64]:
+    """Self time inside the area and slices that touch it, by node of the paths."""
     slices, threads = opened.timeline.slices, opened.threads
     own, count = np.zeros(len(paths.parent)), np.zeros(len(paths.parent), np.int64)
     tracks = threads.of_track if area.tracks is None else area.tracks
-    until_start = spent_before(opened, area.start)
-    until_end = spent_before(opened, area.end)
     for thread in sorted({threads.of_track[t] for t in tracks if t in threads.of_track}):
-        open_, first = open_at(opened, thread, area.start)
-        still_open, last = open_at(opened, thread, area.end)
-        node = paths.node[first:last]
-        # Sums stay below 2^53 ns, 104 days of a thread: doubles hold them exactly.
-        own += np.bincount(node, slices.self_ns[first:last], len(own))
-        count += np.bincount(node, minlength=len(count))
-        for row in open_.tolist():
-            own[paths.node[row]] += until_end.get(row, int(slices.self_ns[row])) - until_start[row]
-            count[paths.node[row]] += 1
-        for row in still_open[still_open >= first].tolist():
-            own[paths.node[row]] += until_end[row] - int(slices.self_ns[row])
-    return _Worth(own, count)
+        start, end = (opened.crossing(thread, at) for at in (area.start, area.end))
+        node = paths.node[start.last : end.last]
+        sums = group_sums(node, slices.self_ns[start.last : end.last], len(own))
+        # They stay below 2^53 ns, 104 days of a thread: doubles hold them exactly.
+        own += sums.total
+        count += sums.count
+        # Of what is open at an edge, only a part was spent inside.
+        before = start.rows
+        np.add.at(own, paths.node[before], slices.self_ns[before] - start.spent)
+        np.add.at(count, paths.node[before], 1)
+        np.add.at(own, paths.node[end.rows], end.spent - slices.self_ns[end.rows])
+    return own, count
 
 
-def _merged(opened: Opened, paths: Paths, used: NDArray[np.intp], worth: _Worth) -> list[Node]:
-    """The nodes without the frames that the layout hides: their time is their callers'."""
-    names, kinds = opened.timeline.names, opened.timeline.slices.kind
-    first = paths.first[used]
-    rows = zip(
-        used.tolist(),
-        paths.parent[used].tolist(),
-        paths.name[used].tolist(),
-        kinds[first].tolist(),
-        (opened.layout.lane[first] < 0).tolist(),
-        worth.own[used].tolist(),
-        worth.count[used].tolist(),
-        strict=True,
+def _without_hidden(opened: Opened, own: F64, count: I64) -> list[Tree]:
+    """The paths without the frames that the layout hides: their time is their callers'.
+
+    Time of hidden frames without a caller has a box of its own.
+    """
+    paths = opened.paths
+    hidden = opened.layout.lane[paths.first] < 0
+    stands = np.where(hidden, paths.parent, np.arange(len(hidden)))  # for each the shown one
+    while len(again := np.flatnonzero((stands >= 0) & hidden[stands])):
+        stands[again] = paths.parent[stands[again]]
+    shown = np.flatnonzero(~hidden)
+    place = np.full(len(hidden) + 1, -1, np.int32)
+    place[shown] = np.arange(len(shown), dtype=np.int32)
+    above = paths.parent[shown]
+    parent = place[np.where(above >= 0, stands[above], -1)]
+    # What has lost what told it apart is one box.
+    merged = find_paths(parent, np.ascontiguousarray(paths.name[shown]))
+    box = np.append(merged.node, np.int32(-1))[place[stands]]
+    some, boxes = box >= 0, len(merged.parent)
+    kind = opened.timeline.slices.kind[paths.first[shown[merged.first]]]
+    tree = tree_of(
+        (merged.parent, merged.name, kind),
+        np.bincount(box[some], own[some], boxes),
+        np.bincount(merged.node, count[shown], boxes).astype(np.int64),
     )
-    nodes: list[Node] = []
-    known: dict[tuple[int, int], int] = {}  # (place of the parent, name) → place in ``nodes``
-    place: dict[int, int] = {-1: -1}  # node of the paths → place of what stands for it
-
-    def at(parent: int, name: int, text: str, kind: int) -> int:
-        found = known.get((parent, name))
-        if found is None:
-            found = known[parent, name] = len(nodes)
-            nodes.append(Node(parent, name, text, kind))
-        return found
-
-    for node, parent, name, kind, is_hidden, own, count in rows:
-        above = place[parent]
-        if not is_hidden:
-            place[node] = at(above, name, names[name], kind)
-            nodes[place[node]].slices += count
-        elif above < 0 and own:
-            place[node] = -1
-            nodes[at(-1, NO_NAME, HIDDEN, SliceKind.PYTHON)].own += own
-            continue
-        else:
-            place[node] = above
-        if place[node] >= 0:
-            nodes[place[node]].own += own
-    return nodes
+    lost = own[~some].sum(keepdims=True)
+    if not lost[0]:
+        return [tree]
+    alone = np.full(1, NO_NAME, np.int32)
+    kind = np.full(1, SliceKind.PYTHON, np.uint8)
+    slices = count[~some].sum(keepdims=True)
+    return [tree, tree_of((alone, alone, kind), lost, slices, label=HIDDEN)]
 
 
 # --- devices --------------------------------------------------------------------------------------
 
 
-def _device_nodes(opened: Opened, area: Area, at: int) -> list[Node]:
-    """A box per device, and below it one per name; the first one has the place ``at``."""
-    layout, timeline = opened.layout, opened.timeline
+def _devices(opened: Opened, area: Area, counted: bool) -> list[Tree]:
+    """A box per device, and below it one per name."""
+    layout = opened.layout
     groups: dict[int, list[int]] = {}
     for track in range(len(layout.tracks)) if area.tracks is None else area.tracks:
         if layout.tracks[track].kind == "stream":
             groups.setdefault(layout.tracks[track].group, []).append(track)
-    nodes: list[Node] = []
+    found = []
     for group, tracks in sorted(groups.items()):
-        ids = slices_in(opened, Area(area.start, area.end, tuple(tracks)))
-        if not len(ids):
-            continue
-        code = timeline.slices.name[ids]
-        time = np.bincount(code, inside(timeline.slices, ids, area.start, area.end).dur)
-        count = np.bincount(code)
-        kind = np.empty(len(count), np.uint8)
-        kind[code] = timeline.slices.kind[ids]
-        root = at + len(nodes)
-        nodes.append(Node(-1, NO_NAME, timeline.groups[group].label, SliceKind.DEVICE_OTHER))
-        for name in np.flatnonzero(count).tolist():
-            node = Node(root, name, timeline.names[name], int(kind[name]))
-            node.own, node.slices = float(time[name]), int(count[name])
-            nodes.append(node)
-    return nodes
+        where = Area(area.start, area.end, tuple(tracks))
+        ids = slices_in(opened, where)
+        if len(ids):
+            label = opened.timeline.groups[group].label
+            found.append(_device(opened, label, where, ids, counted))
+    return found
+
+
+def _device(opened: Opened, label: str, area: Area, ids: I32, counted: bool) -> Tree:
+    slices = opened.timeline.slices
+    code = slices.name[ids]
+    count = np.bincount(code)
+    time = np.bincount(code, inside(slices, ids, area.start, area.end).dur)
+    kind = np.zeros(len(count), np.uint8)
+    kind[code] = slices.kind[ids]
+    names = np.flatnonzero(count).astype(np.int32)
+    parent, name, kinds = (
+        np.concatenate([[first], rest]).astype(rest.dtype)
+        for first, rest in (
+            (-1, np.zeros(len(names), np.int32)),
+            (NO_NAME, names),
+            (SliceKind.DEVICE_OTHER, kind[names]),
+        )
+    )
+    own = (count if counted else time)[names].astype(np.float64)
+    slices_of = np.concatenate([[0], count[names]]).astype(np.int64)
+    return tree_of((parent, name, kinds), np.append(0.0, own), slices_of, label=label)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .crossing import Crossing, crossing, latest_ends
+from .flame_tree import Levels, levels_of
 from .model import DEFAULT_LAYOUT, I32, I64, Layout, Places, Timeline, Track
 from .name_sums import MOST_CELLS, ByTrack, by_column, by_track
 from .name_texts import NameTexts
@@ -42,6 +44,20 @@ class Opened:
         return paths_of(self.timeline)
 
     @cached_property
+    def levels(self) -> Levels:
+        """The nodes of the paths by their depth."""
+        return levels_of(self.paths.parent)
+
+    @cached_property
+    def _latest_ends(self) -> I64:
+        return latest_ends(self.timeline.slices, self.timeline.tables.device)
+
+    def crossing(self, thread: int, instant: int) -> Crossing:
+        """The slices of a thread that are open at an instant."""
+        span = self.threads.span(thread)
+        return crossing(self.timeline.slices, self._latest_ends, span, instant)
+
+    @cached_property
     def threads(self) -> Threads:
         """Which slices are of which host thread."""
         return threads_of(self.timeline, self.layout, self.whole)
@@ -50,6 +66,11 @@ class Opened:
     def hides(self) -> bool:
         """Whether some slices are in no lane."""
         return len(self.layout.order) < len(self.timeline.slices)
+
+    @cached_property
+    def last_start(self) -> int:
+        """When the last slice starts."""
+        return int(self.timeline.slices.ts.max(initial=0))
 
     @cached_property
     def track_of_lane(self) -> Places:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .model import I32, I64
-from .name_sums import columns_of
+from .name_sums import ByTrack, columns_of
 from .opened import Opened
 from .places import bisect
+from .select import lanes_in
 
 _MANY = 1 << 20  # hits from which on tables that are kept are faster than the hits themselves
+_FIRST_LOOK = 1024  # slices of a lane
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +98,7 @@ def is_on(opened: Opened, ids: I32, tracks: Sequence[int] | None) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A slice, its place among all hits (1-based, in order of time), and how many there are."""
+    """A slice, its place among all hits (1-based, in order of time; 0: not known), their number."""
 
     slice: int
     position: int
@@ -108,28 +110,31 @@ def next_hit(
     codes: NDArray[np.intp],
     tracks: Sequence[int] | None,
     at: tuple[int, int],
+    *,
     forward: bool,
 ) -> Neighbour | None:
     """The first hit behind (or the last one before) a place ``(ts, slice)`` in order of time.
 
     ``slice`` −1 stands before all slices that start then.
     """
-    index, ts = opened.timeline.index, opened.timeline.slices.ts
+    index = opened.timeline.index
+    low, high = index.first[codes], index.first[codes + 1]
     if tracks is None and not opened.hides:
-        ids, low, high = index.slices, index.first[codes], index.first[codes + 1]
-    else:
-        ids, code = slices_of(opened, codes, tracks)
-        low, high = np.searchsorted(code, codes), np.searchsorted(code, codes, side="right")
-    count = int((high - low).sum())
+        return _next(opened, index.slices, low, high, at, forward=forward)
+    table = opened.by_track if int((high - low).sum()) > _MANY else None
+    if table is not None:
+        return _next_on_lanes(opened, codes, tracks, at, table, forward=forward)
+    ids, code = slices_of(opened, codes, tracks)
+    low, high = (np.searchsorted(code, codes, side=side) for side in ("left", "right"))
+    return _next(opened, ids, low.astype(np.int64), high.astype(np.int64), at, forward=forward)
 
-    def is_before(place: I64, _: I64) -> NDArray[np.bool_]:
-        """Whether a hit comes before the place, or is there where one looks behind it."""
-        there = ids[place]
-        start = ts[there]
-        limit = at[1] + 1 if forward else at[1]
-        return np.asarray((start < at[0]) | ((start == at[0]) & (there < limit)))
 
-    edge = bisect(low, high, is_before)
+def _next(
+    opened: Opened, ids: I32, low: I64, high: I64, at: tuple[int, int], *, forward: bool
+) -> Neighbour | None:
+    """Among runs [low, high) of ids, each in order of time."""
+    ts = opened.timeline.slices.ts
+    edge = bisect(low, high, _before(ids, ts, at, forward=forward))
     found = edge if forward else edge - 1
     some = np.flatnonzero((found < high) if forward else (found >= low))
     if not len(some):
@@ -138,4 +143,56 @@ def next_hit(
     order = np.lexsort((candidates, ts[candidates]))
     best = int(candidates[order[0] if forward else order[-1]])
     before = int((edge - low).sum())
-    return Neighbour(best, before + 1 if forward else before, count)
+    return Neighbour(best, before + 1 if forward else before, int((high - low).sum()))
+
+
+def _before(
+    ids: I32, ts: I64, at: tuple[int, int], *, forward: bool
+) -> Callable[[I64, I64], NDArray[np.bool_]]:
+    """Whether a slice comes before a place, or is there where one looks behind it."""
+    instant, limit = at[0], at[1] + 1 if forward else at[1]
+
+    def is_before(place: I64, _: I64) -> NDArray[np.bool_]:
+        there = ids[place]
+        start = ts[there]
+        return np.asarray((start < instant) | ((start == instant) & (there < limit)))
+
+    return is_before
+
+
+def _next_on_lanes(
+    opened: Opened,
+    codes: NDArray[np.intp],
+    tracks: Sequence[int] | None,
+    at: tuple[int, int],
+    table: ByTrack,
+    *,
+    forward: bool,
+) -> Neighbour | None:
+    """For very many hits: lane by lane, from the place on, as long as nothing nearer was found."""
+    slices, layout = opened.timeline.slices, opened.layout
+    named = np.zeros(len(opened.timeline.names), np.bool_)
+    named[codes] = True
+    best: tuple[int, int] | None = None
+    for lane in lanes_in(opened, tracks).tolist():
+        span = layout.lane_first[lane : lane + 2].astype(np.int64)
+        is_before = _before(layout.order, slices.ts, at, forward=forward)
+        place = int(bisect(span[:1], span[1:], is_before)[0])
+        size = _FIRST_LOOK
+        while (place < span[1]) if forward else (place > span[0]):
+            end = min(place + size, int(span[1])) if forward else max(place - size, int(span[0]))
+            ids = layout.order[min(place, end) : max(place, end)]
+            hits = ids[named[slices.name[ids]]]
+            if len(hits):
+                one = int(hits[0] if forward else hits[-1])
+                mine = (int(slices.ts[one]), one)
+                best = mine if best is None or (mine < best) == forward else best
+                break
+            last = int(slices.ts[ids[-1] if forward else ids[0]])
+            if best is not None and ((last > best[0]) if forward else (last < best[0])):
+                break
+            place, size = end, size * 4
+    if best is None:
+        return None
+    chosen = range(table.counts.shape[1]) if tracks is None else list(tracks)
+    return Neighbour(best[1], 0, int(table.counts[codes][:, chosen].sum()))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .crossing import spent_before
 from .model import I32, I64, Slices
 from .opened import Opened
 from .places import between
@@ -25,6 +24,13 @@ class Area:
     def length(self) -> int:
         """Of the range."""
         return self.end - self.start
+
+    def covers(self, opened: Opened) -> bool:
+        """Whether every slice lies inside."""
+        timeline = opened.timeline
+        if self.tracks is not None or opened.hides or self.start > timeline.start_ns:
+            return False
+        return self.end >= timeline.end_ns and self.end > opened.last_start
 
 
 def lanes_in(opened: Opened, tracks: Sequence[int] | None) -> I64:
@@ -84,10 +90,19 @@ def self_inside(opened: Opened, ids: I32, cut: Inside, start: int, end: int) -> 
     result[at[~on_host]] = cut.dur[at[~on_host]]
     at = at[on_host]
     if len(at):
-        until_end, until_start = spent_before(opened, end), spent_before(opened, start)
+        until_end, until_start = spent_by(opened, end), spent_by(opened, start)
         own = slices.self_ns[ids[at]].tolist()
         result[at] = [
             until_end.get(one, mine) - until_start.get(one, 0)
             for one, mine in zip(ids[at].tolist(), own, strict=True)
         ]
     return result
+
+
+def spent_by(opened: Opened, instant: int) -> dict[int, int]:
+    """Self time before an instant, by id, of the host slices that are open then."""
+    found: dict[int, int] = {}
+    for thread in range(len(opened.threads.first) - 1):
+        here = opened.crossing(thread, instant)
+        found.update(zip(here.rows.tolist(), here.spent.tolist(), strict=True))
+    return found

@@ -1,0 +1,105 @@
+"""Sums, ranks and call paths: the native library and the reference agree, and both are right."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.analysis.timeline.group_sums import (
+    GroupRanks,
+    group_ranks,
+    group_ranks_in_python,
+    group_sums,
+)
+from kinetoscope.analysis.timeline.paths import Paths, find_paths, find_paths_in_python
+from kinetoscope.base.native import native
+from tests.analysis.timeline.asked import nearest_rank
+
+needs_native = pytest.mark.skipif(native().library is None, reason="no native library here")
+
+wide = st.integers(-(2**40), 2**62)
+rows = st.lists(st.tuples(st.integers(0, 6), st.one_of(st.integers(0, 9), wide)), max_size=80)
+
+
+def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    """Codes and values."""
+    return (
+        np.array([code for code, _ in pairs], np.int32),
+        np.array([value for _, value in pairs], np.int64),
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2**53)), max_size=80))
+def test_sums_are_exact(pairs: list[tuple[int, int]]) -> None:
+    code, value = columns(pairs)
+    sums = group_sums(code, value, 8)
+    for group in range(8):
+        members = [value for code, value in pairs if code == group]
+        assert (sums.total[group], sums.count[group]) == (sum(members), len(members))
+
+
+@given(rows)
+def test_ranks_are_the_nearest(pairs: list[tuple[int, int]]) -> None:
+    code, value = columns(pairs)
+    ranks = group_ranks(code, value, np.bincount(code, minlength=8))
+    for group in range(8):
+        members = [value for code, value in pairs if code == group]
+        if not members:
+            assert ranks.most[group] == 0
+            continue
+        assert ranks.least[group] == min(members)
+        assert ranks.most[group] == max(members)
+        assert ranks.median[group] == statistics.median_low(members)
+        assert ranks.p95[group] == nearest_rank(members, 95)
+        assert ranks.longest[group] == pairs.index((group, max(members)))
+
+
+@needs_native
+@given(rows)
+def test_both_rank_alike(pairs: list[tuple[int, int]]) -> None:
+    code, value = columns(pairs)
+    count = np.bincount(code, minlength=8)
+    fast, plain = group_ranks(code, value, count), group_ranks_in_python(code, value, count)
+    for column in GroupRanks.__slots__:
+        assert getattr(fast, column).tolist() == getattr(plain, column).tolist()
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    """Parents, each before its children, and names."""
+    size = draw(st.integers(0, 60))
+    parents = [draw(st.integers(-1, row - 1)) for row in range(size)]
+    names = [draw(st.integers(0, 3)) for _ in range(size)]
+    return np.array(parents, np.int32), np.array(names, np.int32)
+
+
+@given(trees())
+def test_rows_of_one_path_share_a_node(tree: tuple[np.ndarray, np.ndarray]) -> None:  # type: ignore[type-arg]
+    parent, name = tree
+    found: list[tuple[int, ...]] = []
+    for row in range(len(parent)):
+        above = found[parent[row]] if parent[row] >= 0 else ()
+        found.append((*above, int(name[row])))
+    order = list(dict.fromkeys(found))
+    for paths in (find_paths(parent, name), find_paths_in_python(parent, name)):
+        assert paths.node.tolist() == [order.index(path) for path in found]
+        assert paths.first.tolist() == [found.index(path) for path in order]
+        assert paths.name.tolist() == [path[-1] for path in order]
+        assert paths.parent.tolist() == [
+            order.index(path[:-1]) if len(path) > 1 else -1 for path in order
+        ]
+
+
+@needs_native
+def test_many_nodes_are_found_alike() -> None:
+    random = np.random.default_rng(3)
+    size = 200_000
+    parent = np.maximum(np.arange(size) - random.integers(1, 40, size), -1).astype(np.int32)
+    name = random.integers(0, 50, size).astype(np.int32)
+    fast, plain = find_paths(parent, name), find_paths_in_python(parent, name)
+    for column in Paths.__slots__:
+        assert np.array_equal(getattr(fast, column), getattr(plain, column))
