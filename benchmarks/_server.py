@@ -74,6 +74,11 @@ class Server:
         self.fetch("view/overview", span)
         return time.perf_counter() - began
 
+    def cpu_seconds(self) -> float:
+        """CPU seconds of the server's own process so far."""
+        times = psutil.Process(self.pid).cpu_times()
+        return float(times.user + times.system)
+
     def resident_bytes(self) -> int:
         """Memory of the server's own process, without those that read."""
         return int(psutil.Process(self.pid).memory_info().rss)

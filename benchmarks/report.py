@@ -147,7 +147,8 @@ def kept() -> dict[str, Any]:
 def main(write: bool) -> None:
     """Show what was measured."""
     if not _results.RESULTS.exists():
-        raise click.ClickException("nothing was kept: run benchmarks with --keep first")
+        click.echo("nothing was kept: run benchmarks with --keep first")
+        return
     content = tables(kept())
     if write:
         PAGE.write_text(placed(PAGE.read_text(), content))

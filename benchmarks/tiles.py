@@ -12,8 +12,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +48,6 @@ def reference(slices: int, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         _r10.make(_r10.SOURCE.source(), target, slices)
     return target
-
-
-def timed(ask: Callable[[], object]) -> float:
-    """Seconds that ``ask`` takes."""
-    began = time.perf_counter()
-    ask()
-    return time.perf_counter() - began
 
 
 class Reader:
@@ -97,29 +89,40 @@ class Reader:
             "tiles_bytes_p95": percentile(sizes, 0.95),
         }
 
+    def timed(self, part: str, **query: object) -> tuple[float, float]:
+        """Seconds until a part has answered, and CPU seconds of the server."""
+        began, cpu = time.perf_counter(), self._server.cpu_seconds()
+        self.fetch(part, **query)
+        return time.perf_counter() - began, self._server.cpu_seconds() - cpu
+
     def search(self) -> dict[str, float]:
         """Seconds of searching for names, and of going to the next hit."""
         middle = (self.manifest["start_ns"] + self.manifest["end_ns"]) // 2
         seconds, steps = [], []
         for word in WORDS:
-            seconds.append(timed(partial(self.fetch, "search", text=word)))
-            steps.append(timed(partial(self.fetch, "hit", text=word, ts=middle)))
+            seconds.append(self.timed("search", text=word)[0])
+            steps.append(self.timed("hit", text=word, ts=middle)[0])
         return {**spread("search", seconds), **spread("hit", steps)}
 
     def areas(self) -> dict[str, float]:
         """Seconds of what a selection of everything shows."""
-        return {
-            "area_all": timed(lambda: self.fetch("area", **self.whole)),
-            "flame_first": timed(lambda: self.fetch("flame", **self.whole)),
-            "flame_again": timed(lambda: self.fetch("flame", **self.whole, min_share=0.001)),
-            "rows_first": timed(lambda: self.fetch("rows", **self.whole)),
-        }
+        found: dict[str, float] = {}
+        asked: tuple[tuple[str, str, dict[str, float]], ...] = (
+            ("area_all", "area", {}),
+            ("flame_first", "flame", {}),
+            ("flame_again", "flame", {"min_share": 0.001}),
+            ("rows_first", "rows", {}),
+        )
+        for name, part, query in asked:
+            seconds, cpu = self.timed(part, **self.whole, **query)
+            found |= {name: seconds, f"{name}_cpu": cpu}
+        return found
 
     def details(self, count: int) -> dict[str, float]:
         """Seconds of the details of slices chosen at random."""
         dice = random.Random(2)  # noqa: S311
         chosen = [dice.randrange(self.manifest["slices"]) for _ in range(count)]
-        return spread("slice", [timed(partial(self.fetch, "slice", slice=one)) for one in chosen])
+        return spread("slice", [self.timed("slice", slice=one)[0] for one in chosen])
 
     def first_picture(self) -> None:
         """What the page asks before it can draw the whole trace."""
