@@ -1,6 +1,18 @@
 // Written by tools/gen_api_types.py from the Structs of tb_plugin. Do not edit: run that script.
 
+export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
+
+export type FlameMetric = "host" | "device" | "calls";
+
+export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
+
+export type KernelGroupBy = "name" | "properties" | "class";
+
 export type LayoutName = "merged" | "split" | "filtered";
+
+export type MatrixUseName = "yes" | "no" | "unknown";
+
+export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
 
 export type Severity = "high" | "medium" | "low" | "info";
 
@@ -121,6 +133,14 @@ export interface BundlesQuery {
   readonly layout?: LayoutName;
 }
 
+/** One frame of a call stack. */
+export interface CallFrame {
+  readonly name: string;
+  readonly file: string;
+  /** 1-based, 0 = unknown */
+  readonly line: number;
+}
+
 /** Everything seen below the logdirs. `version` changes when anything but `looked` does. */
 export interface Catalog {
   readonly version: string;
@@ -141,6 +161,22 @@ export interface Catalog {
 export interface Configuration {
   readonly label: string;
   readonly value: string;
+}
+
+/** Copies or sets of one direction. */
+export interface CopyRow {
+  /** as recorded */
+  readonly name: string;
+  /** "host → device, pageable", … */
+  readonly direction: string;
+  readonly calls: number;
+  readonly total_ns: number;
+  readonly mean_ns: number;
+  readonly max_ns: number;
+  readonly bytes: number | null;
+  /** bytes per second while copying */
+  readonly bandwidth: number | null;
+  readonly longest: number;
 }
 
 /** How many events of one kind. */
@@ -245,6 +281,17 @@ export interface Finding {
   readonly verify: string;
 }
 
+/** A call graph merged by path; what is too narrow to see is merged into "…" boxes. */
+export interface Flame {
+  /** "ns" | "calls" */
+  readonly unit: string;
+  readonly total: number;
+  readonly boxes: readonly FlameBox[];
+  /** boxes behind "…" */
+  readonly merged: number;
+  readonly missing: string;
+}
+
 /** A call tree of an area, merged by path; boxes too small to see are merged into "…". */
 export interface FlameAnswer {
   /** "ns" | "count" */
@@ -252,6 +299,29 @@ export interface FlameAnswer {
   readonly total: number;
   readonly nodes: readonly FlameNode[];
   readonly pruned: number;
+}
+
+/** One box: `parent` is an index into the same list, −1 at the root. Left-heavy order. */
+export interface FlameBox {
+  /** in the whole graph */
+  readonly node: number;
+  readonly parent: number;
+  readonly name: string;
+  readonly kind: string;
+  readonly value: number;
+  readonly self_value: number;
+  readonly calls: number;
+}
+
+/** The flame graph of the chosen steps. */
+export interface FlameGraphQuery {
+  readonly steps?: string;
+  readonly metric?: FlameMetric;
+  /** kinds of frames that are kept */
+  readonly levels?: string;
+  /** node of the whole graph to be its root */
+  readonly focus?: number | null;
+  readonly min_ratio?: number;
 }
 
 /** One box; children follow by `parent`, an index into the same list, −1 at the root. */
@@ -288,6 +358,13 @@ export interface FlowsQuery {
   readonly slice: number;
   readonly hops?: number;
   readonly layout?: LayoutName;
+}
+
+/** Folded stacks of the chosen steps. */
+export interface FoldedQuery {
+  readonly steps?: string;
+  readonly metric?: FlameMetric;
+  readonly levels?: string;
 }
 
 /** A ceiling, never a promise. */
@@ -367,6 +444,112 @@ export interface Info {
   readonly recipe: string;
 }
 
+/** What a row consists of. */
+export interface KernelDetails {
+  readonly row: KernelRow;
+  readonly ops: readonly OpOfKernel[];
+  /** its distinct grids, blocks, registers */
+  readonly launches: readonly KernelRow[];
+  readonly slowest: readonly SlowCall[];
+}
+
+/** Which kernels, grouped how. */
+export interface KernelQuery {
+  readonly steps?: string;
+  readonly group_by?: KernelGroupBy;
+  /** −1 = all */
+  readonly device?: number;
+  readonly search?: string;
+  readonly search_op?: string;
+  /** a field of KernelRow; "" = total_ns */
+  readonly sort_by?: string;
+  readonly ascending?: boolean;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+/** All kernels of one group; means of blocks and occupancy are weighted by duration. */
+export interface KernelRow {
+  readonly key: string;
+  readonly name: string;
+  /** gemm, attention, …, "unclassified" */
+  readonly kernel_class: string;
+  /** the rule that said so */
+  readonly class_why: string;
+  /** grouped by properties: the op it is credited to */
+  readonly op: string | null;
+  /** for tensor cores */
+  readonly op_eligible: boolean | null;
+  readonly grid: string | null;
+  readonly block: string | null;
+  readonly registers: number | null;
+  readonly shared_bytes: number | null;
+  readonly calls: number;
+  readonly total_ns: number;
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly p50_ns: number;
+  readonly p95_ns: number;
+  readonly max_ns: number;
+  /** of all kernel time */
+  readonly ratio: number;
+  readonly tensor_core: MatrixUseName;
+  readonly blocks_per_sm: number | null;
+  /** est. achieved, percent */
+  readonly occupancy: number | null;
+  /** mean, from the start of the call to the start on the device */
+  readonly launch_ns: number | null;
+  /** mean, from the end of the call */
+  readonly queue_ns: number | null;
+  /** ops fused into a generated kernel, "" = not generated */
+  readonly fused: string;
+  /** file it was generated into */
+  readonly source: string;
+  /** how it found its op: "correlation", "graph", … */
+  readonly link: string;
+  /** slice id */
+  readonly longest: number;
+}
+
+/** One row, opened. */
+export interface KernelRowQuery {
+  readonly key: string;
+  readonly steps?: string;
+  readonly group_by?: KernelGroupBy;
+  readonly device?: number;
+}
+
+/** A window of the rows, and the sums of all that match. */
+export interface KernelTable {
+  readonly rows: readonly KernelRow[];
+  readonly offset: number;
+  readonly count: number;
+  readonly calls: number;
+  readonly total_ns: number;
+  readonly sort_by: string;
+}
+
+/** The kernels of the chosen steps. */
+export interface Kernels {
+  readonly headline: string;
+  readonly detail: string;
+  readonly step_count: number;
+  /** sum of kernels; with copies_ns the whole device time */
+  readonly kernel_ns: number;
+  readonly copies_ns: number;
+  /** the largest by name */
+  readonly kernels: readonly SharePart[];
+  /** all, "unclassified" last */
+  readonly classes: readonly SharePart[];
+  /** "yes", "no", "unknown" → ns; sums to kernel_ns */
+  readonly tensor_core: Readonly<Record<string, number>>;
+  readonly table: KernelTable;
+  readonly copies: readonly CopyRow[];
+  readonly devices: readonly string[];
+  readonly missing: Readonly<Record<string, string>>;
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
 /** From the call to the kernel: three durations that touch. */
 export interface LaunchDelay {
   /** the call itself */
@@ -374,6 +557,16 @@ export interface LaunchDelay {
   /** from the end of the call to the start on the device; negative = it overlaps */
   readonly queued_ns: number;
   readonly run_ns: number;
+}
+
+/** The kernels of one name that a row launched itself. */
+export interface LaunchedKernel {
+  readonly name: string;
+  readonly calls: number;
+  readonly total_ns: number;
+  readonly mean_ns: number;
+  /** slice id */
+  readonly longest: number;
 }
 
 /** One layout: of the manifest, and of everything that speaks of tracks. */
@@ -436,6 +629,108 @@ export interface Note {
   readonly taints: readonly string[];
 }
 
+/** One op that launches the kernels of a row. */
+export interface OpOfKernel {
+  readonly name: string;
+  readonly calls: number;
+  readonly total_ns: number;
+}
+
+/** What a row consists of; each part sums to the row or says how much it leaves out. */
+export interface OperatorDetails {
+  readonly row: OperatorRow;
+  readonly shapes: readonly OperatorRow[];
+  readonly shapes_missing: string;
+  readonly stacks: readonly StackRow[];
+  readonly stacks_missing: string;
+  readonly kernels: readonly LaunchedKernel[];
+  readonly kernels_missing: string;
+  readonly slowest: readonly SlowCall[];
+}
+
+/** Which rows, grouped how. */
+export interface OperatorQuery {
+  /** "0-3,5"; "" = all that is recorded */
+  readonly steps?: string;
+  readonly group_by?: GroupBy;
+  /** frames, innermost first */
+  readonly stack_depth?: number;
+  /** "op,annotation"; "" = all, as key_averages() has */
+  readonly kinds?: string;
+  readonly search?: string;
+  /** An OperatorSort, or what key_averages().table() calls it; "" = self device, else self host. */
+  readonly sort_by?: string;
+  readonly ascending?: boolean;
+  readonly offset?: number;
+  readonly limit?: number;
+  /** What key_averages() calls two of the groupings. */
+  readonly group_by_input_shape?: boolean;
+  readonly group_by_stack_n?: number;
+}
+
+/** All calls of one group. min … max are of a call's total host time. */
+export interface OperatorRow {
+  /** names the group in a `row` request */
+  readonly key: string;
+  readonly name: string;
+  readonly kind: CallKindName;
+  /** the shapes, stack, module, thread or annotation it is grouped by; "" = by name */
+  readonly detail: string;
+  readonly calls: number;
+  readonly total_ns: number;
+  readonly self_ns: number;
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly p50_ns: number;
+  readonly p95_ns: number;
+  readonly max_ns: number;
+  readonly device_total_ns: number | null;
+  readonly device_self_ns: number | null;
+  readonly kernels: number | null;
+  /** total host time ÷ length of the chosen steps */
+  readonly step_ratio: number | null;
+  readonly tensor_core_eligible: boolean;
+  /** of its self device time */
+  readonly tensor_core_self_ratio: number | null;
+  readonly tensor_core_total_ratio: number | null;
+  readonly flops: number | null;
+  readonly has_stack: boolean;
+  /** slice id of its longest call */
+  readonly longest: number;
+}
+
+/** A window of the rows, and the sums of all that match. */
+export interface OperatorTable {
+  readonly rows: readonly OperatorRow[];
+  readonly offset: number;
+  readonly count: number;
+  readonly calls: number;
+  readonly self_ns: number;
+  readonly device_self_ns: number | null;
+  readonly sort_by: string;
+}
+
+/** The operators of the chosen steps. */
+export interface Operators {
+  /** the answer in one sentence */
+  readonly headline: string;
+  readonly detail: string;
+  readonly step_count: number;
+  readonly charts: readonly ShareChart[];
+  readonly table: OperatorTable;
+  /** all device activity of the chosen steps; = Σ self + Σ unattributed */
+  readonly device_ns: number | null;
+  readonly unattributed: readonly Unattributed[];
+  /** share of device compute time with a model */
+  readonly flops_coverage: number | null;
+  readonly flops_missing: string;
+  /** grouping → why it is not available, "" = it is */
+  readonly groupings: Readonly<Record<string, string>>;
+  readonly missing: Readonly<Record<string, string>>;
+  /** of each column */
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
 /** The answer. */
 export interface Overview {
   readonly sentence: Sentence;
@@ -492,7 +787,7 @@ export interface Partition {
 
 /** How far a file is. */
 export interface ReadProgress {
-  /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "waiting for a free process" */
+  /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "preparing" | "waiting for a free process" */
   readonly phase: string;
   readonly bytes_done: number;
   readonly bytes_total: number;
@@ -514,6 +809,14 @@ export interface Reference {
   readonly view: string;
   readonly params: Readonly<Record<string, string>>;
   readonly url: string;
+}
+
+/** One row of the table, opened. */
+export interface RowQuery {
+  readonly key: string;
+  readonly steps?: string;
+  readonly group_by?: GroupBy;
+  readonly stack_depth?: number;
 }
 
 /** A window of the slices of an area. */
@@ -549,6 +852,26 @@ export interface RunInfo {
   readonly logdir: string;
   readonly modified: number;
   readonly workers: readonly WorkerInfo[];
+}
+
+/** Everything above and below all boxes of a name, merged. */
+export interface Sandwich {
+  readonly name: string;
+  readonly unit: string;
+  readonly value: number;
+  readonly self_value: number;
+  readonly calls: number;
+  /** the root is the name, children are its callers */
+  readonly callers: readonly FlameBox[];
+  readonly callees: readonly FlameBox[];
+}
+
+/** Callers and callees of one name. */
+export interface SandwichQuery {
+  readonly name: string;
+  readonly steps?: string;
+  readonly metric?: FlameMetric;
+  readonly levels?: string;
 }
 
 /** Which names match, how often, and where on the time axis. */
@@ -602,6 +925,24 @@ export interface Share {
   readonly ratio: number;
   /** the definition, for the tooltip */
   readonly help: string;
+}
+
+/** One of the four shares; its parts and the rest sum to the whole. */
+export interface ShareChart {
+  readonly stem: "device_self" | "device_total" | "host_self" | "host_total";
+  readonly title: string;
+  readonly definition: string;
+  readonly total_ns: number;
+  readonly parts: readonly SharePart[];
+  readonly rest_ns: number;
+  readonly rest_count: number;
+}
+
+/** One operator's part of a whole. */
+export interface SharePart {
+  readonly name: string;
+  readonly ns: number;
+  readonly ratio: number;
 }
 
 /** One argument as the file writes it; `text` is shown, `cut` says whether it goes on. */
@@ -697,11 +1038,38 @@ export interface SliceRows {
   readonly count: number;
 }
 
+/** One call, to be opened on the timeline. */
+export interface SlowCall {
+  readonly slice: number;
+  readonly ts: number;
+  readonly dur_ns: number;
+  readonly self_ns: number;
+  readonly device_ns: number | null;
+  readonly step: string;
+  readonly thread: string;
+  readonly shapes: string;
+}
+
 /** One line of the recipe. */
 export interface SnippetLine {
   readonly text: string;
   /** not in this recording: what the reader should add */
   readonly added: boolean;
+}
+
+/** Where a source file named in a stack is. */
+export interface SourcePlace {
+  /** absolute, for an editor; "" where nothing is known of its place */
+  readonly path: string;
+  /** it is a file of the server's machine */
+  readonly found: boolean;
+  /** 1-based */
+  readonly line: number;
+  /** number of the first of `lines` */
+  readonly first: number;
+  readonly lines: readonly string[];
+  /** why there are no lines */
+  readonly missing: string;
 }
 
 /** One recorded cycle of a worker. `key` identifies it in queries. */
@@ -726,6 +1094,13 @@ export interface StackFrame {
   /** 1-based; 0 when unknown */
   readonly line: number;
   readonly slice: number | null;
+}
+
+/** One distinct call stack with the figures of its calls. */
+export interface StackRow {
+  readonly row: OperatorRow;
+  /** innermost first */
+  readonly frames: readonly CallFrame[];
 }
 
 /** One step as the step strip draws it. */
@@ -891,6 +1266,15 @@ export interface TraceInfo {
   readonly worst: string;
 }
 
+/** Device time that is credited to no call, by reason. */
+export interface Unattributed {
+  readonly reason: string;
+  readonly ns: number;
+  readonly activities: number;
+  readonly example: string;
+  readonly slice: number;
+}
+
 /** A rule that could not run, and what it needs. */
 export interface Unchecked {
   readonly id: string;
@@ -925,6 +1309,8 @@ export interface WorkerInfo {
 /** The answer of each view, by its stem. */
 export interface ViewAnswers {
   readonly overview: Overview;
+  readonly operators: Operators;
+  readonly kernels: Kernels;
   readonly timeline: TimelineManifest;
   readonly health: Health;
 }
@@ -932,12 +1318,20 @@ export interface ViewAnswers {
 /** The parameters of each view, by its stem. */
 export interface ViewQueries {
   readonly overview: OverviewQuery;
+  readonly operators: OperatorQuery;
+  readonly kernels: KernelQuery;
   readonly timeline: LayoutQuery;
   readonly health: HealthQuery;
 }
 
 /** The answer of each part of a view, by its address; downloads have none. */
 export interface PartAnswers {
+  readonly "operators/table": OperatorTable;
+  readonly "operators/row": OperatorDetails;
+  readonly "operators/flame": Flame;
+  readonly "operators/around": Sandwich;
+  readonly "kernels/table": KernelTable;
+  readonly "kernels/row": KernelDetails;
   readonly "timeline/names": ArrayBuffer;
   readonly "timeline/tiles": ArrayBuffer;
   readonly "timeline/counters": ArrayBuffer;
@@ -955,6 +1349,13 @@ export interface PartAnswers {
 
 /** The parameters of each part of a view, by its address. */
 export interface PartQueries {
+  readonly "operators/table": OperatorQuery;
+  readonly "operators/row": RowQuery;
+  readonly "operators/flame": FlameGraphQuery;
+  readonly "operators/around": SandwichQuery;
+  readonly "operators/folded": FoldedQuery;
+  readonly "kernels/table": KernelQuery;
+  readonly "kernels/row": KernelRowQuery;
   readonly "timeline/names": NamesQuery;
   readonly "timeline/tiles": TilesQuery;
   readonly "timeline/counters": CountersQuery;
