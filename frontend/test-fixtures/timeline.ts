@@ -39,12 +39,14 @@ export const MANIFEST: TimelineManifest = {
     trackOf("thread/542/542/ops", {
       label: "Main thread · ops",
       detail: "thread 542",
+      busy_ns: 40_000_000,
       lanes: 6,
       slices: 9000,
     }),
     trackOf("thread/542/542/python", {
       kind: "python",
       label: "Main thread · Python",
+      busy_ns: 47_000_000,
       lanes: 47,
       slices: 30_000,
     }),

@@ -34,7 +34,7 @@ function byGroup(commands: readonly Command[]): readonly (readonly [string, read
 export function Help({ info, onClose }: HelpProps) {
   const groups = byGroup(useCommands());
   return (
-    <Modal title="Keys" width={groups.length > 0 ? 860 : 520} onClose={onClose}>
+    <Modal title="Keys" width={groups.length > 0 ? 1180 : 520} onClose={onClose}>
       <div className={groups.length > 0 ? "key-groups" : ""}>
         {groups.map(([group, commands]) => (
           <section key={group}>

@@ -4,13 +4,22 @@ import type { Arrow } from "../../api/types.gen";
 import { plural, time } from "../../base/format";
 import { usePart, useParts } from "../../state/parts";
 import type { TimelineArrow } from "../../timeline/contract";
-import type { Range } from "./link";
+import type { ArrowChoice, Range } from "./link";
 import type { Link } from "./link_state";
 import { placedOf } from "./selection_state";
 import type { Source } from "./sources";
 import type { Selection } from "./stage_context";
 
 const LAUNCH = 0;
+const BACKWARD = 1;
+/** Which kinds are bundled; "" = all. Other choices bundle nothing. */
+const BUNDLED: Partial<Readonly<Record<ArrowChoice, string>>> = {
+  launches: String(LAUNCH),
+  backward: String(BACKWARD),
+  view: "",
+};
+/** Px of the canvas for one column of the question: coarser columns make fewer, thicker bundles. */
+const PX_PER_COLUMN = 2;
 const CHAIN_HOPS = 8;
 const LABELS_MAX = 3;
 
@@ -77,26 +86,30 @@ function useSelectedArrows({ arrows, layout }: Link, selection: Selection | null
 
 /** Arrows of the view, bundled. `view` null: not wanted. */
 function useBundles(
-  { layout }: Link,
+  { layout, arrows }: Link,
   sources: readonly Source[],
   view: Range | null,
-  columns: number,
+  width: number,
 ) {
+  const kinds = BUNDLED[arrows];
+
   const results = useParts(
     "timeline/bundles",
-    view === null
+    view === null || kinds === undefined
       ? []
       : sources.map((source) => ({
           asked: source,
           query: {
             start_ns: Math.round(view.start - source.offset),
             end_ns: Math.round(view.end - source.offset),
-            columns: Math.min(4096, Math.max(16, columns)),
+            columns: Math.min(4096, Math.max(16, Math.round(width / PX_PER_COLUMN))),
+            kinds,
             layout,
           },
         })),
   );
-  const answers = results.map((result) => result.data);
+  // As many as there are sources, asked or not: the list below must not change its length.
+  const answers = sources.map((_, place) => results[place]?.data);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new array each time, of the same answers
   return useMemo(
     () =>
@@ -110,9 +123,9 @@ export function useArrows(
   sources: readonly Source[],
   selection: Selection | null,
   restedView: Range | null,
-  columns: number,
+  width: number,
 ): readonly TimelineArrow[] {
   const selected = useSelectedArrows(link, selection);
-  const bundles = useBundles(link, sources, link.arrows === "view" ? restedView : null, columns);
-  return link.arrows === "view" ? bundles : selected;
+  const bundles = useBundles(link, sources, restedView, width);
+  return BUNDLED[link.arrows] === undefined ? selected : bundles;
 }

@@ -75,7 +75,7 @@ export function useCameraLink({ engine, moving, whole, main, link }: CameraLink)
       written.current = at;
       const range = parseRange(at);
       if (range !== null) {
-        engine.show(range.start, range.end);
+        engine.show(range.start, range.end, true);
       }
     }
   }, [engine, at]);

@@ -9,29 +9,26 @@ import { ProblemNote } from "../../components/problem_note";
 import { useLasting } from "../../state/timing";
 import { Arguments, Inputs, LaunchBar, Stack } from "./details_more";
 import { KindSwatch } from "./kind_swatch";
-import { kindWord } from "./kinds";
-import { wallText } from "./ruler";
+import { KIND, kindWord } from "./kinds";
+import { stepTitle, wallText } from "./ruler";
 import type { Source } from "./sources";
 import { type Selection, useStage } from "./stage_context";
 import { TraceFacts } from "./trace_facts";
 
 const CRUMBS = 4;
 
-/** The slices around it, outermost first; the nearest few, with a way to the rest. */
+/** Where it belongs: the modules around it, else whatever is around it; the nearest few. */
 function Ancestors({ ancestors, source }: { ancestors: readonly SliceRef[]; source: Source }) {
   const { actions } = useStage();
-  if (ancestors.length === 0) {
+  const modules = ancestors.filter((slice) => slice.kind === KIND.module);
+  const telling = modules.length > 0 ? modules : ancestors;
+  const shown = telling.slice(-CRUMBS);
+  if (shown.length === 0) {
     return null;
   }
-  const shown = ancestors.slice(-CRUMBS);
-  const hidden = ancestors.length - shown.length;
   return (
     <nav className="tl-crumbs" aria-label="Around it">
-      {hidden > 0 ? (
-        <span className="dim" title={`${plural(hidden, "slice")} further out`}>
-          …
-        </span>
-      ) : null}
+      {telling.length > shown.length ? <span className="dim">…</span> : null}
       {shown.map((slice) => (
         <button
           key={slice.slice}
@@ -57,15 +54,25 @@ function peersText({ peers, median_ns, rank, slice }: SliceDetails): string {
   if (peers <= 1 || median_ns === null) {
     return "the only one of its name";
   }
-  const place = rank === null ? "" : rank === 1 ? ", the longest" : `, ${count(rank)}. longest`;
+  const place = rank === null ? "" : rank === 1 ? ", the longest" : `, ${ordinal(rank)} longest`;
   const ratio = median_ns > 0 ? `${times(slice.dur / median_ns)} the median of ` : "of ";
   return `${ratio}${plural(peers, "call")}${place}`;
 }
 
+/** `2nd`, `13th`, `1,021st`. */
+export function ordinal(value: number): string {
+  const [ones, tens] = [value % 10, value % 100];
+  const ending = tens > 10 && tens < 14 ? "th" : (["th", "st", "nd", "rd"][ones] ?? "th");
+  return `${count(value)}${ending}`;
+}
+
+/** "step 16" of "ProfilerStep#16". */
+const stepWord = (step: string) => stepTitle({ index: 0, name: step, ts: 0, end: 0 });
+
 function startText({ step, step_offset_ns, slice }: SliceDetails): string {
   return step_offset_ns === null
     ? `${time(slice.ts)} in the trace`
-    : `${time(step_offset_ns)} in ${step}`;
+    : `${time(step_offset_ns)} in ${stepWord(step)}`;
 }
 
 function Facts({ details }: { details: SliceDetails }) {
@@ -139,7 +146,7 @@ function LinkLine({ link, source }: { link: SliceLink; source: Source }) {
       </button>
       <span className="nowrap">{time(to.dur)}</span>
       <span className="dim tl-hop-words">
-        {label === "" ? relation : label}
+        {label === "" ? (relation === "parent" ? "around it" : relation) : label}
         {later}
       </span>
     </li>
@@ -168,22 +175,17 @@ function Known({ details, source }: { details: SliceDetails; source: Source }) {
   return (
     <>
       <section>
-        <div className="row wrap tl-chips">
+        <div className="row tl-chips">
           <span className="chip">
             <KindSwatch fill={palette.kinds[slice.kind]?.fills[0]} />
             {kind_label || kindWord(slice.kind)}
           </span>
-          {step === "" ? null : <span className="chip">{harmless(step, 40)}</span>}
-          {sources.length > 1 ? <span className="chip">{harmless(source.worker, 40)}</span> : null}
+          {step === "" ? null : <span className="chip clip">{harmless(stepWord(step), 40)}</span>}
+          {sources.length > 1 ? (
+            <span className="chip clip">{harmless(source.worker, 40)}</span>
+          ) : null}
           <span className="grow" />
-          <CopyButton
-            className="quiet small"
-            title="Copy the name (Ctrl C)"
-            text={() => slice.name}
-          >
-            Copy
-          </CopyButton>
-          <kbd>Esc</kbd>
+          <kbd title="Esc clears the selection">Esc</kbd>
         </div>
         <h2 className="tl-title">
           <CodeName name={slice.name} />
@@ -191,12 +193,25 @@ function Known({ details, source }: { details: SliceDetails; source: Source }) {
         <Ancestors ancestors={ancestors} source={source} />
         <Facts details={details} />
         <div className="row wrap tl-chips">
-          <button type="button" className="btn small" onClick={() => actions.fitSelection()}>
+          <button
+            type="button"
+            className="btn small"
+            title="Zoom to it (Enter)"
+            onClick={() => actions.fitSelection()}
+          >
             Zoom to it
           </button>
-          <button type="button" className="btn small" onClick={() => actions.areaOfSelection()}>
+          <button
+            type="button"
+            className="btn small"
+            title="Make it an area (R)"
+            onClick={() => actions.areaOfSelection()}
+          >
             As area
           </button>
+          <CopyButton className="small" title="Copy the name (Ctrl C)" text={() => slice.name}>
+            Copy name
+          </CopyButton>
         </div>
       </section>
       <Links links={links} source={source} />

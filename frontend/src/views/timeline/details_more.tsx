@@ -33,6 +33,15 @@ export function LaunchBar({ launch }: { launch: LaunchDelay }) {
   );
 }
 
+/** `[10, 3, 224, 224]` as `10×3×224×224`; what has no shape is a dash. */
+export function shapeText(shape: string): string {
+  const sizes = /^\[(\d+(?:, *\d+)*)\]$/.exec(shape)?.[1];
+  if (sizes !== undefined) {
+    return sizes.replaceAll(/, */g, "×");
+  }
+  return shape === "" || shape === "[]" ? DASH : harmless(shape, 200);
+}
+
 export function Inputs({ inputs }: { inputs: SliceDetails["inputs"] }) {
   if (inputs.length === 0) {
     return null;
@@ -46,8 +55,8 @@ export function Inputs({ inputs }: { inputs: SliceDetails["inputs"] }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: inputs have no other name
             <tr key={place}>
               <td className="dim num">{place}</td>
-              <td className="mono">{harmless(shape, 200) || DASH}</td>
-              <td className="dim">{harmless(dtype, 60)}</td>
+              <td className="mono">{shapeText(shape)}</td>
+              <td className="dim">{harmless(dtype, 60).replace("c10::", "")}</td>
             </tr>
           ))}
         </tbody>
@@ -56,7 +65,11 @@ export function Inputs({ inputs }: { inputs: SliceDetails["inputs"] }) {
   );
 }
 
-const FRAMES = 5;
+const FRAMES = 6;
+
+/** As Python writes a frame: the place, then what was called. */
+const placed = ({ file, line, name }: { file: string; line: number; name: string }) =>
+  name.includes(file) ? name : `${file}(${line}): ${name}`;
 
 export function Stack({ details }: { details: SliceDetails }) {
   const [isOpen, setOpen] = useState(false);
@@ -82,7 +95,11 @@ export function Stack({ details }: { details: SliceDetails }) {
         {shown.map((frame, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a recursion repeats its frames
           <li key={place} className="clip">
-            <SourceLink name={frame.name} file={frame.file} line={frame.line} />
+            <SourceLink
+              name={frame.file === "" ? frame.name : placed(frame)}
+              file={frame.file}
+              line={frame.line}
+            />
           </li>
         ))}
       </ol>

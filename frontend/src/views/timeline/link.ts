@@ -14,7 +14,7 @@ export interface Range {
 
 export type Match = "text" | "regex" | "exact";
 export type Unit = "step" | "trace" | "wall";
-export type ArrowChoice = "selected" | "chain" | "view" | "none";
+export type ArrowChoice = "selected" | "chain" | "launches" | "backward" | "view" | "none";
 export type Alignment = "clock" | "start" | "step";
 export type PanelTab = "summary" | "flame" | "slices" | "gpu" | "counters" | "notes" | "details";
 
@@ -70,6 +70,8 @@ export const UNITS = ["step", "trace", "wall"] as const satisfies readonly Unit[
 export const ARROWS = [
   "selected",
   "chain",
+  "launches",
+  "backward",
   "view",
   "none",
 ] as const satisfies readonly ArrowChoice[];

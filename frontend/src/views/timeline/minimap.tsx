@@ -1,42 +1,82 @@
 /** The whole trace in a strip above the tracks: drag the frame, its edges, or a new one. */
 import { useQueries } from "@tanstack/react-query";
 import { type PointerEvent, useCallback, useMemo, useRef } from "react";
+import type { Answer } from "../../api/client";
 import { getPartBytes } from "../../api/routes";
 import { count, time } from "../../base/format";
 import { decodeMinimap } from "../../timeline/frame/minimap";
+import { decodeSliceTiles } from "../../timeline/frame/slices";
+import { hostBusy, hostQuestion } from "./host_busy";
 import type { Range } from "./link";
 import { LiveCanvas, type Paint } from "./live_canvas";
 import { type Band, bandsOf, paintMinimap } from "./paint_minimap";
 import { documentTokens } from "./palette";
+import type { Source } from "./sources";
 import { useStage, viewOf } from "./stage_context";
 
 const COLUMNS = 1024;
 const GRIP_PX = 7;
 const AGAIN_MS = 700;
 
+type Bytes = Answer<ArrayBuffer>;
+
+const whileReading = ({ state }: { state: { data?: Bytes | undefined } }) =>
+  state.data?.state === "reading" ? AGAIN_MS : (false as const);
+
+function busyQuery({ key, digest, manifest }: Source) {
+  const { layout } = manifest;
+  return {
+    queryKey: ["minimap", digest, key, layout],
+    queryFn: ({ signal }: { signal: AbortSignal }) =>
+      getPartBytes("timeline/minimap", key, digest, { columns: COLUMNS, layout }, signal),
+    refetchInterval: whileReading,
+  };
+}
+
+function hostQuery({ key, digest, manifest }: Source) {
+  const { layout } = manifest;
+  const question = hostQuestion(manifest);
+  return {
+    queryKey: ["minimap hosts", digest, key, layout],
+    queryFn: ({ signal }: { signal: AbortSignal }) => {
+      const { level, tiles, blocks } = question ?? { level: 0, tiles: "0", blocks: "" };
+      return getPartBytes("timeline/tiles", key, digest, { level, tiles, blocks, layout }, signal);
+    },
+    enabled: question !== null,
+    refetchInterval: whileReading,
+  };
+}
+
+const bytesOf = (answer: Bytes | undefined) =>
+  answer?.state === "ready" ? answer.data : undefined;
+
+function bandsOfSource(
+  source: Source,
+  busy: ArrayBuffer | undefined,
+  hosts: ArrayBuffer | undefined,
+): readonly Band[] {
+  const columns = hostQuestion(source.manifest)?.columns ?? 1;
+  const tiles = hosts === undefined ? [] : decodeSliceTiles(hosts);
+  return bandsOf(
+    source,
+    busy === undefined ? [] : decodeMinimap(busy),
+    hostBusy(source.manifest, tiles, columns),
+  );
+}
+
 /** How busy each group of each source is; what has not come yet is left out. */
 function useBands(): readonly Band[] {
-  const { sources, link } = useStage();
-  const results = useQueries({
-    queries: sources.map(({ key, digest, manifest }) => ({
-      queryKey: ["minimap", digest, key, manifest.layout],
-      queryFn: ({ signal }: { signal: AbortSignal }) => {
-        const query = { columns: COLUMNS, layout: manifest.layout };
-        return getPartBytes("timeline/minimap", key, digest, query, signal);
-      },
-      refetchInterval: ({ state }: { state: { data?: { state: string } | undefined } }) =>
-        state.data?.state === "reading" ? AGAIN_MS : (false as const),
-    })),
-  });
-  const answers = results.map(({ data }) => data);
+  const { sources } = useStage();
+  const busy = useQueries({ queries: sources.map(busyQuery) });
+  const hosts = useQueries({ queries: sources.map(hostQuery) });
+  const answers = [...busy, ...hosts].map(({ data }) => bytesOf(data));
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new array each time, of the same answers
   return useMemo(
     () =>
-      sources.flatMap((source, place) => {
-        const answer = answers[place];
-        return answer?.state === "ready" ? bandsOf(source, decodeMinimap(answer.data)) : [];
-      }),
-    [sources, link.layout, ...answers],
+      sources.flatMap((source, place) =>
+        bandsOfSource(source, answers[place], answers[place + sources.length]),
+      ),
+    [sources, ...answers],
   );
 }
 

@@ -18,6 +18,7 @@ import { RulerTitle, TimeRuler } from "./time_ruler";
 import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
 import { useFollow } from "./use_follow";
+import { useNarrowDetails } from "./use_narrow_details";
 import { useOpenStage } from "./use_stage";
 import { useViewKeys } from "./use_view_keys";
 
@@ -112,6 +113,7 @@ function Side({ onClose }: { onClose: () => void }) {
 function Keys() {
   useViewKeys();
   useFollow();
+  useNarrowDetails();
   return null;
 }
 

@@ -14,30 +14,31 @@ export interface Band {
   readonly busy: Float32Array;
 }
 
-/** The busiest track of a group stands for it in each column: tracks of a group run side by side. */
-export function bandsOf(source: Source, tracks: readonly MinimapTrack[]): readonly Band[] {
+/** The busiest stream of a device stands for it in each column: streams run side by side. */
+function deviceBands(source: Source, tracks: readonly MinimapTrack[]): readonly Band[] {
   const { manifest } = source;
   const bands = new Map<number, Float32Array>();
   for (const { track, busy } of tracks) {
     const known = manifest.tracks[track];
-    if (known === undefined || !COUNTED.has(known.kind)) {
-      continue;
+    if (known?.kind === "stream") {
+      const band = bands.get(known.group) ?? new Float32Array(busy.length);
+      bands.set(known.group, band);
+      busy.forEach((value, i) => {
+        band[i] = Math.max(band[i] ?? 0, value / 255);
+      });
     }
-    const band = bands.get(known.group) ?? new Float32Array(busy.length);
-    for (let i = 0; i < busy.length; i += 1) {
-      band[i] = Math.max(band[i] ?? 0, (busy[i] ?? 0) / 255);
-    }
-    bands.set(known.group, band);
   }
-  return [...bands].map(([group, busy]) => ({
-    source,
-    isDevice: manifest.groups[group]?.kind === "device",
-    busy,
-  }));
+  return [...bands.values()].map((busy) => ({ source, isDevice: true, busy }));
 }
 
-/** Frames, annotations and ranges span what they hold: only work counts as busy. */
-const COUNTED = new Set(["thread", "stream"]);
+export function bandsOf(
+  source: Source,
+  tracks: readonly MinimapTrack[],
+  hosts: ReadonlyMap<number, Float32Array>,
+): readonly Band[] {
+  const ofHosts = [...hosts.values()].map((busy) => ({ source, isDevice: false, busy }));
+  return [...ofHosts, ...deviceBands(source, tracks)];
+}
 
 export interface MinimapPicture {
   readonly bands: readonly Band[];

@@ -33,7 +33,8 @@ export function paintRuler(
     const isMajor = label !== "";
     context.fillStyle = palette.hatch;
     context.fillRect(Math.round(x(at)), isMajor ? height - 9 : height - 5, 1, isMajor ? 9 : 5);
-    if (isMajor && x(at) > -40 && x(at) < width - 8) {
+    const fits = isMajor && x(at) + 3 + context.measureText(label).width <= width;
+    if (fits && x(at) > -40) {
       context.fillStyle = palette.inkFaint;
       context.fillText(label, Math.round(x(at)) + 3, LABEL_Y);
     }

@@ -1,8 +1,7 @@
 /** The colours of the timeline out of the page's tokens, with inks that can be read upon them. */
+import { parseHex, type Rgb } from "../../base/color";
 import type { TimelinePalette } from "../../timeline/contract";
 import { HUES, type KindHue } from "./kinds";
-
-type Rgb = readonly [number, number, number];
 
 /** Reads a token: "#rrggbb". */
 export type Tokens = (name: string) => string;
@@ -13,12 +12,6 @@ export const documentTokens: Tokens = (name) =>
 const DARK_INK = "#14181f";
 const LIGHT_INK = "#ffffff";
 const READABLE = 4.5;
-
-function parse(text: string): Rgb {
-  const digits = /^#([0-9a-f]{6})$/i.exec(text)?.[1] ?? "888888";
-  const value = Number.parseInt(digits, 16);
-  return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
-}
 
 const toHex = (rgb: Rgb) =>
   `#${rgb.map((channel) => Math.round(channel).toString(16).padStart(2, "0")).join("")}`;
@@ -38,7 +31,7 @@ function luminance(rgb: Rgb): number {
 }
 
 export function contrast(a: string, b: string): number {
-  const [high, low] = [luminance(parse(a)), luminance(parse(b))].sort((x, y) => y - x);
+  const [high, low] = [luminance(parseHex(a)), luminance(parseHex(b))].sort((x, y) => y - x);
   return ((high ?? 0) + 0.05) / ((low ?? 0) + 0.05);
 }
 
@@ -54,14 +47,14 @@ function readable(hue: Rgb, ground: Rgb, share: number): string {
 }
 
 function kindOf({ token, shares }: KindHue, tokens: Tokens, ground: Rgb) {
-  const hue = parse(tokens(token));
+  const hue = parseHex(tokens(token));
   const fills = shares.map((share) => readable(hue, ground, share));
   return { fills, inks: fills.map(inkOn) };
 }
 
 export function timelinePalette(tokens: Tokens): TimelinePalette {
   const surface = tokens("--surface");
-  const ground = parse(surface);
+  const ground = parseHex(surface);
   return {
     background: surface,
     line: tokens("--line"),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MANIFEST, recordingOf, trackOf } from "../../../test-fixtures/timeline";
 import { type Arrangement, idOf, UNARRANGED, withMoved } from "./arrangement";
-import { rowModel, rowOfTrack, siblingsOf, trackList } from "./rows";
+import { rowModel, rowOfTrack, shortLabel, siblingsOf, trackList } from "./rows";
 import { align, type Source } from "./sources";
 
 const one = align(recordingOf("rank0"), [], "clock").sources;
@@ -139,6 +139,12 @@ describe("several workers", () => {
     expect(model.infos.get("stream/2/0")?.isHidden).toBe(false);
     expect(model.infos.get("rank1\nstream/2/0")?.isHidden).toBe(true);
   });
+});
+
+it("does not repeat the heading in a label", () => {
+  expect(shortLabel("GPU 0 est. SM efficiency", "GPU 0 · Tesla V100")).toBe("Est. SM efficiency");
+  expect(shortLabel("GPU 0", "GPU 0 · Tesla V100")).toBe("GPU 0");
+  expect(shortLabel("GPU 01 queue", "GPU 0 · Tesla V100")).toBe("GPU 01 queue");
 });
 
 it("writes lists of tracks as requests do", () => {

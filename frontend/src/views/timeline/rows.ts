@@ -54,6 +54,13 @@ export interface RowModel {
   readonly total: number;
 }
 
+/** "GPU 0 utilization" beneath "GPU 0 · Tesla V100" is "Utilization". */
+export function shortLabel(label: string, heading: string): string {
+  const [prefix = ""] = heading.split(" · ");
+  const rest = label.startsWith(`${prefix} `) ? label.slice(prefix.length + 1) : "";
+  return rest === "" ? label : rest.charAt(0).toUpperCase() + rest.slice(1);
+}
+
 /** Keys of the first source are those of its manifest; others are told apart by their worker. */
 const keyIn = (source: Source, key: string): string =>
   source.source === 0 ? key : `${source.worker}\n${key}`;
@@ -82,13 +89,13 @@ function shapeOf(track: TimelineTrack, chosen: ChosenMode | null, isBusiest: boo
   return chosen === "full" ? { mode: "full", fullLanes: Math.min(track.lanes, MAIN_LANES) } : usual;
 }
 
-/** The track with the most slices of each kind in each group: the main thread, its frames. */
+/** The busiest track of each kind in each group: the main thread, its frames. */
 function busiestOf(tracks: readonly TimelineTrack[]): ReadonlySet<number> {
   const best = new Map<string, number>();
   tracks.forEach((track, index) => {
     const place = `${track.group} ${track.kind}`;
     const known = tracks[best.get(place) ?? -1];
-    if (known === undefined || track.slices > known.slices) {
+    if (known === undefined || track.busy_ns > known.busy_ns) {
       best.set(place, index);
     }
   });
@@ -173,7 +180,7 @@ function counterEntry(
       id,
       type: "counter",
       source,
-      label: counter.label,
+      label: shortLabel(counter.label, source.manifest.groups[counter.group]?.label ?? ""),
       detail: "",
       group,
       track: null,

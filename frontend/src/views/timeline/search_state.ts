@@ -88,7 +88,8 @@ export function useSearch({ find, match, layout }: Link, sources: readonly Sourc
           query: { text: find.slice(0, 400), mode: match, columns: DENSITY_COLUMNS, layout },
         })),
   );
-  const answers = results.map((result) => result.data);
+  // As many as there are sources, asked or not: the list below must not change its length.
+  const answers = sources.map((_, place) => results[place]?.data);
   const isLoading = results.some((result) => result.isLoading);
   const problem = results
     .map((result) => result.data?.problem || (result.problem?.message ?? ""))

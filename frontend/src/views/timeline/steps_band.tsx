@@ -8,8 +8,8 @@ import { stepTitle } from "./ruler";
 import { useStage, viewOf } from "./stage_context";
 import { withMargin } from "./view_range";
 
-const LABEL_PX = 34;
-const LENGTH_PX = 92;
+const LABEL_PX = 54;
+const LENGTH_PX = 104;
 const LEAST_PX = 6;
 const SHOWN_MAX = 300;
 

@@ -45,6 +45,8 @@ function ModeButtons() {
 const ARROWS: readonly (readonly [ArrowChoice, string, string])[] = [
   ["selected", "Of the selection", "one step each way"],
   ["chain", "Of the selection, all the way", "as far as they lead"],
+  ["launches", "All launches in view", "call → kernel, bundled"],
+  ["backward", "All gradients in view", "forward → backward, bundled"],
   ["view", "All in view", "bundled where they are close"],
   ["none", "None", ""],
 ];
@@ -52,6 +54,8 @@ const ARROWS: readonly (readonly [ArrowChoice, string, string])[] = [
 const ARROW_WORDS: Readonly<Record<ArrowChoice, string>> = {
   selected: "selected",
   chain: "chain",
+  launches: "launches",
+  backward: "backward",
   view: "all",
   none: "none",
 };

@@ -48,7 +48,9 @@ export function listenerOf({ stage, resize, onPlaced, onProblem }: Handlers): Ti
       stage().moving.frame.set({ camera, rows, width, height });
     },
     onHover(hit, x, y) {
-      stage().moving.hover.set(x < 0 ? null : { hit, x, y });
+      // The pointer has left: it stands nowhere, above nothing.
+      const isGone = hit === null && x === 0 && y === 0;
+      stage().moving.hover.set(isGone ? null : { hit, x, y });
     },
     onSelect(hit, isDouble) {
       if (hit === null) {

@@ -89,8 +89,14 @@ const copyName: Run = ({ selection, moving }) => {
 
 const hasMarkedText = () => (window.getSelection()?.toString() ?? "") !== "";
 
-/** What needs nothing but the stage. */
+/** What needs nothing but the stage. What a held key does smoothly, the palette does in one step. */
 const RUNS: Partial<Readonly<Record<Action, Run>>> = {
+  "zoom-in": ({ engine }) => engine?.zoom(2),
+  "zoom-out": ({ engine }) => engine?.zoom(0.5),
+  left: ({ engine }) => engine?.pan(-0.25),
+  right: ({ engine }) => engine?.pan(0.25),
+  "scroll-up": ({ engine }) => engine?.scroll(-120),
+  "scroll-down": ({ engine }) => engine?.scroll(120),
   "mode-select": ({ change }) => change({ mode: "select" }),
   "mode-pan": ({ change }) => change({ mode: "pan" }),
   "mode-zoom": ({ change }) => change({ mode: "zoom" }),

@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { ordinal } from "./details";
+import { shapeText } from "./details_more";
+
+it.each([
+  [1, "1st"],
+  [2, "2nd"],
+  [3, "3rd"],
+  [4, "4th"],
+  [11, "11th"],
+  [112, "112th"],
+  [1021, "1,021st"],
+])("counts %i as %s", (value, text) => {
+  expect(ordinal(value)).toBe(text);
+});
+
+it.each([
+  ["[10, 3, 224, 224]", "10×3×224×224"],
+  ["[7]", "7"],
+  ["[]", "–"],
+  ["[[2, 2], [3]]", "[[2, 2], [3]]"],
+])("writes the shape %s as %s", (shape, text) => {
+  expect(shapeText(shape)).toBe(text);
+});
