@@ -52,7 +52,8 @@ def test_kinds_and_tracks_are_chosen() -> None:
     span = (0, 20 * US)
     (backward,), count = bundles_in(of, span, 1024, [FlowKind.BACKWARD], None, 500)
     assert (backward.source, count) == (find(of, "aten::f"), 1)
-    first, stream = track(of, "thread", 0), track(of, "stream")
+    first = int(of.track_of_lane[of.layout.lane[find(of, "aten::f")]])
+    stream = track(of, "stream")
     _, count = bundles_in(of, span, 1024, list(FlowKind), (first, stream), 500)
     assert count == 2
     assert bundles_in(of, span, 1024, list(FlowKind), (stream,), 500) == ([], 0)

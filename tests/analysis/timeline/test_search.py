@@ -36,7 +36,7 @@ def found(text: str, mode: str = "text") -> list[str]:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("mm", ["aten::mm", "aten::addmm", "AddmmBackward0"]),
+        ("mm", ["aten::mm", "aten::addmm", "AddmmBackward0", "void gemm<float, 128>(int)"]),
         ("ADDMM back", ["AddmmBackward0"]),
         ("back addmm", ["AddmmBackward0"]),
         ("GRÖSSER", ["größer"]),
