@@ -47,6 +47,8 @@ const GAP_FROM = 4;
 const FADED = 0.6;
 /** Wider than this, in device px, a slice has whole pixels. */
 const SOLID_FROM = 2;
+/** Lower lanes are not hatched, in CSS px: it would be all that is left of them. */
+const LEAST_HATCH = 4;
 /** What is not highlighted. */
 const DIMMED_ALPHA = 0x2e;
 /** Buckets of level 0 hold instants; wider than this, in CSS px, they are markers. */
@@ -181,7 +183,10 @@ function addMarks(
 ): void {
   const { dpr } = painter.scale;
   const flags = tile.rectFlags[i] as number;
-  if ((flags & (SLICE_FLAGS.overlap | SLICE_FLAGS.incomplete)) !== 0) {
+  if (
+    (flags & (SLICE_FLAGS.overlap | SLICE_FLAGS.incomplete)) !== 0 &&
+    place.height >= LEAST_HATCH
+  ) {
     painter.marks.addHatch(Math.round(left), Math.round(right), place.top, place.height);
   }
   if (place.hasLabels) {

@@ -81,26 +81,40 @@ export class Strip {
 
   /** Columns from `a` to `b`, in px with fractions, of which the share `busy` is busy. */
   fine(a: number, b: number, busy: number, color: number): void {
-    const left = Math.max(0, a);
-    const right = Math.min(this.width, b);
+    const left = a < 0 ? 0 : a;
+    const right = b > this.width ? this.width : b;
     if (!(left < right)) {
       return;
     }
     const first = Math.floor(left);
-    const last = Math.min(this.width - 1, Math.ceil(right) - 1);
-    for (let column = first; column <= last; column += 1) {
-      const share = Math.min(right, column + 1) - Math.max(left, column);
-      this.present[column] = (this.present[column] as number) + share;
-      this.busy[column] = (this.busy[column] as number) + share * busy;
-      // What is there for nothing still counts a little: a column of instants has their colour.
-      const weight = share * (busy + 0.01);
-      if (weight > (this.heaviest[column] as number)) {
-        this.heaviest[column] = weight;
-        this.color[column] = color;
+    const last = Math.ceil(right) - 1;
+    if (first === last) {
+      this.gather(first, right - left, busy, color);
+    } else {
+      this.gather(first, first + 1 - left, busy, color);
+      for (let column = first + 1; column < last; column += 1) {
+        this.gather(column, 1, busy, color);
       }
+      this.gather(last, right - last, busy, color);
     }
-    this.fineFrom = Math.min(this.fineFrom, first);
-    this.fineTo = Math.max(this.fineTo, last + 1);
+    if (first < this.fineFrom) {
+      this.fineFrom = first;
+    }
+    if (last >= this.fineTo) {
+      this.fineTo = last + 1;
+    }
+  }
+
+  /** A share of one column. */
+  private gather(column: number, share: number, busy: number, color: number): void {
+    this.present[column] = (this.present[column] as number) + share;
+    this.busy[column] = (this.busy[column] as number) + share * busy;
+    // What is there for nothing still counts a little: a column of instants has their colour.
+    const weight = share * (busy + 0.01);
+    if (weight > (this.heaviest[column] as number)) {
+      this.heaviest[column] = weight;
+      this.color[column] = color;
+    }
   }
 
   /** Paints what was gathered where nothing solid is, and keeps the painted range. */
