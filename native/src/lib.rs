@@ -7,6 +7,9 @@
 
 pub mod by_name;
 pub mod by_name_ffi;
+pub mod deflate;
+pub mod deflate_codes;
+pub mod deflate_ffi;
 pub mod ffi;
 pub mod groups;
 pub mod groups_ffi;
@@ -14,9 +17,9 @@ pub mod lanes;
 pub mod lanes_ffi;
 pub mod nest;
 pub mod nest_ffi;
-pub mod pyramid;
-pub mod pyramid_ffi;
 pub mod paths;
 pub mod paths_ffi;
+pub mod pyramid;
+pub mod pyramid_ffi;
 pub mod scan;
 pub mod scan_ffi;

@@ -7,20 +7,21 @@ where there is a second core.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeAlias
 
 from .faults import FaultLog
-from .layers import Layer, skip_by_reading
+from .layers import Layer, Pieces
 
-BLOCK_BYTES = 2 * 1024 * 1024
-BLOCKS = 3
-PIECE_BYTES = 512 * 1024
+BLOCK_BYTES = 1024 * 1024
+BLOCKS = 4
+PIECE_BYTES = 256 * 1024
 
 _Piece: TypeAlias = tuple[bytes, FaultLog]
 
 
-class Ahead:
+class Ahead(Pieces):
     """``layer``, of which at most ``BLOCKS`` blocks are in memory that nobody asked for.
 
     The layer notes its faults in ``told``; they come to ``faults`` with the piece of text at which
@@ -28,39 +29,25 @@ class Ahead:
     """
 
     def __init__(self, layer: Layer, told: FaultLog, faults: FaultLog) -> None:
+        super().__init__(self._all_pieces())
         self._layer = layer
         self._told = told
         self._faults = faults
-        self._left = b""
-        self._pieces: deque[_Piece] = deque()
         self._coming: deque[Future[list[_Piece]]] = deque()
         self._worker: ThreadPoolExecutor | None = None
-
-    def read(self, n: int, /) -> bytes:
-        """Up to n bytes; b"" only at the end."""
-        if not self._left:
-            self._left = self._next()
-        if len(self._left) <= n:
-            data, self._left = self._left, b""
-        else:
-            data, self._left = self._left[:n], self._left[n:]
-        return data
-
-    def skip(self, n: int, /) -> None:
-        """Moves n bytes further."""
-        skip_by_reading(self, n)
 
     def close(self) -> None:
         """Waits for the block that is being read, and lets all others be."""
         if self._worker is not None:
             self._worker.shutdown(cancel_futures=True)
 
-    def _next(self) -> bytes:
-        if not self._pieces:
-            self._pieces.extend(self._block())
-        piece, told = self._pieces.popleft()
-        self._faults.merge(told)
-        return piece
+    def _all_pieces(self) -> Iterator[bytes]:
+        while True:
+            for piece, told in self._block():
+                self._faults.merge(told)
+                if not piece:
+                    return
+                yield piece
 
     def _block(self) -> list[_Piece]:
         # Most files have one block, which is read here.

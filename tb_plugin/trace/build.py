@@ -161,6 +161,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         recording=recording,
         blocks=raw.blocks,
         health=health,
+        seek=raw.seek,
     )
 
 

@@ -8,14 +8,31 @@ from collections.abc import Callable, Iterator
 from isal import igzip_lib, isal_zlib
 
 from .faults import FaultLog
-from .layers import CHUNK, Buffered, Layer, skip_by_reading
+from .layers import CHUNK, Buffered, Layer, Pieces
 
 GZIP_MAGIC = b"\x1f\x8b"
-TEXT_CHUNK = 512 * 1024
+MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with deflate, the only method there is
+TEXT_CHUNK = 256 * 1024
 CAREFUL_CHUNK = 4096
 
 
-class Gunzip:
+class Watch:
+    """Looks on while a stream is inflated. This one looks away."""
+
+    def member(self, place: int) -> None:
+        """The deflate stream of a member begins at a byte of the layer."""
+
+    def fed(self, data: bytes) -> None:
+        """So much of it is about to be inflated; what follows the stream may be among it."""
+
+    def inflated(self, piece: bytes) -> None:
+        """The next piece of the text."""
+
+    def give_up(self) -> None:
+        """There is damage, or another layer: what was seen is not the text that is read."""
+
+
+class Gunzip(Pieces):
     """The text of all members of the gzip stream that ``open_layer()`` begins.
 
     isal inflates, and loses what one call had inflated when that call fails. Then the stream is
@@ -23,39 +40,27 @@ class Gunzip:
     damaged byte.
     """
 
-    def __init__(self, open_layer: Callable[[], Layer], faults: FaultLog) -> None:
+    def __init__(
+        self, open_layer: Callable[[], Layer], faults: FaultLog, watch: Watch | None = None
+    ) -> None:
         self._open = open_layer
         self._faults = faults
-        self._left = b""
-        self._pieces = self._all_pieces()
-
-    def read(self, n: int, /) -> bytes:
-        """Up to n bytes; b"" only at the end."""
-        if not self._left:
-            self._left = next(self._pieces, b"")
-        if len(self._left) <= n:
-            data, self._left = self._left, b""
-        else:
-            data, self._left = self._left[:n], self._left[n:]
-        return data
-
-    def skip(self, n: int, /) -> None:
-        """Moves n bytes further."""
-        skip_by_reading(self, n)
+        self._watch = watch or Watch()
+        super().__init__(self._all_pieces())
 
     def _all_pieces(self) -> Iterator[bytes]:
         done = 0
         found = FaultLog()
         try:
-            for piece in self._members(_fast, found):
+            for piece in self._members(_fast, found, self._watch):
                 done += len(piece)
                 yield piece
             self._faults.merge(found)
             return
         except isal_zlib.IsalError:  # type: ignore[misc]  # the stub says it is a variable
-            pass
+            self._watch.give_up()
         try:
-            for piece in self._members(_careful, self._faults):
+            for piece in self._members(_careful, self._faults, Watch()):
                 if rest := piece[done:]:
                     yield rest
                 done = max(0, done - len(piece))
@@ -63,12 +68,15 @@ class Gunzip:
             self._faults.add("gzip_corrupt", str(error))
 
     def _members(
-        self, inflate: Callable[[Buffered], Iterator[bytes]], faults: FaultLog
+        self,
+        inflate: Callable[[Buffered, Watch], Iterator[bytes]],
+        faults: FaultLog,
+        watch: Watch,
     ) -> Iterator[bytes]:
         source = Buffered(self._open())
         members = 0
         while source.peek(1):
-            if source.peek(3) != GZIP_MAGIC + b"\x08" and members:
+            if source.peek(3) != MEMBER_MAGIC and members:
                 head = source.peek(64)
                 what = "zero bytes" if not head.strip(b"\0") else str(head[:16])
                 faults.add("gzip_trailing", f"after {members} member(s): {what}")
@@ -78,7 +86,9 @@ class Gunzip:
                 faults.add("gzip_truncated", "inside a gzip header")
                 return
             crc = size = 0
-            for piece in inflate(source):
+            watch.member(source.place)
+            for piece in inflate(source, watch):
+                watch.inflated(piece)
                 crc = isal_zlib.crc32(piece, crc)
                 size += len(piece)
                 yield piece
@@ -90,21 +100,28 @@ class Gunzip:
                 faults.add("gzip_checksum", f"of member {members}, {size} bytes of text")
 
 
-def _fast(source: Buffered) -> Iterator[bytes]:
+def _fast(source: Buffered, watch: Watch) -> Iterator[bytes]:
     """The text of one member; leaves ``source`` at its trailer, or at its end."""
-    inflate = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)
+    return inflated(source, igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE), watch)
+
+
+def inflated(
+    source: Buffered, inflate: igzip_lib.IgzipDecompressor, watch: Watch
+) -> Iterator[bytes]:
+    """The text of a deflate stream; leaves ``source`` behind it."""
     while not inflate.eof:
         data = b""
         if inflate.needs_input:
             data = source.read(CHUNK)
             if not data:
                 return
+            watch.fed(data)
         if piece := inflate.decompress(data, TEXT_CHUNK):
             yield piece
     source.give_back(inflate.unused_data)
 
 
-def _careful(source: Buffered) -> Iterator[bytes]:
+def _careful(source: Buffered, _: Watch) -> Iterator[bytes]:
     """As ``_fast``, with all the text before the first byte that cannot be inflated."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     while not inflate.eof:

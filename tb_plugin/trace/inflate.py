@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from ..base.errors import NotFoundError, TraceFormatError
 from .ahead import Ahead
 from .faults import FaultLog
-from .gunzip import GZIP_MAGIC, Gunzip
+from .gunzip import GZIP_MAGIC, Gunzip, Watch
 from .layers import CHUNK, Buffered, Layer, skip_by_reading
+from .raw import SeekIndex
+from .seek import text_at
+from .seek_points import SeekPoints
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,9 +46,9 @@ _REFUSED = (
 class Text:
     """The inflated text of a source as UTF-8 (not checked): read front to back, then close."""
 
-    def __init__(self, source: Source, faults: FaultLog) -> None:
+    def __init__(self, source: Source, faults: FaultLog, watch: Watch | None = None) -> None:
         self._stored = _Stored(source)
-        self._layer: Layer = _peel(self._stored.from_start, faults)
+        self._layer: Layer = _peel(self._stored.from_start, faults, watch or Watch())
 
     def read(self, n: int) -> bytes:
         """Up to n bytes of text; b"" only at the end."""
@@ -82,17 +85,32 @@ class Text:
 
 
 class TextAhead(Text):
-    """The same, read in a thread of its own ahead of what is asked for: for all of a file."""
+    """The same for all of a file, read in a thread of its own ahead of what is asked for."""
 
     def __init__(self, source: Source, faults: FaultLog) -> None:
         told = FaultLog()
-        super().__init__(source, told)
+        self._points = SeekPoints()
+        super().__init__(source, told, self._points)
         self._layer = self._ahead = Ahead(self._layer, told, faults)
+
+    def seek_index(self) -> SeekIndex:
+        """Where the file can be entered again; ends the reading."""
+        self._ahead.close()
+        return self._points.index()
 
     def close(self) -> None:
         """Ends the thread, and closes the file if it was opened here."""
         self._ahead.close()
+        self._points.close()
         super().close()
+
+
+class TextAt(Text):
+    """The text from an offset on, before which the index has a point (``can_seek``)."""
+
+    def __init__(self, source: Source, seek: SeekIndex, offset: int) -> None:
+        self._stored = _Stored(source)
+        self._layer = text_at(self._stored.from_start, seek, offset)
 
 
 class _Stored:
@@ -139,8 +157,11 @@ def _open(path: Path) -> BinaryIO:
         raise NotFoundError(f"There is no file {path}.") from None
 
 
-def _peel(open_layer: Callable[[], Layer], faults: FaultLog, depth: int = 0) -> Layer:
-    """The text under all layers that ``open_layer`` begins with."""
+def _peel(open_layer: Callable[[], Layer], faults: FaultLog, watch: Watch, depth: int = 0) -> Layer:
+    """The text under all layers that ``open_layer`` begins with.
+
+    ``watch`` looks on while the outermost gzip layer is inflated, if there is nothing else.
+    """
     layer = Buffered(open_layer())
     head = layer.peek(HEAD)
     if head.startswith(GZIP_MAGIC):
@@ -149,16 +170,24 @@ def _peel(open_layer: Callable[[], Layer], faults: FaultLog, depth: int = 0) -> 
             raise TraceFormatError("gzip_layers", message, hint="Decompress it once with gunzip.")
         if depth == 1:
             faults.add("gzip_nested")
+            watch.give_up()
         # Opened again after damage further up, a layer has told its faults already.
         logs = [faults]
+        looking_on = Watch() if depth else watch
         return _peel(
-            lambda: Gunzip(open_layer, logs.pop() if logs else FaultLog()), faults, depth + 1
+            lambda: Gunzip(open_layer, logs.pop() if logs else FaultLog(), looking_on),
+            faults,
+            watch,
+            depth + 1,
         )
     for magic, name, command in _REFUSED:
         if head.startswith(magic):
             message = f"The file is compressed with {name}, which is not read here."
             raise TraceFormatError(name, message, hint=f"Decompress it first: {command} FILE")
-    return _decode(layer, head, faults)
+    text = _decode(layer, head, faults)
+    if text is not layer or layer.place:
+        watch.give_up()
+    return text
 
 
 def _decode(layer: Buffered, head: bytes, faults: FaultLog) -> Layer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 CHUNK = 256 * 1024
@@ -25,12 +26,35 @@ def skip_by_reading(layer: Layer, n: int) -> None:
         n -= len(piece)
 
 
+class Pieces:
+    """A layer of the pieces that an iterator yields."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._left = b""
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        if not self._left:
+            self._left = next(self._pieces, b"")
+        if len(self._left) <= n:
+            data, self._left = self._left, b""
+        else:
+            data, self._left = self._left[:n], self._left[n:]
+        return data
+
+    def skip(self, n: int, /) -> None:
+        """Moves n bytes further."""
+        skip_by_reading(self, n)
+
+
 class Buffered:
     """A layer that can be looked at before it is read, and that takes bytes back."""
 
     def __init__(self, layer: Layer) -> None:
         self._layer = layer
         self._left = b""
+        self.place = 0  # bytes that were read and not given back
 
     def peek(self, n: int) -> bytes:
         """The next n bytes, or all there are."""
@@ -42,17 +66,21 @@ class Buffered:
         """Reads the next n bytes, or all there are."""
         data = self.peek(n)
         self._left = self._left[n:]
+        self.place += len(data)
         return data
 
     def read(self, n: int, /) -> bytes:
         """Up to n bytes; b"" only at the end."""
-        if not self._left:
-            return self._layer.read(n)
-        data, self._left = self._left[:n], self._left[n:]
+        if self._left:
+            data, self._left = self._left[:n], self._left[n:]
+        else:
+            data = self._layer.read(n)
+        self.place += len(data)
         return data
 
     def skip(self, n: int, /) -> None:
         """Moves n bytes further."""
+        self.place += n
         left = len(self._left)
         self._left = self._left[n:]
         if n > left:
@@ -60,4 +88,5 @@ class Buffered:
 
     def give_back(self, data: bytes) -> None:
         """The next bytes to be read are ``data`` again."""
+        self.place -= len(data)
         self._left = data + self._left

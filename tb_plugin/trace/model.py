@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .health import HealthRecord
-from .raw import Blocks, Sparse
+from .raw import NO_POINTS, Blocks, SeekIndex, Sparse
 
 I8 = NDArray[np.int8]
 I16 = NDArray[np.int16]
@@ -303,6 +303,7 @@ class Trace:
     recording: Recording
     blocks: Blocks
     health: HealthRecord
+    seek: SeekIndex = NO_POINTS
 
     def text(self, code: int) -> str:
         """The string behind a code."""

@@ -139,6 +139,27 @@ class Blocks:
     first_row: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SeekIndex:
+    """Points at which a gzip file can be entered (``seek``), some MB of text apart; often none.
+
+    At point p the text from ``text[p]`` on is inflated from bit ``bit[p]`` of the file, by who
+    knows the 32 KB of text before it: ``window[window_end[p - 1] : window_end[p]]``, compressed.
+    """
+
+    bit: NDArray[np.int64]
+    text: NDArray[np.int64]
+    window_end: NDArray[np.int64]
+    window: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.bit)
+
+
+_NONE = np.empty(0, np.int64)
+NO_POINTS = SeekIndex(_NONE, _NONE, _NONE, np.empty(0, np.uint8))
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One kind of thing the reader tolerated: how often, and the first example in the text."""
@@ -162,6 +183,7 @@ class RawTrace:
     blocks: Blocks
     faults: tuple[Fault, ...]
     text_bytes: int  # size of the inflated text
+    seek: SeekIndex = NO_POINTS
 
 
 @dataclass(frozen=True, slots=True)

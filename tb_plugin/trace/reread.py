@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 
 import numpy as np
 
 from ..base.errors import NotFoundError
 from .events import EventReader, Limits
 from .faults import FaultLog
-from .inflate import Source, Text
-from .raw import Blocks
+from .inflate import Source, Text, TextAt
+from .raw import NO_POINTS, Blocks, SeekIndex
+from .seek import NotTheFile, can_seek
 from .sinks import Event, ListSink
 from .strict import plain
 from .values import Json
 from .window import Readable, Window
 
 
-def read_event(source: Source, blocks: Blocks, row: int) -> dict[str, Json]:
+def read_event(
+    source: Source, blocks: Blocks, row: int, seek: SeekIndex = NO_POINTS
+) -> dict[str, Json]:
     """The whole JSON object of one event, with every key, as Python values.
 
-    Inflates the file up to the block that holds the row (in a plain file it goes there at once),
-    then decodes that block alone, with the repairs of the scan.
+    Goes to the block that holds the row and decodes it alone, with the repairs of the scan. A plain
+    file is read there at once; a gzip file is inflated from the last point of ``seek`` before it,
+    or from its start.
 
     Raises:
         NotFoundError: there is no such row, or the file is not the one that was scanned.
@@ -29,10 +34,16 @@ def read_event(source: Source, blocks: Blocks, row: int) -> dict[str, Json]:
     if not 0 <= row < int(blocks.first_row[-1]):
         raise NotFoundError(f"There is no event {row}.")
     block = int(np.searchsorted(blocks.first_row, row, side="right")) - 1
-    with Text(source, FaultLog()) as text:
-        text.skip(int(blocks.offset[block]))
-        kept = _events(_Part(text, int(blocks.length[block])))
+    offset, length = int(blocks.offset[block]), int(blocks.length[block])
     index = row - int(blocks.first_row[block])
+    kept: list[Event] = []
+    if can_seek(seek, offset):
+        with suppress(NotTheFile), TextAt(source, seek, offset) as text:
+            kept = _events(_Part(text, length))
+    if index >= len(kept):
+        with Text(source, FaultLog()) as text:
+            text.skip(offset)
+            kept = _events(_Part(text, length))
     if index >= len(kept):
         raise NotFoundError("The file has changed since it was read.")
     event: dict[str, Json] = plain(kept[index])

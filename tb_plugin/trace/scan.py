@@ -12,7 +12,7 @@ from ..base.errors import TraceFormatError
 from ..base.native import native
 from .events import EventReader
 from .faults import FaultLog
-from .inflate import Source, Text, TextAhead
+from .inflate import Source, TextAhead
 from .limits import Limits
 from .native_columns import NativeColumns, NativePanic
 from .native_scan import NativeSink
@@ -93,7 +93,7 @@ def _open_and_read(
 
 
 def _read(
-    text: Text,
+    text: TextAhead,
     sink: ColumnsSink | NativeSink,
     faults: FaultLog,
     on_progress: OnProgress | None,
@@ -130,10 +130,13 @@ def _read(
         blocks=blocks,
         faults=faults.result(),
         text_bytes=window.offset + len(window.data),
+        seek=text.seek_index(),
     )
 
 
-def _ticker(text: Text, columns: Columns, on_progress: OnProgress | None) -> Callable[[], None]:
+def _ticker(
+    text: TextAhead, columns: Columns, on_progress: OnProgress | None
+) -> Callable[[], None]:
     next_tick = 0.0
 
     def tick() -> None:

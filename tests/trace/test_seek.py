@@ -1,0 +1,231 @@
+"""Entering a gzip file in the middle gives the text that inflating all of it gives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import zlib
+from collections.abc import Callable
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from isal import igzip, isal_zlib
+
+from kinetoscope.base.native import native
+from kinetoscope.trace import seek as seek_module
+from kinetoscope.trace import seek_points
+from kinetoscope.trace.faults import FaultLog
+from kinetoscope.trace.inflate import TextAhead, TextAt
+from kinetoscope.trace.raw import NO_POINTS, SeekIndex
+from kinetoscope.trace.reread import read_event
+from kinetoscope.trace.scan import scan
+from kinetoscope.trace.seek import NotTheFile, can_seek
+
+from .scanned import document
+
+needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
+
+
+def trace_text(events: int, seed: int = 0) -> bytes:
+    """A trace in which texts repeat, numbers do not, and some bytes are noise."""
+    rng = random.Random(seed)
+    return document(
+        *(
+            json.dumps(
+                {
+                    "ph": "X",
+                    "name": f"aten::op_{rng.randrange(50)}",
+                    "ts": rng.randrange(10**12),
+                    "dur": rng.randrange(10**6),
+                    "args": {"n": n, "noise": rng.randbytes(rng.choice([0, 0, 4, 300])).hex()},
+                }
+            )
+            for n in range(events)
+        )
+    )
+
+
+TEXT = trace_text(4000)
+
+
+def deflated(data: bytes, *, level: int = 6, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
+    """One gzip member."""
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 8, strategy)
+    return packer.compress(data) + packer.flush()
+
+
+def in_members(data: bytes, size: int) -> bytes:
+    """As parallel compressors write it: members of a part each."""
+    return b"".join(deflated(data[at : at + size]) for at in range(0, len(data), size))
+
+
+def flushed(data: bytes, size: int, mode: int) -> bytes:
+    """One member, in which the compressor was flushed now and then: blocks without text."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    parts = (
+        packer.compress(data[at : at + size]) + packer.flush(mode)
+        for at in range(0, len(data), size)
+    )
+    return b"".join(parts) + packer.flush()
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    **{f"zlib {level}": partial(deflated, level=level) for level in range(10)},
+    **{f"isal {level}": partial(igzip.compress, compresslevel=level) for level in range(4)},
+    "huffman only": partial(deflated, strategy=zlib.Z_HUFFMAN_ONLY),
+    "run lengths": partial(deflated, strategy=zlib.Z_RLE),
+    "fixed codes": partial(deflated, strategy=zlib.Z_FIXED),
+    "small members": partial(in_members, size=10_000),
+    "large members": partial(in_members, size=300_000),
+    "synced": partial(flushed, size=20_000, mode=zlib.Z_SYNC_FLUSH),
+    "partly flushed": partial(flushed, size=20_000, mode=zlib.Z_PARTIAL_FLUSH),
+    "blocks": partial(flushed, size=20_000, mode=zlib.Z_BLOCK),
+    "named": lambda data: b"\x1f\x8b\x08\x08" + bytes(6) + b"name\0" + deflated(data)[10:],
+    "with junk behind": lambda data: deflated(data) + bytes(1000),
+}
+
+
+def index_of(stored: bytes, span: int) -> SeekIndex:
+    """What is made on the way, with a point in every ``span`` bytes of text."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seek_points, "SPAN_BYTES", span)
+        with TextAhead(stored, FaultLog()) as text:
+            while text.read(100_000):
+                pass
+            return text.seek_index()
+
+
+def text_from(stored: bytes, seek: SeekIndex, offset: int, step: int = 1 << 20) -> bytes:
+    with TextAt(stored, seek, offset) as text:
+        return b"".join(takewhile(bool, iter(lambda: text.read(step), None)))
+
+
+@needs_native
+@pytest.mark.parametrize("packer", PACKERS)
+def test_every_point_leads_to_the_rest_of_the_text(packer: str) -> None:
+    stored = PACKERS[packer](TEXT)
+    seek = index_of(stored, span=1)
+    one_block = packer in ("fixed codes", "isal 0")
+    assert len(seek) >= (0 if one_block else 3), "every block is a point"
+    assert (np.diff(seek.text) > 0).all()
+    for offset in [*seek.text.tolist(), *(seek.text + 1).tolist()][:40]:
+        assert text_from(stored, seek, offset) == TEXT[offset:]
+
+
+@pytest.mark.parametrize("bits", range(8))
+def test_blocks_without_text_lead_to_any_bit(bits: int) -> None:
+    byte = 0b1011_0110
+    led = int.from_bytes(seek_module._led_to(bits, bytes([byte])), "little")
+    count = led.bit_length() - 8 + bits
+    assert led >> count == byte >> bits
+    end = (led & (1 << count) - 1) | 0b011 << count  # and a last block without text
+    for inflate in (zlib.decompressobj(-15), isal_zlib.decompressobj(-15)):
+        assert inflate.decompress(end.to_bytes(count // 8 + 3, "little")) == b""
+        assert inflate.eof
+
+
+@needs_native
+def test_points_are_some_megabytes_apart() -> None:
+    text = TEXT * 30
+    seek = index_of(deflated(text), span=4 << 20)
+    assert len(seek) == len(text) // (4 << 20)
+    apart = np.diff(seek.text, prepend=0)
+    assert apart.min() >= 4 << 20
+    assert apart.max() < 5 << 20
+    assert len(seek.window) < 32 * 1024 * len(seek)
+
+
+@needs_native
+@settings(max_examples=60)
+@given(
+    packer=st.sampled_from([*PACKERS]),
+    seed=st.integers(0, 9),
+    span=st.sampled_from([1, 5_000, 100_000]),
+    data=st.data(),
+)
+def test_any_text_from_any_place(packer: str, seed: int, span: int, data: st.DataObject) -> None:
+    text = trace_text(data.draw(st.integers(1, 1500)), seed)
+    stored = PACKERS[packer](text)
+    seek = index_of(stored, span)
+    for offset in data.draw(st.lists(st.integers(0, len(text) + 9), min_size=1, max_size=8)):
+        if can_seek(seek, offset):
+            assert text_from(stored, seek, offset, step=10_007) == text[offset:]
+        else:
+            assert not len(seek) or offset < seek.text[0]
+
+
+@needs_native
+@pytest.mark.parametrize("missing", [1, 8, 9, 1000, 50_000])
+def test_of_a_file_that_was_cut_off_all_that_is_there_is_found(missing: int) -> None:
+    stored = deflated(TEXT)[:-missing]
+    held = zlib.decompressobj(31).decompress(stored)
+    seek = index_of(stored, span=50_000)
+    assert len(seek) > 3
+    for offset in (int(seek.text[0]), int(seek.text[-1]), len(held) - 300):
+        found = text_from(stored, seek, offset)
+        assert held[offset:].startswith(found)
+        assert len(held) - offset - len(found) <= 258
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "stored",
+    [
+        TEXT,
+        gzip.compress(gzip.compress(TEXT)),
+        gzip.compress(b"\xef\xbb\xbf" + TEXT),
+        gzip.compress(TEXT.decode().encode("utf-16")),
+        flushed(TEXT, 20_000, zlib.Z_SYNC_FLUSH)[:-10] + b"\xff" * 400,
+        gzip.compress(TEXT) + gzip.compress(TEXT)[:10] + b"\xff" * 400,
+        b"",
+    ],
+)
+def test_what_is_not_one_sound_gzip_layer_has_no_points(stored: bytes) -> None:
+    assert len(index_of(stored, span=1)) == 0
+
+
+def test_without_the_library_there_are_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seek_points, "call", lambda *_: None)
+    assert len(index_of(deflated(TEXT), span=1)) == 0
+
+
+@needs_native
+@pytest.mark.parametrize("packer", ["zlib 6", "isal 1", "small members"])
+def test_an_event_is_the_same_with_and_without_the_index(
+    packer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seek_points, "SPAN_BYTES", 50_000)
+    stored = PACKERS[packer](trace_text(4000))
+    raw = scan(stored)
+    assert len(raw.seek) > 3
+    for row in range(0, 4000, 371):
+        event = read_event(stored, raw.blocks, row, raw.seek)
+        assert event == read_event(stored, raw.blocks, row)
+        assert event["args"]["n"] == row
+
+
+@needs_native
+def test_of_a_file_that_is_another_one_now_events_are_searched_from_its_start() -> None:
+    old, new = deflated(trace_text(4000, seed=1)), deflated(trace_text(4000, seed=2), level=1)
+    seek = index_of(old, span=50_000)
+    blocks = scan(new).blocks
+    with pytest.raises(NotTheFile):
+        text_from(new, seek, int(seek.text[5]))
+    assert read_event(new, blocks, 3999, seek) == read_event(new, blocks, 3999, NO_POINTS)
+
+
+@needs_native
+def test_the_index_of_a_file_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(deflated(TEXT))
+    with TextAhead(path, FaultLog()) as text:
+        while text.read(1 << 20):
+            pass
+        seek = text.seek_index()
+    assert len(seek) == 0, "the text has less than 4 MB"
