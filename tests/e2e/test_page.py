@@ -15,8 +15,7 @@ from urllib.error import HTTPError
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import ROOT
-
+from .accessibility import complaints
 from .browser import Watch, watched
 from .servers import Server, standalone
 
@@ -158,18 +157,10 @@ def test_behind_a_proxy_that_strips_its_prefix(browser: Browser, served: Server)
 def test_no_accessibility_violations(
     browser: Browser, served: Server, view: str, dark: bool
 ) -> None:
-    axe = (ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text()
     with watched(browser, dark=dark) as (page, _):
         opened(page, f"{served.page}#run=train_cpu&view={view}")
         page.wait_for_timeout(800)
-        page.evaluate(axe)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        summary = [
-            f"{v['id']}: {n['target']} {n['failureSummary'][:200]}"
-            for v in found["violations"]
-            for n in v["nodes"][:3]
-        ]
-        assert summary == []
+        assert complaints(page) == []
 
 
 def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -> None:

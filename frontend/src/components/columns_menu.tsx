@@ -13,13 +13,9 @@ export const hiddenIn = (text: string | undefined, usual: string): ReadonlySet<s
 
 export function ColumnsMenu({ columns, hidden: off, onChange }: ColumnsMenuProps) {
   const choices = columns.filter((column) => column.key !== "name");
+  const words = `Columns ${choices.filter(({ key }) => !off.has(key)).length}`;
   return (
-    <Popover
-      className="btn small"
-      kind="dialog"
-      label="Columns"
-      button={`Columns ${choices.filter(({ key }) => !off.has(key)).length}`}
-    >
+    <Popover className="btn small" kind="dialog" label={words} button={words}>
       {() => (
         <fieldset className="menu-checks">
           <legend className="label">Columns</legend>

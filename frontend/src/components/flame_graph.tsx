@@ -1,7 +1,7 @@
 /** A flame graph on a canvas: root on top, hover, choose, zoom; by keyboard, too. */
 import {
   type KeyboardEvent,
-  type PointerEvent,
+  type MouseEvent,
   useEffect,
   useId,
   useMemo,
@@ -74,50 +74,64 @@ interface Paint {
   readonly hovered: number | null;
 }
 
-function paint({ canvas, width, placed, props, hovered }: Paint): void {
-  const style = getComputedStyle(document.documentElement);
-  const token = (name: string) => style.getPropertyValue(name).trim();
+/** The canvas in its size, ready to be drawn on in CSS px. */
+function cleared({ canvas, width, placed }: Paint): CanvasRenderingContext2D | null {
   const ratio = window.devicePixelRatio || 1;
-  const height = (Math.max(0, ...placed.map((box) => box.depth)) + 1) * ROW;
+  const height = placed.reduce((most, box) => Math.max(most, (box.depth + 1) * ROW), ROW);
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.height = `${height}px`;
   const context = canvas.getContext("2d");
+  context?.scale(ratio, ratio);
+  return context;
+}
+
+function paint(job: Paint): void {
+  const { width, placed, props, hovered } = job;
+  const context = cleared(job);
   if (context === null) {
     return;
   }
-  context.scale(ratio, ratio);
+  const style = getComputedStyle(document.documentElement);
+  const token = (name: string) => style.getPropertyValue(name).trim();
   context.font = FONT;
   context.textBaseline = "middle";
   const grounds = new Map<string, Ground>();
   const search = props.search.toLowerCase();
   for (const { index, depth, x, width: share } of placed) {
     const box = props.boxes[index];
-    const left = x * width;
     const wide = share * width - 1;
-    if (box === undefined || wide < 0.3) {
-      continue;
-    }
-    let ground = grounds.get(box.kind);
-    if (ground === undefined) {
-      ground = groundOf(box.kind, token);
+    if (box !== undefined && wide >= 0.3) {
+      const ground = grounds.get(box.kind) ?? groundOf(box.kind, token);
       grounds.set(box.kind, ground);
-    }
-    const isDim = search !== "" && !box.name.toLowerCase().includes(search);
-    context.globalAlpha = isDim ? 0.25 : 1;
-    context.fillStyle = ground.fill;
-    context.fillRect(left, depth * ROW, Math.max(wide, 0.5), ROW - 1);
-    if (wide >= LABEL_MIN) {
-      label(context, box, left, depth * ROW, wide, ground.ink, props.valueWords);
-    }
-    if (index === props.chosen || index === hovered) {
-      context.globalAlpha = 1;
-      context.strokeStyle = token(index === props.chosen ? "--accent" : "--ink-2");
-      context.lineWidth = index === props.chosen ? 2 : 1;
-      context.strokeRect(left + 0.5, depth * ROW + 0.5, Math.max(wide - 1, 1), ROW - 2);
+      const isDim = search !== "" && !box.name.toLowerCase().includes(search);
+      context.globalAlpha = isDim ? 0.25 : 1;
+      context.fillStyle = ground.fill;
+      context.fillRect(x * width, depth * ROW, Math.max(wide, 0.5), ROW - 1);
+      if (wide >= LABEL_MIN) {
+        label(context, box, x * width, depth * ROW, wide, ground.ink, props.valueWords);
+      }
     }
   }
   context.globalAlpha = 1;
+  outline(context, job, hovered, token("--ink-2"), 1);
+  outline(context, job, props.chosen, token("--accent"), 2);
+}
+
+function outline(
+  context: CanvasRenderingContext2D,
+  { placed, width }: Paint,
+  index: number | null,
+  color: string,
+  line: number,
+): void {
+  const box = index === null ? undefined : placed[index];
+  if (box !== undefined) {
+    context.strokeStyle = color;
+    context.lineWidth = line;
+    const wide = Math.max(box.width * width - 2, 1);
+    context.strokeRect(box.x * width + 0.5, box.depth * ROW + 0.5, wide, ROW - 2);
+  }
 }
 
 function label(
@@ -156,6 +170,12 @@ export function shortName({ name, kind }: Pick<FlameBoxShown, "name" | "kind">):
   return (kind === "op" ? before + base : base).replace(/\((\d+)\): /, ":$1 ");
 }
 
+function given(index: number | null, act: (index: number) => void): void {
+  if (index !== null) {
+    act(index);
+  }
+}
+
 export function FlameGraph(props: FlameGraphProps) {
   const { boxes, total, label: name, words, chosen, onChoose, onFocus } = props;
   const theme = useThemeName();
@@ -171,7 +191,7 @@ export function FlameGraph(props: FlameGraphProps) {
     }
   }, [width, placed, props, hovered, theme]);
 
-  const indexAt = (event: PointerEvent) => {
+  const indexAt = (event: MouseEvent) => {
     const at = event.currentTarget.getBoundingClientRect();
     const x = (event.clientX - at.left) / at.width;
     return boxAt(placed, x, Math.floor((event.clientY - at.top) / ROW))?.index ?? null;
@@ -198,28 +218,20 @@ export function FlameGraph(props: FlameGraphProps) {
       <p className="hint flame-words" id={id} aria-live="polite">
         {told === null ? "Point at a box, or walk with the arrow keys; Enter zooms." : words(told)}
       </p>
-      <canvas
-        ref={canvas}
+      <div
         role="application"
         aria-label={name}
         aria-describedby={id}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: walked with the arrow keys
         tabIndex={0}
         onPointerMove={(event) => setHovered(indexAt(event))}
         onPointerLeave={() => setHovered(null)}
-        onClick={(event) => {
-          const index = indexAt(event as unknown as PointerEvent);
-          if (index !== null) {
-            onChoose(index);
-          }
-        }}
-        onDoubleClick={(event) => {
-          const index = indexAt(event as unknown as PointerEvent);
-          if (index !== null) {
-            onFocus(index);
-          }
-        }}
+        onClick={(event) => given(indexAt(event), onChoose)}
+        onDoubleClick={(event) => given(indexAt(event), onFocus)}
         onKeyDown={onKeyDown}
-      />
+      >
+        <canvas ref={canvas} />
+      </div>
     </div>
   );
 }

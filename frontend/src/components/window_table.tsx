@@ -98,6 +98,8 @@ export function WindowTable<R extends { readonly key: string }>(props: WindowTab
   return (
     <div ref={scroll} className={isOld ? "wt-scroll stale" : "wt-scroll"}>
       <table
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: its rows can be opened
+        role="treegrid"
         className="wt"
         aria-label={label}
         aria-rowcount={windows.count + 1}

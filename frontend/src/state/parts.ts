@@ -12,6 +12,9 @@ export interface Asked {
   readonly digest: string;
 }
 
+/** While no trace is shown: nothing is asked. */
+export const NOBODY: Asked = { key: { run: "", worker: "", span: "" }, digest: "" };
+
 const AGAIN_MS = 700;
 
 function options<P extends JsonPart>(

@@ -10,7 +10,7 @@ import { Segmented } from "../../components/segmented";
 import { WindowTable } from "../../components/window_table";
 import { useAddress, useValues } from "../../state/environment";
 import { usePage } from "../../state/page_context";
-import { type Asked, useParts } from "../../state/parts";
+import { type Asked, NOBODY, useParts } from "../../state/parts";
 import { rowAmong, useOffsets, WINDOW } from "../../state/windows";
 import { columnsOf } from "./columns";
 import { Details } from "./details";
@@ -27,7 +27,7 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
   const address = useAddress();
   const values = useValues();
   const { shown } = usePage();
-  const asked: Asked = shown ?? { key: { run: "", worker: "", span: "" }, digest: "" };
+  const asked: Asked = shown ?? NOBODY;
   const query: KernelQuery = useMemo(
     () => ({
       steps,
@@ -89,11 +89,7 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
           {known === undefined ? "" : `${known.count.toLocaleString("en-US")} rows`}
         </span>
         <span className="grow" />
-        <ColumnsMenu
-          columns={all}
-          hidden={hidden}
-          onChange={(hidden) => set("hide", hidden)}
-        />
+        <ColumnsMenu columns={all} hidden={hidden} onChange={(hidden) => set("hide", hidden)} />
         <CopyTable label="kernels" table={() => plainRows(known?.rows ?? [])} />
       </div>
       {problem === null ? (

@@ -6,16 +6,22 @@ import { Panel } from "../../components/panel";
 import { Tip } from "../../components/tip";
 import { useAddress } from "../../state/environment";
 
-/** Lightness steps of one hue, in percent over the surface. */
-const STEPS = [92, 70, 54, 42, 34, 28, 23, 19, 16, 13];
+/**
+ * Lightness steps of one hue, in percent over the surface. The light hue leaves out the middle,
+ * where neither dark nor light ink can be read.
+ */
+const STEPS: Readonly<Record<string, readonly number[]>> = {
+  "--k-compute": [92, 70, 54, 42, 34, 28, 23, 19, 16, 13],
+  "--k-cpu": [92, 74, 38, 32, 28, 24, 20, 17, 14, 12],
+};
 const WORDS_MIN = 0.05;
 
-/** The light hue takes dark ink in both themes, the strong steps of the other one the theme's own. */
+/** The light hue takes dark ink in both themes, the darkest step of the other one the theme's own. */
 function inkOn(hue: string, place: number): string {
   if (hue === "--k-compute") {
-    return place < 2 ? "var(--ink-on-fill)" : "var(--ink)";
+    return place < 1 ? "var(--ink-on-fill)" : "var(--ink)";
   }
-  return place < 3 ? "#0d1014" : "var(--ink)";
+  return place < 2 ? "#0d1014" : "var(--ink)";
 }
 
 function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
@@ -28,10 +34,11 @@ function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
           type="button"
           style={{
             flexGrow: part.ratio,
-            background: `color-mix(in srgb, var(${hue}) ${STEPS[place] ?? 10}%, var(--surface))`,
+            background: `color-mix(in srgb, var(${hue}) ${STEPS[hue]?.[place] ?? 10}%, var(--surface))`,
             color: inkOn(hue, place),
           }}
           title={`${harmless(part.name)}: ${time(part.ns)}, ${share(part.ratio)}`}
+          aria-label={`${harmless(part.name)}: ${share(part.ratio)}`}
           onClick={() => address.replace({ "operators.search": part.name })}
         >
           {part.ratio >= WORDS_MIN ? (

@@ -8,7 +8,7 @@ import { ProblemNote } from "../../components/problem_note";
 import { WindowTable } from "../../components/window_table";
 import { useAddress, useValues } from "../../state/environment";
 import { usePage } from "../../state/page_context";
-import { type Asked, useParts } from "../../state/parts";
+import { type Asked, NOBODY, useParts } from "../../state/parts";
 import { rowAmong, useOffsets, WINDOW } from "../../state/windows";
 import { columnsOf, type Scales, scalesOf } from "./columns";
 import { Details } from "./details";
@@ -75,7 +75,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
   const values = useValues();
   const { shown } = usePage();
   const query = useOperatorQuery(steps);
-  const asked: Asked = shown ?? { key: { run: "", worker: "", span: "" }, digest: "" };
+  const asked: Asked = shown ?? NOBODY;
   const { first, rowAt, onRange, isLoading, problem, again } = useOperatorRows(asked, query);
   const [last, setLast] = useState(first);
   if (first !== undefined && first !== last) {
@@ -120,11 +120,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
         </span>
         <span className="grow" />
         {modes}
-        <ColumnsMenu
-          columns={all}
-          hidden={hidden}
-          onChange={(hidden) => set("hide", hidden)}
-        />
+        <ColumnsMenu columns={all} hidden={hidden} onChange={(hidden) => set("hide", hidden)} />
         <TakeAway asked={asked} query={query} />
       </div>
       {problem === null ? (
