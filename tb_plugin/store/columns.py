@@ -191,7 +191,7 @@ def _write_strings(strings: Sequence[str], file: Path) -> None:
     with pa.OSFile(str(file), "wb") as sink, _writer(sink, schema) as writer:
         for start, stop in _batches(len(strings)):
             texts = [text.encode("utf-8", "surrogatepass") for text in strings[start:stop]]
-            writer.write_batch(pa.record_batch([pa.array(texts, pa.large_binary())], schema=schema))
+            writer.write_batch(pa.record_batch([_texts_as_arrow(texts)], schema=schema))
 
 
 def _write_arrow(
@@ -216,8 +216,21 @@ def _writer(
 
 def _batch(columns: Sequence[Array], span: tuple[int, int], schema: pa.Schema) -> pa.RecordBatch:
     start, stop = span
-    arrays = [pa.array(np.ascontiguousarray(column[start:stop])) for column in columns]
+    arrays = [_as_arrow(column[start:stop]) for column in columns]
     return pa.record_batch(arrays, schema=schema)
+
+
+def _as_arrow(column: Array) -> pa.Array:
+    """The same memory as Arrow sees it; ``pa.array`` would import pandas to look at it."""
+    content = pa.py_buffer(np.ascontiguousarray(column))
+    return pa.Array.from_buffers(_arrow_type(str(column.dtype)), len(column), [None, content])
+
+
+def _texts_as_arrow(texts: Sequence[bytes]) -> pa.Array:
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    content = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.large_binary(), len(texts), content)
 
 
 def _batches(rows: int) -> Iterator[tuple[int, int]]:

@@ -135,7 +135,18 @@ class StoredColumns:
 
 def _hot_columns(part: Part, source: pa.Buffer) -> dict[str, Array]:
     batch = pa.ipc.open_file(source).get_batch(0)
-    return {name: batch.column(name).to_numpy(zero_copy_only=False) for name in part.columns}
+    return {
+        name: _as_numpy(batch.column(name), dtype)
+        for name, dtype in zip(part.columns, part.types, strict=True)
+    }
+
+
+def _as_numpy(column: pa.Array, dtype: Any) -> Array:  # noqa: ANN401  what numpy takes for one
+    """The same memory as numpy sees it; ``to_numpy`` would import pandas to look at it."""
+    if len(column) == 0:
+        return np.empty(0, dtype)
+    _, content = column.buffers()
+    return np.frombuffer(content, dtype, len(column), column.offset * np.dtype(dtype).itemsize)
 
 
 def _fill(
@@ -146,9 +157,7 @@ def _fill(
     for number in range(*batches):
         batch = reader.get_batch(number)
         for name, column in columns.items():
-            column[start : start + batch.num_rows] = batch.column(name).to_numpy(
-                zero_copy_only=False
-            )
+            column[start : start + batch.num_rows] = _as_numpy(batch.column(name), column.dtype)
         start += batch.num_rows
     for column in columns.values():
         if start != len(column):

@@ -1,0 +1,110 @@
+"""What each way into the program imports: nobody waits for what he does not use.
+
+Named are the modules that must *not* be there, because that is what a start costs; a time would say
+the same less surely.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kinetoscope.store.catalog import READER
+from tests.conftest import ROOT
+
+HEAVY = frozenset({"torch", "pandas", "pyarrow", "numpy", "matplotlib", "IPython"})
+SERVER = frozenset({"tensorboard", "werkzeug", "asyncio", "http.server"})
+OURS = frozenset(
+    f"kinetoscope.{layer}" for layer in ("trace", "analysis", "views", "store", "web", "cli")
+)
+SUMMARIZE = "kinetoscope.analysis.summarize:summarize"
+
+
+def imported(program: str, *arguments: str) -> set[str]:
+    """The modules that a program has imported when it ends."""
+    tell = "import sys\nsys.stderr.write('\\n' + ' '.join(sys.modules))"
+    code = f"import atexit\natexit.register(lambda: exec({tell!r}))\n{program}"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return set(ended.stderr.rpartition("\n")[2].split())
+
+
+def test_a_program_that_imports_something_is_found_out() -> None:
+    assert "numpy" in imported("import numpy")
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_the_command_line_says_what_it_can_do_at_once(option: str) -> None:
+    found = imported("from kinetoscope.cli import main; main()", option)
+    assert "kinetoscope.cli.entry" in found
+    assert found & (HEAVY | SERVER | {"rich", "msgspec", "isal"}) == set()
+    assert found & (OURS - {"kinetoscope.cli"}) == set()
+
+
+def test_tensorboard_starts_without_us() -> None:
+    """Its whole start waits for the loaders of all plugins."""
+    found = imported("import kinetoscope.web.loader")
+    ours = {name for name in found if name.startswith("kinetoscope.")}
+    assert ours == {"kinetoscope.web", "kinetoscope.web.loader"}
+    assert found & (HEAVY | {"werkzeug", "msgspec", "isal"}) == set()
+
+
+def test_a_training_job_gets_the_handlers_alone() -> None:
+    found = imported("import kinetoscope.handlers")
+    assert found & (HEAVY | SERVER | OURS) == set()
+
+
+READ_ALL = f"""
+import sys
+from pathlib import Path
+from kinetoscope.store import worker
+trace = worker.load_callable({READER!r})(sys.argv[1], lambda _: None)
+worker.load_callable({SUMMARIZE!r})(trace)
+"""
+
+
+@pytest.fixture
+def trace_file(tmp_path: Path) -> Path:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 9},
+        {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 9, "dur": 3},
+    ]
+    file = tmp_path / "a.pt.trace.json.gz"
+    file.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode()))
+    return file
+
+
+def test_the_reading_process_computes_with_numpy_alone(trace_file: Path) -> None:
+    """The summary is there before Arrow is needed, which writes the columns."""
+    found = imported(READ_ALL, str(trace_file))
+    assert {"numpy", "kinetoscope.analysis.summarize"} <= found
+    assert found & ((HEAVY - {"numpy"}) | SERVER | {"click", "rich"}) == set()
+    assert found & {"kinetoscope.views", "kinetoscope.web", "kinetoscope.cli"} == set()
+
+
+def test_columns_are_written_and_read_without_pandas(trace_file: Path, tmp_path: Path) -> None:
+    """Arrow imports it to look at arrays, unless it is handed their memory."""
+    code = """
+from kinetoscope.store import columns, columns_read
+folder = Path(sys.argv[2])
+columns.write(trace, folder)
+again = columns_read.read(folder, "p", mapped=True)
+for table in (again.host, again.device):
+    [getattr(table, name) for name in table.__dataclass_fields__]
+    list(table.args.items())
+"""
+    (tmp_path / "columns").mkdir()
+    found = imported(READ_ALL + code, str(trace_file), str(tmp_path / "columns"))
+    assert "pyarrow" in found
+    assert "pandas" not in found
