@@ -11,7 +11,7 @@ import { usePage } from "./page_context";
 
 /** `{path}` and `{line}` are replaced; the path as it stands in an address. */
 export const EDITORS: readonly (readonly [string, string, string])[] = [
-  ["copy", "Copy path:line", ""],
+  ["copy", "nothing: copy path:line", ""],
   ["vscode", "VS Code", "vscode://file/{path}:{line}:1"],
   ["vscode-insiders", "VS Code Insiders", "vscode-insiders://file/{path}:{line}:1"],
   ["cursor", "Cursor", "cursor://file/{path}:{line}:1"],
@@ -110,6 +110,6 @@ export function useSource() {
       });
       return openPlace(window, isVscode, editor, place.path || file, line);
     };
-    return { open, words };
+    return { open, words, isVscode };
   }, [shown, info, client, editor]);
 }

@@ -4,6 +4,7 @@ import type { OperatorQuery, OperatorRow, Operators, StackRow } from "../../api/
 import { count, DASH, time } from "../../base/format";
 import { harmless } from "../../base/shown_name";
 import { CodeName } from "../../components/code_name";
+import { EditorChoice } from "../../components/editor_choice";
 import { ProblemNote } from "../../components/problem_note";
 import { SourceLink } from "../../components/source_link";
 import { ViewLink } from "../../components/view_link";
@@ -109,28 +110,31 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
           Call stacks <span className="dim">{of(data.stacks.length)}</span>
         </h3>
         {data.stacks.length > 0 ? (
-          <table className="plain">
-            <thead>
-              <tr>
-                <th>innermost of your code</th>
-                <th className="num">Calls</th>
-                <th className="num">{hasDevice ? "Device" : "Host"}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.stacks.slice(0, SHOWN).map((one) => (
-                <tr key={one.row.key}>
-                  <td className="name">
-                    <Stack stack={one} />
-                  </td>
-                  <td className="num">{count(one.row.calls)}</td>
-                  <td className="num">
-                    {time(hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns)}
-                  </td>
+          <>
+            <table className="plain">
+              <thead>
+                <tr>
+                  <th>innermost of your code</th>
+                  <th className="num">Calls</th>
+                  <th className="num">{hasDevice ? "Device" : "Host"}</th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              </thead>
+              <tbody>
+                {data.stacks.slice(0, SHOWN).map((one) => (
+                  <tr key={one.row.key}>
+                    <td className="name">
+                      <Stack stack={one} />
+                    </td>
+                    <td className="num">{count(one.row.calls)}</td>
+                    <td className="num">
+                      {time(hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns)}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+            <EditorChoice />
+          </>
         ) : (
           <p className="dim">{data.stacks_missing}</p>
         )}
