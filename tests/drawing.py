@@ -85,13 +85,30 @@ def draw(
     return trace_of(drawn, **metadata)
 
 
+def draw_at(
+    path: Path,
+    picture: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    args: Mapping[str, Event] | None = None,
+    events: Iterable[Event] = (),
+    **metadata: Any,
+) -> Trace:
+    """The same, and its file stays, so that events can be read from it again."""
+    drawn = [*_events(picture, names or {}, args or {}), *events]
+    return _written(path, drawn, metadata)
+
+
 def trace_of(events: Iterable[Event], **metadata: Any) -> Trace:
     """The trace of a list of Chrome events, read from a real file."""
-    document = {"schemaVersion": 1, **metadata, "traceEvents": list(events)}
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "worker0.pt.trace.json")
-        path.write_text(json.dumps(document), encoding="utf-8")
-        return read(path)
+        return _written(Path(folder, "worker0.pt.trace.json"), events, metadata)
+
+
+def _written(path: Path, events: Iterable[Event], metadata: Mapping[str, Any]) -> Trace:
+    document = {"schemaVersion": 1, **metadata, "traceEvents": list(events)}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return read(path)
 
 
 def memory(

@@ -28,6 +28,8 @@ def numbers(text: str, name: str, most: int) -> list[int]:
             )
         low = int(match[1])
         high = int(match[2]) if match[2] else low
+        if high < low:
+            raise QueryError(f"`{name}` runs backwards: {item[:40]!r}")
         if high - low >= most:
             raise _too_many(name, most)
         found.update(range(low, high + 1))
