@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from contextlib import suppress
 
 import numpy as np
@@ -16,7 +15,7 @@ from .seek import NotTheFile, can_seek
 from .sinks import Event, ListSink
 from .strict import plain
 from .values import Json
-from .window import Readable, Window
+from .window import Window
 
 
 def read_event(
@@ -50,12 +49,7 @@ def read_event(
     return event
 
 
-def events_in(data: bytes) -> list[Event]:
-    """The events of the text of a block, with the repairs of the scan."""
-    return _events(io.BytesIO(data))
-
-
-def _events(part: Readable) -> list[Event]:
+def _events(part: _Part) -> list[Event]:
     sink = ListSink()
     limits = Limits()
     EventReader(sink, FaultLog(), limits, lambda: None).read(Window(part, limits.block_bytes))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 
 import numpy as np
 
 from ..base.errors import NotFoundError
 from .events import EventReader, Limits
 from .faults import FaultLog
-from .raw import Blocks
-from .seeking import SeekableText
+from .inflate import TextAt
+from .raw import NO_POINTS, Blocks, SeekIndex
+from .seek import NotTheFile, can_seek
+from .seeking import SeekableText, taken
 from .sinks import Event, ListSink
 from .strict import plain
 from .values import Json
@@ -24,8 +27,10 @@ BLOCKS_KEPT = 4
 class Rereader:
     """The events of a file that was scanned; several threads may ask."""
 
-    def __init__(self, path: str, blocks: Blocks) -> None:
+    def __init__(self, path: str, blocks: Blocks, seek: SeekIndex = NO_POINTS) -> None:
+        self._path = path
         self._blocks = blocks
+        self._seek = seek
         self._text = SeekableText(path)
         self._kept: OrderedDict[int, list[Event]] = OrderedDict()
         self._lock = threading.Lock()
@@ -53,12 +58,21 @@ class Rereader:
                 self._kept.move_to_end(block)
                 return self._kept[block]
         offset, length = int(self._blocks.offset[block]), int(self._blocks.length[block])
-        events = events_in(self._text.read(offset, length))
+        events = events_in(self._read(offset, length))
         with self._lock:
             self._kept[block] = events
             while len(self._kept) > BLOCKS_KEPT:
                 self._kept.popitem(last=False)
         return events
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if can_seek(self._seek, offset):
+            with (
+                suppress(NotTheFile, NotFoundError),
+                TextAt(self._path, self._seek, offset) as text,
+            ):
+                return taken(text, length)
+        return self._text.read(offset, length)
 
 
 def events_in(data: bytes) -> list[Event]:

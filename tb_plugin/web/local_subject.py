@@ -31,5 +31,5 @@ def subject_of_trace(view: View, trace: Trace, facts: Facts) -> Subject:
                 opened[variant] = made_here(trace, recipe, variant)
             return opened[variant]
 
-    file = Rereader(trace.path, trace.blocks)
+    file = Rereader(trace.path, trace.blocks, trace.seek)
     return Subject(available(view, facts), artifact, lambda: trace, file.event)

@@ -19,4 +19,5 @@ class Rereaders:
     def of(self, entry: Entry, trace: Trace) -> Rereader:
         """The one of a trace."""
         key = f"{entry.digest} {entry.path}"
-        return self._kept.get(key) or self._kept.put(key, Rereader(entry.path, trace.blocks))
+        found = self._kept.get(key)
+        return found or self._kept.put(key, Rereader(entry.path, trace.blocks, trace.seek))

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from isal import igzip, isal_zlib
 
+from kinetoscope.base.errors import NotFoundError
 from kinetoscope.base.native import native
 from kinetoscope.trace import seek as seek_module
 from kinetoscope.trace import seek_points
@@ -24,8 +25,10 @@ from kinetoscope.trace.faults import FaultLog
 from kinetoscope.trace.inflate import TextAhead, TextAt
 from kinetoscope.trace.raw import NO_POINTS, SeekIndex
 from kinetoscope.trace.reread import read_event
+from kinetoscope.trace.rereader import Rereader
 from kinetoscope.trace.scan import scan
 from kinetoscope.trace.seek import NotTheFile, can_seek
+from kinetoscope.trace.seeking import SeekableText
 
 from .scanned import document
 
@@ -221,11 +224,24 @@ def test_of_a_file_that_is_another_one_now_events_are_searched_from_its_start() 
 
 
 @needs_native
-def test_the_index_of_a_file_on_disk(tmp_path: Path) -> None:
+def test_the_rereader_enters_the_file_where_the_event_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seek_points, "SPAN_BYTES", 50_000)
     path = tmp_path / "x.json.gz"
-    path.write_bytes(deflated(TEXT))
-    with TextAhead(path, FaultLog()) as text:
-        while text.read(1 << 20):
-            pass
-        seek = text.seek_index()
-    assert len(seek) == 0, "the text has less than 4 MB"
+    path.write_bytes(deflated(trace_text(4000)))
+    raw = scan(path)
+    from_start: list[int] = []
+
+    def read(_: SeekableText, offset: int, length: int) -> bytes:
+        from_start.append(offset)
+        return b""
+
+    monkeypatch.setattr(SeekableText, "read", read)
+    reader = Rereader(str(path), raw.blocks, raw.seek)
+    assert reader.event(3999)["args"]["n"] == 3999
+    assert from_start == []
+    path.unlink()
+    with pytest.raises(NotFoundError):
+        reader.event(0)
+    assert from_start == [int(raw.blocks.offset[0])]
