@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,13 +73,13 @@ def cut_blocks(
     spans = [_lanes(layout, track, lane) for track, lane in blocks]
     lanes = np.concatenate([np.arange(low, high) for low, high in spans] or [np.empty(0, np.int64)])
     window = Tile(level, tile)
-    rects, buckets = _content(timeline.slices, layout, window, lanes)
+    content = _content(timeline.slices, layout, window, lanes)
+    columns = _columns(timeline.slices, window, len(lanes), *content)
     made = []
     at = 0
-    for (track, lane), (low, high) in zip(blocks, spans, strict=True):
-        part = range(at, at + high - low)
-        made.append(_block(timeline.slices, window, (track, lane), part, rects, buckets))
-        at = part.stop
+    for place, (low, high) in zip(blocks, spans, strict=True):
+        made.append(_block(window, place, range(at, at + high - low), columns))
+        at += high - low
     return made
 
 
@@ -193,41 +194,79 @@ def _sums(parts: Parts, slices: Slices) -> Parts:
     )
 
 
-def _block(
-    slices: Slices,
-    tile: Tile,
-    place: tuple[int, int],
-    lanes: range,
-    rects: tuple[I64, I32],
-    buckets: Parts,
-) -> Block:
-    """The part of the answer for some lanes, which are neighbours in it."""
-    edges = np.arange(lanes.start, lanes.stop + 1)
-    rect_first = np.searchsorted(rects[0], edges)
-    bucket_first = np.searchsorted(buckets.lane, edges)
-    ids = rects[1][rect_first[0] : rect_first[-1]]
-    part = slice(int(bucket_first[0]), int(bucket_first[-1]))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """What all blocks of a request are parts of; ``*_first`` is by lane, ``*_before`` sums up."""
+
+    rect_first: I64
+    rect: I32
+    x0: NDArray[np.float32]
+    x1: NDArray[np.float32]
+    bucket_first: I64
+    bucket: NDArray[np.uint16]
+    count: NDArray[np.uint32]
+    busy: NDArray[np.uint8]
+    longest: I32
+    count_before: I64
+    ns_before: I64
+
+
+def _columns(
+    slices: Slices, tile: Tile, lanes: int, rects: tuple[I64, I32], parts: Parts
+) -> _Columns:
+    lane, ids = rects
     ts, dur = slices.ts[ids], slices.dur[ids]
-    starts = ts >= tile.start
-    sums = buckets.sum_ns[part]
+    begins = ts >= tile.start
+    left = ts - tile.start
     width = float(1 << tile.level)
+    edges = np.arange(lanes + 1)
+    rect_first, bucket_first = np.searchsorted(lane, edges), np.searchsorted(parts.lane, edges)
+    return _Columns(
+        rect_first=rect_first,
+        rect=ids,
+        x0=_clipped(left / width),
+        x1=_clipped((left + dur) / width),
+        bucket_first=bucket_first,
+        bucket=parts.bucket.astype(np.uint16),
+        count=parts.count.astype(np.uint32),
+        # Rounded up: what is busy at all is not shown as idle.
+        busy=np.minimum(np.ceil(parts.sum_ns * (255 / width)), 255).astype(np.uint8),
+        longest=parts.longest,
+        count_before=_before(begins, rect_first) + _before(parts.count, bucket_first),
+        ns_before=_before(dur * begins, rect_first) + _before(parts.sum_ns, bucket_first),
+    )
+
+
+def _before(values: NDArray[Any], first: I64) -> I64:
+    """The sum of all values before each of these places."""
+    sums = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=sums[1:])
+    result: I64 = sums[first]
+    return result
+
+
+def _block(tile: Tile, place: tuple[int, int], lanes: range, all_: _Columns) -> Block:
+    """The part of the answer for some lanes, which are neighbours in it."""
+    edges = slice(lanes.start, lanes.stop + 1)
+    rect_first, bucket_first = all_.rect_first[edges], all_.bucket_first[edges]
+    rects = slice(rect_first[0], rect_first[-1])
+    buckets = slice(bucket_first[0], bucket_first[-1])
     return Block(
         track=place[0],
         lane=place[1],
         level=tile.level,
         tile=tile.number,
         rect_first=(rect_first - rect_first[0]).astype(np.uint32),
-        x0=_clipped((ts - tile.start) / width),
-        x1=_clipped((ts + dur - tile.start) / width),
-        rect=ids,
+        x0=all_.x0[rects],
+        x1=all_.x1[rects],
+        rect=all_.rect[rects],
         bucket_first=(bucket_first - bucket_first[0]).astype(np.uint32),
-        bucket=buckets.bucket[part].astype(np.uint16),
-        count=buckets.count[part].astype(np.uint32),
-        # Rounded up: what is busy at all is not shown as idle.
-        busy=np.minimum(np.ceil(sums * (255 / width)), 255).astype(np.uint8),
-        longest=buckets.longest[part],
-        slice_count=int(buckets.count[part].sum()) + int(np.count_nonzero(starts)),
-        sum_ns=int(sums.sum()) + int(dur[starts].sum()),
+        bucket=all_.bucket[buckets],
+        count=all_.count[buckets],
+        busy=all_.busy[buckets],
+        longest=all_.longest[buckets],
+        slice_count=int(all_.count_before[lanes.stop] - all_.count_before[lanes.start]),
+        sum_ns=int(all_.ns_before[lanes.stop] - all_.ns_before[lanes.start]),
     )
 
 

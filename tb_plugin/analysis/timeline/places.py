@@ -37,12 +37,11 @@ def positions_of(slices: Slices, layout: Layout, ids: Ids) -> I64:
     wanted, lane = np.asarray(ids)[shown], lanes[shown]
     ts = slices.ts[wanted]
 
-    def is_before(at: I64, which: I64) -> NDArray[np.bool_]:
+    def is_before(at: I64, which: I64) -> NDArray[np.bool_]:  # noqa: ARG001  # all of them
         there = layout.order[at]
         start = slices.ts[there]
         # Of instants at one time the ids ascend.
-        tied = (start == ts[which]) & (there < wanted[which])
-        return np.asarray((start < ts[which]) | tied)
+        return np.asarray((start < ts) | ((start == ts) & (there < wanted)))
 
     result = np.full(len(lanes), -1, np.int64)
     result[shown] = bisect(layout.lane_first[lane], layout.lane_first[lane + 1], is_before)
@@ -54,10 +53,9 @@ def first_from(slices: Slices, layout: Layout, lanes: Ids, instant: int | I64) -
 
     It is the end of the lane where no slice starts then or later.
     """
-    instants = np.broadcast_to(np.asarray(instant, np.int64), (len(lanes),))
 
-    def is_before(at: I64, which: I64) -> NDArray[np.bool_]:
-        return np.asarray(slices.ts[layout.order[at]] < instants[which])
+    def is_before(at: I64, which: I64) -> NDArray[np.bool_]:  # noqa: ARG001  # all of them
+        return np.asarray(slices.ts[layout.order[at]] < instant)
 
     return bisect(layout.lane_first[lanes], layout.lane_first[np.asarray(lanes) + 1], is_before)
 
@@ -79,17 +77,21 @@ def between(slices: Slices, layout: Layout, lanes: Ids, start: int, end: int) ->
 def bisect(low: I64, high: I64, is_before: Callable[[I64, I64], NDArray[np.bool_]]) -> I64:
     """For each range [low, high) the first place for which ``is_before`` is false.
 
-    ``is_before(at, which)`` is asked about places ``at`` of the ranges ``which``; within a range it
-    is true up to some place, and false from there.
+    ``is_before(at, which)`` is asked about one place ``at`` of each range ``which``; within a range
+    it is true up to some place, and false from there. Of an empty range any place is asked about,
+    and nothing follows.
     """
     low, high = np.array(low, np.int64), np.array(high, np.int64)
-    open_ = np.flatnonzero(low < high)
-    while len(open_):
-        middle = (low[open_] + high[open_]) >> 1
-        before = is_before(middle, open_)
-        low[open_[before]] = middle[before] + 1
-        high[open_[~before]] = middle[~before]
-        open_ = open_[low[open_] < high[open_]]
+    which = np.arange(len(low))
+    open_ = low < high
+    # A place that exists, for ranges that are at their end.
+    some = int(low[open_.argmax()]) if open_.any() else 0
+    while open_.any():
+        middle = np.where(open_, (low + high) >> 1, some)
+        before = is_before(middle, which) & open_
+        low = np.where(before, middle + 1, low)
+        high = np.where(before | ~open_, high, middle)
+        open_ = low < high
     return low
 
 
