@@ -60,6 +60,21 @@ def test_tensorboard_starts_without_us() -> None:
     assert found & (HEAVY | {"werkzeug", "msgspec", "isal"}) == set()
 
 
+def test_tensorboard_starts_before_our_views(tmp_path: Path) -> None:
+    """The plugin begins to look at files; the page's answers are made when a page is there."""
+    found = imported(
+        "import sys\nfrom tensorboard.plugins.base_plugin import TBContext\n"
+        "from kinetoscope.web.loader import Loader\n"
+        "plugin = Loader().load(TBContext(logdir=sys.argv[1]))\n"
+        "plugin.get_plugin_apps(), plugin.frontend_metadata()\nplugin.close()",
+        str(tmp_path),
+    )
+    assert "kinetoscope.store.catalog" in found
+    assert found & {"torch", "pandas", "pyarrow"} == set()
+    slow = ("kinetoscope.views", "kinetoscope.analysis.summarize", "kinetoscope.trace.build")
+    assert found & {*slow, "kinetoscope.web.app"} == set()
+
+
 def test_a_training_job_gets_the_handlers_alone() -> None:
     found = imported("import kinetoscope.handlers")
     assert found & (HEAVY | SERVER | OURS) == set()

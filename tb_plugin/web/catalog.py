@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import msgspec
 
 from ..analysis.facts import Facts
-from ..analysis.summarize import summarize
 from ..store import fingerprint
 from ..store.cache_place import open_cache
 from ..store.catalog import READER, CatalogService, Timing
@@ -16,7 +15,7 @@ from ..store.discovery import Identity
 from ..store.logdirs import Logdir
 from ..trace.model import Trace
 
-SUMMARIZE = f"{summarize.__module__}:{summarize.__name__}"
+SUMMARIZE = f"{__package__.rpartition('.')[0]}.analysis.summarize:summarize"
 """By name, because it runs in other processes."""
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Mapping
+import threading
 from typing import TYPE_CHECKING
 
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 
 from ..store.logdirs import Logdir, resolve
-from ..views import VIEWS
-from .app import create_app
 from .catalog import facts_catalog
 from .mount import mounted
 from .service import Traces
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from collections.abc import Iterable, Mapping
+
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
     from tensorboard.plugins.base_plugin import TBContext
 
 NAME = "pytorch_profiler"
@@ -39,12 +39,12 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
         catalog.start()
         self.close = catalog.close  # it closes itself when the program ends
         self.catalog: Traces = catalog
+        self._app = _LaterApp(catalog)
         self._waited = False
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
         # TensorBoard knows exact routes and prefixes only; ours has both behind one prefix.
-        app = create_app(self.catalog, VIEWS, "tensorboard")
-        return {"/*": mounted(app, f"/data/plugin/{self.plugin_name}")}
+        return {"/*": mounted(self._app, f"/data/plugin/{self.plugin_name}")}
 
     def is_active(self) -> bool:
         """Whether there is something to show. Waits once and shortly for the first look."""
@@ -52,6 +52,7 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
             return False
         if not self._waited:
             self._waited = True
+            self._app.prepare()
             self.catalog.wait_first_look(FIRST_LOOK_SECONDS)
         now = self.catalog.snapshot()
         return now.scanning or bool(now.runs)
@@ -64,6 +65,31 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
     def data_plugin_names(self) -> tuple[str, ...]:
         """No summaries in event files: our traces are files of their own."""
         return ()
+
+
+class _LaterApp:
+    """The application, made when somebody is there: TensorBoard starts without our views."""
+
+    def __init__(self, catalog: Traces) -> None:
+        self._catalog = catalog
+        self._made: WSGIApplication | None = None
+        self._making = threading.Lock()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self._app()(environ, start_response)
+
+    def prepare(self) -> None:
+        """Somebody has opened TensorBoard's page: makes it in the background."""
+        threading.Thread(target=self._app, name="kinetoscope-app", daemon=True).start()
+
+    def _app(self) -> WSGIApplication:
+        with self._making:
+            if self._made is None:
+                from ..views import VIEWS
+                from .app import create_app
+
+                self._made = create_app(self._catalog, VIEWS, "tensorboard")
+            return self._made
 
 
 def plugin_name() -> str:
