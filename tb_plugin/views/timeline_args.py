@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..analysis.timeline.opened import Opened
 from ..base.errors import KinetoscopeError, NotReadyError
 from .timeline_answers import SliceArg
 from .view import Subject
@@ -28,19 +29,22 @@ class Told:
     inputs: tuple[tuple[str, str], ...]
 
 
-def told_of(subject: Subject, row: int) -> Told:
-    """The arguments of the event in a row of the file; what stands beside ``args`` comes after.
+def told_of(subject: Subject, opened: Opened, one: int) -> Told:
+    """The arguments of a slice; what the event has beside ``args`` comes after them.
 
     Raises:
         BeingRead: the columns are still being written.
     """
+    slices = opened.timeline.slices
     try:
-        event = subject.event(row)
+        event = subject.event(int(slices.raw[one]))
     except NotReadyError:
         raise
     except (KinetoscopeError, OSError, EOFError, zlib.error) as error:
         reason = error.message if isinstance(error, KinetoscopeError) else str(error)
         return Told({}, (), f"The file cannot be read again: {reason}", ())
+    if event.get("name", "") != opened.timeline.names[slices.name[one]]:
+        return Told({}, (), "The file has changed since it was read.", ())
     args = event.get("args")
     args = args if isinstance(args, Mapping) else {} if args is None else {"args": args}
     beside = {key: value for key, value in event.items() if key not in _ENVELOPE}

@@ -33,7 +33,7 @@ def details(subject: Subject, query: SliceQuery) -> SliceDetails:
     known = step >= 0 and step < len(timeline.steps)
     peers = peers_of(timeline.index.first, timeline.index.slices, slices, one)
     ancestors = ancestors_of(slices, one)
-    told = told_of(subject, int(slices.raw[one]))
+    told = told_of(subject, opened, one)
     stack = stack_of(subject, opened, one, told.args)
     track = opened.layout.tracks[place.track] if place.track >= 0 else None
     return SliceDetails(

@@ -56,7 +56,7 @@ def _text(subject: Subject, opened: Opened, one: int, at: int, args: Mapping[str
         op = op_around(opened.timeline.slices, at)
         if op is None or op == one or not subject.facts.recording.call_stacks:
             return ""
-        args = told_of(subject, int(opened.timeline.slices.raw[op])).args
+        args = told_of(subject, opened, op).args
     found = args.get(_STACK_ARG)
     return found if isinstance(found, str) else ""
 
