@@ -11,9 +11,11 @@ else the machine does. Memory is that of the process that holds the page, privat
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -142,6 +144,26 @@ def watched(page: Page, act: Callable[[], None]) -> dict[str, float]:
     }
 
 
+def in_firefox(address: str) -> dict[str, float]:
+    """Frames of the stock Firefox under the same keys; empty where it cannot be driven."""
+    firefox = shutil.which("firefox-esr") or shutil.which("firefox")
+    node = shutil.which("node")
+    script = Path(__file__).with_name("firefox_frames.mjs")
+    if not (firefox and node and (_corpus.ROOT / "node_modules" / "puppeteer-core").is_dir()):
+        return {}
+    done = subprocess.run(
+        [node, str(script), firefox, address, json.dumps(MOVES)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    apart = [later - sooner for sooner, later in pairwise(json.loads(done.stdout))]
+    return {
+        "firefox_fps": 1000 / statistics.median(apart),
+        "firefox_frame_ms_p95": percentile(apart, 0.95),
+    }
+
+
 def main_thread_seconds(session: CDPSession) -> float:
     """CPU seconds of the tasks of the page's main thread so far."""
     metrics = session.send("Performance.getMetrics")["metrics"]
@@ -177,9 +199,11 @@ def figures(trace: Path, executable: str) -> dict[str, float]:
             Reader(first, span)
         with server(logdir, cache) as again, chromium(executable) as browser:
             again.spans()
-            page, seconds = opened(browser, f"{again.page}#view=timeline")
+            address = f"{again.page}#view=timeline"
+            page, seconds = opened(browser, address)
             found = {"interactive": seconds, **moved(page), "page_bytes": private_bytes(browser)}
-            return found | of_an_empty_page(browser)
+            page.close()
+            return found | of_an_empty_page(browser) | in_firefox(address)
 
 
 @click.command()
