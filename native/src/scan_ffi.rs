@@ -221,23 +221,56 @@ pub unsafe extern "C" fn kinetoscope_scan_count(scanner: *const Scanner, column:
     guarded(|| (&(*scanner).columns.sparse)[column as usize].row.len() as i64)
 }
 
-/// Moves a sparse column out; returns 0.
+/// Whether all values of an integer column fit 32 bits.
 ///
 /// # Safety
-/// `scanner` is of `new`, `row` and `value` lead to `count` values each, of the type of the column.
+/// `scanner` is of `new`.
 #[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_take_sparse(
+pub unsafe extern "C" fn kinetoscope_scan_narrow(scanner: *const Scanner, column: i64) -> i64 {
+    guarded(
+        || match &(&(*scanner).columns.sparse)[column as usize].value {
+            Values::Int(values) => i64::from(values.is_narrow()),
+            _ => 0,
+        },
+    )
+}
+
+/// Moves the rows of a sparse column out; returns 0.
+///
+/// # Safety
+/// `scanner` is of `new`, `row` leads to `count` values.
+#[no_mangle]
+pub unsafe extern "C" fn kinetoscope_scan_take_rows(
     scanner: *mut Scanner,
     column: i64,
     count: i64,
     row: *mut u32,
+) -> i64 {
+    guarded(|| {
+        let sparse = &mut (&mut (*scanner).columns.sparse)[column as usize];
+        sparse.row.take(slice_mut(row, count as usize));
+        0
+    })
+}
+
+/// Moves the values of a sparse column out, integers as int32 if `narrow` is not 0; returns 0.
+///
+/// # Safety
+/// `scanner` is of `new`, `value` leads to `count` values of the type of the column.
+#[no_mangle]
+pub unsafe extern "C" fn kinetoscope_scan_take_values(
+    scanner: *mut Scanner,
+    column: i64,
+    count: i64,
+    narrow: i64,
     value: *mut u8,
 ) -> i64 {
     guarded(|| {
         let count = count as usize;
-        let sparse = &mut (&mut (*scanner).columns.sparse)[column as usize];
-        sparse.row.take(slice_mut(row, count));
-        match &mut sparse.value {
+        match &mut (&mut (*scanner).columns.sparse)[column as usize].value {
+            Values::Int(values) if narrow != 0 => {
+                values.take_narrow(slice_mut(value.cast::<i32>(), count));
+            }
             Values::Int(values) => values.take(slice_mut(value.cast::<i64>(), count)),
             Values::Float(values) => values.take(slice_mut(value.cast::<f64>(), count)),
             Values::Text(values) => values.take(slice_mut(value.cast::<u32>(), count)),

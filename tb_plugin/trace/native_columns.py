@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.native import PANICKED
-from .raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS, Blocks, RawEvents, Sparse
+from .raw import FLOAT_ARGS, INT_ARGS, NAMING, TEXT_ARGS, Blocks, RawEvents, Sparse
 from .raw_columns import (
     DENSE,
     FLOATS,
@@ -21,6 +21,7 @@ from .raw_columns import (
     TEXTS,
     BlockTable,
     Finished,
+    SharedRows,
     not_events,
     sparse_dtype,
 )
@@ -43,7 +44,9 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "put": (_POINTER, _INT, _INT, _POINTER, _POINTER),
     "take": (_POINTER, _INT, _INT, _POINTER),
     "count": (_POINTER, _INT),
-    "take_sparse": (_POINTER, _INT, _INT, _POINTER, _POINTER),
+    "narrow": (_POINTER, _INT),
+    "take_rows": (_POINTER, _INT, _INT, _POINTER),
+    "take_values": (_POINTER, _INT, _INT, _INT, _POINTER),
     "texts": (_POINTER, _POINTER),
     "take_texts": (_POINTER, _POINTER, _POINTER),
 }
@@ -129,11 +132,12 @@ class NativeColumns:
         dense = {name: np.empty(rows, dtype) for name, dtype in DENSE.items()}
         for number, column in enumerate(dense.values()):
             self.call("take", number, rows, column.ctypes.data)
+        rows_known = SharedRows()
         return Finished(
             events=RawEvents(**dense),
-            ints=self._take(INTS),
-            floats=self._take(FLOATS),
-            texts=self._take(TEXTS),
+            ints=self._take(INTS, rows_known),
+            floats=self._take(FLOATS, rows_known),
+            texts=self._take(TEXTS, rows_known),
             strings=self._strings(),
         )
 
@@ -141,15 +145,19 @@ class NativeColumns:
         """Where the rows are in the text."""
         return self._blocks.finish(self.rows)
 
-    def _take(self, names: tuple[str, ...]) -> dict[str, Sparse]:
+    def _take(self, names: tuple[str, ...], known: SharedRows) -> dict[str, Sparse]:
         taken = {}
         for name in names:
-            count = self.call("count", _NUMBER[name])
-            if count:
-                row = np.empty(count, np.int32)
-                value = np.empty(count, sparse_dtype(name))
-                self.call("take_sparse", _NUMBER[name], count, row.ctypes.data, value.ctypes.data)
-                taken[name] = Sparse(row, value)
+            number = _NUMBER[name]
+            count = self.call("count", number)
+            if not count:
+                continue
+            row = np.empty(count, np.int32)
+            self.call("take_rows", number, count, row.ctypes.data)
+            narrow = self.call("narrow", number) if name in NAMING else 0
+            value = np.empty(count, np.int32 if narrow else sparse_dtype(name))
+            self.call("take_values", number, count, narrow, value.ctypes.data)
+            taken[name] = Sparse(known.share(row), value)
         return taken
 
     def _strings(self) -> tuple[str, ...]:

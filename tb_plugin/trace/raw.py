@@ -97,6 +97,16 @@ TEXT_ARGS: Mapping[str, str] = {
     "name": "label_name",  # of metadata events: process_name, thread_name
     "labels": "labels",
 }
+# Columns of integers that name something. They are int32 where all their values fit, else int64, as
+# all other integers are: nobody counts with names, and they are a large part of all sparse values.
+NAMING = frozenset(
+    {
+        "id", "external_id", "correlation", "sequence", "python_id", "python_parent_id",
+        "python_module_id", "device", "stream", "graph_id", "graph_node_id", "device_type",
+        "device_id", "wait_on_stream", "wait_on_event", "wait_on_record", "collective_seq",
+        "connection_id", "sort_index",
+    }
+)  # fmt: skip
 # Outside args: the flow or async id (an int also when written as "7", else a text), and the whole
 # args of counter events as JSON.
 ID_INT, ID_TEXT, COUNTER_ARGS = "id", "id_text", "counter_args"
@@ -104,7 +114,10 @@ ID_INT, ID_TEXT, COUNTER_ARGS = "id", "id_text", "counter_args"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sparse:
-    """A column that only some rows have: ``row`` ascending without repeats, one value each."""
+    """A column that only some rows have: ``row`` ascending without repeats, one value each.
+
+    Columns of the same rows may share ``row``; nobody writes into it.
+    """
 
     row: NDArray[np.int32]
     value: NDArray[Any]

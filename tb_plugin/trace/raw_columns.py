@@ -16,6 +16,7 @@ from .raw import (
     ID_INT,
     ID_TEXT,
     INT_ARGS,
+    NAMING,
     TEXT_ARGS,
     Blocks,
     RawEvents,
@@ -127,6 +128,22 @@ def not_events() -> TraceFormatError:
     )
 
 
+class SharedRows:
+    """Rows of sparse columns: those that are the same are one array."""
+
+    def __init__(self) -> None:
+        self._by_length: dict[int, list[NDArray[np.int32]]] = {}
+
+    def share(self, row: NDArray[np.int32]) -> NDArray[np.int32]:
+        """``row``, or an equal array that was here before."""
+        alike = self._by_length.setdefault(len(row), [])
+        for known in alike:
+            if np.array_equal(known, row):
+                return known
+        alike.append(row)
+        return row
+
+
 class Codes(dict[str, int]):
     """Text → code; a new text gets the next one. Code 0 is the empty text."""
 
@@ -206,8 +223,9 @@ class RawColumns:
         tid, then the sparse texts), whatever order they were met in while reading.
         """
         dense = {name: column.take() for name, column in self._dense.items()}
+        rows = SharedRows()
         sparse = {
-            name: Sparse(row.take(), value.take())
+            name: Sparse(rows.share(row.take()), _narrow(name, value.take()))
             for name, (row, value) in self._sparse.items()
             if len(row.used())
         }
@@ -233,6 +251,14 @@ class RawColumns:
     def blocks(self) -> Blocks:
         """Where the rows are in the text."""
         return self._blocks.finish(self.rows)
+
+
+def _narrow(name: str, value: NDArray[Any]) -> NDArray[Any]:
+    """As int32, if that is what the column should be and all values fit."""
+    if name not in NAMING:
+        return value
+    narrow = value.astype(np.int32)
+    return narrow if np.array_equal(narrow, value) else value
 
 
 def _by_first_use(

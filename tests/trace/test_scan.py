@@ -89,7 +89,7 @@ def test_columns_have_the_types_of_the_contract() -> None:
     assert raw.events.phase.dtype == np.uint8
     assert {raw.events.name.dtype, raw.events.pid.dtype} == {np.dtype(np.int32)}
     assert {raw.events.ts.dtype, raw.events.dur.dtype} == {np.dtype(np.int64)}
-    assert raw.ints["correlation"].value.dtype == np.int64
+    assert raw.ints["correlation"].value.dtype == np.int32
     assert raw.floats["blocks_per_sm"].value.dtype == np.float64
     assert raw.texts["grid"].value.dtype == raw.texts["grid"].row.dtype == np.int32
 

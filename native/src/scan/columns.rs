@@ -1,11 +1,11 @@
 //! What has been read: dense columns, and sparse ones with the row of each value.
 
 use super::keys::{Kind, Widths};
-use super::segments::Segments;
+use super::segments::{Ints, Segments};
 
 /// The values of a sparse column, as many as `row` has.
 pub enum Values {
-    Int(Segments<i64>),
+    Int(Ints),
     Float(Segments<f64>),
     Text(Segments<u32>),
 }
@@ -39,7 +39,7 @@ impl Columns {
         let sparse = (0..widths.all()).map(|column| Sparse {
             row: Segments::default(),
             value: match widths.kind(column) {
-                Kind::Int => Values::Int(Segments::default()),
+                Kind::Int => Values::Int(Ints::default()),
                 Kind::Float => Values::Float(Segments::default()),
                 Kind::Text => Values::Text(Segments::default()),
             },
