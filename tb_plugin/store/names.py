@@ -16,12 +16,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..trace.folded import SUFFIXES as FOLDED
+
 _HANDLER = re.compile(r"(?P<worker>.+?)(?:\.(?P<stamp>\d+))?\.pt\.trace\.json(?:\.gz)?", re.DOTALL)
 _SERVING = re.compile(
     r"(?P<stamp>\d{9,}(?:\.\d+)?)-(?P<worker>(?:TP|DP|PP|EP|CP|SP)-\d+.*)", re.DOTALL
 )
 _STAMPED = re.compile(r"(?P<worker>.+?)\.(?P<stamp>\d{12,})", re.DOTALL)
-_SUFFIXES = (".gz", ".json", ".trace", ".pt", ".chrome", ".chrome_trace")
+_SUFFIXES = (".gz", ".json", ".trace", ".pt", ".chrome", ".chrome_trace", *FOLDED)
 _INNER_OF_GZ = ("", "json", "trace", "raw", "chrome", "chrome_trace")
 _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".filepart", ".incomplete")
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_ .]?(\d{1,7})(?!\d)", re.IGNORECASE)
@@ -76,7 +78,7 @@ def is_plausible(name: str) -> bool:
     lower = name.lower()
     if lower.endswith(".gz"):
         return lower[:-3].rpartition(".")[2 if "." in lower[:-3] else 1] in _INNER_OF_GZ
-    return lower.endswith((".json", ".trace", ".chrome", ".chrome_trace"))
+    return lower.endswith((".json", ".trace", ".chrome", ".chrome_trace", *FOLDED))
 
 
 def is_notable(name: str) -> bool:

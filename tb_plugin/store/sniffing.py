@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..base.errors import KinetoscopeError
 from ..trace.faults import FaultLog
+from ..trace.folded import is_folded
 from ..trace.inflate import Text
 from ..trace.sniff import SNIFF_BYTES, looks_like_trace, root_of
 from .catalog_types import ErrorInfo
@@ -15,6 +18,8 @@ def not_a_trace(path: str) -> ErrorInfo | None:
     Raises:
         OSError: the file cannot be read.
     """
+    if is_folded(Path(path)):
+        return None  # its lines are checked when it is read
     try:
         head = _head(path)
         if looks_like_trace(head):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from .build import build
+from .folded import folded_trace, is_folded
 from .model import Trace
 from .raw import OnProgress, Progress
 from .scan import scan
 
 
 def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
-    """Read a trace, compressed or not, complete or not.
+    """Read a trace, compressed or not, complete or not; folded stacks, too.
 
     Raises:
         TraceFormatError: the file is no trace; ``kind`` says what it is instead.
@@ -19,7 +20,7 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
     """
     path = Path(path)
     # Only build() may hold the columns, so that it can let them go one by one.
-    scanned = [scan(path, on_progress)]
+    scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
     file_bytes = path.stat().st_size
     if on_progress is not None:
         on_progress(Progress("linking", file_bytes, file_bytes, len(scanned[0].events)))
