@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from .faults import FaultLog
-from .limits import Limits as Limits
+from .limits import Limits
 from .probe import Found, probe
 from .repair import Unrepairable, repair
 from .sinks import Sink

@@ -10,9 +10,10 @@ from contextlib import suppress
 import numpy as np
 
 from ..base.errors import NotFoundError
-from .events import EventReader, Limits
+from .events import EventReader
 from .faults import FaultLog
 from .inflate import TextAt
+from .limits import Limits
 from .raw import NO_POINTS, Blocks, SeekIndex
 from .seek import NotTheFile, can_seek
 from .seeking import SeekableText, taken

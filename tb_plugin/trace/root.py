@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from ..base.errors import TraceFormatError
-from .events import EventReader, Limits
+from .events import EventReader
 from .faults import FaultLog, shorten
+from .limits import Limits
 from .probe import Found, probe
 from .repair import MAX_BYTES, Unrepairable, repair_front
 from .strict import decode_strict, plain

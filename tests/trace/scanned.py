@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kinetoscope.trace.events import Limits
+from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.raw import MISSING, NO_DUR, RawTrace
 from kinetoscope.trace.scan import scan
 

@@ -163,7 +163,7 @@ def test_text_can_be_skipped(stored: bytes, start: int) -> None:
     ],
 )
 def test_memory_does_not_grow_with_what_is_inflated(bomb: bytes) -> None:
-    from kinetoscope.trace.events import Limits
+    from kinetoscope.trace.limits import Limits
 
     stored = gzip.compress(bomb, 1)
     tracemalloc.start()

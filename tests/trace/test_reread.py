@@ -8,7 +8,7 @@ import json
 import pytest
 
 from kinetoscope.base.errors import NotFoundError
-from kinetoscope.trace.events import Limits
+from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan import scan
 

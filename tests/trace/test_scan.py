@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
-from kinetoscope.trace.events import Limits
+from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.raw import MISSING, NO_DUR, Progress
 from kinetoscope.trace.scan import scan, scan_in_python
 

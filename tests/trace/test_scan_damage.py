@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.events import Limits
+from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.scan import scan
 
 from .scanned import TINY, document, everything, faults, rows, scan_events

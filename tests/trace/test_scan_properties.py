@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace import sinks
-from kinetoscope.trace.events import Limits
+from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.loose import add_loose
 from kinetoscope.trace.places import BlockPlaces
 from kinetoscope.trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS

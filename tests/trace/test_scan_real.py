@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.events import Limits
+from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.raw import INT_ARGS, MISSING, NO_DUR, TEXT_ARGS, RawTrace, Sparse
 from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan import scan
