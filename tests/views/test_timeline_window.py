@@ -80,7 +80,7 @@ def test_a_search_says_what_where_and_how_often(view: Asked) -> None:
     }
     assert (found.name_count, found.slices, found.total_ns) == (3, 3, 7 * US)
     assert len(found.codes) == 3
-    assert [at for at, n in enumerate(found.density) if n] == [5, 7, 14]
+    assert [at for at, n in enumerate(found.density) if n] == [5, 7, 13]
     stream = [n for n, track in enumerate(view.manifest().tracks) if track.kind == "stream"]
     assert found.tracks == {str(stream[0]): 3}
     assert found.problem == ""
