@@ -11,7 +11,6 @@ from ..base.intervals import Intervals, merge, union
 from ..trace.model import DeviceClass, Trace
 from .facts import Breakdown
 from .hosts import Hosts
-from .names import Role
 from .stack import shares
 from .windows import Windows
 
@@ -26,14 +25,14 @@ def breakdowns(trace: Trace, hosts: Hosts, windows: Windows) -> list[Breakdown]:
     collectives = merge(
         _device(trace, DeviceClass.COMMUNICATION), hosts.ranges(hosts.collective & ~hosts.runtime)
     )
-    executed = (hosts.op | hosts.annotation) & (hosts.role != Role.DATALOADER)
+    executed = (hosts.op | hosts.annotation) & ~hosts.loader
     layers = (
         _device(trace, DeviceClass.COMPUTE),
         _device(trace, DeviceClass.COPY),
         _device(trace, DeviceClass.MEMSET),
         collectives,
         hosts.ranges(hosts.runtime),
-        hosts.ranges(hosts.with_role(Role.DATALOADER)),
+        hosts.ranges(hosts.loader),
         hosts.ranges(executed),
     )
     parts = [part.tolist() for part in shares(layers, windows.start, windows.end)]

@@ -30,6 +30,15 @@ def device_facts(trace: Trace) -> tuple[DeviceFacts, ...]:
     )
 
 
+def rows_of(trace: Trace, device: int) -> slice:
+    """The rows of a device (row of ``Trace.devices``) in the table of device activity.
+
+    The table is in order by stream, and streams are in order by device.
+    """
+    low, high = np.searchsorted(trace.device.device, (device, device + 1)).tolist()
+    return slice(low, high)
+
+
 def _peak(trace: Trace, device: Device, totals: NDArray[np.int64]) -> int | None:
     """The highest total written for this device; None where the recorder wrote none.
 

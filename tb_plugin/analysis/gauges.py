@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..base.intervals import length_within, union
 from ..trace.model import DeviceClass, Trace
 from .cells import Pieces, cut, level
+from .devices import rows_of
 from .facts import Gauges
 from .names import distinct
 from .tensor_cores import ELIGIBLE_OPS, MatrixUse, matrix_use
@@ -62,9 +63,10 @@ def gauges(trace: Trace, windows: Windows, device: int) -> list[StepGauges]:
 
 def kernel_rows(trace: Trace, device: int) -> I64:
     """Rows of the kernels of a device, those of collectives too."""
-    klass = trace.device.klass
+    rows = rows_of(trace, device)
+    klass = trace.device.klass[rows]
     kernel = (klass == DeviceClass.COMPUTE) | (klass == DeviceClass.COMMUNICATION)
-    result: I64 = np.flatnonzero(kernel & (trace.device.device == device)).astype(np.int64)
+    result: I64 = np.flatnonzero(kernel).astype(np.int64) + rows.start
     return result
 
 

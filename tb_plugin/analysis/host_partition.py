@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..base.intervals import intersect
 from ..trace.model import HostKind, Trace
 from .facts import HostPartition
-from .hosts import Hosts, main_thread
+from .hosts import Hosts
 from .names import Role
 from .stack import shares
 from .windows import Windows
@@ -22,23 +20,23 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
     ``backward()``, annotations and Python frames, collectives of another thread while this one
     records nothing; what is left is uninstrumented.
     """
-    here = hosts.on_threads(np.array([max(main_thread(hosts), 0)]))
+    here = [hosts.main] if hosts.main >= 0 else []
     backward = hosts.with_role(Role.BACKWARD)
     forward = hosts.op | (trace.host.kind == HostKind.MODULE)
     # The frame that called backward lasts until all gradients are there, reduced ones too.
-    calling = hosts.ranges(backward & hosts.frame & here)
+    calling = hosts.ranges(backward & hosts.frame, here)
     elsewhere = hosts.ranges(hosts.collective)
     layers = (
-        hosts.ranges(hosts.with_role(Role.DATALOADER) & here),
-        hosts.ranges(hosts.collective & here),
-        hosts.ranges(hosts.with_role(Role.COMPILE) & here),
-        hosts.ranges(hosts.with_role(Role.OPTIMIZER) & here),
-        hosts.ranges(backward & ~hosts.frame & here),
-        hosts.ranges(forward & here),
+        hosts.ranges(hosts.loader, here),
+        hosts.ranges(hosts.collective, here),
+        hosts.ranges(hosts.with_role(Role.COMPILE), here),
+        hosts.ranges(hosts.with_role(Role.OPTIMIZER), here),
+        hosts.ranges(backward & ~hosts.frame, here),
+        hosts.ranges(forward, here),
         hosts.ranges(backward & hosts.op),
         intersect(calling, elsewhere),
         calling,
-        hosts.ranges((hosts.op | hosts.annotation | hosts.frame | hosts.runtime) & here),
+        hosts.ranges(hosts.executing | hosts.runtime, here),
         elsewhere,
     )
     (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.intervals import Intervals, merge, union
-from ..trace.columns import take
 from ..trace.model import HostKind, Trace
 from .names import Role, roles_of
 
@@ -22,6 +22,8 @@ class Hosts:
     """The host events of a trace with their roles; masks have shape (host rows,)."""
 
     trace: Trace
+    first: NDArray[np.int64]  # row of each thread, and behind the last one the number of rows
+    main: int  # the thread that runs the steps, see ``main_thread``
     role: NDArray[np.int8]  # Role
     marker: Mask  # ranges that mark steps: no work themselves
     op: Mask
@@ -29,29 +31,30 @@ class Hosts:
     frame: Mask  # Python frames, those of modules too
     runtime: Mask
     collective: Mask
+    loader: Mask  # of the DataLoader; kinds are not asked
+    blocking: Mask  # runtime calls that wait for the device, or may
+    executing: Mask  # ops, annotations, Python frames
 
-    def ranges(self, mask: Mask) -> Intervals:
-        """When any of the chosen events was open."""
+    def ranges(self, mask: Mask, threads: Iterable[int] | None = None) -> Intervals:
+        """When any of the chosen events was open, on all threads or on some."""
         host = self.trace.host
+        spans = [(0, len(host))]
+        if threads is not None:
+            spans = [(int(self.first[t]), int(self.first[t + 1])) for t in threads]
         parts = []
-        # Few bytes at a time: the union of a part is small, and the part stays in the cache.
-        for low in range(0, len(mask), _ROWS):
-            part = slice(low, low + _ROWS)
-            rows = np.flatnonzero(mask[part])
-            ts = host.ts[part][rows]
-            parts.append(union(ts, ts + host.dur[part][rows]))
+        for low, high in spans:
+            # Few bytes at a time: the union of a part is small, and the part stays in the cache.
+            for start in range(low, high, _ROWS):
+                part = slice(start, min(start + _ROWS, high))
+                rows = np.flatnonzero(mask[part])
+                ts = host.ts[part][rows]
+                parts.append(union(ts, ts + host.dur[part][rows]))
         return merge(*parts)
 
     def with_role(self, role: Role) -> Mask:
         """Events of one role; kinds are not asked."""
         result: Mask = self.role == role
         return result
-
-    def on_threads(self, threads: NDArray[np.integer]) -> Mask:
-        """Events of the chosen threads (rows of ThreadTable)."""
-        chosen = np.zeros(max(len(self.trace.threads), 1), np.bool_)
-        chosen[threads] = True
-        return np.asarray(take(chosen, self.trace.host.thread))
 
 
 def hosts_of(trace: Trace) -> Hosts:
@@ -63,36 +66,49 @@ def hosts_of(trace: Trace) -> Hosts:
     collective = role == Role.COMMUNICATION
     collective[trace.collectives.host[trace.collectives.host >= 0]] = True
     role[collective] = Role.COMMUNICATION
+    op = (host.kind == HostKind.OP) & ~marker
+    annotation = (host.kind == HostKind.ANNOTATION) & ~marker
+    frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
+    runtime = host.kind == HostKind.RUNTIME
     return Hosts(
         trace=trace,
+        first=np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).astype(np.int64),
+        main=_main_thread(trace, op),
         role=role,
         marker=marker,
-        op=(host.kind == HostKind.OP) & ~marker,
-        annotation=(host.kind == HostKind.ANNOTATION) & ~marker,
-        frame=(host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE),
-        runtime=host.kind == HostKind.RUNTIME,
+        op=op,
+        annotation=annotation,
+        frame=frame,
+        runtime=runtime,
         collective=collective,
+        loader=role == Role.DATALOADER,
+        blocking=runtime & (role == Role.BLOCKING),
+        executing=op | annotation | frame,
     )
 
 
 def main_thread(hosts: Hosts) -> int:
     """The thread that runs the steps, else the one with most op time; −1 when there is no event."""
-    host = hosts.trace.host
+    return hosts.main
+
+
+def _main_thread(trace: Trace, op: Mask) -> int:
+    host = trace.host
     if not len(host):
         return -1
-    marked = hosts.trace.steps.host[hosts.trace.steps.host >= 0]
+    marked = trace.steps.host[trace.steps.host >= 0]
     if len(marked):
         return int(np.bincount(host.thread[marked]).argmax())
-    busy = _time_by_thread(hosts, hosts.op)
+    busy = _time_by_thread(trace, op)
     if not busy.any():
-        busy = _time_by_thread(hosts, np.ones(len(host), np.bool_))
+        busy = _time_by_thread(trace, np.ones(len(host), np.bool_))
     return int(busy.argmax())
 
 
-def _time_by_thread(hosts: Hosts, mask: Mask) -> NDArray[np.int64]:
+def _time_by_thread(trace: Trace, mask: Mask) -> NDArray[np.int64]:
     """The exclusive time of the chosen events per thread, in ns."""
-    host = hosts.trace.host
-    total = np.zeros(len(hosts.trace.threads), np.int64)
+    host = trace.host
+    total = np.zeros(len(trace.threads), np.int64)
     for low in range(0, len(host), _ROWS):
         part = slice(low, low + _ROWS)
         rows = np.flatnonzero(mask[part])

@@ -7,9 +7,9 @@ import numpy as np
 from ..base.intervals import Intervals, intersect, length_within, union
 from ..trace.columns import seen
 from ..trace.model import DeviceClass, Trace
+from .devices import rows_of
 from .facts import Partition
-from .hosts import Hosts, main_thread
-from .names import Role
+from .hosts import Hosts
 from .stack import shares
 from .windows import Windows
 
@@ -22,9 +22,9 @@ def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> lis
     device: DataLoader, a blocking call, any other runtime call, an op, annotation or Python frame;
     else it is unattributed.
     """
-    on_device = trace.device.device == device
+    rows = rows_of(trace, device)
     compute, communication, copies, memsets = (
-        _busy(trace, on_device, klass)
+        _busy(trace, rows, klass)
         for klass in (
             DeviceClass.COMPUTE,
             DeviceClass.COMMUNICATION,
@@ -32,7 +32,7 @@ def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> lis
             DeviceClass.MEMSET,
         )
     )
-    layers = (compute, communication, copies, memsets, *_host_layers(trace, hosts, on_device))
+    layers = (compute, communication, copies, memsets, *_host_layers(trace, hosts, rows))
     compute_, exposed, copy_, memset_, loader, sync, runtime, executing, unattributed = shares(
         layers, windows.start, windows.end
     )
@@ -54,31 +54,27 @@ def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> lis
     return [Partition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
 
 
-def _busy(trace: Trace, on_device: np.ndarray, klass: DeviceClass) -> Intervals:
-    rows = np.flatnonzero(on_device & (trace.device.klass == klass))
-    ts = trace.device.ts[rows]
-    return union(ts, ts + trace.device.dur[rows])
+def _busy(trace: Trace, rows: slice, klass: DeviceClass) -> Intervals:
+    chosen = np.flatnonzero(trace.device.klass[rows] == klass)
+    ts = trace.device.ts[rows][chosen]
+    return union(ts, ts + trace.device.dur[rows][chosen])
 
 
 def _host_layers(
-    trace: Trace, hosts: Hosts, on_device: np.ndarray
+    trace: Trace, hosts: Hosts, rows: slice
 ) -> tuple[Intervals, Intervals, Intervals, Intervals]:
     """What the launching threads did: DataLoader, blocking calls, runtime calls, everything else.
 
     The thread that runs the steps counts as one of them: it prepares what the others launch.
     """
-    launch = trace.device.launch[on_device]
+    launch = trace.device.launch[rows]
     chosen = seen(trace.host.thread[launch[launch >= 0]], max(len(trace.threads), 1))
-    main = main_thread(hosts)
-    if main >= 0:
-        chosen[main] = True
-    here = hosts.on_threads(np.flatnonzero(chosen))
-    runtime = hosts.runtime & here
-    blocking = runtime & hosts.with_role(Role.BLOCKING)
-    executing = (hosts.op | hosts.annotation | hosts.frame) & here
+    if hosts.main >= 0:
+        chosen[hosts.main] = True
+    threads = np.flatnonzero(chosen).tolist() if len(trace.threads) else []
     return (
-        hosts.ranges(hosts.with_role(Role.DATALOADER) & here),
-        hosts.ranges(blocking),
-        hosts.ranges(runtime),
-        hosts.ranges(executing),
+        hosts.ranges(hosts.loader, threads),
+        hosts.ranges(hosts.blocking, threads),
+        hosts.ranges(hosts.runtime, threads),
+        hosts.ranges(hosts.executing, threads),
     )

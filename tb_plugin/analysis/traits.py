@@ -12,7 +12,7 @@ from ..trace.model import DeviceClass, Trace
 from .facts import RunTraits
 from .gauges import are_eligible
 from .hosts import Hosts
-from .names import Role, distinct, matches
+from .names import distinct, matches
 
 _LOADER = re.compile(r"^enumerate\((Data(?:Loader|Pipe))\)#(?:(.+)\.__next__)?")
 _BACKEND = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|oneccl|ccl):")
@@ -26,7 +26,7 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
     """Reads the traits of a run from its names, its metadata and its device activity."""
     host = trace.host
     names = {trace.strings[code] for code in distinct(host.name, len(trace.strings))}
-    loader = np.flatnonzero(hosts.with_role(Role.DATALOADER))
+    loader = np.flatnonzero(hosts.loader)
     pageable = matches(trace.strings, trace.device.name, _PAGEABLE)
     pageable &= trace.device.klass == DeviceClass.COPY
     return RunTraits(
