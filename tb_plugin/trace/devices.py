@@ -50,6 +50,9 @@ _MISUSED_KEY = "maxThreadsPerMultiprocessor"
 _FEWEST_THREADS = 1024
 
 
+_TELLING_ROWS = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Devices:
     """The devices in order, and the row of each device process by pid code."""
@@ -78,7 +81,9 @@ def find_devices(
         active: rows of the file with device activity.
     """
     declared = _declared(raw.metadata)
-    working = set(distinct(take(raw.events.pid, active), len(texts)).tolist())
+    pid_of = take(raw.events.pid, active)
+    working = set(distinct(pid_of, len(texts)).tolist())
+    first_rows = _first_rows(active, pid_of)
     vendor_of_file = _vendor_of_file(raw, texts, census)
     guessed = _guess_type(declared, vendor_of_file, texts, census)
     found: list[tuple[str, int, int | None]] = []
@@ -86,7 +91,7 @@ def find_devices(
     for pid in sorted(pids, key=lambda code: _natural(texts[code])):
         label = identity.label.get(pid)
         type_ = label.type if label else guessed
-        index = _index(raw, texts, pid, active, label, taken)
+        index = _index(raw, texts, pid, first_rows.get(pid), label, taken)
         taken.add(index)
         found.append((type_, index, pid))
     used_types = [type_ for type_, _, _ in found]
@@ -132,22 +137,31 @@ def _index(
     raw: RawTrace,
     texts: Texts,
     pid: int,
-    active: I32,
+    rows: I32 | None,
     label: DeviceLabel | None,
     taken: set[int],
 ) -> int:
     """The number shown: of the label, of the arg ``device``, of the pid, or the first free one."""
     if label is not None and label.index is not None:
         return label.index
-    mine = active[raw.events.pid[active] == pid]
-    numbers = cells(raw.ints.get("device"), mine[:1000], -1)
-    numbers = numbers[(numbers >= 0) & (numbers < 1 << 20)]
-    if len(numbers):
-        return int(np.bincount(numbers).argmax())
+    if rows is not None:
+        numbers = cells(raw.ints.get("device"), rows, -1)
+        numbers = numbers[(numbers >= 0) & (numbers < 1 << 20)]
+        if len(numbers):
+            return int(np.bincount(numbers).argmax())
     text = texts[pid]
     if re.fullmatch(r"\d{1,3}", text) and int(text) not in taken and label is None:
         return int(text)
     return next(number for number in range(len(taken) + 1) if number not in taken)
+
+
+def _first_rows(active: I32, pid: I32) -> dict[int, I32]:
+    """Some rows of the file with activity of each process."""
+    order = np.argsort(pid, kind="stable")
+    in_order = pid[order]
+    edges = np.flatnonzero(in_order[1:] != in_order[:-1]) + 1
+    parts = np.split(order, edges) if len(order) else []
+    return {int(pid[part[0]]): active[part[:_TELLING_ROWS]] for part in parts}
 
 
 def _guess_type(

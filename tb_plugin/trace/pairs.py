@@ -45,7 +45,7 @@ def pair(events: RawEvents, rows: I32, texts: Texts) -> Pairs:
     """
     order = rows[np.argsort(events.ts[rows], kind="stable")]
     unnamed = texts.code("")
-    open_begins: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    threads: dict[tuple[int, int], _Open] = {}
     begin: list[int] = []
     end_ts: list[int] = []
     stray = 0
@@ -58,27 +58,53 @@ def pair(events: RawEvents, rows: I32, texts: Texts) -> Pairs:
         events.ts[order].tolist(),
         strict=True,
     ):
-        stack = open_begins.setdefault((pid, tid), [])
+        thread = threads.get((pid, tid))
+        if thread is None:
+            thread = threads[pid, tid] = _Open(unnamed)
         if phase != _END:
-            stack.append((row, name))
+            thread.add(row, name)
             continue
-        at = _position(stack, name, unnamed)
-        if at < 0:
+        closed = thread.close(name)
+        if closed < 0:
             stray += 1
         else:
-            begin.append(stack.pop(at)[0])
+            begin.append(closed)
             end_ts.append(ts)
-    left = sorted(row for stack in open_begins.values() for row, _ in stack)
+    left = sorted(row for thread in threads.values() for row in thread.left())
     return Pairs(
         np.array(begin, np.int32), np.array(end_ts, np.int64), np.array(left, np.int32), stray
     )
 
 
-def _position(stack: list[tuple[int, int]], name: int, unnamed: int) -> int:
-    """Which open begin an end closes: the last one of its name, the last one when it has none."""
-    if name == unnamed:
-        return len(stack) - 1
-    for at in range(len(stack) - 1, -1, -1):
-        if stack[at][1] in {name, unnamed}:
-            return at
-    return -1
+class _Open:
+    """The open begins of one thread, by name; a step costs the same however many there are."""
+
+    def __init__(self, unnamed: int) -> None:
+        self._unnamed = unnamed
+        self._rows: list[int] = []  # in order; what an end closed by its name stays for a while
+        self._names: list[int] = []
+        self._places: dict[int, list[int]] = {}  # name → places of what is open
+
+    def add(self, row: int, name: int) -> None:
+        """A begin."""
+        self._places.setdefault(name, []).append(len(self._rows))
+        self._rows.append(row)
+        self._names.append(name)
+
+    def close(self, name: int) -> int:
+        """The row that an end closes: the last one of its name, the last one when it has none."""
+        self._forget_closed()
+        if name == self._unnamed:
+            name = self._names[-1] if self._names else name
+        candidates = [self._places.get(one) or [-1] for one in (name, self._unnamed)]
+        places = max(candidates, key=lambda one: one[-1])
+        return self._rows[places.pop()] if places[-1] >= 0 else -1
+
+    def left(self) -> list[int]:
+        """The rows that nothing closed."""
+        return [self._rows[place] for places in self._places.values() for place in places]
+
+    def _forget_closed(self) -> None:
+        while self._rows and (self._places[self._names[-1]] or [-1])[-1] != len(self._rows) - 1:
+            self._rows.pop()
+            self._names.pop()

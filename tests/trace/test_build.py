@@ -154,6 +154,34 @@ def test_begin_and_end_make_a_range() -> None:
     assert trace.health.ignored == {"end without a begin": 1}
 
 
+@given(st.lists(st.tuples(st.sampled_from("BE"), st.sampled_from("ab ")), max_size=16))
+def test_ends_close_begins_by_definition(halves: list[tuple[str, str]]) -> None:
+    """The last open begin, unless the end names another one."""
+    events = [
+        {"ph": phase, "cat": "cpu_op", "name": name.strip(), "pid": 1, "tid": 1, "ts": at}
+        for at, (phase, name) in enumerate(halves, 1)
+    ]
+    open_: list[tuple[int, str]] = []
+    closed: dict[int, int] = {}
+    for at, (phase, name) in enumerate(halves, 1):
+        if phase == "B":
+            open_.append((at, name))
+            continue
+        fitting = [one for one in open_ if name == " " or one[1] in (name, " ")]
+        if fitting:
+            open_.remove(fitting[-1])
+            closed[fitting[-1][0]] = at
+    trace = drawn(*events)
+    begun = {int(trace.host.ts[row]) // 1000: row for row in range(len(trace.host))}
+    starts = sorted([*closed, *(at for at, _ in open_)])
+    assert [at - starts[0] for at in starts] == sorted(begun) if starts else not begun
+    for at, end in closed.items():
+        assert trace.host.dur[begun[at - starts[0]]] == (end - at) * 1000
+    assert trace.health.ignored.get("end without a begin", 0) == sum(
+        phase == "E" for phase, _ in halves
+    ) - len(closed)
+
+
 def test_times_that_cannot_be_right() -> None:
     trace = drawn(
         x("good", 5_000_000_000, 100),
@@ -319,5 +347,7 @@ def check_tables(trace: Trace, ranges: list[bool]) -> None:
     order = np.lexsort((-host.dur, host.ts, host.thread))
     assert (host.ts[order] == host.ts).all()
     assert (host.thread[order] == host.thread).all()
+    assert (np.diff(device.device) >= 0).all(), "rows of a device lie together"
+    assert (np.diff(device.stream) >= 0).all()
     for column in (*host.args.values(), *device.args.values()):
         assert (np.diff(column.row) > 0).all()
