@@ -14,12 +14,12 @@ import numpy as np
 
 from ...base.units import plural
 from ...trace.model import Trace
-from . import counter_levels, pyramid, slices
+from . import counter_levels, slices
 from .counters import series_of
-from .files import narrowest, put, put_texts
+from .files import put, put_texts
 from .flows_build import flows_of
 from .groups import Groups, groups_of
-from .layouts import Arrangement, arrange
+from .layout_files import Drawn, OnShare, write_layout
 from .model import (
     DEFAULT_LAYOUT,
     I64,
@@ -27,24 +27,17 @@ from .model import (
     U8,
     CounterLevel,
     Flows,
-    Level,
     SliceFlag,
     Tables,
 )
 from .name_index import index_names
 from .stored import (
-    LAYOUT,
     TIMELINE,
     StoredCounter,
     StoredGroup,
-    StoredLayout,
     StoredStep,
     StoredTimeline,
-    StoredTrack,
 )
-
-OnShare = Callable[[float], None]
-"""How much is done, 0 … 1."""
 
 
 def make(trace: Trace, folder: Path, on_progress: OnShare, variant: str) -> None:
@@ -81,8 +74,8 @@ def make_timeline(trace: Trace, folder: Path, on_progress: OnShare) -> None:
     put(folder, "index.sum_ns", {"sum_ns": index.sum_ns})
     del index, name
     on_progress(0.2)
-    _write_layout(trace, groups, (ts, dur), flags_of(trace, flows), folder, DEFAULT_LAYOUT)
-    on_progress(0.8)
+    drawn = Drawn(trace, groups, ts, dur, flags_of(trace, flows))
+    write_layout(drawn, DEFAULT_LAYOUT, folder, lambda share: on_progress(0.2 + 0.6 * share))
     for column, values in _other_columns(trace):
         put(folder, f"slices.{column}", {column: values()})
     put(
@@ -110,11 +103,11 @@ def make_layout(trace: Trace, folder: Path, on_progress: OnShare, variant: str) 
     if variant not in LAYOUTS:
         raise ValueError(f"there is no layout {variant}")
     tables = slices.tables_of(trace)
-    both = slices.column(trace, "ts"), slices.column(trace, "dur")
-    on_progress(0.1)
+    ts, dur = slices.column(trace, "ts"), slices.column(trace, "dur")
     flags = flags_of(trace, flows_of(trace, tables))
-    _write_layout(trace, groups_of(trace), both, flags, folder, variant)
-    on_progress(1.0)
+    on_progress(0.1)
+    drawn = Drawn(trace, groups_of(trace), ts, dur, flags)
+    write_layout(drawn, variant, folder, lambda share: on_progress(0.1 + 0.9 * share))
 
 
 def flags_of(trace: Trace, flows: Flows) -> U8:
@@ -133,39 +126,6 @@ def _other_columns(trace: Trace) -> list[tuple[str, Callable[[], np.ndarray]]]:
         ("step", lambda: slices.steps_of(trace)),
         ("raw", lambda: slices.column(trace, "raw")),
     ]
-
-
-def _write_layout(
-    trace: Trace, groups: Groups, times: tuple[I64, I64], flags: U8, folder: Path, name: str
-) -> None:
-    ts, dur = times
-    made = arrange(trace, groups, ts, dur, name)
-    flags[made.overlapping] |= np.uint8(SliceFlag.OVERLAP)
-    put(folder, "layout.flags", {"flags": flags})
-    put(folder, "layout.lane", {"lane": made.lane})
-    put(folder, "layout.order", {"order": made.order})
-    put(folder, "layout.lane_first", {"lane_first": made.lane_first})
-    put(folder, "layout.busy", {"busy": narrowest(made.busy.ravel())})
-    levels = []
-    for level in pyramid.levels_of(made.order, made.lane_first, ts, dur, trace.end_ns):
-        _write_level(level, folder)
-        levels.append(level.level)
-    stored = StoredLayout(
-        name=name,
-        tracks=[msgspec.convert(track, StoredTrack, from_attributes=True) for track in made.tracks],
-        levels=levels,
-        warnings=_layout_warnings(made),
-    )
-    (folder / LAYOUT).write_bytes(msgspec.json.encode(stored))
-
-
-def _write_level(level: Level, folder: Path) -> None:
-    stem = f"layout.{level.level}"
-    records = ("bucket", "count", "sum_ns", "longest")
-    put(folder, f"{stem}.records", {name: getattr(level, name) for name in records})
-    put(folder, f"{stem}.rects", {"rect": level.rect})
-    firsts = ("bucket_first", "rect_first")
-    put(folder, f"{stem}.firsts", {name: getattr(level, name) for name in firsts})
 
 
 def _write_counters(trace: Trace, groups: Groups, folder: Path) -> list[StoredCounter]:
@@ -244,16 +204,4 @@ def _warnings(trace: Trace, dur: I64) -> list[str]:
         found.append(f"{plural(empty, 'slice')} of no length: drawn as instants.")
     for reason, count in trace.health.ignored.items():
         found.append(f"Not drawn: {count:,} × {reason}.")
-    return found
-
-
-def _layout_warnings(made: Arrangement) -> list[str]:
-    found = []
-    if count := len(made.overlapping):
-        found.append(
-            f"{plural(count, 'slice')} overlap others in a way that nesting does not explain:"
-            " drawn in lanes of their own."
-        )
-    if made.hidden:
-        found.append(f"{plural(made.hidden, 'slice')} of frameworks are hidden in this layout.")
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import F64, I64, TILE_BUCKETS, Counter, CounterLevel
+from .model import F64, I64, MAX_LEVEL, TILE_BUCKETS, Counter, CounterLevel
 
 LARGEST_SHARE = 0.1
 
@@ -43,7 +43,7 @@ def thinned(ts: I64, value: F64, level: int) -> CounterLevel:
 def levels_of(ts: I64, value: F64, end_ns: int) -> dict[int, CounterLevel]:
     """The levels that say with a tenth of the samples what all say, up to one bucket in all."""
     kept = {}
-    for level in range(max(end_ns, 1).bit_length() + 1):
+    for level in range(min(max(end_ns, 1).bit_length(), MAX_LEVEL) + 1):
         records = 1 + int(np.count_nonzero(np.diff(ts >> level))) if len(ts) else 0
         if 0 < records <= LARGEST_SHARE * len(ts):
             kept[level] = thinned(ts, value, level)

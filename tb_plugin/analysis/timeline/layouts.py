@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from ...trace.lanes import Lanes, assign_lanes
 from ...trace.model import HostKind, Trace
 from .frames import plumbing
 from .groups import Groups
-from .minimap import COLUMNS, busy_columns
+from .minimap import busy_columns, columns_kept
 from .model import I32, I64, Places, Track
 from .slices import narrow
 from .tracks import Heading, divide
@@ -29,22 +30,30 @@ class Arrangement:
     busy: I64  # (tracks, columns): union of the track's slices in equal parts of the trace
 
 
-def arrange(trace: Trace, groups: Groups, ts: I64, dur: I64, layout: str) -> Arrangement:
+def arrange(
+    trace: Trace,
+    groups: Groups,
+    ts: I64,
+    dur: I64,
+    layout: str,
+    on_share: Callable[[float], None],
+) -> Arrangement:
     """Tracks and lanes of one of ``LAYOUTS``; ``ts`` and ``dur`` by slice id.
 
-    One track after the other, so that little is in memory at a time.
+    One track after the other, so that little is in memory at a time; ``on_share`` hears how much
+    is done.
     """
     division = divide(trace, groups, _python(trace, layout))
     order, first = _by_track(division.track, len(division.headings))
     lane = np.full(len(ts), -1, np.int32)
     tracks: list[Track] = []
     busy, counts, overlapping = [], [np.zeros(1, np.int64)], [order[:0]]
-    lanes = 0
+    lanes, kept = 0, columns_kept(len(division.headings))
     for heading, low, high in zip(division.headings, first[:-1], first[1:], strict=True):
         ids = _in_time_order(order[low:high], ts, dur)
         start, length = ts[ids], dur[ids]
         found = assign_lanes(start, length, np.arange(len(ids)) == 0)
-        columns = busy_columns(start, length, trace.end_ns)
+        columns = busy_columns(start, length, trace.end_ns, kept)
         displaced = ids[found.displaced]
         track = _track(heading, lanes, (start, length), found, columns, len(displaced))
         lane[ids] = found.lane
@@ -56,6 +65,7 @@ def arrange(trace: Trace, groups: Groups, ts: I64, dur: I64, layout: str) -> Arr
         tracks.append(track)
         busy.append(columns)
         lanes += track.lanes
+        on_share(high / len(order))
     return Arrangement(
         tracks=tuple(tracks),
         lane_first=np.cumsum(np.concatenate(counts)),
@@ -63,7 +73,7 @@ def arrange(trace: Trace, groups: Groups, ts: I64, dur: I64, layout: str) -> Arr
         lane=lane.astype(narrow(lanes)),
         overlapping=np.concatenate(overlapping),
         hidden=len(ts) - len(order),
-        busy=np.stack(busy) if busy else np.empty((0, COLUMNS), np.int64),
+        busy=np.stack(busy) if busy else np.empty((0, kept), np.int64),
     )
 
 

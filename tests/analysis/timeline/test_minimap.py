@@ -40,7 +40,7 @@ slices = st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 3000)), max_siz
 def test_columns_are_unions(drawn: list[tuple[int, int]], columns: int) -> None:
     ts, dur = np.array(sorted(drawn), np.int64).reshape(-1, 2).T
     end = int((ts + dur).max(initial=1))
-    busy = minimap.busy_columns(ts, dur, end)
+    busy = minimap.busy_columns(ts, dur, end, minimap.COLUMNS)
     whole = union(ts, ts + dur)
     assert int(busy.sum()) == whole.total_ns
     edges = minimap.edges(end, columns)
@@ -48,12 +48,22 @@ def test_columns_are_unions(drawn: list[tuple[int, int]], columns: int) -> None:
     assert np.allclose(minimap.share(busy[None, :], end, columns)[0], exact)
 
 
+def test_thousands_of_tracks_keep_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [minimap.columns_kept(tracks) for tracks in (0, 1, 1024, 1025, 1 << 23)] == [
+        4096, 4096, 4096, 2048, 1,
+    ]  # fmt: skip
+    monkeypatch.setattr(minimap, "MOST_CELLS", 16)
+    layout = timeline_of(draw("op |aa  aaaa|")).layouts["split"]
+    assert layout.busy.shape == (1, 16)
+    assert minimap.share(layout.busy, 8000, 32)[0].sum() == 32 * 6 / 8
+
+
 def test_many_slices_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     ts = np.array([0, 5, 6, 20, 21, 40])
     dur = np.array([10, 100, 1, 1, 0, 3])
-    expected = minimap.busy_columns(ts, dur, 105)
+    expected = minimap.busy_columns(ts, dur, 105, 64)
     monkeypatch.setattr(minimap, "_CHUNK", 2)
-    assert np.array_equal(minimap.busy_columns(ts, dur, 105), expected)
+    assert np.array_equal(minimap.busy_columns(ts, dur, 105, 64), expected)
 
 
 @given(st.integers(0, 1 << 62), st.sampled_from([16, 1000, 4096]))
@@ -65,5 +75,5 @@ def test_columns_tile_the_trace(end: int, columns: int) -> None:
 
 def test_a_trace_without_length() -> None:
     nothing = np.zeros(1, np.int64)
-    busy = minimap.busy_columns(nothing, nothing, 0)
+    busy = minimap.busy_columns(nothing, nothing, 0, 64)
     assert minimap.share(busy[None, :], 0, 16).tolist() == [[0.0] * 16]
