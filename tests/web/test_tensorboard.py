@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
 from kinetoscope.web.plugin import plugin_name
 from tests.e2e.servers import Server, get_json, tensorboard
-from tests.web.trace_files import write_trace
+from tests.views.make_frames import decoded
+from tests.web.trace_files import until, write_trace
 
 NAME = plugin_name()
 
@@ -57,6 +61,25 @@ def test_the_tab_is_there_and_the_overview_answers(board: Server) -> None:
     overview = get_json(f"{board.api}view/overview")
     assert [step["dur_ns"] for step in overview["steps"]] == [100_000, 150_000, 100_000]
     assert get_json(f"{board.api}nothing")["error"]["kind"] == "not_found"
+    assert complaints(board) == []
+
+
+def test_parts_of_a_view_are_addresses_of_their_own(board: Server) -> None:
+    board.wait_ready()
+    view = f"{board.api}view/timeline"
+    until(lambda: "tracks" in get_json(view))
+    manifest = get_json(view)
+    with urlopen(f"{view}/tiles?level=9&tiles=0&blocks=0.0") as answer:  # noqa: S310  # ours
+        assert answer.headers["Content-Type"] == "application/octet-stream"
+        (entry,) = decoded(answer.read())["entries"]
+    assert (entry["track"], entry["level"]) == (0, 9)
+    window = f"start_ns=0&end_ns={manifest['end_ns']}"
+    assert get_json(f"{view}/area?{window}")["slices"] == manifest["slices"]
+    with urlopen(f"{view}/export?{window}") as answer:  # noqa: S310  # ours
+        assert "attachment" in answer.headers["Content-Disposition"]
+        document = json.loads(gzip.decompress(answer.read()))
+    assert len([one for one in document["traceEvents"] if one["ph"] == "X"]) == manifest["slices"]
+    assert get_json(f"{view}/tiles?level=9&tiles=x&blocks=0.0")["error"]["kind"] == "bad_query"
     assert complaints(board) == []
 
 
