@@ -217,6 +217,7 @@ export interface Timeline {
   pan(share: number): void;
   /** Around an instant, or the pointer, or the middle. 2 shows half as much, 0.5 twice as much. */
   zoom(factor: number, at?: number): void;
+  /** At once, without the spring: a scroll bar follows the hand. */
   scroll(px: number): void;
   /** A key went down: moves smoothly, ever faster, until it goes up. Repeats do no harm. */
   press(move: Move, isFast: boolean): void;

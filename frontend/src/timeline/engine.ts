@@ -195,8 +195,9 @@ export class Engine implements Timeline {
   }
 
   scroll(px: number): void {
-    this.view.moveTarget(0, px);
+    this.view.dragBy(0, px);
     this.moved();
+    this.loop.picture();
   }
 
   press(move: Move, isFast: boolean): void {

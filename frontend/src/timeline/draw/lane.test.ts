@@ -111,6 +111,14 @@ describe("a wide slice", () => {
   });
 });
 
+it("an hour into a trace, at 1 ns per px, a slice is where it is to the px", () => {
+  const hour = 3.6e12;
+  for (const dur of [3, 7, 50]) {
+    const drawn = draw(lane({ ts: hour + 100, dur }), hour, 1);
+    expect(painted(drawn)).toEqual([[100, 100 + dur - (dur < 4 ? 0 : 1)]]);
+  }
+});
+
 it("a name picks the lightness", () => {
   const names = new NameTable(2);
   names.put({ first: 0, texts: ["aten::mm"] });

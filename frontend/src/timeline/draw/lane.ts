@@ -6,7 +6,7 @@ import { bucketNs, tileNs } from "../tiles/grid";
 import type { Labels } from "./labels";
 import { LEAST_LABEL } from "./labels";
 import type { Marks } from "./marks";
-import { MAX_STEPS, type Paint } from "./paint";
+import { MAX_STEPS, type Paint, withAlpha } from "./paint";
 import type { Strip } from "./strip";
 
 /** How times become device px. */
@@ -54,8 +54,6 @@ const DIMMED_ALPHA = 0x2e;
 /** Buckets of level 0 hold instants; wider than this, in CSS px, they are markers. */
 const MARKER_FROM = 4;
 
-const EVERYTHING = 0xffffff;
-
 export function paintLane(painter: LanePainter, piece: Piece<SliceTile>, place: LanePlace): void {
   const { scale } = painter;
   const { tile } = piece;
@@ -97,9 +95,6 @@ function colorOf({ paint }: LanePainter, names: NameTable, kind: number, name: n
 
 const shadeOf = (paint: Paint, names: NameTable, kind: number, name: number): number =>
   kind * MAX_STEPS + ((names.hashes[name] ?? 0) % (paint.steps[kind] as number));
-
-const withAlpha = (color: number, alpha: number): number =>
-  ((color & EVERYTHING) | (alpha << 24)) >>> 0;
 
 function paintRects(
   painter: LanePainter,

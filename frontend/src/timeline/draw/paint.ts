@@ -21,7 +21,9 @@ type Tone = keyof TimelinePalette["counter"];
 
 export interface CounterPaint {
   readonly line: number;
-  /** Below the line. */
+  /** From the lowest to the highest value, where there is more than one. */
+  readonly band: number;
+  /** Below all of it. */
   readonly ground: number;
 }
 
@@ -49,8 +51,13 @@ function pack(r: number, g: number, b: number, alpha: number): number {
 const lightness = (color: number) =>
   (0.2126 * (color & 255) + 0.7152 * ((color >> 8) & 255) + 0.0722 * ((color >> 16) & 255)) / 255;
 
+export const withAlpha = (color: number, alpha: number): number =>
+  ((color & 0xffffff) | (alpha << 24)) >>> 0;
+
 const GROUND_LIGHT = 0x38;
 const GROUND_DARK = 0x59;
+const BAND_LIGHT = 0x78;
+const BAND_DARK = 0x90;
 
 export function makePaint(palette: TimelinePalette, normalize: Normalize): Paint {
   const kinds = palette.kinds.length;
@@ -74,8 +81,11 @@ export function makePaint(palette: TimelinePalette, normalize: Normalize): Paint
   const isDark = lightness(packColor(normalize(palette.background))) < 0.5;
   const counter = (tone: Tone): CounterPaint => {
     const line = packColor(normalize(palette.counter[tone]));
-    const alpha = isDark ? GROUND_DARK : GROUND_LIGHT;
-    return { line, ground: ((line & 0xffffff) | (alpha << 24)) >>> 0 };
+    return {
+      line,
+      band: withAlpha(line, isDark ? BAND_DARK : BAND_LIGHT),
+      ground: withAlpha(line, isDark ? GROUND_DARK : GROUND_LIGHT),
+    };
   };
   const counters = {
     memory: counter("memory"),

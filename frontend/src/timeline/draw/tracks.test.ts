@@ -19,7 +19,7 @@ import { TileStore } from "../tiles/store";
 import { paintCounter } from "./counters";
 import { Labels } from "./labels";
 import { Marks } from "./marks";
-import { makePaint } from "./paint";
+import { type CounterPaint, makePaint } from "./paint";
 import { Strip } from "./strip";
 import { Blits, paintTrack, type TrackPainter } from "./tracks";
 
@@ -142,7 +142,7 @@ describe("a counter", () => {
     height: HEIGHT,
   };
 
-  /** By column, the value at the top and at the bottom of the line; null where there is none. */
+  /** By column, the value at the top and at the end of line and band; null where there is none. */
   function lineOf(trace: FakeTrace, start: number, nsPerPx: number) {
     const { plan } = planOf(trace, row, nsPerPx);
     const painter = painterOf(start, nsPerPx);
@@ -156,10 +156,13 @@ describe("a counter", () => {
   function reachOf({ paint, strip }: TrackPainter, column: number): [number, number] | null {
     const rows = Array.from({ length: HEIGHT - 6 }, (_, y) => y);
     const values = rows
-      .filter((y) => strip.pixels[y * WIDTH + column] === paint.counters.memory.line)
+      .filter((y) => isLineOrBand(strip.pixels[y * WIDTH + column], paint.counters.memory))
       .map((y) => 39 - y);
     return values.length === 0 ? null : [Math.max(...values), Math.min(...values)];
   }
+
+  const isLineOrBand = (pixel: number | undefined, { line, band }: CounterPaint) =>
+    pixel === line || pixel === band;
 
   const counting = (samples: readonly (readonly [number, number])[]): FakeTrace => ({
     tracks: [],
@@ -181,6 +184,25 @@ describe("a counter", () => {
     expect(line[60]).toEqual([10, 10].map((value) => Math.round((value * 39) / 40)));
     expect(line[200]).toEqual([30, 30].map((value) => Math.round((value * 39) / 40)));
     expect(line[146]).toEqual([29, 10]);
+  });
+
+  it("draws the line through the mean where a column holds more than one value", () => {
+    const { plan } = planOf(
+      counting([0, 40, 0, 40].map((value, i) => [1024 + i, value])),
+      row,
+      1024,
+    );
+    const painter = painterOf(0, 1024);
+    if (plan?.type !== "counter") {
+      throw new Error("no counter");
+    }
+    paintCounter(painter, plan, 0);
+    const { line, band } = painter.paint.counters.memory;
+    const column = Array.from({ length: 40 }, (_, y) => painter.strip.pixels[y * WIDTH + 1]);
+    expect(column[0]).toBe(band);
+    expect(column[39]).toBe(band);
+    expect(column.indexOf(line)).toBe(20);
+    expect(column.filter((pixel) => pixel === line)).toHaveLength(1);
   });
 
   it.each([256, 500, 1024, 2500, 2 ** 13, 2 ** 16])("shows every peak at %d ns per px", (scale) => {
