@@ -1,5 +1,15 @@
 /** A small timeline for tests: two threads with Python frames, two streams, a counter, three steps. */
-import type { TimelineManifest, TimelineTrack } from "../src/api/types.gen";
+import type {
+  AreaAnswer,
+  FlameAnswer,
+  FlowAnswer,
+  SearchAnswer,
+  SliceDetails,
+  SliceRef,
+  SliceRows,
+  TimelineManifest,
+  TimelineTrack,
+} from "../src/api/types.gen";
 import type { Recording } from "../src/views/timeline/sources";
 
 export function trackOf(key: string, over: Partial<TimelineTrack> = {}): TimelineTrack {
@@ -120,3 +130,184 @@ export function recordingOf(worker: string, over: Partial<TimelineManifest> = {}
     manifest: { ...MANIFEST, ...over },
   };
 }
+
+export function sliceOf(slice: number, over: Partial<SliceRef> = {}): SliceRef {
+  return {
+    slice,
+    name: "aten::conv2d",
+    kind: 0,
+    ts: 19_930_000,
+    dur: 229_200,
+    track: 0,
+    lane: 2,
+    ...over,
+  };
+}
+
+/** The convolution of the design: launched a kernel, has a backward op. */
+export const DETAILS: SliceDetails = {
+  slice: sliceOf(9904),
+  kind_label: "Operator",
+  self_ns: 1000,
+  step: "ProfilerStep#16",
+  step_offset_ns: 3_930_000,
+  track_label: "Main thread · ops",
+  depth: 43,
+  wall_ns: "1712195495539619047",
+  flags: [],
+  peers: 60,
+  median_ns: 63_700,
+  rank: 1,
+  ancestors: [
+    sliceOf(1, { name: "train_ddp.py(82): train_step", kind: 2 }),
+    sliceOf(2, { name: "nn.Module: ResNet_0", kind: 3 }),
+    sliceOf(3, { name: "nn.Module: Conv2d_14", kind: 3 }),
+  ],
+  links: [
+    {
+      relation: "backward",
+      label: "backward op",
+      to: sliceOf(20_001, { name: "ConvolutionBackward0", ts: 26_459_200, dur: 105_800, track: 2 }),
+      delay_ns: 6_300_000,
+      count: 1,
+    },
+    {
+      relation: "kernels",
+      label: "1 of 6 kernels, 48.3 µs in all",
+      to: sliceOf(47_001, {
+        name: "igemm_fwd_gtcx3_nhwc_bf16",
+        kind: 8,
+        ts: 40_000_000,
+        dur: 22_900,
+        track: 4,
+        lane: 0,
+      }),
+      delay_ns: 19_800_000,
+      count: 6,
+    },
+  ],
+  launch: { launch_ns: 4200, queued_ns: 29_900_000, run_ns: 22_900 },
+  args: [{ key: "Sequence number", text: "1249", cut: false }],
+  args_missing: "",
+  inputs: [
+    ["[10, 256, 14, 14]", "c10::BFloat16"],
+    ["[]", "Scalar"],
+  ],
+  stack: [
+    { name: "forward", file: "torchvision/models/resnet.py", line: 89, slice: 4 },
+    { name: "train_step", file: "train_ddp.py", line: 82, slice: 1 },
+  ],
+  stack_missing: "",
+  source_file: "",
+  source_line: 0,
+};
+
+export const SEARCH: SearchAnswer = {
+  names: [{ name: 7, text: "aten::conv2d", kind: 0, slices: 117, total_ns: 8_820_000, first: 5 }],
+  name_count: 1,
+  codes: [7],
+  slices: 117,
+  total_ns: 8_820_000,
+  density: [0, 3, 0, 1],
+  tracks: { "0": 60, "2": 57 },
+  problem: "",
+};
+
+export const AREA: AreaAnswer = {
+  start_ns: 29_262_000,
+  end_ns: 34_400_000,
+  slices: 658,
+  clipped: 1,
+  total_ns: 4_100_000,
+  row_count: 2,
+  rows: [
+    {
+      name: 1,
+      text: "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)",
+      kind: 9,
+      count: 3,
+      total_ns: 2_350_000,
+      self_ns: 2_350_000,
+      min_ns: 6000,
+      mean_ns: 785_000,
+      p50_ns: 14_300,
+      p95_ns: 2_330_000,
+      max_ns: 2_330_000,
+      share: 0.458,
+      longest: 48_001,
+    },
+    {
+      name: 2,
+      text: "batched_transpose_16x32_half",
+      kind: 8,
+      count: 95,
+      total_ns: 502_000,
+      self_ns: 502_000,
+      min_ns: 4000,
+      mean_ns: 5280,
+      p50_ns: 4400,
+      p95_ns: 12_000,
+      max_ns: 17_200,
+      share: null,
+      longest: 48_002,
+    },
+  ],
+  devices: [
+    {
+      label: "GPU 2",
+      busy_ns: 4_000_000,
+      idle_ns: 1_138_000,
+      compute_ns: 3_000_000,
+      communication_ns: 2_000_000,
+      overlap_ns: 1_200_000,
+      copy_ns: 300_000,
+      gaps: 40,
+      longest_gap_ns: 700_000,
+      longest_gap_ts: 30_000_000,
+    },
+  ],
+  devices_missing: "",
+  counters: [
+    {
+      series: 0,
+      label: "Launches queued",
+      unit: "count",
+      low: 10,
+      high: 1597,
+      mean: 800.5,
+      delta: -20,
+    },
+  ],
+};
+
+export const ROWS: SliceRows = {
+  rows: [
+    {
+      slice: 47_002,
+      name: "batched_transpose_16x32_half",
+      kind: 8,
+      track: 4,
+      ts: 29_300_000,
+      dur: 4400,
+      self_ns: 4400,
+      step: 1,
+    },
+  ],
+  offset: 0,
+  count: 1,
+};
+
+export const FLAME: FlameAnswer = {
+  unit: "ns",
+  total: 100_000,
+  pruned: 3,
+  nodes: [
+    { parent: -1, name: 0, text: "main", kind: 2, value: 100_000, self_value: 1000, slices: 1 },
+    { parent: 0, name: 1, text: "forward", kind: 3, value: 60_000, self_value: 60_000, slices: 2 },
+  ],
+};
+
+export const FLOWS: FlowAnswer = {
+  arrows: [{ kind: 1, source: sliceOf(9904), target: sliceOf(20_001, { track: 2 }), count: 1 }],
+  count: 1,
+};

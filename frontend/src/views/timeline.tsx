@@ -10,6 +10,7 @@ import { Preparing, Skeleton } from "./timeline/preparing";
 import { useManifest, useOthers } from "./timeline/recordings";
 import { align, type Recording } from "./timeline/sources";
 import timelineCss from "./timeline/timeline.css?inline";
+import { useList } from "./timeline/use_list";
 
 adoptStyles(timelineCss);
 adoptStyles(panelsCss);
@@ -17,11 +18,11 @@ adoptStyles(panelsCss);
 function Recorded({ recording }: { recording: Recording }) {
   const [link] = useLink();
   const { recordings, awaited } = useOthers(link.workers, recording.manifest.layout);
-  const names = recordings.map(({ worker, digest }) => `${worker} ${digest}`).join("\n");
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list each time, of the same recordings
+  const manifests = useList(recordings.map(({ manifest }) => manifest));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list each time, of the same manifests
   const aligned = useMemo(
     () => align(recording, recordings, link.alignment),
-    [recording.manifest, names, link.alignment],
+    [recording.manifest, manifests, link.alignment],
   );
   return <Opened aligned={aligned} awaited={awaited} />;
 }

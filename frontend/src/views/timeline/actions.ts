@@ -83,7 +83,7 @@ function uncovered(from: Arrangement, row: RowInfo, lane: number): Arrangement {
   if (lane < row.firstLane) {
     next = withFocus(next, row.id, null);
   }
-  return next;
+  return lane >= row.endLane ? withMode(next, row.id, "deep") : next;
 }
 
 export function makeActions({ stage, client, setTarget, fail }: Backstage): Actions {

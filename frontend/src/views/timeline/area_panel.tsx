@@ -145,20 +145,18 @@ function TabList({ tabs, current }: TabListProps) {
 }
 
 interface AreaPanelProps {
+  readonly tab: PanelTab;
   readonly rested: Rested | null;
 }
 
-export function AreaPanel({ rested }: AreaPanelProps) {
+export default function AreaPanel({ tab: wanted, rested }: AreaPanelProps) {
   const stage = useStage();
   const { link, actions, sources, isNarrow } = stage;
   const [height, setHeight] = useHeight();
   const [chosen, setChosen] = useState(-1);
   const scope = scopeOf(stage, rested, chosen);
-  const tabs = tabsOf(isNarrow, link.notes.length > 0 || link.tab === "notes");
-  const tab = tabs.some(([key]) => key === link.tab) ? (link.tab ?? "summary") : "summary";
-  if (link.tab === null) {
-    return null;
-  }
+  const tabs = tabsOf(isNarrow, link.notes.length > 0 || wanted === "notes");
+  const tab = tabs.some(([key]) => key === wanted) ? wanted : "summary";
   return (
     <section className="tl-area" style={{ height }} aria-label="Area">
       <Edge height={height} onHeight={setHeight} />

@@ -9,6 +9,7 @@ import type { Link } from "./link_state";
 import { placedOf } from "./selection_state";
 import type { Source } from "./sources";
 import type { Selection } from "./stage_context";
+import { useList } from "./use_list";
 
 const LAUNCH = 0;
 const BACKWARD = 1;
@@ -108,13 +109,11 @@ function useBundles(
           },
         })),
   );
-  // As many as there are sources, asked or not: the list below must not change its length.
-  const answers = sources.map((_, place) => results[place]?.data);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new array each time, of the same answers
+  const answers = useList(results.map((result) => result.data));
   return useMemo(
     () =>
       sources.flatMap((source, place) => drawnArrows(answers[place]?.arrows ?? [], source, null)),
-    [sources, ...answers],
+    [sources, answers],
   );
 }
 

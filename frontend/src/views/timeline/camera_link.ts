@@ -66,6 +66,7 @@ export function useCameraLink({ engine, moving, whole, main, link }: CameraLink)
       begun.current = engine;
       written.current = at;
       begin();
+      moving.begun.set(true);
     }
   }, [engine]);
 

@@ -72,12 +72,14 @@ function laneWork(tile: SliceTile, lane: number, columns: number): Float32Array 
   return work;
 }
 
-/** By group: the share of each column in which one of its threads works, 0 … 1. */
+/** By index of the group: the share of each column in which it is busy, 0 … 1. */
+export type BusyGroups = ReadonlyMap<number, Float32Array>;
+
 export function hostBusy(
   { tracks }: TimelineManifest,
   tiles: readonly SliceTile[],
   columns: number,
-): ReadonlyMap<number, Float32Array> {
+): BusyGroups {
   const groups = new Map<number, Float32Array>();
   for (const tile of tiles) {
     const group = tracks[tile.track]?.group;

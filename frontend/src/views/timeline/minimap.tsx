@@ -1,86 +1,83 @@
 /** The whole trace in a strip above the tracks: drag the frame, its edges, or a new one. */
 import { useQueries } from "@tanstack/react-query";
-import { type PointerEvent, useCallback, useMemo, useRef } from "react";
+import { type PointerEvent, useCallback, useEffect, useMemo, useRef } from "react";
 import type { Answer } from "../../api/client";
 import { getPartBytes } from "../../api/routes";
 import { count, time } from "../../base/format";
 import { decodeMinimap } from "../../timeline/frame/minimap";
 import { decodeSliceTiles } from "../../timeline/frame/slices";
-import { hostBusy, hostQuestion } from "./host_busy";
+import { type BusyGroups, hostBusy, hostQuestion } from "./host_busy";
 import type { Range } from "./link";
 import { LiveCanvas, type Paint } from "./live_canvas";
-import { type Band, bandsOf, paintMinimap } from "./paint_minimap";
+import { type Band, deviceBusy, paintMinimap } from "./paint_minimap";
 import { documentTokens } from "./palette";
 import type { Source } from "./sources";
 import { useStage, viewOf } from "./stage_context";
+import { useList } from "./use_list";
 
 const COLUMNS = 1024;
 const GRIP_PX = 7;
 const AGAIN_MS = 700;
 
-type Bytes = Answer<ArrayBuffer>;
+/** Bytes as they come, decoded: what is no frame is an error of the question. */
+function decoded<T>(answer: Answer<ArrayBuffer>, decode: (bytes: ArrayBuffer) => T): Answer<T> {
+  return answer.state === "ready" ? { state: "ready", data: decode(answer.data) } : answer;
+}
 
-const whileReading = ({ state }: { state: { data?: Bytes | undefined } }) =>
+const whileReading = ({ state }: { state: { data?: Answer<unknown> | undefined } }) =>
   state.data?.state === "reading" ? AGAIN_MS : (false as const);
 
-function busyQuery({ key, digest, manifest }: Source) {
-  const { layout } = manifest;
+function deviceQuery(source: Source) {
+  const { key, digest, manifest } = source;
+  const query = { columns: COLUMNS, layout: manifest.layout };
   return {
-    queryKey: ["minimap", digest, key, layout],
-    queryFn: ({ signal }: { signal: AbortSignal }) =>
-      getPartBytes("timeline/minimap", key, digest, { columns: COLUMNS, layout }, signal),
+    queryKey: ["minimap devices", digest, key, query],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const answer = await getPartBytes("timeline/minimap", key, digest, query, signal);
+      return decoded(answer, (bytes) => deviceBusy(manifest, decodeMinimap(bytes)));
+    },
     refetchInterval: whileReading,
   };
 }
 
-function hostQuery({ key, digest, manifest }: Source) {
-  const { layout } = manifest;
+function hostQuery(source: Source) {
+  const { key, digest, manifest } = source;
   const question = hostQuestion(manifest);
+  const { columns, ...tiles } = question ?? { level: 0, tiles: "0", blocks: "", columns: 1 };
+  const query = { ...tiles, layout: manifest.layout };
   return {
-    queryKey: ["minimap hosts", digest, key, layout],
-    queryFn: ({ signal }: { signal: AbortSignal }) => {
-      const { level, tiles, blocks } = question ?? { level: 0, tiles: "0", blocks: "" };
-      return getPartBytes("timeline/tiles", key, digest, { level, tiles, blocks, layout }, signal);
+    queryKey: ["minimap hosts", digest, key, query],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const answer = await getPartBytes("timeline/tiles", key, digest, query, signal);
+      return decoded(answer, (bytes) => hostBusy(manifest, decodeSliceTiles(bytes), columns));
     },
     enabled: question !== null,
     refetchInterval: whileReading,
   };
 }
 
-const bytesOf = (answer: Bytes | undefined) =>
-  answer?.state === "ready" ? answer.data : undefined;
-
-function bandsOfSource(
-  source: Source,
-  busy: ArrayBuffer | undefined,
-  hosts: ArrayBuffer | undefined,
-): readonly Band[] {
-  const columns = hostQuestion(source.manifest)?.columns ?? 1;
-  const tiles = hosts === undefined ? [] : decodeSliceTiles(hosts);
-  return bandsOf(
-    source,
-    busy === undefined ? [] : decodeMinimap(busy),
-    hostBusy(source.manifest, tiles, columns),
-  );
-}
+const bandsFrom = (source: Source, isDevice: boolean, answer: Answer<BusyGroups> | undefined) =>
+  answer?.state === "ready"
+    ? [...answer.data.values()].map((busy): Band => ({ source, isDevice, busy }))
+    : [];
 
 /** How busy each group of each source is; what has not come yet is left out. */
 function useBands(): readonly Band[] {
   const { sources } = useStage();
-  const busy = useQueries({ queries: sources.map(busyQuery) });
   const hosts = useQueries({ queries: sources.map(hostQuery) });
-  const answers = [...busy, ...hosts].map(({ data }) => bytesOf(data));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new array each time, of the same answers
+  const devices = useQueries({ queries: sources.map(deviceQuery) });
+  const answers = useList([...hosts, ...devices].map(({ data }) => data));
   return useMemo(
     () =>
-      sources.flatMap((source, place) =>
-        bandsOfSource(source, answers[place], answers[place + sources.length]),
-      ),
-    [sources, ...answers],
+      sources.flatMap((source, place) => [
+        ...bandsFrom(source, false, answers[place]),
+        ...bandsFrom(source, true, answers[place + sources.length]),
+      ]),
+    [sources, answers],
   );
 }
 
-export function usePaintMinimap(): Paint {
+function usePaintMinimap(): Paint {
   const { moving, whole, palette, search } = useStage();
   const bands = useBands();
   return useCallback(
@@ -141,6 +138,7 @@ const CURSORS: Readonly<Record<Grip, string>> = {
 export function Minimap() {
   const { moving, whole, engine } = useStage();
   const paint = usePaintMinimap();
+  useEffect(() => moving.paintMinimap.set(paint), [moving, paint]);
   const drag = useRef<Drag | null>(null);
 
   const place = (event: PointerEvent<HTMLCanvasElement>) => {

@@ -1,11 +1,10 @@
 /** The Trace view with a timeline to show: tools, heads, tracks, details and the panel below. */
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { count, time } from "../../base/format";
 import { harmless } from "../../base/shown_name";
 import { recall, remember } from "../../base/storage";
 import { CloseIcon } from "../../components/icons";
 import { useCell } from "../../state/cell";
-import { AreaPanel } from "./area_panel";
 import { Details } from "./details";
 import { Gutter } from "./gutter";
 import { Minimap, MinimapTitle } from "./minimap";
@@ -21,6 +20,9 @@ import { useFollow } from "./use_follow";
 import { useNarrowDetails } from "./use_narrow_details";
 import { useOpenStage } from "./use_stage";
 import { useViewKeys } from "./use_view_keys";
+
+/** Its tables and the flame graph are fetched when the panel is first opened. */
+const AreaPanel = lazy(() => import("./area_panel"));
 
 const NARROW = "(max-width: 1100px)";
 const STORED = "timeline.details";
@@ -173,7 +175,11 @@ export function Opened({ aligned, awaited }: OpenedProps) {
               </button>
             ) : null}
           </div>
-          <AreaPanel rested={rested} />
+          {stage.link.tab === null ? null : (
+            <Suspense fallback={<section className="tl-area tl-area-room" />}>
+              <AreaPanel tab={stage.link.tab} rested={rested} />
+            </Suspense>
+          )}
         </div>
         {isNarrow || isClosed ? null : <Side onClose={() => close(true)} />}
       </div>

@@ -1,7 +1,9 @@
 /** Draws the whole trace in a strip: host above, devices below, hits beneath, and what is in view. */
 
+import type { TimelineManifest } from "../../api/types.gen";
 import type { TimelinePalette } from "../../timeline/contract";
 import type { MinimapTrack } from "../../timeline/frame/minimap";
+import type { BusyGroups } from "./host_busy";
 import { KIND } from "./kinds";
 import type { Range } from "./link";
 import type { Density } from "./search_state";
@@ -15,29 +17,22 @@ export interface Band {
 }
 
 /** The busiest stream of a device stands for it in each column: streams run side by side. */
-function deviceBands(source: Source, tracks: readonly MinimapTrack[]): readonly Band[] {
-  const { manifest } = source;
-  const bands = new Map<number, Float32Array>();
+export function deviceBusy(
+  manifest: TimelineManifest,
+  tracks: readonly MinimapTrack[],
+): BusyGroups {
+  const groups = new Map<number, Float32Array>();
   for (const { track, busy } of tracks) {
     const known = manifest.tracks[track];
     if (known?.kind === "stream") {
-      const band = bands.get(known.group) ?? new Float32Array(busy.length);
-      bands.set(known.group, band);
+      const band = groups.get(known.group) ?? new Float32Array(busy.length);
+      groups.set(known.group, band);
       busy.forEach((value, i) => {
         band[i] = Math.max(band[i] ?? 0, value / 255);
       });
     }
   }
-  return [...bands.values()].map((busy) => ({ source, isDevice: true, busy }));
-}
-
-export function bandsOf(
-  source: Source,
-  tracks: readonly MinimapTrack[],
-  hosts: ReadonlyMap<number, Float32Array>,
-): readonly Band[] {
-  const ofHosts = [...hosts.values()].map((busy) => ({ source, isDevice: false, busy }));
-  return [...ofHosts, ...deviceBands(source, tracks)];
+  return groups;
 }
 
 export interface MinimapPicture {

@@ -37,6 +37,8 @@ export interface RowInfo {
   /** Lanes below those at full height. */
   readonly deeper: number;
   readonly firstLane: number;
+  /** Lanes from here on are not drawn. */
+  readonly endLane: number;
   readonly isPinned: boolean;
   readonly isHidden: boolean;
   readonly isCollapsed: boolean;
@@ -147,6 +149,7 @@ function trackEntry(
       chosen,
       deeper: mode === "full" ? Math.max(0, depth - fullLanes) : 0,
       firstLane,
+      endLane: firstLane + drawn,
       isPinned: arrangement.pinned.includes(id),
       isHidden: arrangement.hidden.has(id),
       isCollapsed: false,
@@ -191,6 +194,7 @@ function counterEntry(
       chosen: null,
       deeper: 0,
       firstLane: 0,
+      endLane: 0,
       isPinned: arrangement.pinned.includes(id),
       isHidden: arrangement.hidden.has(id),
       isCollapsed: false,
@@ -237,6 +241,7 @@ function headingEntry(
       chosen: null,
       deeper: 0,
       firstLane: 0,
+      endLane: 0,
       isPinned: false,
       isHidden: arrangement.hidden.has(id),
       isCollapsed: arrangement.collapsed.has(id),

@@ -4,6 +4,7 @@ import type { NameHit, SearchAnswer } from "../../api/types.gen";
 import { useParts } from "../../state/parts";
 import type { Link } from "./link_state";
 import type { Source } from "./sources";
+import { useList } from "./use_list";
 
 export const DENSITY_COLUMNS = 1024;
 
@@ -88,18 +89,16 @@ export function useSearch({ find, match, layout }: Link, sources: readonly Sourc
           query: { text: find.slice(0, 400), mode: match, columns: DENSITY_COLUMNS, layout },
         })),
   );
-  // As many as there are sources, asked or not: the list below must not change its length.
-  const answers = sources.map((_, place) => results[place]?.data);
+  const answers = useList(results.map((result) => result.data));
   const isLoading = results.some((result) => result.isLoading);
   const problem = results
     .map((result) => result.data?.problem || (result.problem?.message ?? ""))
     .find((words) => words !== "");
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new array each time, of the same answers
   return useMemo(() => {
     const found = sources.flatMap((source, place): Found[] => {
       const answer = answers[place];
       return answer === undefined ? [] : [{ source, answer }];
     });
     return stateOf(find, found, { isLoading, problem: problem ?? "" });
-  }, [find, sources, isLoading, problem, ...answers]);
+  }, [find, sources, isLoading, problem, answers]);
 }

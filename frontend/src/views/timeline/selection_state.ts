@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import type { SliceDetails, SliceRef } from "../../api/types.gen";
 import { time } from "../../base/format";
+import { harmless } from "../../base/shown_name";
 import { usePart } from "../../state/parts";
 import type { PlacedSlice, SliceKey } from "../../timeline/contract";
 import type { Link } from "./link_state";
@@ -19,8 +20,14 @@ export const placedOf = (slice: SliceRef, { source, offset }: Source): PlacedSli
 
 /** `aten::mm, 412 µs, Main thread · ops, depth 6, step 3`, for those who listen. */
 export function spoken({ slice, track_label, depth, step }: SliceDetails): string {
-  const name = slice.name.slice(0, 200);
-  return [name, time(slice.dur), track_label, `depth ${depth}`, step].filter(Boolean).join(", ");
+  const words = [
+    harmless(slice.name, 200),
+    time(slice.dur),
+    harmless(track_label, 100),
+    `depth ${depth}`,
+    harmless(step, 60),
+  ];
+  return words.filter(Boolean).join(", ");
 }
 
 export function useSelection(

@@ -15,6 +15,7 @@ import type {
 import type { Actions } from "./actions";
 import type { Range } from "./link";
 import type { Link } from "./link_state";
+import type { Paint } from "./live_canvas";
 import type { RowInfo, RowModel } from "./rows";
 import type { SearchState } from "./search_state";
 import type { Source } from "./sources";
@@ -67,6 +68,8 @@ export interface HitPosition {
 export interface Moving {
   readonly frame: Cell<Frame>;
   readonly hover: Cell<Hovered | null>;
+  /** Whether the camera stands where the address wants it: from then on it may be moved. */
+  readonly begun: Cell<boolean>;
   /** An area while it is dragged. */
   readonly draft: Cell<Area | null>;
   readonly measured: Cell<Area | null>;
@@ -78,6 +81,8 @@ export interface Moving {
   readonly said: Cell<string>;
   /** A word to everybody that goes away again. */
   readonly notice: Cell<string>;
+  /** Draws the minimap as it is now, for pictures. */
+  readonly paintMinimap: Cell<Paint>;
   /** Which of all hits was gone to last. */
   readonly position: Cell<HitPosition | null>;
   /** Row whose label has the focus or the pointer; "" = none. */

@@ -1,4 +1,5 @@
 /** The line of tools above the timeline. */
+import { lazy, type ReactNode, Suspense } from "react";
 import type { LayoutName } from "../../api/types.gen";
 import { plural } from "../../base/format";
 import { Popover } from "../../components/popover";
@@ -12,10 +13,11 @@ import { KindLegend } from "./legend";
 import type { ArrowChoice } from "./link";
 import { SearchBox } from "./search_box";
 import { useStage } from "./stage_context";
-import { TracksMenu } from "./tracks_menu";
 import { WorkersMenu } from "./workers_menu";
 
-const MODES: readonly (readonly [MouseMode, string, () => React.ReactNode])[] = [
+const TracksMenu = lazy(() => import("./tracks_menu"));
+
+const MODES: readonly (readonly [MouseMode, string, () => ReactNode])[] = [
   ["select", "Select: press for a slice, drag for an area (1)", PointerIcon],
   ["pan", "Pan: drag the view (2)", PanIcon],
   ["zoom", "Zoom: drag up and down (3)", ZoomIcon],
@@ -137,7 +139,11 @@ export function Toolbar() {
           </>
         }
       >
-        {() => <TracksMenu />}
+        {() => (
+          <Suspense fallback={<p className="empty">Opening…</p>}>
+            <TracksMenu />
+          </Suspense>
+        )}
       </Popover>
       <DownloadMenu />
       <button

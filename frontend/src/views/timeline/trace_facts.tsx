@@ -23,21 +23,7 @@ function Facts({ source }: { source: Source }) {
       </dd>
       <dt>Names</dt>
       <dd>{count(manifest.name_count)}</dd>
-      {manifest.flow_kinds.map((kind) => (
-        <FlowLine key={kind.kind} label={kind.label} arrows={kind.arrows} />
-      ))}
     </dl>
-  );
-}
-
-function FlowLine({ label, arrows }: { label: string; arrows: number }) {
-  return (
-    <>
-      <dt>Arrows</dt>
-      <dd>
-        {count(arrows)} <span className="dim">{label}</span>
-      </dd>
-    </>
   );
 }
 
@@ -95,6 +81,23 @@ const HINTS = [
   [["?"], "all keys"],
 ] as const;
 
+function Arrows({ source }: { source: Source }) {
+  const kinds = source.manifest.flow_kinds.filter((kind) => kind.arrows > 0);
+  return kinds.length === 0 ? null : (
+    <section>
+      <h3>Arrows</h3>
+      <ul className="tl-kinds">
+        {kinds.map((kind) => (
+          <li key={kind.kind}>
+            <span className="grow">{kind.label}</span>
+            <span className="dim">{count(kind.arrows)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 export function TraceFacts() {
   const { sources, alignmentNote } = useStage();
   return (
@@ -112,6 +115,7 @@ export function TraceFacts() {
         <Mind key={source.source} source={source} />
       ))}
       <Kinds source={sources[0]} />
+      <Arrows source={sources[0]} />
       <section>
         <h3>To begin</h3>
         <dl className="tl-hints">

@@ -122,7 +122,7 @@ function HeadingLine({ info }: { info: RowInfo }) {
 
 const LISTED_MAX = 400;
 
-export function TracksMenu() {
+export default function TracksMenu() {
   const { model, whole, actions, link } = useStage();
   const [wish, setWish] = useState<Wish>({ text: "", facet: "all", busy: 0 });
   const length = whole.end - whole.start;

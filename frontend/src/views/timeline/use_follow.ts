@@ -1,10 +1,12 @@
 /** Follows a link that names something instead of a place: a slice, or a name to be found. */
 import { useEffect, useRef } from "react";
+import { useCell } from "../../state/cell";
 import { useValues } from "../../state/environment";
 import { useStage } from "./stage_context";
 
 export function useFollow(): void {
-  const { selection, search, link, actions, engine } = useStage();
+  const { selection, search, link, actions, moving } = useStage();
+  const begun = useCell(moving.begun);
   const values = useValues();
   // With a range in the address, the link says for itself where to look.
   const isPlaced = values["timeline.at"] !== undefined;
@@ -27,7 +29,7 @@ export function useFollow(): void {
   }, [values, isPlaced]);
   const { details, source } = selection ?? {};
   useEffect(() => {
-    if (engine === null) {
+    if (!begun) {
       return;
     }
     if (wish.current === "slice" && details !== undefined && source !== undefined) {
@@ -37,5 +39,5 @@ export function useFollow(): void {
       wish.current = null;
       actions.hit(true);
     }
-  }, [engine, details, source, search, actions]);
+  }, [begun, details, source, search, actions]);
 }

@@ -2,13 +2,14 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { toProblem } from "../../api/problem";
-import { cell } from "../../state/cell";
+import { type Cell, cell } from "../../state/cell";
 import { useThemeName } from "../../state/environment";
 import type { Area, Marker, PlacedSlice, Timeline, TimelinePalette } from "../../timeline/contract";
 import { makeActions, type Target } from "./actions";
 import { useArrows } from "./arrows";
 import { useCameraLink } from "./camera_link";
 import { type Link, useLink } from "./link_state";
+import type { Paint } from "./live_canvas";
 import { documentTokens, timelinePalette } from "./palette";
 import { type RowModel, rowModel, rowOfTrack } from "./rows";
 import { useSearch } from "./search_state";
@@ -29,12 +30,14 @@ function openMoving(): Moving {
   return {
     frame: cell(NO_FRAME),
     hover: cell<ReturnType<Moving["hover"]["get"]>>(null),
+    begun: cell(false),
     draft: cell<Area | null>(null),
     measured: cell<Area | null>(null),
     pending: cell(0),
     mark: cell<Marker | null>(null),
     said: cell(""),
     notice: cell(""),
+    paintMinimap: cell<Paint>(() => {}),
     position: cell<HitPosition | null>(null),
     row: cell(""),
   };
@@ -61,20 +64,26 @@ function useSyncedRows(
   engine: Timeline | null,
   sources: readonly Source[],
   model: RowModel,
-  target: RefObject<Target | null>,
+  target: Cell<Target | null>,
 ): void {
   useEffect(() => engine?.setSources(sources.map(engineSource)), [engine, sources]);
   useEffect(() => {
     engine?.setRows(model.pinned, model.rows);
   }, [engine, model]);
   useEffect(() => {
-    const wanted = target.current;
-    const row = wanted === null ? null : rowOfTrack(model, wanted.source, wanted.track);
-    if (engine !== null && wanted !== null && row !== null) {
-      target.current = null;
-      engine.reveal(row.key, wanted.lane);
-    }
-  });
+    const reveal = () => {
+      const wanted = target.get();
+      const row = wanted === null ? null : rowOfTrack(model, wanted.source, wanted.track);
+      const isDrawn = [...model.pinned, ...model.rows].some(({ key }) => key === row?.key);
+      // A row that is only now brought back is drawn with the next model.
+      if (engine !== null && wanted !== null && row !== null && isDrawn) {
+        target.set(null);
+        engine.reveal(row.key, wanted.lane);
+      }
+    };
+    reveal();
+    return target.subscribe(reveal);
+  }, [engine, model, target]);
 }
 
 /** Instants of the steps of the first recording: the vertical grid. */
@@ -148,7 +157,7 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
   const [moving] = useState(openMoving);
   const [trouble, setTrouble] = useState("");
   const [placed, setPlaced] = useState<PlacedSlice | null>(null);
-  const target = useRef<Target | null>(null);
+  const [target] = useState(() => cell<Target | null>(null));
   const latest = useRef<Stage | null>(null);
 
   const stageNow = useCallback((): Stage => {
@@ -162,12 +171,10 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
       makeActions({
         stage: stageNow,
         client,
-        setTarget: (wanted) => {
-          target.current = wanted;
-        },
+        setTarget: target.set,
         fail: (error) => setTrouble(toProblem(error).message),
       }),
-    [stageNow, client],
+    [stageNow, client, target],
   );
   const listener = useMemo(
     () =>

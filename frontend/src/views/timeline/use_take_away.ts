@@ -2,10 +2,8 @@
 import { useCallback } from "react";
 import { partUrl } from "../../api/routes";
 import { time } from "../../base/format";
-import { usePaintMinimap } from "./minimap";
 import { documentTokens } from "./palette";
 import { openInPerfetto } from "./perfetto";
-import { paintPicture } from "./picture";
 import { type Stage, useStage, viewOf } from "./stage_context";
 import { fileName, saveBlob, saveUrl } from "./take_away";
 import { rulerOf, usePaintRuler } from "./time_ruler";
@@ -45,13 +43,13 @@ export interface TakeAway {
 
 export function useTakeAway(): TakeAway {
   const stage = useStage();
-  const paintMinimap = usePaintMinimap();
   const paintRuler = usePaintRuler();
   const picture = useCallback(async () => {
     const { engine, moving, model, sources, palette, whole } = stage;
     if (engine === null) {
       throw new Error("The timeline is not open yet.");
     }
+    const { paintPicture } = await import("./picture");
     const frame = moving.frame.get();
     return paintPicture({
       tracks: await engine.png(),
@@ -62,10 +60,10 @@ export function useTakeAway(): TakeAway {
       surface2: documentTokens("--surface-2"),
       title: `Whole trace ${time(whole.end - whole.start)}`,
       rulerTitle: rulerOf(stage, frame).title,
-      paintMinimap,
+      paintMinimap: moving.paintMinimap.get(),
       paintRuler,
     });
-  }, [stage, paintMinimap, paintRuler]);
+  }, [stage, paintRuler]);
   return {
     saveTrace: () => saveUrl(exportUrl(stage), traceName(stage)),
     savePicture: async () => {
@@ -76,6 +74,7 @@ export function useTakeAway(): TakeAway {
       // Safari wants the promise itself, at the press.
       await navigator.clipboard.write([new ClipboardItem({ "image/png": picture() })]);
     },
+    // Not fetched at the press: a window that opens a moment later would be blocked.
     openPerfetto: () =>
       openInPerfetto({
         fetchTrace: () => fetchWindow(stage),

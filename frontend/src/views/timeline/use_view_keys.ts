@@ -127,7 +127,11 @@ const RUNS: Partial<Readonly<Record<Action, Run>>> = {
   "mark-keep": (stage) => {
     stage.change({ notes: [...stage.link.notes, keptNote(stage)], tab: "notes" });
   },
-  search: () => document.querySelector<HTMLInputElement>("[data-filter]")?.select(),
+  search() {
+    const field = document.querySelector<HTMLInputElement>("[data-filter]");
+    field?.focus();
+    field?.select();
+  },
   copy: copyName,
 };
 
