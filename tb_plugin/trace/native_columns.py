@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.freed import give_back
 from ..base.native import PANICKED
 from .raw import FLOAT_ARGS, INT_ARGS, NAMING, TEXT_ARGS, Blocks, RawEvents, Sparse
 from .raw_columns import (
@@ -132,6 +133,7 @@ class NativeColumns:
         dense = {name: np.empty(rows, dtype) for name, dtype in DENSE.items()}
         for number, column in enumerate(dense.values()):
             self.call("take", number, rows, column.ctypes.data)
+            give_back()
         rows_known = SharedRows()
         return Finished(
             events=RawEvents(**dense),
@@ -157,6 +159,7 @@ class NativeColumns:
             narrow = self.call("narrow", number) if name in NAMING else 0
             value = np.empty(count, np.int32 if narrow else sparse_dtype(name))
             self.call("take_values", number, count, narrow, value.ctypes.data)
+            give_back()
             taken[name] = Sparse(known.share(row), value)
         return taken
 
