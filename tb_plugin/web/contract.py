@@ -4,6 +4,7 @@ GET api/info                                     → Info
 GET api/catalog                                  → Catalog    304 while its version is the same
 GET api/trace?run=&worker=&span=                 → TraceInfo  202 while reading
 GET api/view/<stem>?run=&worker=&span=&<query…>  → the view's answer   202 while reading
+GET api/view/<stem>/<part>?…                     → JSON, bytes or a download, as the part says
 GET api/source?run=&worker=&span=&file=&line=     → SourcePlace
 GET api/rescan                                   → Catalog    after looking again at once
 GET api/retry?path=&logdir=                      → Catalog    reads a failed or refused file again

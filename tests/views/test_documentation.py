@@ -8,10 +8,15 @@ from kinetoscope.analysis.answerable import QUESTIONS
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Rule
 from kinetoscope.trace.note_kinds import CATALOG
+from kinetoscope.views import timeline
 from kinetoscope.views.labels import BREAKDOWN, GAUGES, HOST, PARTITION, Part
+from kinetoscope.views.timeline_labels import KINDS
+from kinetoscope.views.view import Part as ViewPart
 from tests.conftest import ROOT
 
 OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
+TIMELINE = (ROOT / "docs" / "timeline.md").read_text(encoding="utf-8")
+HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
 HEALTH = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
 
 
@@ -38,3 +43,15 @@ def test_every_note_is_listed(kind: str) -> None:
 @pytest.mark.parametrize("question", [question for question, _ in QUESTIONS])
 def test_every_question_is_listed(question: str) -> None:
     assert f"| {question} |" in HEALTH
+
+
+@pytest.mark.parametrize("label", [label for _, label in KINDS.values()])
+def test_every_kind_of_slice_is_defined(label: str) -> None:
+    assert f"| {label} |" in TIMELINE
+
+
+@pytest.mark.parametrize("part", timeline.VIEW.parts, ids=lambda part: part.stem)
+def test_every_part_of_the_trace_view_is_listed_with_its_parameters(part: ViewPart) -> None:
+    (row,) = [line for line in HTTP.splitlines() if line.startswith(f"| `{part.stem}` |")]
+    for name in part.query.__struct_fields__:
+        assert f"`{name}`" in row
