@@ -185,6 +185,7 @@ export interface TimelineStats {
   readonly lastFrameMs: number;
   readonly worstFrameMs: number;
   readonly tileBytes: number;
+  /** Of the pixels that lanes are painted to, anew in each frame. */
   readonly bitmapBytes: number;
   readonly tiles: number;
   readonly requests: number;

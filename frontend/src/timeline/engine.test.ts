@@ -226,6 +226,55 @@ describe("the pointer", () => {
     expect(timeline.camera().nsPerPx).toBeCloseTo(100_000 / 940);
   });
 
+  it("zooms by dragging up and down in zoom mode", async () => {
+    const { timeline, drag } = await shown();
+    opened.push(timeline);
+    timeline.setMode("zoom");
+    const before = timeline.camera().nsPerPx;
+    drag([500, 200], [500, 80]);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(timeline.camera().nsPerPx / before).toBeCloseTo(Math.exp(-1), 1);
+  });
+
+  it("that is dragging lets go by Esc, which then means nothing else", async () => {
+    const { timeline, told, pointer } = await shown();
+    opened.push(timeline);
+    const heard = vi.fn();
+    document.addEventListener("keydown", heard);
+    pointer("pointerdown", xOf(timeline, 105_000), Y.ops);
+    pointer("pointermove", xOf(timeline, 500_000), Y.ops);
+    const press = () =>
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+    press();
+    pointer("pointerup", xOf(timeline, 500_000), Y.ops);
+    await settle();
+    expect(told.onArea.at(-1)).toEqual([null, true]);
+    expect(told.onSelect).toEqual([]);
+    expect(heard).not.toHaveBeenCalled();
+    press();
+    expect(heard).toHaveBeenCalledOnce();
+    document.removeEventListener("keydown", heard);
+  });
+
+  it("and a second one pinch: what is between the fingers stays there", async () => {
+    const { timeline, pointer } = await shown();
+    opened.push(timeline);
+    timeline.show(400_000, 600_000, true);
+    const middle = xOf(timeline, 500_000);
+    const before = timeline.camera().nsPerPx;
+    const finger = (type: string, pointerId: number, x: number) =>
+      pointer(type, x, Y.ops, { pointerId, pointerType: "touch" });
+    finger("pointerdown", 1, middle - 100);
+    finger("pointerdown", 2, middle + 100);
+    for (let i = 1; i <= 10; i += 1) {
+      finger("pointermove", 1, middle - 100 - 10 * i);
+      finger("pointermove", 2, middle + 100 + 10 * i);
+    }
+    await settle();
+    expect(timeline.camera().nsPerPx / before).toBeCloseTo(0.5, 1);
+    expect(Math.abs(xOf(timeline, 500_000) - middle)).toBeLessThan(15);
+  });
+
   it("clicks an arrow rather than what is below it", async () => {
     const { timeline, told, pointer } = await shown();
     opened.push(timeline);
