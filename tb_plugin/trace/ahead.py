@@ -1,11 +1,12 @@
 """A layer that another thread reads, some blocks ahead of the one that uses it.
 
 isal inflates, and files are read, while others run. So the text is there when the scan asks for it,
-where there is a second core.
+where there is a second core. With one there is no other thread, since it would only cost.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -52,7 +53,7 @@ class Ahead(Pieces):
     def _block(self) -> list[_Piece]:
         # Most files have one block, which is read here.
         block = self._coming.popleft().result() if self._coming else self._read_block()
-        if block[-1][0]:
+        if block[-1][0] and _cores() > 1:
             self._order()
         return block
 
@@ -73,3 +74,10 @@ class Ahead(Pieces):
                 break
             size += len(piece)
         return block
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # not every system says it
+        return os.cpu_count() or 1
