@@ -41,7 +41,8 @@ def source_place(facts: Facts, query: SourceQuery) -> SourcePlace:
             missing="The file is not on the machine of the server. "
             f"{PREFIXES}=recorded=here tells where to look.",
         )
-    first, lines, missing = 0, (), ""
+    first, missing = 0, ""
+    lines: tuple[str, ...] = ()
     try:
         first, lines = text_around(place, query.line, LINES)
     except KinetoscopeError as error:
