@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .faults import FaultLog
-from .grammar import NotJson, starts_of_members
 from .inflate import Source, Text
+from .members import members_of
 from .raw import Blocks
 from .rereader import events_in
 from .seeking import taken
@@ -45,21 +45,9 @@ def _of_block(
     data: bytes, blocks: Blocks, block: int, wanted: set[int]
 ) -> Iterator[tuple[int, bytes]]:
     first, behind = int(blocks.first_row[block]), int(blocks.first_row[block + 1])
-    members = _members(data)
+    members = members_of(data)
     if len(members) != behind - first:
         members = [json_text(event).encode("utf-8", "replace") for event in events_in(data)]
     for row, member in zip(range(first, behind), members, strict=False):
         if row in wanted or METADATA.search(member):
             yield row, member
-
-
-def _members(data: bytes) -> list[bytes]:
-    """The texts of the members of a block; none where it is not strict JSON."""
-    array = b"[" + data.strip(b" \t\r\n,") + b"]"
-    try:
-        array.decode("utf-8")
-        starts = list(starts_of_members(array))
-    except (NotJson, ValueError, RecursionError):
-        return []
-    ends = [*starts[1:], len(array) - 1]
-    return [array[start:end].rstrip(b" \t\r\n,") for start, end in zip(starts, ends, strict=True)]

@@ -6,6 +6,7 @@ import io
 import threading
 from collections import OrderedDict
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,15 +15,24 @@ from .events import EventReader
 from .faults import FaultLog
 from .inflate import TextAt
 from .limits import Limits
+from .members import members_of
 from .raw import NO_POINTS, Blocks, SeekIndex
 from .seek import NotTheFile, can_seek
 from .seeking import SeekableText, taken
 from .sinks import Event, ListSink
-from .strict import plain
+from .strict import decode_strict, plain
 from .values import Json
 from .window import Window
 
 BLOCKS_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A block, and the texts of its events where it is strict JSON."""
+
+    data: bytes
+    members: list[bytes]
 
 
 class Rereader:
@@ -33,7 +43,7 @@ class Rereader:
         self._blocks = blocks
         self._seek = seek
         self._text = SeekableText(path)
-        self._kept: OrderedDict[int, list[Event]] = OrderedDict()
+        self._kept: OrderedDict[int, _Text] = OrderedDict()
         self._lock = threading.Lock()
 
     def event(self, row: int) -> dict[str, Json]:
@@ -46,25 +56,36 @@ class Rereader:
         if not 0 <= row < int(blocks.first_row[-1]):
             raise NotFoundError(f"There is no event {row}.")
         block = int(np.searchsorted(blocks.first_row, row, side="right")) - 1
-        events = self._events(block)
         index = row - int(blocks.first_row[block])
-        if index >= len(events):
-            raise NotFoundError("The file has changed since it was read.")
-        event: dict[str, Json] = plain(events[index])
+        event: dict[str, Json] = plain(self._found(block, index))
         return event
 
-    def _events(self, block: int) -> list[Event]:
+    def _found(self, block: int, index: int) -> Event:
+        """An event of a block: decoded alone, if the block is strict JSON."""
+        text = self._text_of(block)
+        count = int(self._blocks.first_row[block + 1] - self._blocks.first_row[block])
+        if len(text.members) == count:
+            with suppress(ValueError):
+                event = decode_strict(text.members[index])
+                if isinstance(event, dict):
+                    return event
+        events = events_in(text.data)
+        if index >= len(events):
+            raise NotFoundError("The file has changed since it was read.")
+        return events[index]
+
+    def _text_of(self, block: int) -> _Text:
         with self._lock:
             if block in self._kept:
                 self._kept.move_to_end(block)
                 return self._kept[block]
-        offset, length = int(self._blocks.offset[block]), int(self._blocks.length[block])
-        events = events_in(self._read(offset, length))
+        data = self._read(int(self._blocks.offset[block]), int(self._blocks.length[block]))
+        text = _Text(data, members_of(data))
         with self._lock:
-            self._kept[block] = events
+            self._kept[block] = text
             while len(self._kept) > BLOCKS_KEPT:
                 self._kept.popitem(last=False)
-        return events
+        return text
 
     def _read(self, offset: int, length: int) -> bytes:
         if can_seek(self._seek, offset):
