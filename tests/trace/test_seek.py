@@ -22,7 +22,7 @@ from kinetoscope.base.native import native
 from kinetoscope.trace import seek as seek_module
 from kinetoscope.trace import seek_points
 from kinetoscope.trace.faults import FaultLog
-from kinetoscope.trace.inflate import TextAhead, TextAt
+from kinetoscope.trace.inflate import Text, TextAhead, TextAt
 from kinetoscope.trace.raw import NO_POINTS, SeekIndex
 from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.rereader import Rereader
@@ -161,6 +161,34 @@ def test_any_text_from_any_place(packer: str, seed: int, span: int, data: st.Dat
             assert text_from(stored, seek, offset, step=10_007) == text[offset:]
         else:
             assert not len(seek) or offset < seek.text[0]
+
+
+@needs_native
+@settings(max_examples=150)
+@given(
+    packer=st.sampled_from(
+        ["zlib 1", "zlib 6", "isal 2", "fixed codes", "small members", "synced"]
+    ),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_of_damaged_bytes_there_are_true_points_or_none(packer: str, seed: int) -> None:
+    rng = random.Random(seed)
+    stored = bytearray(PACKERS[packer](TEXT[:200_000]))
+    for _ in range(rng.choice([1, 1, 3])):
+        at = rng.randrange(len(stored))
+        stored[at : at + rng.choice([0, 1, 50])] = rng.randbytes(rng.choice([0, 1, 50]))
+    logged: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kinetoscope.base.native.log.warning", lambda *told: logged.append(str(told)))
+        seek = index_of(bytes(stored), span=1)
+    assert logged == [], "no panic"
+    if len(seek):
+        with Text(bytes(stored), FaultLog()) as text:
+            whole = b"".join(takewhile(bool, iter(lambda: text.read(1 << 20), None)))
+        for offset in rng.sample(seek.text.tolist(), min(3, len(seek))):
+            found = text_from(bytes(stored), seek, offset)
+            assert whole[offset:].startswith(found)
+            assert len(whole) - offset - len(found) <= 258
 
 
 @needs_native
