@@ -52,7 +52,7 @@ def details(view: Asked, name: str, turn: int = 0, **query: Any) -> SliceDetails
 
 def links(answer: SliceDetails) -> dict[str, SliceLink]:
     """By relation; each occurs once."""
-    found = {link.relation: link for link in answer.links}
+    found: dict[str, SliceLink] = {link.relation: link for link in answer.links}
     assert len(found) == len(answer.links)
     return found
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .flame_tree import NO_NAME, Flame, Tree, forest, pruned, tree_of
 from .group_sums import group_sums
-from .model import F64, I32, I64, SliceKind
+from .model import F64, I32, I64, U8, SliceKind
 from .opened import Opened
 from .paths import Paths, find_paths
 from .select import Area, inside, slices_in
@@ -84,7 +84,7 @@ def _without_hidden(opened: Opened, own: F64, count: I64) -> list[Tree]:
     kind = opened.timeline.slices.kind[paths.first[shown[merged.first]]]
     tree = tree_of(
         (merged.parent, merged.name, kind),
-        np.bincount(box[some], own[some], boxes),
+        np.bincount(box[some], own[some], boxes).astype(np.float64),
         np.bincount(merged.node, count[shown], boxes).astype(np.int64),
     )
     lost = own[~some].sum(keepdims=True)
@@ -124,14 +124,9 @@ def _device(opened: Opened, label: str, area: Area, ids: I32, counted: bool) -> 
     kind = np.zeros(len(count), np.uint8)
     kind[code] = slices.kind[ids]
     names = np.flatnonzero(count).astype(np.int32)
-    parent, name, kinds = (
-        np.concatenate([[first], rest]).astype(rest.dtype)
-        for first, rest in (
-            (-1, np.zeros(len(names), np.int32)),
-            (NO_NAME, names),
-            (SliceKind.DEVICE_OTHER, kind[names]),
-        )
-    )
+    parent: I32 = np.append(-1, np.zeros(len(names))).astype(np.int32)
+    name: I32 = np.append(NO_NAME, names).astype(np.int32)
+    kinds: U8 = np.append(SliceKind.DEVICE_OTHER, kind[names]).astype(np.uint8)
     own = (count if counted else time)[names].astype(np.float64)
     slices_of = np.concatenate([[0], count[names]]).astype(np.int64)
     return tree_of((parent, name, kinds), np.append(0.0, own), slices_of, label=label)

@@ -37,19 +37,20 @@ class Levels:
 def levels_of(parent: I32) -> Levels:
     """The levels of a forest; the roots are in none."""
     depth = depth_of(parent)
-    order = np.flatnonzero(parent >= 0)
-    order = order[np.lexsort((parent[order], depth[order]))].astype(np.int32)
-    above = parent[order]
+    inner = np.flatnonzero(parent >= 0)
+    order: I32 = inner[np.lexsort((parent[inner], depth[inner]))].astype(np.int32)
+    above: I32 = parent[order]
     first = np.flatnonzero(np.diff(above, prepend=-1))
     top = int(depth.max(initial=0))
     edges = np.arange(1, top + 2)
     order_first = np.searchsorted(depth[order], edges)
-    return Levels(order, order_first, first, above[first], np.searchsorted(first, order_first))
+    parents: I32 = above[first]
+    return Levels(order, order_first, first, parents, np.searchsorted(first, order_first))
 
 
 def with_what_is_below(levels: Levels, own: NDArray[T]) -> NDArray[T]:
     """Each value with all those below it."""
-    whole = own.copy()
+    whole: NDArray[T] = own.copy()
     for level in range(len(levels.order_first) - 2, -1, -1):
         low, high = levels.order_first[level : level + 2].tolist()
         part = slice(*levels.parent_first[level : level + 2].tolist())

@@ -25,7 +25,7 @@ wide = st.integers(-(2**40), 2**62)
 rows = st.lists(st.tuples(st.integers(0, 6), st.one_of(st.integers(0, 9), wide)), max_size=80)
 
 
-def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Codes and values."""
     return (
         np.array([code for code, _ in pairs], np.int32),
@@ -69,7 +69,7 @@ def test_both_rank_alike(pairs: list[tuple[int, int]]) -> None:
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def trees(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     """Parents, each before its children, and names."""
     size = draw(st.integers(0, 60))
     parents = [draw(st.integers(-1, row - 1)) for row in range(size)]
@@ -78,7 +78,7 @@ def trees(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[typ
 
 
 @given(trees())
-def test_rows_of_one_path_share_a_node(tree: tuple[np.ndarray, np.ndarray]) -> None:  # type: ignore[type-arg]
+def test_rows_of_one_path_share_a_node(tree: tuple[np.ndarray, np.ndarray]) -> None:
     parent, name = tree
     found: list[tuple[int, ...]] = []
     for row in range(len(parent)):
