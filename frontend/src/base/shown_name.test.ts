@@ -17,6 +17,7 @@ it.each([
     ["torch/nn/modules/", "module.py(1501): _call_impl", ""],
   ],
   ["Memcpy HtoD (Pageable -> Device)", ["", "Memcpy HtoD ", "(Pageable -> Device)"]],
+  ["enumerate(DataLoader)#_Iter.__next__", ["", "enumerate(DataLoader)#_Iter.__next__", ""]],
   ["<built-in method add>", ["", "<built-in method add>", ""]],
   ["", ["", "", ""]],
 ])("parts %s", (name, [before, base, after]) => {

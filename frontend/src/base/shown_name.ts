@@ -47,7 +47,9 @@ export function nameParts(name: string): NameParts {
   if (frame?.[2] !== undefined) {
     return { before: frame[1] ?? "", base: frame[2], after: "" };
   }
-  const end = argumentsAt(text);
+  // Arguments end the name: "enumerate(DataLoader)#…" has none.
+  const end =
+    /[)>]…?$|[)>] const$/.test(text) || text.endsWith("…") ? argumentsAt(text) : text.length;
   const head = text.slice(0, end);
   // A name of words, such as "Memcpy HtoD" or "Optimizer.step", is one.
   const at = head.lastIndexOf("::");

@@ -88,12 +88,13 @@ def _snippet(selection: Selection, workers: bool) -> str:
 
 
 def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
-    if selection.count < 2:
-        return ()
+    """The step with the longest wait, and where the loader stands in it on the timeline."""
     step = selection.steps[worst]
-    return (
-        Reference(f"Step {step.number}, the longest wait", "overview", {"steps": str(step.index)}),
-    )
+    steps = {"steps": str(step.index)}
+    loader = Reference("The loader in the trace", "timeline", {**steps, "find": "enumerate(Data"})
+    if selection.count < 2:
+        return (loader,)
+    return (Reference(f"Step {step.number}, the longest wait", "overview", steps), loader)
 
 
 RULE = Rule("IN1", "Steps that wait for their batch", (TIME, HOST_RANGES), check)

@@ -74,7 +74,7 @@ def test_wording(found: Finding) -> None:
     assert found.scope
     for link in found.links:
         assert bool(link.view) != bool(link.url)
-        assert link.view in ("", "overview", "health")
+        assert link.view in ("", "overview", "timeline", "health")
         assert link.url.startswith("https://docs.pytorch.org/") or not link.url
 
 

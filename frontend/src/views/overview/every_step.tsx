@@ -7,7 +7,9 @@ import { CopyTable } from "../../components/copy_table";
 import { Panel } from "../../components/panel";
 import { Prose } from "../../components/prose";
 import { Segmented } from "../../components/segmented";
+import { ViewLink } from "../../components/view_link";
 import { useAddress, useValues } from "../../state/environment";
+import { usePage } from "../../state/page_context";
 import { Legend } from "./legend";
 import type { PartKind } from "./parts";
 import { stepChartOption } from "./step_chart";
@@ -73,6 +75,21 @@ function toMode(text: string | undefined): Mode {
   return text === "partition" || text === "breakdown" ? text : "both";
 }
 
+/** The chosen steps on the timeline. */
+function InTrace() {
+  const steps = useValues()["steps"] ?? "";
+  return usePage().titles.has("timeline") ? (
+    <ViewLink
+      stem="timeline"
+      params={{ steps }}
+      className="btn quiet small"
+      title="Show the chosen steps on the timeline"
+    >
+      In the trace
+    </ViewLink>
+  ) : null;
+}
+
 export function EveryStep({ overview, isOld }: { overview: Overview; isOld: boolean }) {
   const address = useAddress();
   const values = useValues();
@@ -105,6 +122,7 @@ export function EveryStep({ overview, isOld }: { overview: Overview; isOld: bool
       isOld={isOld}
       controls={
         <>
+          <InTrace />
           <CopyTable label="every step" table={() => stepsTable(shown[0] ?? breakdown, steps)} />
           <button
             type="button"

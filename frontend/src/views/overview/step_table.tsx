@@ -3,6 +3,8 @@ import type { StepRow } from "../../api/types.gen";
 import { inScale, type Scale } from "../../base/format";
 import { roundToSum } from "../../base/rounding";
 import { Swatch } from "../../components/category";
+import { ViewLink } from "../../components/view_link";
+import { usePage } from "../../state/page_context";
 import { isRemainder } from "./parts";
 import type { StepParts } from "./step_parts";
 
@@ -19,6 +21,7 @@ function noteOf(step: StepRow): string {
 
 export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
   const slack = parts.kinds.findIndex(isRemainder);
+  const hasTrace = usePage().titles.has("timeline");
   return (
     <div className="scroll step-table">
       <table>
@@ -32,6 +35,7 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
                 <Swatch category={kind.category} ghost={kind.ghost} /> {kind.label}
               </th>
             ))}
+            {hasTrace ? <th>Trace</th> : null}
             <th>Note</th>
           </tr>
         </thead>
@@ -52,6 +56,13 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
                     {value === 0 ? "0" : inScale(value, scale)}
                   </td>
                 ))}
+                {hasTrace ? (
+                  <td>
+                    <ViewLink stem="timeline" params={{ steps: String(step.index) }}>
+                      show
+                    </ViewLink>
+                  </td>
+                ) : null}
                 <td className="dim">{noteOf(step)}</td>
               </tr>
             );

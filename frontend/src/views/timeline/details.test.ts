@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { ordinal } from "./details";
-import { shapeText } from "./details_more";
+import { shapeText, shortFile } from "./details_more";
 
 it.each([
   [1, "1st"],
@@ -21,4 +21,13 @@ it.each([
   ["[[2, 2], [3]]", "[[2, 2], [3]]"],
 ])("writes the shape %s as %s", (shape, text) => {
   expect(shapeText(shape)).toBe(text);
+});
+
+it.each([
+  ["/home/a/env/lib/python3.7/site-packages/torch/nn/functional.py", "torch/nn/functional.py"],
+  ["/usr/lib/python3.11/threading.py", "threading.py"],
+  ["/home/me/work/big/project/train.py", "…/big/project/train.py"],
+  ["train_ddp.py", "train_ddp.py"],
+])("shortens %s to %s", (file, text) => {
+  expect(shortFile(file)).toBe(text);
 });

@@ -130,11 +130,18 @@ function wallOf(text: string): string {
 /** The other way round, seen from the selection: where it leads, or where it comes from. */
 const LEADS = new Set<SliceLink["relation"]>(["launches", "kernels", "backward"]);
 
+/** How far apart in time, seen from the selection. */
+function delayText(delay: number | null, isAhead: boolean): string {
+  if (delay === null) {
+    return "";
+  }
+  return delay < 0 ? ", while it runs" : `, ${time(delay)} ${isAhead ? "later" : "earlier"}`;
+}
+
 function LinkLine({ link, source }: { link: SliceLink; source: Source }) {
   const { actions, palette } = useStage();
   const { to, label, delay_ns, relation } = link;
-  const later =
-    delay_ns === null ? "" : delay_ns >= 0 ? `, ${time(delay_ns)} later` : ", while it runs";
+  const words = relation === "parent" ? "around it" : label === "" ? relation : label;
   return (
     <li className="tl-hop">
       <span className="dim" aria-hidden="true">
@@ -146,8 +153,8 @@ function LinkLine({ link, source }: { link: SliceLink; source: Source }) {
       </button>
       <span className="nowrap">{time(to.dur)}</span>
       <span className="dim tl-hop-words">
-        {label === "" ? (relation === "parent" ? "around it" : relation) : label}
-        {later}
+        {words}
+        {relation === "parent" ? "" : delayText(delay_ns, LEADS.has(relation))}
       </span>
     </li>
   );

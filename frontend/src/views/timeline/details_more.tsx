@@ -67,9 +67,24 @@ export function Inputs({ inputs }: { inputs: SliceDetails["inputs"] }) {
 
 const FRAMES = 6;
 
+/** The part of a path that tells: without the folder of the environment, or its last three parts. */
+export function shortFile(file: string): string {
+  const inside =
+    /(?:(?:site|dist)-packages|lib\/python3\.\d+(?!\/(?:site|dist)-packages))\/(.+)$/.exec(
+      file,
+    )?.[1];
+  if (inside !== undefined) {
+    return inside;
+  }
+  const parts = file.split("/");
+  return parts.length > 4 ? `…/${parts.slice(-3).join("/")}` : file;
+}
+
 /** As Python writes a frame: the place, then what was called. */
-const placed = ({ file, line, name }: { file: string; line: number; name: string }) =>
-  name.includes(file) ? name : `${file}(${line}): ${name}`;
+function placed({ file, line, name }: { file: string; line: number; name: string }): string {
+  const called = name.replace(/^.*\(\d+\): /s, "");
+  return `${shortFile(file)}(${line}): ${called}`;
+}
 
 export function Stack({ details }: { details: SliceDetails }) {
   const [isOpen, setOpen] = useState(false);
