@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.timeline.cut import cut, cut_blocks
-from kinetoscope.analysis.timeline.model import Block, Timeline
+from kinetoscope.analysis.timeline.model import Block, Layout, Timeline
 from tests.analysis.timeline.made import Lane, many, timeline_of, timeline_of_lanes
 from tests.drawing import draw
 
@@ -18,6 +19,13 @@ TILE = 512
 
 
 shares = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+
+
+def keeping(timeline: Timeline, kept: Collection[int]) -> Layout:
+    """The layout with these of its levels."""
+    layout = timeline.layouts["split"]
+    levels = {number: level for number, level in layout.levels.items() if number in kept}
+    return replace(layout, levels=levels)
 
 
 def rects(block: Block, lane: int = 0) -> list[int]:
@@ -78,10 +86,18 @@ def test_a_slice_that_began_before_the_tile_counts_there_alone() -> None:
     assert (rects(left), left.x0.tolist(), left.x1.tolist()) == ([0], [0.0], [512.0])
     assert (rects(right), right.x0.tolist(), right.x1.tolist()) == ([0, 1], [0, 488], [88, 512])
     assert (left.slice_count, right.slice_count) == (1, 1)
-    # A small one is in the bucket of its start, however far it reaches.
-    coarse = timeline_of_lanes([[(510, 3)]])
-    left, right = (cut(coarse, coarse.layouts["split"], 2, tile, 0, 0) for tile in (0, 1))
-    assert (buckets(left), buckets(right)) == ([(127, 1, 0)], [])
+
+
+@pytest.mark.parametrize("kept", [[], [0], [1], [2], [0, 1, 2]])
+def test_a_small_slice_is_in_the_bucket_of_its_start_however_far_it_reaches(
+    kept: list[int],
+) -> None:
+    """The tile of 512 buckets of 4 ns ends at 2048; the slice lasts from 2047 to 2050."""
+    timeline = timeline_of_lanes([[(2047, 3)]])
+    layout = keeping(timeline, kept)
+    left, right = (cut(timeline, layout, 2, tile, 0, 0) for tile in (0, 1))
+    assert (buckets(left), buckets(right)) == ([(511, 1, 0)], [])
+    assert (len(left.rect), len(right.rect), right.slice_count) == (0, 0, 0)
 
 
 def test_a_bucket_knows_how_much_of_it_is_busy() -> None:
@@ -120,15 +136,17 @@ def test_lanes_come_in_blocks_of_sixteen() -> None:
 # --- in general -----------------------------------------------------------------------------------
 
 
-@given(many, shares, st.data())
+@given(many, st.sets(st.integers(0, 26)), st.data())
 def test_a_tile_is_what_its_slices_are(
-    made: Sequence[Lane], share: float, data: st.DataObject
+    made: Sequence[Lane], kept: set[int], data: st.DataObject
 ) -> None:
-    timeline = timeline_of_lanes(made, share)
+    timeline = timeline_of_lanes(made)
     level = data.draw(st.integers(0, 26))
-    tile = data.draw(st.integers(0, (timeline.end_ns >> (level + 9)) + 1))
+    # A tile in which a slice begins or ends.
+    edges = {edge >> (level + 9) for lane in made for ts, dur in lane for edge in (ts, ts + dur)}
+    tile = data.draw(st.sampled_from(sorted(edges | {0})))
     lane = 16 * data.draw(st.integers(0, (len(made) - 1) // 16))
-    block = cut(timeline, timeline.layouts["split"], level, tile, 0, lane)
+    block = cut(timeline, keeping(timeline, kept), level, tile, 0, lane)
     shown = made[lane : lane + 16]
     assert len(block.rect_first) == len(block.bucket_first) == len(shown) + 1
     first_id = sum(map(len, made[:lane]))

@@ -119,6 +119,15 @@ def test_an_overlap_opens_a_lane_and_is_flagged() -> None:
     assert any("overlap" in one for one in timeline.warnings)
 
 
+def test_of_two_that_begin_together_the_longer_one_is_above() -> None:
+    """Whatever their order in the file, and on streams, too."""
+    for picture_ in ("gpu |s  |\ngpu |lll|", "gpu |lll|\ngpu |s  |"):
+        names = {"s": "short", "l": "long"}
+        assert picture(timeline_of(draw(picture_, names=names))) == {
+            "Stream 7 · compute": ["long", "short"]
+        }
+
+
 def test_flags_depend_on_the_layout() -> None:
     """A frame that outlives its op overlaps it only where both are in one track."""
     trace = draw(

@@ -52,10 +52,13 @@ def test_every_slice_is_found_where_it_is(lanes: Sequence[Lane]) -> None:
     assert found.tolist() == list(range(len(layout.order)))
 
 
-@given(many, st.integers(-5, 1 << 23), st.integers(0, 1 << 22))
-def test_what_touches_a_range(lanes: Sequence[Lane], start: int, length: int) -> None:
+@given(many, st.data())
+def test_what_touches_a_range(lanes: Sequence[Lane], data: st.DataObject) -> None:
     timeline = timeline_of_lanes(lanes)
-    layout, end = timeline.layouts["split"], start + length
+    layout = timeline.layouts["split"]
+    edges = {edge for lane in lanes for ts, dur in lane for edge in (ts, ts + dur)}
+    instant = st.one_of(st.sampled_from(sorted(edges | {0})), st.integers(-5, 1 << 23))
+    start, end = sorted([data.draw(instant), data.draw(instant)])
     low, high = places.between(timeline.slices, layout, np.arange(len(lanes)), start, end)
     first = 0
     for lane, (begin, stop) in zip(lanes, zip(low, high, strict=True), strict=True):
