@@ -62,7 +62,10 @@ def union(start: I64, end: I64) -> Intervals:
 
 def _in_any_order(start: I64, end: I64) -> Intervals:
     order = np.argsort(start, kind="stable")
-    return _of_sorted(start[order], end[order])
+    start = start[order]
+    end = end[order]
+    del order
+    return _of_sorted(start, end)
 
 
 def _of_sorted(start: I64, end: I64) -> Intervals:
