@@ -54,7 +54,7 @@ def recorded(rounds: int) -> RawTrace:
         texts={},
         strings=STRINGS,
         metadata={},
-        blocks=Blocks(*(np.zeros(n, np.int64) for n in (1, 1)), np.array([0, rows])),
+        blocks=Blocks(np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([0, rows])),
         faults=(),
         text_bytes=1,
     )
