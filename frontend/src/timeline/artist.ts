@@ -2,7 +2,7 @@
 import { snappedStart } from "./camera/camera";
 import type { Camera, TimelinePalette } from "./contract";
 import { type ArrowPath, arrowPaths } from "./draw/arrows";
-import { drawOverlay } from "./draw/overlay";
+import { drawOverlay, isNothingOver } from "./draw/overlay";
 import { makePaint, type Paint } from "./draw/paint";
 import { Picture } from "./draw/picture";
 import type { OverlayScene } from "./draw/scene";
@@ -20,6 +20,7 @@ export class Artist {
   private paint: Paint;
   private advances: Advances;
   private family = FALLBACK_FAMILY;
+  private isOverlayEmpty = true;
 
   constructor(
     private readonly surface: Surface,
@@ -58,10 +59,13 @@ export class Artist {
   private drawOver(scene: OverlayScene): void {
     const { overlay } = this.surface;
     this.paths = arrowPaths(scene, scene.arrows);
-    if (overlay !== null) {
+    const isEmpty = isNothingOver(scene);
+    // A canvas that is not touched need not be composed anew.
+    if (overlay !== null && !(isEmpty && this.isOverlayEmpty)) {
       // Here the unit is the CSS px.
       drawOverlay(overlay, { ...scene, font: `${FONT_PX}px ${this.family}` }, this.paths);
     }
+    this.isOverlayEmpty = isEmpty;
   }
 
   scene(camera: Camera, frame: number, mostLabels: number): OverlayScene {

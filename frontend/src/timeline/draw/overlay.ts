@@ -14,6 +14,13 @@ const TINT_DARK = 0.15;
 const FAINT = 0.4;
 const LEAST_BOX = 3;
 
+/** Whether the overlay would be empty. */
+export const isNothingOver = (scene: OverlayScene): boolean =>
+  (scene.hover === null || scene.hover.type === "counter") &&
+  (scene.selection ?? scene.area ?? scene.measure ?? scene.zoomBand) === null &&
+  scene.arrows.length === 0 &&
+  scene.markers.length === 0;
+
 export function drawOverlay(
   context: CanvasRenderingContext2D,
   scene: OverlayScene,
