@@ -140,6 +140,24 @@ def test_views(trace: OpenTrace) -> None:
         trace.overview(steps="7")
 
 
+def test_the_timeline_is_asked_without_a_server(trace: OpenTrace) -> None:
+    manifest = trace.timeline()
+    assert [track.slices for track in manifest.tracks] == [3, 1, 1]
+    assert len(trace.timeline(layout="merged").tracks) == 2
+    area = trace.area(20_000, 50_000, tracks="0")
+    assert {row.text: row.self_ns for row in area.rows} == {
+        "ProfilerStep#4": 0,
+        "aten::mm": 25_000,
+        "cudaLaunchKernel": 5_000,
+    }
+    assert trace.search("GEMM").slices == 1
+    assert trace.search("^aten::", mode="regex").names[0].text == "aten::mm"
+    with pytest.raises(QueryError, match="empty"):
+        trace.area(5, 5)
+    with pytest.raises(QueryError, match="Invalid enum value"):
+        trace.timeline(layout="upside down")
+
+
 def test_a_trace_without_anything_has_empty_frames() -> None:
     empty = OpenTrace(drawn(x("aten::mm", 0, 1)))
     for name in FRAMES:
