@@ -9,6 +9,8 @@ from ..base.errors import NotFoundError, QueryError
 from .timeline_answers import LayoutName
 from .view import Artifact, Subject
 
+_ENDLESS_NS = 1 << 62
+
 ARTIFACT = Artifact(
     name="timeline",
     make=f"{make.__module__}:{make.__name__}",
@@ -41,6 +43,8 @@ def check_slice(opened: Opened, one: int) -> int:
 
 
 def check_range(start: int, end: int) -> None:
-    """Raises a QueryError where a range of time is empty or runs backwards."""
+    """Raises a QueryError where a range of time is empty, runs backwards, or is endless."""
     if end <= start:
         raise QueryError("the range of time is empty", hint="`end_ns` has to be after `start_ns`.")
+    if end - start >= _ENDLESS_NS:
+        raise QueryError("the range of time is longer than any trace")
