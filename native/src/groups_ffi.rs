@@ -54,7 +54,13 @@ pub unsafe extern "C" fn kinetoscope_group_ranks(
             longest: slice_mut(longest, groups),
         };
         let (code, value) = (slice(code, rows), slice(value, rows));
-        ranks(code, value, slice(count, groups), slice_mut(room, rows), &mut found);
+        ranks(
+            code,
+            value,
+            slice(count, groups),
+            slice_mut(room, rows),
+            &mut found,
+        );
         0
     })
 }
