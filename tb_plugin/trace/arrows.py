@@ -50,7 +50,7 @@ def _all_correlated(raw: RawTrace, rows: Rows) -> bool:
         return not len(rows.device)
     known = is_any(take(rows.role, correlation.row), DEVICE_ROLES) & (correlation.value >= 0)
     working = is_any(rows.role, DEVICE_ROLES)
-    return np.count_nonzero(known) == np.count_nonzero(working)
+    return int(np.count_nonzero(known)) == int(np.count_nonzero(working))
 
 
 def follow_arrows(

@@ -68,5 +68,5 @@ def test_the_same_series(pattern: str, what: str, kind: str) -> None:
         mine = changes(list(zip(at, ours.value.tolist(), strict=True)))
         theirs = changes(former_series(path, what))
         assert [at for at, _ in mine] == [at for at, _ in theirs]
-        values = [[value for _, value in one] for one in (mine, theirs)]
-        assert np.allclose(*values, rtol=1e-9)
+        ours_values, their_values = ([value for _, value in one] for one in (mine, theirs))
+        assert np.allclose(ours_values, their_values, rtol=1e-9)

@@ -55,7 +55,8 @@ def queries(part: Part) -> st.SearchStrategy[dict[str, str]]:
         msgspec.inspect.IntType: _NUMBERS,
         msgspec.inspect.FloatType: _SHARES,
     }
-    required, optional = {}, {}
+    required: dict[str, st.SearchStrategy[str]] = {}
+    optional: dict[str, st.SearchStrategy[str]] = {}
     for field in info.fields:
         values = by_type.get(type(field.type), _TEXTS)
         if isinstance(field.type, msgspec.inspect.LiteralType):
