@@ -43,14 +43,22 @@ def put(column: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> None:
 
 def where(mask: Mask) -> I32:
     """The rows at which a mask holds, ascending."""
-    return np.flatnonzero(mask).astype(np.int32)
+    result = np.empty(np.count_nonzero(mask), np.int32)
+    done = 0
+    for part in chunks(len(mask)):
+        found = np.flatnonzero(mask[part])
+        np.add(found, part.start, out=result[done : done + len(found)], casting="same_kind")
+        done += len(found)
+    return result
 
 
 def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
     """Where a column has one of a few values."""
     result = np.zeros(len(column), bool)
-    for value in values:
-        result |= column == value
+    for part in chunks(len(column)):
+        piece, hit = column[part], result[part]
+        for value in values:
+            hit |= piece == value
     return result
 
 

@@ -115,9 +115,11 @@ def _by_number(raw: RawTrace, texts: Texts, starts: I32, ends: I32) -> I32 | Non
         if high - low >= max(_DENSE, 8 * len(ids.row)):
             return None
         table = np.full(high - low + 1, -1, np.int32)
-        table[key - low] = mine
-        known = where((asked >= low) & (asked <= high))
-        source[theirs[known]] = table[asked[known] - low]
+        put(table, key - low, mine)
+        known = (asked >= low) & (asked <= high)
+        if not known.all():
+            theirs, asked = theirs[known], asked[known]
+        put(source, theirs, take(table, asked - low))
     return source
 
 
