@@ -34,7 +34,7 @@ AnyKey: TypeAlias = Key | tuple[int, str, str, str]
 STALL_SECONDS = 600.0
 IDLE_SECONDS = 5.0
 SMALL_BYTES = 256 << 20  # of memory needed: such files may share a process
-MAKING_BYTES = 150  # of memory for an event, while an artifact is made
+MAKING_BYTES = 110  # of memory for an event, while an artifact is made
 JOBS_PER_PROCESS = 64
 TRIM_SECONDS = 10.0
 

@@ -95,7 +95,7 @@ class OpenedArtifacts:
                 if _is_shared(root):
                     folders = self._brought_here(folders, digest, version)
                 return _Open(recipe.open(folders[-1]), folders[-1].parent.parent)
-            except (OSError, ValueError, KeyError, TypeError) as error:
+            except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
                 log.warning("dropped the damaged %s: %s", folders[-1], error)
                 for folder in folders:
                     remove(folder, root)
