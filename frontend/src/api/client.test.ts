@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { get, routeUrl } from "./client";
+import { fileNameOf, get, routeUrl } from "./client";
 import { Problem } from "./problem";
 
 /** A server that gives these answers one after another, and notes what it was asked. */
@@ -81,4 +81,13 @@ describe("problems", () => {
     serve(json(500, { oops: true }));
     expect(await problem(get("api/x"))).toMatchObject({ status: 500, hint: "" });
   });
+});
+
+it.each([
+  ["attachment; filename=\"a.json.gz\"; filename*=UTF-8''a%20b.json.gz", "a b.json.gz"],
+  ['attachment; filename="a.json.gz"', "a.json.gz"],
+  ["attachment; filename*=UTF-8''%E0%A4%A", ""],
+  [null, ""],
+])("takes the name of a file from %s", (disposition, name) => {
+  expect(fileNameOf(disposition)).toBe(name);
 });

@@ -125,12 +125,29 @@ export async function get<T>(
   return { state: "ready", data: answer as T };
 }
 
-/** Asks a route that answers in binary. While the server prepares it, and of errors, it tells in JSON. */
-export async function getBytes(
+export interface TakenFile {
+  readonly blob: Blob;
+  /** As the server calls it. */
+  readonly name: string;
+}
+
+/** The file's name out of a Content-Disposition. */
+export function fileNameOf(disposition: string | null): string {
+  const encoded = /filename\*=UTF-8''([^;]+)/i.exec(disposition ?? "")?.[1];
+  const quoted = /filename="([^"]*)"/i.exec(disposition ?? "")?.[1];
+  try {
+    return encoded === undefined ? (quoted ?? "") : decodeURIComponent(encoded);
+  } catch {
+    return quoted ?? "";
+  }
+}
+
+async function binary<T>(
   route: string,
-  parameters: Parameters = {},
-  signal?: AbortSignal,
-): Promise<Answer<ArrayBuffer>> {
+  parameters: Parameters,
+  signal: AbortSignal | undefined,
+  take: (response: Response) => Promise<T>,
+): Promise<Answer<T>> {
   const response = await request(routeUrl(route, parameters), { signal: signal ?? null });
   if (response.status === 202) {
     return { state: "reading", progress: ((await body(response)) as Reading).reading };
@@ -138,5 +155,21 @@ export async function getBytes(
   if (!response.ok) {
     throw problemOf(response, await body(response));
   }
-  return { state: "ready", data: await response.arrayBuffer() };
+  return { state: "ready", data: await take(response) };
 }
+
+/** Asks a route that answers with a file to be kept. */
+export const getFile = (route: string, parameters: Parameters = {}, signal?: AbortSignal) =>
+  binary(
+    route,
+    parameters,
+    signal,
+    async (response): Promise<TakenFile> => ({
+      blob: await response.blob(),
+      name: fileNameOf(response.headers.get("Content-Disposition")),
+    }),
+  );
+
+/** Asks a route that answers in binary. While the server prepares it, and of errors, it tells in JSON. */
+export const getBytes = (route: string, parameters: Parameters = {}, signal?: AbortSignal) =>
+  binary(route, parameters, signal, (response) => response.arrayBuffer());

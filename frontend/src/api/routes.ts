@@ -1,5 +1,5 @@
 /** The routes of the server, typed. */
-import { type Answer, get, getBytes, routeUrl } from "./client";
+import { type Answer, get, getBytes, getFile, routeUrl } from "./client";
 import { Problem } from "./problem";
 import type {
   Catalog,
@@ -90,3 +90,12 @@ export const partUrl = <P extends keyof PartQueries>(
   digest: string,
   query: PartQueries[P],
 ) => routeUrl(`api/view/${part}`, { ...key, digest, ...query });
+
+/** A part of a view that is a download, fetched. */
+export const getPartFile = <P extends keyof PartQueries>(
+  part: P,
+  key: TraceKey,
+  digest: string,
+  query: PartQueries[P],
+  signal?: AbortSignal,
+) => getFile(`api/view/${part}`, { ...key, digest, ...query }, signal);

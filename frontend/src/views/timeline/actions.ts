@@ -110,16 +110,23 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
 
   const select = (key: SliceKey | null) => stage().change({ select: key });
 
+  // What was gone to last: known before the server has told of it in full.
+  let last: { source: Source; slice: SliceRef } | null = null;
+
   const goTo = (source: Source, slice: SliceRef) => {
+    last = { source, slice };
     select({ source: source.source, slice: slice.slice });
     bring(source, slice);
   };
 
   const selected = (): { source: Source; slice: SliceRef } | null => {
-    const { selection } = stage();
-    return selection?.details === undefined
-      ? null
-      : { source: selection.source, slice: selection.details.slice };
+    const { selection, link } = stage();
+    if (selection?.details !== undefined) {
+      return { source: selection.source, slice: selection.details.slice };
+    }
+    const isLast =
+      last?.slice.slice === link.select?.slice && last?.source.source === link.select?.source;
+    return isLast ? last : null;
   };
 
   /** The first slice in sight, to begin with by keyboard; of one row, or of the first that has one. */
@@ -171,12 +178,12 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
   };
 
   const hit: Actions["hit"] = (isForward) => {
-    const { link, sources, moving, selection } = stage();
+    const { link, sources, moving } = stage();
     if (link.find === "") {
       return;
     }
     const view = viewOf(moving.frame.get());
-    const here = selection === null ? null : selected();
+    const here = selected();
     const at = here === null ? view.start : spanOf(here.slice, here.source).start;
     const direction = isForward ? "next" : "previous";
     const questions = sources.map(async (source) => {
@@ -203,7 +210,8 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
         const { source, to, position } = nearest;
         const key = { source: source.source, slice: to.slice };
         // Among several workers, the place among the hits of one says little.
-        moving.position.set(sources.length === 1 && position > 0 ? { key, position } : null);
+        const isKnown = sources.length === 1 && position > 0;
+        moving.position.set(isKnown ? { find: link.find, key, position } : null);
         goTo(source, to);
       }
     }, fail);

@@ -58,7 +58,10 @@ export function DownloadMenu() {
             <Entry
               words="Download as a smaller trace"
               hint={what + of}
-              run={doing(takeAway.saveTrace)}
+              run={doing(() => {
+                say("Cutting the window out of the trace…");
+                tell(takeAway.saveTrace(), "Trace saved");
+              })}
             />
             <Entry
               words="Save as picture"

@@ -99,7 +99,7 @@ function HitCount() {
       </span>
     );
   }
-  const isAt = at !== null && sameSlice(at.key, selection?.key ?? null);
+  const isAt = at?.find === search.text && sameSlice(at.key, selection?.key ?? null);
   const words = isAt
     ? `${count(at.position)} of ${count(search.slices)}`
     : search.isLoading && search.slices === 0

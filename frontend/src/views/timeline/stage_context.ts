@@ -59,6 +59,8 @@ export interface Selection {
 }
 
 export interface HitPosition {
+  /** The search whose hit it is. */
+  readonly find: string;
   readonly key: SliceKey;
   /** 1-based. */
   readonly position: number;

@@ -67,6 +67,20 @@ function wordsOf({ first, last, count }: StepBox): string {
     : `${plural(count, "step")}, ${stepTitle(first)} to ${stepTitle(last)}`;
 }
 
+/** As much as fits; all of it for those who listen. */
+function StepWords({ box, width }: { box: StepBox; width: number }) {
+  if (width < LABEL_PX || box.count > 1) {
+    return <span className="unseen">{wordsOf(box)}</span>;
+  }
+  const { first } = box;
+  return (
+    <span className="clip">
+      {capital(stepTitle(first))}
+      <i className={width >= LENGTH_PX ? "" : "unseen"}>{time(first.end - first.ts)}</i>
+    </span>
+  );
+}
+
 export function StepsBand() {
   const { sources, moving, actions } = useStage();
   const { steps } = sources[0].manifest;
@@ -106,18 +120,12 @@ export function StepsBand() {
             className={isCurrent ? "tl-step on" : "tl-step"}
             style={{ transform: `translateX(${left}px)`, width: Math.max(1, width) }}
             tabIndex={isCurrent || (current === undefined && place === 0) ? 0 : -1}
-            aria-label={wordsOf(box)}
             title={`${wordsOf(box)}: press to show`}
             onClick={() =>
               actions.show(withMargin({ start: box.first.ts, end: box.last.end }, 0.03))
             }
           >
-            {width >= LABEL_PX && box.count === 1 ? (
-              <span className="clip">
-                {capital(stepTitle(box.first))}
-                {width >= LENGTH_PX ? <i>{time(box.first.end - box.first.ts)}</i> : null}
-              </span>
-            ) : null}
+            <StepWords box={box} width={width} />
           </button>
         );
       })}

@@ -3,16 +3,11 @@
 /** Saves bytes under a name. */
 export function saveBlob(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);
-  saveUrl(url, name);
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
-}
-
-/** Lets the browser download an address. */
-export function saveUrl(url: string, name: string): void {
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /** A name that every file system takes. */

@@ -1,11 +1,12 @@
 /** What the user can take away: the window as a trace, the view as a picture, both as promises. */
 import { useCallback } from "react";
-import { partUrl } from "../../api/routes";
+import type { TakenFile } from "../../api/client";
+import { getPartFile } from "../../api/routes";
 import { time } from "../../base/format";
 import { documentTokens } from "./palette";
 import { openInPerfetto } from "./perfetto";
 import { type Stage, useStage, viewOf } from "./stage_context";
-import { fileName, saveBlob, saveUrl } from "./take_away";
+import { fileName, saveBlob } from "./take_away";
 import { rulerOf, usePaintRuler } from "./time_ruler";
 
 /** The chosen area, else what is in view: of the first recording. */
@@ -16,26 +17,26 @@ function windowOf({ link, moving, sources: [main] }: Stage) {
   return { start_ns: from, end_ns: Math.max(Math.min(Math.round(end), end_ns), from + 1) };
 }
 
-function exportUrl(stage: Stage): string {
+const AGAIN_MS = 700;
+const PATIENCE = 120;
+
+/** The window as the file that the server makes of it; the first time, it reads the trace for that. */
+async function fetchWindow(stage: Stage): Promise<TakenFile> {
   const { sources, link } = stage;
   const [{ key, digest }] = sources;
-  return partUrl("timeline/export", key, digest, { ...windowOf(stage), layout: link.layout });
-}
-
-const traceName = ({ sources: [{ key }] }: Stage) =>
-  `${fileName(`${key.run}_${key.worker}`)}_window.pt.trace.json`;
-
-/** Fetches the window as the trace file it is downloaded as. */
-async function fetchWindow(stage: Stage): Promise<ArrayBuffer> {
-  const response = await fetch(exportUrl(stage), { credentials: "same-origin" });
-  if (!response.ok) {
-    throw new Error(`The server answered with status ${response.status}.`);
+  const query = { ...windowOf(stage), layout: link.layout };
+  for (let asked = 0; asked < PATIENCE; asked += 1) {
+    const answer = await getPartFile("timeline/export", key, digest, query);
+    if (answer.state === "ready") {
+      return answer.data;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
-  return response.arrayBuffer();
+  throw new Error("The trace is still being read: try again in a while.");
 }
 
 export interface TakeAway {
-  readonly saveTrace: () => void;
+  readonly saveTrace: () => Promise<void>;
   readonly savePicture: () => Promise<void>;
   readonly copyPicture: () => Promise<void>;
   readonly openPerfetto: () => Promise<void>;
@@ -65,7 +66,10 @@ export function useTakeAway(): TakeAway {
     });
   }, [stage, paintRuler]);
   return {
-    saveTrace: () => saveUrl(exportUrl(stage), traceName(stage)),
+    saveTrace: async () => {
+      const { blob, name } = await fetchWindow(stage);
+      saveBlob(blob, name || "window.pt.trace.json.gz");
+    },
     savePicture: async () => {
       const { key } = stage.sources[0];
       saveBlob(await picture(), `${fileName(`${key.run}_${key.worker}`)}.png`);
@@ -77,9 +81,9 @@ export function useTakeAway(): TakeAway {
     // Not fetched at the press: a window that opens a moment later would be blocked.
     openPerfetto: () =>
       openInPerfetto({
-        fetchTrace: () => fetchWindow(stage),
+        fetchTrace: async () => (await fetchWindow(stage)).blob.arrayBuffer(),
         title: `${stage.sources[0].key.run} · ${stage.sources[0].key.worker}`,
-        fileName: traceName(stage),
+        fileName: `${fileName(stage.sources[0].key.worker)}.pt.trace.json.gz`,
       }),
   };
 }
