@@ -2,8 +2,8 @@
 import { toProblem } from "../api/problem";
 import type { Kernels as Answer } from "../api/types.gen";
 import { adoptStyles } from "../base/styles";
+import { Hero } from "../components/hero";
 import { ProblemNote } from "../components/problem_note";
-import { Prose } from "../components/prose";
 import { ViewReading } from "../components/view_reading";
 import tableCss from "../components/window_table.css?inline";
 import { useValues } from "../state/environment";
@@ -20,14 +20,7 @@ adoptStyles(kernelsCss);
 function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; steps: string }) {
   return (
     <div className={isOld ? "stack stale" : "stack"}>
-      <section className="hero" aria-live="polite">
-        <h1>
-          <Prose text={answer.headline} />
-        </h1>
-        <p className="prose">
-          <Prose text={answer.detail} />
-        </p>
-      </section>
+      <Hero headline={answer.headline} detail={answer.detail} />
       <div className="grid kernels-grid">
         <Classes answer={answer} isOld={isOld} />
         <Fill answer={answer} isOld={isOld} />

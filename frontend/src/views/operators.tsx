@@ -2,8 +2,8 @@
 import { toProblem } from "../api/problem";
 import type { Operators as Answer } from "../api/types.gen";
 import { adoptStyles } from "../base/styles";
+import { Hero } from "../components/hero";
 import { ProblemNote } from "../components/problem_note";
-import { Prose } from "../components/prose";
 import { Segmented } from "../components/segmented";
 import { ViewReading } from "../components/view_reading";
 import tableCss from "../components/window_table.css?inline";
@@ -40,14 +40,7 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
   );
   return (
     <div className={isOld ? "stack stale" : "stack"}>
-      <section className="hero" aria-live="polite">
-        <h1>
-          <Prose text={answer.headline} />
-        </h1>
-        <p className="prose">
-          <Prose text={answer.detail} />
-        </p>
-      </section>
+      <Hero headline={answer.headline} detail={answer.detail} />
       <Shares answer={answer} isOld={isOld} />
       {mode === "flame" ? (
         <FlameView steps={steps} hasDevice={answer.device_ns !== null} modes={modes} />

@@ -5,6 +5,7 @@ import { count, time } from "../../base/format";
 import { harmless } from "../../base/shown_name";
 import { CodeName } from "../../components/code_name";
 import { ProblemNote } from "../../components/problem_note";
+import { SlowCalls } from "../../components/slow_calls";
 import { ViewLink } from "../../components/view_link";
 import { type Asked, usePart } from "../../state/parts";
 import { launchWords } from "./columns";
@@ -76,28 +77,7 @@ export function Details({ asked, row, query }: DetailsProps) {
         {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
         {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
       </section>
-      <section aria-label="Slowest">
-        <h3>Slowest</h3>
-        <table className="plain">
-          <tbody>
-            {data.slowest.slice(0, SHOWN).map((one) => (
-              <tr key={one.slice}>
-                <td>
-                  <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
-                    {one.step === "" ? "outside steps" : harmless(one.step)}
-                  </ViewLink>
-                </td>
-                <td className="num">{time(one.dur_ns)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        <p>
-          <ViewLink stem="timeline" params={{ find: row.name }}>
-            Find all in Trace
-          </ViewLink>
-        </p>
-      </section>
+      <SlowCalls title="Slowest" name={row.name} calls={data.slowest} />
     </div>
   );
 }

@@ -4,8 +4,8 @@ import { toProblem } from "../../api/problem";
 import type { KernelGroupBy, KernelQuery, KernelRow, Kernels } from "../../api/types.gen";
 import { ColumnsMenu, hiddenIn } from "../../components/columns_menu";
 import { CopyTable } from "../../components/copy_table";
-import { SearchIcon } from "../../components/icons";
 import { ProblemNote } from "../../components/problem_note";
+import { SearchField } from "../../components/search_field";
 import { Segmented } from "../../components/segmented";
 import { WindowTable } from "../../components/window_table";
 import { useAddress, useValues } from "../../state/environment";
@@ -73,17 +73,13 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
             ["op", "Operator"],
           ] as const
         ).map(([key, words]) => (
-          <div key={key} className="input">
-            <SearchIcon />
-            <input
-              type="search"
-              aria-label={`Filter by ${words.toLowerCase()}`}
-              placeholder={words}
-              value={values[`kernels.${key}`] ?? ""}
-              spellCheck={false}
-              onChange={(event) => set(key, event.target.value)}
-            />
-          </div>
+          <SearchField
+            key={key}
+            words={words}
+            label={`Filter by ${words.toLowerCase()}`}
+            value={values[`kernels.${key}`] ?? ""}
+            onChange={(text) => set(key, text)}
+          />
         ))}
         <span className="hint" aria-live="polite">
           {known === undefined ? "" : `${known.count.toLocaleString("en-US")} rows`}

@@ -6,6 +6,7 @@ import { harmless } from "../../base/shown_name";
 import { CodeName } from "../../components/code_name";
 import { EditorChoice } from "../../components/editor_choice";
 import { ProblemNote } from "../../components/problem_note";
+import { SlowCalls } from "../../components/slow_calls";
 import { SourceLink } from "../../components/source_link";
 import { ViewLink } from "../../components/view_link";
 import { type Asked, usePart } from "../../state/parts";
@@ -165,31 +166,7 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
           )}
         </section>
       ) : null}
-      <section aria-label="Slowest calls">
-        <h3>Slowest calls</h3>
-        <table className="plain">
-          <tbody>
-            {data.slowest.slice(0, SHOWN).map((one) => (
-              <tr key={one.slice}>
-                <td>
-                  <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
-                    {one.step === "" ? "outside steps" : harmless(one.step)}
-                  </ViewLink>
-                </td>
-                <td className="dim clip" title={harmless(one.thread)}>
-                  {harmless(one.thread)}
-                </td>
-                <td className="num">{time(one.dur_ns)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        <p>
-          <ViewLink stem="timeline" params={{ find: row.name }}>
-            Find all in Trace
-          </ViewLink>
-        </p>
-      </section>
+      <SlowCalls title="Slowest calls" name={row.name} calls={data.slowest} />
     </div>
   );
 }

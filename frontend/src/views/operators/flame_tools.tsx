@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { partUrl } from "../../api/routes";
 import type { FlameGraphQuery, FlameMetric } from "../../api/types.gen";
-import { SearchIcon } from "../../components/icons";
+import { SearchField } from "../../components/search_field";
 import { Segmented } from "../../components/segmented";
 import { useValues } from "../../state/environment";
 import type { Asked } from "../../state/parts";
@@ -51,17 +51,11 @@ export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsPr
           </option>
         ))}
       </select>
-      <div className="input">
-        <SearchIcon />
-        <input
-          type="search"
-          aria-label="Highlight by name"
-          placeholder="Highlight by name"
-          value={search}
-          spellCheck={false}
-          onChange={(event) => set({ search: event.target.value || undefined })}
-        />
-      </div>
+      <SearchField
+        words="Highlight by name"
+        value={search}
+        onChange={(text) => set({ search: text || undefined })}
+      />
       {focus === undefined ? null : (
         <button type="button" className="btn small" onClick={() => set({ focus: undefined })}>
           Show all

@@ -3,8 +3,8 @@ import { type ReactNode, useMemo, useState } from "react";
 import { toProblem } from "../../api/problem";
 import type { GroupBy, OperatorQuery, OperatorRow, Operators } from "../../api/types.gen";
 import { ColumnsMenu, hiddenIn } from "../../components/columns_menu";
-import { SearchIcon } from "../../components/icons";
 import { ProblemNote } from "../../components/problem_note";
+import { SearchField } from "../../components/search_field";
 import { WindowTable } from "../../components/window_table";
 import { useAddress, useValues } from "../../state/environment";
 import { usePage } from "../../state/page_context";
@@ -104,17 +104,11 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
             </option>
           ))}
         </select>
-        <div className="input">
-          <SearchIcon />
-          <input
-            type="search"
-            aria-label="Filter by name"
-            placeholder="Filter by name"
-            value={query.search}
-            spellCheck={false}
-            onChange={(event) => set("search", event.target.value)}
-          />
-        </div>
+        <SearchField
+          words="Filter by name"
+          value={query.search ?? ""}
+          onChange={(text) => set("search", text)}
+        />
         <span className="hint" aria-live="polite">
           {known === undefined ? "" : `${known.count.toLocaleString("en-US")} rows`}
         </span>
