@@ -7,6 +7,8 @@ other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..base.intervals import Intervals, merge, union
 from ..trace.model import DeviceClass, Trace
 from .facts import Breakdown
@@ -22,21 +24,20 @@ def breakdowns(trace: Trace, hosts: Hosts, windows: Windows) -> list[Breakdown]:
     program do not depend on whether stacks were recorded. Ranges on device tracks
     (``gpu_user_annotation``) are copies of host annotations and count nowhere.
     """
-    collectives = merge(
+    parts = [part.tolist() for part in shares(_layers(trace, hosts), windows.start, windows.end)]
+    return [Breakdown(*step) for step in zip(*parts, strict=True)]
+
+
+def _layers(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
+    yield _device(trace, DeviceClass.COMPUTE)
+    yield _device(trace, DeviceClass.COPY)
+    yield _device(trace, DeviceClass.MEMSET)
+    yield merge(
         _device(trace, DeviceClass.COMMUNICATION), hosts.ranges(hosts.collective & ~hosts.runtime)
     )
-    executed = (hosts.op | hosts.annotation) & ~hosts.loader
-    layers = (
-        _device(trace, DeviceClass.COMPUTE),
-        _device(trace, DeviceClass.COPY),
-        _device(trace, DeviceClass.MEMSET),
-        collectives,
-        hosts.ranges(hosts.runtime),
-        hosts.ranges(hosts.loader),
-        hosts.ranges(executed),
-    )
-    parts = [part.tolist() for part in shares(layers, windows.start, windows.end)]
-    return [Breakdown(*step) for step in zip(*parts, strict=True)]
+    yield hosts.ranges(hosts.runtime)
+    yield hosts.ranges(hosts.loader)
+    yield hosts.ranges((hosts.op | hosts.annotation) & ~hosts.loader)
 
 
 def _device(trace: Trace, klass: DeviceClass) -> Intervals:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..base.intervals import intersect
+from collections.abc import Iterator
+
+from ..base.intervals import Intervals, intersect
 from ..trace.model import HostKind, Trace
 from .facts import HostPartition
 from .hosts import Hosts
@@ -20,25 +22,7 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
     ``backward()``, annotations and Python frames, collectives of another thread while this one
     records nothing; what is left is uninstrumented.
     """
-    here = [hosts.main] if hosts.main >= 0 else []
-    backward = hosts.with_role(Role.BACKWARD)
-    forward = hosts.op | (trace.host.kind == HostKind.MODULE)
-    # The frame that called backward lasts until all gradients are there, reduced ones too.
-    calling = hosts.ranges(backward & hosts.frame, here)
-    elsewhere = hosts.ranges(hosts.collective)
-    layers = (
-        hosts.ranges(hosts.loader, here),
-        hosts.ranges(hosts.collective, here),
-        hosts.ranges(hosts.with_role(Role.COMPILE), here),
-        hosts.ranges(hosts.with_role(Role.OPTIMIZER), here),
-        hosts.ranges(backward & ~hosts.frame, here),
-        hosts.ranges(forward, here),
-        hosts.ranges(backward & hosts.op),
-        intersect(calling, elsewhere),
-        calling,
-        hosts.ranges(hosts.executing | hosts.runtime, here),
-        elsewhere,
-    )
+    layers = _layers(trace, hosts)
     (
         loader,
         comm,
@@ -64,3 +48,23 @@ def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPa
         rest,
     )
     return [HostPartition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+def _layers(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
+    here = [hosts.main] if hosts.main >= 0 else []
+    backward = hosts.with_role(Role.BACKWARD)
+    forward = hosts.op | (trace.host.kind == HostKind.MODULE)
+    yield hosts.ranges(hosts.loader, here)
+    yield hosts.ranges(hosts.collective, here)
+    yield hosts.ranges(hosts.with_role(Role.COMPILE), here)
+    yield hosts.ranges(hosts.with_role(Role.OPTIMIZER), here)
+    yield hosts.ranges(backward & ~hosts.frame, here)
+    yield hosts.ranges(forward, here)
+    yield hosts.ranges(backward & hosts.op)
+    # The frame that called backward lasts until all gradients are there, reduced ones too.
+    calling = hosts.ranges(backward & hosts.frame, here)
+    elsewhere = hosts.ranges(hosts.collective)
+    yield intersect(calling, elsewhere)
+    yield calling
+    yield hosts.ranges(hosts.executing | hosts.runtime, here)
+    yield elsewhere

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 import numpy as np
 
 from ..base.intervals import Intervals, intersect, length_within, union
@@ -32,7 +35,7 @@ def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> lis
             DeviceClass.MEMSET,
         )
     )
-    layers = (compute, communication, copies, memsets, *_host_layers(trace, hosts, rows))
+    layers = chain((compute, communication, copies, memsets), _host_layers(trace, hosts, rows))
     compute_, exposed, copy_, memset_, loader, sync, runtime, executing, unattributed = shares(
         layers, windows.start, windows.end
     )
@@ -60,9 +63,7 @@ def _busy(trace: Trace, rows: slice, klass: DeviceClass) -> Intervals:
     return union(ts, ts + trace.device.dur[rows][chosen])
 
 
-def _host_layers(
-    trace: Trace, hosts: Hosts, rows: slice
-) -> tuple[Intervals, Intervals, Intervals, Intervals]:
+def _host_layers(trace: Trace, hosts: Hosts, rows: slice) -> Iterator[Intervals]:
     """What the launching threads did: DataLoader, blocking calls, runtime calls, everything else.
 
     The thread that runs the steps counts as one of them: it prepares what the others launch.
@@ -72,9 +73,5 @@ def _host_layers(
     if hosts.main >= 0:
         chosen[hosts.main] = True
     threads = np.flatnonzero(chosen).tolist() if len(trace.threads) else []
-    return (
-        hosts.ranges(hosts.loader, threads),
-        hosts.ranges(hosts.blocking, threads),
-        hosts.ranges(hosts.runtime, threads),
-        hosts.ranges(hosts.executing, threads),
-    )
+    for mask in (hosts.loader, hosts.blocking, hosts.runtime, hosts.executing):
+        yield hosts.ranges(mask, threads)

@@ -30,6 +30,7 @@ class Intervals:
         return int((self.end - self.start).sum())
 
 
+_CHUNK = 1 << 16
 _LONG_RUN = 64
 """Runs in ascending order that are so long on average are worth a union each."""
 
@@ -109,6 +110,24 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     before = np.repeat(np.cumsum(count) - count, count)
     ib = np.arange(total) - before + np.repeat(low, count)
     return Intervals(np.maximum(a.start[ia], b.start[ib]), np.minimum(a.end[ia], b.end[ib]))
+
+
+def not_inside(a: Intervals, b: Intervals) -> Intervals:
+    """The intervals of A that lie in no interval of B; whole, as they are.
+
+    A: ██  ███   █
+    B: ███  ████
+    =      ███   █
+    """
+    if not len(a) or not len(b):
+        return a
+    keep = np.empty(len(a), bool)
+    for low in range(0, len(a), _CHUNK):
+        part = slice(low, low + _CHUNK)
+        before = np.searchsorted(b.start, a.start[part], side="right") - 1
+        # Where it is −1 it reads the last interval, which begins later.
+        keep[part] = (before < 0) | (b.end[before] < a.end[part])
+    return a if keep.all() else Intervals(a.start[keep], a.end[keep])
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:

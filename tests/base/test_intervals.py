@@ -15,6 +15,7 @@ from kinetoscope.base.intervals import (
     length_before,
     length_within,
     merge,
+    not_inside,
     subtract,
     union,
 )
@@ -80,6 +81,18 @@ def test_union_covers_each_instant_once(spans: Spans) -> None:
     assert_normal(result)
     assert covered(result) == instants(spans)
     assert result.total_ns == len(instants(spans))
+
+
+@given(SPANS, SPANS)
+def test_what_lies_in_no_interval_of_another_set(a: Spans, b: Spans) -> None:
+    one, other = of(a), of(b)
+    kept = not_inside(one, other)
+    expected = [
+        (start, end)
+        for start, end in zip(one.start.tolist(), one.end.tolist(), strict=True)
+        if not set(range(start, end)) <= covered(other)
+    ]
+    assert list(zip(kept.start.tolist(), kept.end.tolist(), strict=True)) == expected
 
 
 @given(SPANS, SPANS)
