@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from .faults import FaultLog
 from .layout import FLOAT, INT, TEXT, Slot
 from .places import Places
 from .raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR, TEXT_ARGS
-from .raw_columns import Codes, RawColumns, sparse_dtype
+from .raw_columns import Columns, sparse_dtype
 from .strict import decode_strict
 from .values import Json, canonical_int, shown
 
@@ -30,7 +30,7 @@ class OddBlock(Exception):
 class NestedCodes(dict[bytes, int]):
     """Code of the compact text of a nested value, by the text in the file."""
 
-    def __init__(self, codes: Codes) -> None:
+    def __init__(self, codes: Mapping[str, int]) -> None:
         super().__init__()
         self._codes = codes
 
@@ -43,14 +43,14 @@ class NestedCodes(dict[bytes, int]):
 class Chunk:
     """Dense columns by name, sparse columns as values and marks, and faults to be noted."""
 
-    def __init__(self, codes: Codes, rows: int) -> None:
+    def __init__(self, codes: Mapping[str, int], rows: int) -> None:
         self._codes = codes
         self._rows = rows
         self.dense: dict[str, NDArray[Any]] = {}
         self._sparse: dict[str, tuple[NDArray[Any], NDArray[np.bool_]]] = {}
         self._notes: list[tuple[str, int, str, Json]] = []
 
-    def append_to(self, columns: RawColumns, faults: FaultLog, places: Places) -> None:
+    def append_to(self, columns: Columns, faults: FaultLog, places: Places) -> None:
         """Hands everything over."""
         for name, (values, given) in self._sparse.items():
             rows = np.flatnonzero(given)

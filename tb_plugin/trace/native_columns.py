@@ -1,6 +1,6 @@
 """The columns of a scan that the native library grows; ``raw_columns`` is the reference.
 
-Codes are given in the order of their first use, as ``raw`` wants it, so nothing is renumbered.
+Codes are mostly given in the order of their first use, as ``raw`` wants it, and not renumbered.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .raw_columns import (
     BlockTable,
     Finished,
     SharedRows,
+    in_order_of_use,
     not_events,
     sparse_dtype,
 )
@@ -70,6 +71,7 @@ class NativeColumns:
             raise NativePanic
         self._blocks = BlockTable()
         self.codes: Mapping[str, int] = _Codes(self)
+        self.in_order = True  # Codes were given in the order of their first use.
 
     def __del__(self) -> None:
         if getattr(self, "_scanner", None):
@@ -135,13 +137,14 @@ class NativeColumns:
             self.call("take", number, rows, column.ctypes.data)
             give_back()
         rows_known = SharedRows()
-        return Finished(
+        found = Finished(
             events=RawEvents(**dense),
             ints=self._take(INTS, rows_known),
             floats=self._take(FLOATS, rows_known),
             texts=self._take(TEXTS, rows_known),
             strings=self._strings(),
         )
+        return found if self.in_order else in_order_of_use(found)
 
     def blocks(self) -> Blocks:
         """Where the rows are in the text."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import TraceFormatError
+from .columns import chunks
 from .raw import (
     COUNTER_ARGS,
     FLOAT_ARGS,
@@ -217,11 +218,7 @@ class RawColumns:
             raise not_events()
 
     def finish(self) -> Finished:
-        """All columns in one piece; takes them out.
-
-        Codes count texts in the order of their first use (by row; within a row category, name, pid,
-        tid, then the sparse texts), whatever order they were met in while reading.
-        """
+        """All columns in one piece; takes them out."""
         dense = {name: column.take() for name, column in self._dense.items()}
         rows = SharedRows()
         sparse = {
@@ -229,23 +226,14 @@ class RawColumns:
             for name, (row, value) in self._sparse.items()
             if len(row.used())
         }
-        everywhere = np.arange(self.rows, dtype=np.int32)
-        uses = [(dense[name], everywhere) for name in _CODED]
-        uses += [(sparse[name].value, sparse[name].row) for name in TEXTS if name in sparse]
-        renumber, order = _by_first_use(len(self.codes), uses)
-        texts = tuple(self.codes)
-        for name in _CODED:
-            dense[name] = renumber[dense[name]]
-        return Finished(
-            events=RawEvents(**dense),
-            ints={name: sparse[name] for name in INTS if name in sparse},
-            floats={name: sparse[name] for name in FLOATS if name in sparse},
-            texts={
-                name: Sparse(sparse[name].row, renumber[sparse[name].value])
-                for name in TEXTS
-                if name in sparse
-            },
-            strings=tuple(texts[code] for code in order.tolist()),
+        return in_order_of_use(
+            Finished(
+                events=RawEvents(**dense),
+                ints={name: sparse[name] for name in INTS if name in sparse},
+                floats={name: sparse[name] for name in FLOATS if name in sparse},
+                texts={name: sparse[name] for name in TEXTS if name in sparse},
+                strings=tuple(self.codes),
+            )
         )
 
     def blocks(self) -> Blocks:
@@ -261,6 +249,21 @@ def _narrow(name: str, value: NDArray[Any]) -> NDArray[Any]:
     return narrow if np.array_equal(narrow, value) else value
 
 
+def in_order_of_use(found: Finished) -> Finished:
+    """The same with codes that count texts in the order of their first use, as ``raw`` says.
+
+    Texts without use go. Codes are changed in place.
+    """
+    everywhere = np.arange(len(found.events), dtype=np.int32)
+    uses = [(getattr(found.events, name), everywhere) for name in _CODED]
+    uses += [(sparse.value, sparse.row) for sparse in found.texts.values()]
+    renumber, order = _by_first_use(len(found.strings), uses)
+    for column, _ in uses:
+        for part in chunks(len(column)):
+            column[part] = renumber[column[part]]
+    return replace(found, strings=tuple(found.strings[code] for code in order.tolist()))
+
+
 def _by_first_use(
     count: int, uses: list[tuple[NDArray[Any], NDArray[np.int32]]]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -269,7 +272,9 @@ def _by_first_use(
     first = np.full(count, never)
     for rank, (codes, rows) in enumerate(uses):
         row = np.full(count, -1, np.int64)
-        row[codes[::-1]] = rows[::-1]  # Of several assignments the last one stays: the first row.
+        # Of several assignments the last one stays: that of the first row.
+        for part in reversed(list(chunks(len(codes)))):
+            row[codes[part][::-1]] = rows[part][::-1]
         place = np.where(row < 0, never, row * len(uses) + rank)
         np.minimum(first, place, out=first)
     first[0] = -1

@@ -13,7 +13,7 @@ from .faults import FaultLog
 from .limits import Limits
 from .loose import add_loose
 from .places import BlockPlaces, KnownPlaces
-from .raw_columns import Columns, RawColumns
+from .raw_columns import Columns
 from .runs import BlockRuns, Damaged, Runs
 from .strict import decode_strict
 from .typed import TypedBlocks
@@ -43,7 +43,7 @@ class Sink(Protocol):
 class ColumnsSink:
     """Into the columns of a RawTrace."""
 
-    def __init__(self, columns: RawColumns, faults: FaultLog) -> None:
+    def __init__(self, columns: Columns, faults: FaultLog) -> None:
         self.columns = columns
         self._faults = faults
         self._typed = TypedBlocks(columns, faults)
@@ -70,9 +70,8 @@ class ColumnsSink:
         try:
             count = self._typed.add(array, places)
         except (OddBlock, msgspec.ValidationError):
-            events = objects(array)
-            add_loose(self.columns, self._faults, events, places)
-            count = len(events)
+            add_block(self.columns, self._faults, array, place)
+            return
         except msgspec.DecodeError as error:
             at = _AT.search(str(error))
             raise Damaged(int(at[1]) if at else -1) from None
@@ -82,7 +81,8 @@ class ColumnsSink:
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
         """Value by value."""
-        add_singles(self.columns, self._faults, events, starts, end)
+        add_loose(self.columns, self._faults, events, KnownPlaces(starts))
+        self.columns.add_block(starts[0], end - starts[0], len(events))
 
 
 class ListSink:
@@ -109,12 +109,16 @@ class ListSink:
         self.kept += events
 
 
-def add_singles(
-    columns: Columns, faults: FaultLog, events: Sequence[Event], starts: Sequence[int], end: int
-) -> None:
-    """Appends events that begin at ``starts``; the last one ends before ``end``."""
-    add_loose(columns, faults, events, KnownPlaces(starts))
-    columns.add_block(starts[0], end - starts[0], len(events))
+def add_block(columns: Columns, faults: FaultLog, array: bytes, place: int) -> None:
+    """Appends the events of a JSON array, what is behind its ``[`` from ``place``, value by value.
+
+    Raises:
+        Damaged: it is none. Nothing was appended.
+    """
+    _check_utf8(array)
+    events = objects(array)
+    add_loose(columns, faults, events, BlockPlaces(array, place))
+    columns.add_block(place, len(array) - 2, len(events))
 
 
 def _check_utf8(array: bytes) -> None:

@@ -7,7 +7,7 @@ from them. So no line of Python runs for a single event, and no schema has to be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from .chunk import Chunk, NestedCodes, OddBlock
 from .faults import FaultLog
 from .layout import Layout
 from .places import Places
-from .raw_columns import Codes, RawColumns
+from .raw_columns import Columns
 
 MAX_LAYOUTS = 64
 MAX_NESTED = 500_000
@@ -54,7 +54,7 @@ class _Phases(dict[str, int]):
 class _Ids(dict["int | str", int]):
     """Code of a pid or tid: 7 and "7" are one text."""
 
-    def __init__(self, codes: Codes) -> None:
+    def __init__(self, codes: Mapping[str, int]) -> None:
         super().__init__()
         self._codes = codes
 
@@ -66,7 +66,7 @@ class _Ids(dict["int | str", int]):
 class TypedBlocks:
     """Appends blocks to ``columns``; what it has learned speeds up the next one."""
 
-    def __init__(self, columns: RawColumns, faults: FaultLog) -> None:
+    def __init__(self, columns: Columns, faults: FaultLog) -> None:
         self._columns = columns
         self._faults = faults
         self._phases = _Phases()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.base.native import native
 from kinetoscope.trace.build import build
+from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.native_columns import NativeColumns, NativePanic
 from kinetoscope.trace.native_scan import NativeSink
 from kinetoscope.trace.raw import RawTrace
@@ -88,6 +89,20 @@ def test_what_the_library_takes_and_what_it_leaves_stand_in_the_order_of_the_fil
     text = document(*EVENTS)
     assert both(text) == []
     assert arrays(by_library(text))["phase"].tobytes() == b"XXCXs"
+
+
+@pytest.mark.parametrize("every", [1, 2, 5, 30])
+@pytest.mark.parametrize("odd", EVENTS[1:4])
+def test_many_events_that_the_library_leaves(odd: str, every: int) -> None:
+    """Then the reference reads blocks, whose texts it meets in another order."""
+    events = [
+        odd if n % every == 0 else PLAIN.replace("mm", f"mm{n % 7}").replace("[2,", f"[{n % 3},")
+        for n in range(700)
+    ]
+    text = document(*events)
+    reference = by_python(text)
+    for limits in (None, Limits(block_bytes=5000)):
+        assert differences(reference, by_library(text, limits)) == []
 
 
 def test_scan_uses_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

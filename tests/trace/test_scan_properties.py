@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace import sinks
 from kinetoscope.trace.limits import Limits
-from kinetoscope.trace.loose import add_loose
-from kinetoscope.trace.places import BlockPlaces
 from kinetoscope.trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
 from kinetoscope.trace.scan import scan_in_python as scan
 
@@ -76,10 +74,7 @@ def loosely(text: bytes) -> dict[str, Any]:
     """Scans without the typed blocks: every event value by value."""
 
     def block(self: sinks.ColumnsSink, array: bytes, place: int) -> None:
-        sinks._check_utf8(array)
-        events = sinks.objects(array)
-        add_loose(self.columns, self._faults, events, BlockPlaces(array, place))
-        self.columns.add_block(place, len(array) - 2, len(events))
+        sinks.add_block(self.columns, self._faults, array, place)
 
     with mock.patch.object(sinks.ColumnsSink, "block", block):
         return verdict(text)

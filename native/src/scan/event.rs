@@ -2,9 +2,10 @@
 
 use super::bytes::byte;
 use super::keys::{Kind, Place, Widths};
+use super::number::number;
 use super::shapes::{Shapes, Target, ROOT};
 use super::skip::{literal, value};
-use super::values::{is_canonical, Values};
+use super::values::{int_of, is_canonical, Values};
 use super::Stop;
 
 /// Times that an event does not have, as `raw.py` defines them.
@@ -99,15 +100,23 @@ impl Reader {
         }
     }
 
-    fn id(&mut self, data: &[u8], at: usize, event: &mut Event) -> Result<usize, Stop> {
+    /// A number, or a text that is none; a text that may be one in disguise is left.
+    fn id(&self, data: &[u8], at: usize, event: &mut Event) -> Result<usize, Stop> {
+        if byte(data, at) != b'"' {
+            let found = number(data, at)?;
+            let negative_zero = found.negative && found.whole == 0;
+            let id = found.int().filter(|_| !negative_zero).ok_or(Stop::Left)?;
+            event.ints.push((self.widths.id_int(), id));
+            return Ok(found.end);
+        }
         let mut text = Text::default();
-        let end = self.values.string_or_int(data, at, &mut text)?;
+        let end = self.values.string(data, at, &mut text)?;
+        let inside = &data[text.start..text.end];
         if text.form == Form::Escaped {
             return Err(Stop::Left);
         }
-        if is_canonical(&data[text.start..text.end]) {
-            let mut id = 0;
-            self.values.int(data, text.start, &mut id)?;
+        if is_canonical(inside) {
+            let id = int_of(inside).ok_or(Stop::Left)?;
             event.ints.push((self.widths.id_int(), id));
         } else {
             event.texts.push((self.widths.id_text(), text));

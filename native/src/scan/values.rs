@@ -91,7 +91,7 @@ impl Values {
         Ok(end)
     }
 
-    /// The text of a pid, tid or id: 7 and "7" are one.
+    /// The text of a pid or tid: 7 and "7" are one.
     #[inline(always)]
     pub fn string_or_int(&self, data: &[u8], at: usize, text: &mut Text) -> Result<usize, Stop> {
         if byte(data, at) == b'"' {
@@ -188,7 +188,7 @@ impl Values {
 }
 
 /// The integer that a string means; None when that needs a closer look.
-fn int_of(text: &[u8]) -> Option<i64> {
+pub fn int_of(text: &[u8]) -> Option<i64> {
     match text {
         [b'0', b'x' | b'X', digits @ ..] if (1..=15).contains(&digits.len()) => {
             digits.iter().try_fold(0, |value, &digit| {
