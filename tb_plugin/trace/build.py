@@ -36,7 +36,7 @@ from .devices import find_devices
 from .examine import Evidence, examine
 from .flows import match_flows
 from .host import Host, build_host, find_threads, order_host
-from .identity import identify
+from .identity import META, identify
 from .model import DeviceTable, HostTable, StepTable, Trace
 from .parts import Part
 from .raw import RawTrace, Sparse
@@ -54,6 +54,7 @@ I32 = NDArray[np.int32]
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     """The trace of a file. Whatever a scanner hands over is read; oddities end in notes."""
     texts, events = Texts(raw.strings), len(raw.events)
+    named = np.flatnonzero(raw.events.phase == META).astype(np.int32)
     census = take_census(raw.events, texts)
     identity = identify(raw, texts)
     rows = sort_out(raw, texts, identity, census)
@@ -159,7 +160,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         steps=steps,
         devices=devices.devices,
         recording=recording,
-        blocks=raw.blocks,
+        blocks=replace(raw.blocks, metadata=named),
         health=health,
         seek=raw.seek,
     )

@@ -25,7 +25,7 @@ other, column by column and fault by fault:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,8 @@ class Blocks:
     offset: NDArray[np.int64]
     length: NDArray[np.int64]
     first_row: NDArray[np.int64]
+    # Rows that name processes and threads: no table has them. Found by ``build``.
+    metadata: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -48,7 +48,7 @@ def export(subject: Subject, query: ExportQuery) -> Iterator[bytes]:
             "slices": len(contents.slices),
         },
     }
-    texts = event_texts(trace.path, trace.blocks, contents.rows)
+    texts = event_texts(trace.path, trace.blocks, contents.rows, trace.seek)
     return _gzipped(document(metadata, events_of(opened, contents, texts)))
 
 

@@ -31,7 +31,7 @@ class Contents:
     """What goes along."""
 
     slices: I32  # ids, ascending
-    rows: I64  # of the file, ascending: those slices, allocator events, samples of counters
+    rows: I64  # of the file, ascending: those slices, names, allocator events, counters
     flows: I64  # rows of the arrows whose ends both go along
 
 
@@ -43,7 +43,7 @@ def contents_of(opened: Opened, trace: Trace, area: Area) -> Contents:
     there[slices] = True
     flows = timeline.flows
     both = np.flatnonzero(there[flows.source] & there[flows.target])
-    rows = [timeline.slices.raw[slices].astype(np.int64)]
+    rows = [timeline.slices.raw[slices].astype(np.int64), trace.blocks.metadata.astype(np.int64)]
     if area.tracks is None:
         rows += [
             table.raw[(table.ts >= area.start) & (table.ts < area.end)].astype(np.int64)
