@@ -62,10 +62,11 @@ def union(start: I64, end: I64) -> Intervals:
 
 
 def _in_any_order(start: I64, end: I64) -> Intervals:
-    order = np.argsort(start, kind="stable")
-    start = start[order]
-    end = end[order]
-    del order
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        start = start[order]
+        end = end[order]
+        del order
     return _of_sorted(start, end)
 
 
@@ -75,6 +76,8 @@ def _of_sorted(start: I64, end: I64) -> Intervals:
     first = np.empty(len(start), bool)
     first[0] = True
     np.greater(start[1:], reach[:-1], out=first[1:])
+    if first.all():
+        return Intervals(start, end)
     head = np.flatnonzero(first)
     last = np.append(head[1:] - 1, len(start) - 1)
     return Intervals(start[head], reach[last])
