@@ -120,40 +120,50 @@ def test_how_many_read_at_once(monkeypatch: pytest.MonkeyPatch, cores: int, proc
     assert Limits.of_machine().processes == processes
 
 
-TEXT = b"".join(b'{"ph": "X", "name": "op", "ts": %d},\n' % (7 * i) for i in range(100_000))
+EVENTS = 100_000
+TEXT = b"".join(b'{"ph": "X", "name": "op", "ts": %d},\n' % (7 * i) for i in range(EVENTS))
 
 
-def test_the_text_of_a_file_is_measured(tmp_path: Path) -> None:
+def test_what_is_in_a_file_is_seen_at_its_ends(tmp_path: Path) -> None:
     plain, packed = tmp_path / "a.json", tmp_path / "renamed.json"
     plain.write_bytes(TEXT)
     packed.write_bytes(gzip.compress(TEXT, 6))
-    assert estimate.text_bytes(str(plain), len(TEXT)) == len(TEXT)
-    assert estimate.text_bytes(str(packed), packed.stat().st_size) == len(TEXT)
+    for file in (plain, packed):
+        text_bytes, events = estimate.look_into(str(file), file.stat().st_size)
+        assert text_bytes == len(TEXT)
+        assert 0.9 * EVENTS < events < 1.2 * EVENTS
 
 
 def test_several_members_do_not_hide_the_size(tmp_path: Path) -> None:
     """The trailer tells the size of the last member alone."""
     file = tmp_path / "a.json.gz"
     file.write_bytes(gzip.compress(TEXT, 6) * 3 + gzip.compress(b"]}"))
-    assert 2 * len(TEXT) < estimate.text_bytes(str(file), file.stat().st_size) < 4 * len(TEXT)
+    text_bytes, _ = estimate.look_into(str(file), file.stat().st_size)
+    assert 2 * len(TEXT) < text_bytes < 4 * len(TEXT)
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x1f\x8b", b"\x1f\x8b\x08" + bytes(40), bytes(9)])
 def test_damaged_and_missing_files_are_guessed(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "a.json.gz"
     file.write_bytes(damage)
-    assert 0 <= estimate.text_bytes(str(file), len(damage)) <= 1000
-    assert estimate.text_bytes(str(tmp_path / "none.json.gz"), 10) == 200
-    assert estimate.text_bytes(str(tmp_path / "none.json"), 10) == 10
+    assert 0 <= estimate.look_into(str(file), len(damage)).text_bytes <= 1000
+    missing = str(tmp_path / "none.json")
+    assert estimate.look_into(f"{missing}.gz", 1000) == (20_000, 80)
+    assert estimate.look_into(missing, 1000) == (1000, 4)
 
 
-def test_the_reader_in_python_takes_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_reader(reason: str) -> int:
+def test_memory_grows_with_the_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(TEXT)
+
+    def with_reader(reason: str, size: int) -> int:
         found = Native(None, reason) if reason else Native(object(), "")  # type: ignore[arg-type]
         monkeypatch.setattr(estimate, "native", lambda: found)
-        return estimate.memory_needed(GIB)
+        return estimate.memory_of(str(file), size)
 
-    assert estimate.PROCESS_BYTES < with_reader("") < with_reader("not built") < GIB
+    small, large = with_reader("", len(TEXT)), with_reader("", 10 * len(TEXT))
+    assert 80 * 9 * EVENTS < large - small < 200 * 9 * EVENTS
+    assert with_reader("not built", len(TEXT)) > small > 64 << 20
 
 
 def test_the_disk_of_the_temporary_folder_is_our_own(tmp_path: Path) -> None:
