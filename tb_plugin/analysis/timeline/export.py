@@ -76,7 +76,7 @@ def events_of(
     raw, ids = raw[order], contents.slices[order]
     arrows = _Arrows(opened.timeline.flows, contents.flows)
     for row, text in texts:
-        at = int(np.searchsorted(raw, row))
+        at = _place(raw, row)
         one = int(ids[at]) if at < len(raw) and raw[at] == row else -1
         if one < 0 or (_WHOLE.search(text, 0, 400) and not arrows.touch(one)):
             yield text
@@ -91,6 +91,12 @@ def _complete(event: Mapping[str, Any], dur: int) -> bytes:
     """A range that the file writes as two events, as one."""
     length = NumberText(f"{dur // 1000}.{dur % 1000:03d}")
     return json_text({**event, "ph": "X", "dur": length}).encode("utf-8", "replace")
+
+
+def _place(ascending: I32, number: int) -> int:
+    """Where a number is, or would be."""
+    # Of the type of the column: else numpy would convert all of it, each time.
+    return int(ascending.searchsorted(ascending.dtype.type(number)))
 
 
 class _Arrows:
@@ -109,13 +115,13 @@ class _Arrows:
 
     def touch(self, one: int) -> bool:
         """Whether an arrow begins or ends at a slice."""
-        at = int(np.searchsorted(self._ends, one))
+        at = _place(self._ends, one)
         return at < len(self._ends) and bool(self._ends[at] == one)
 
     def at(self, one: int, event: Mapping[str, Any]) -> Iterator[bytes]:
         """The arrows whose other end has gone by."""
         place = {key: event[key] for key in ("pid", "tid", "ts") if key in event}
-        low, high = np.searchsorted(self._ends, [one, one + 1]).tolist()
+        low, high = _place(self._ends, one), _place(self._ends, one + 1)
         to_come = 0
         for arrow in self._arrow[low:high].tolist():
             source, target = int(self._flows.source[arrow]), int(self._flows.target[arrow])

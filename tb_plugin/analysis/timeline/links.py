@@ -12,8 +12,7 @@ from .model import I32, I64, FlowKind, Flows, SliceKind, Slices
 
 def arrows_from(flows: Flows, one: int) -> I64:
     """Rows of the arrows that begin at a slice."""
-    low, high = np.searchsorted(flows.source, [one, one + 1]).tolist()
-    return np.arange(low, high)
+    return arrows_between(flows, one, one + 1)
 
 
 def arrows_to(flows: Flows, one: int) -> I64:
@@ -27,7 +26,8 @@ def arrows_to(flows: Flows, one: int) -> I64:
 
 def arrows_between(flows: Flows, low: int, high: int) -> I64:
     """Rows of the arrows that begin at slices [low, high)."""
-    first, last = np.searchsorted(flows.source, [low, high]).tolist()
+    # Numbers of the type of the column: else numpy would convert all of it.
+    first, last = np.searchsorted(flows.source, np.array([low, high], np.int32)).tolist()
     return np.arange(first, last)
 
 

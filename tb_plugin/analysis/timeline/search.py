@@ -125,7 +125,8 @@ def next_hit(
     if table is not None:
         return _next_on_lanes(opened, codes, tracks, at, table, forward=forward)
     ids, code = slices_of(opened, codes, tracks)
-    low, high = (np.searchsorted(code, codes, side=side) for side in ("left", "right"))
+    wanted = codes.astype(np.int32)
+    low, high = (np.searchsorted(code, wanted, side=side) for side in ("left", "right"))
     return _next(opened, ids, low.astype(np.int64), high.astype(np.int64), at, forward=forward)
 
 
