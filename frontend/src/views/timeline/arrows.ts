@@ -23,6 +23,8 @@ const BUNDLED: Partial<Readonly<Record<ArrowChoice, string>>> = {
 const PX_PER_COLUMN = 2;
 const CHAIN_HOPS = 8;
 const LABELS_MAX = 3;
+/** Of one kind between two tracks; more of them are bundled in order of time. */
+const FAN_MAX = 12;
 
 /** `backward, 6.3 ms later`; `6 kernels, 29.9 ms later`. */
 function labelOf({ kind, source, target, count }: Arrow): string {
@@ -46,6 +48,24 @@ function labelled(arrows: readonly Arrow[], selected: number | null): readonly s
     const isFan = arrow.source.slice === selected && alike.length > 1;
     const count = isFan ? alike.reduce((sum, other) => sum + other.count, 0) : arrow.count;
     return labelOf({ ...arrow, count });
+  });
+}
+
+/** A module may launch thousands of kernels: their arrows become a dozen, each with its count. */
+export function bundled(arrows: readonly Arrow[]): readonly Arrow[] {
+  const fans = new Map<string, Arrow[]>();
+  for (const arrow of arrows) {
+    const fan = `${arrow.kind} ${arrow.source.track} ${arrow.target.track}`;
+    fans.set(fan, [...(fans.get(fan) ?? []), arrow]);
+  }
+  return [...fans.values()].flatMap((fan) => {
+    const size = Math.ceil(fan.length / FAN_MAX);
+    const sorted = size > 1 ? [...fan].sort((a, b) => a.source.ts - b.source.ts) : fan;
+    return sorted.flatMap((arrow, place) => {
+      const bundle = sorted.slice(place, place + size);
+      const count = bundle.reduce((sum, other) => sum + other.count, 0);
+      return place % size === 0 ? [{ ...arrow, count }] : [];
+    });
   });
 }
 
@@ -80,7 +100,9 @@ function useSelectedArrows({ arrows, layout }: Link, selection: Selection | null
   const slice = selection?.key.slice ?? null;
   return useMemo(
     () =>
-      data === undefined || source === undefined ? NONE : drawnArrows(data.arrows, source, slice),
+      data === undefined || source === undefined
+        ? NONE
+        : drawnArrows(bundled(data.arrows), source, slice),
     [data, source, slice],
   );
 }

@@ -23,7 +23,7 @@ function counterText(value: number, unit: string): string {
 }
 
 /** The second line: the thread, the peak, or that something is amiss. */
-function detailOf({ counter, track, detail }: RowInfo): string {
+export function detailOf({ counter, track, detail }: RowInfo): string {
   if (counter !== null) {
     const word = counter.kind === "memory" ? "peak" : "max";
     return `${word} ${counterText(counter.high, counter.unit)}`;

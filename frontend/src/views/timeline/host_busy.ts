@@ -13,7 +13,8 @@ import { KIND } from "./kinds";
 /** Of more threads than this, the busiest stand for their process. */
 const THREADS_MAX = 4;
 
-const NO_WORK = new Set<number>([KIND.annotation, KIND.range]);
+/** Frames stand around their ops; in a layout of their own they are no part of the thread either. */
+const NO_WORK = new Set<number>([KIND.annotation, KIND.range, KIND.python, KIND.module]);
 
 export interface HostQuestion {
   readonly level: number;

@@ -1,7 +1,9 @@
 /** The view as a picture: minimap, steps, ruler, labels and tracks on one canvas. */
 
+import { time } from "../../base/format";
 import { harmless } from "../../base/shown_name";
 import type { TimelinePalette } from "../../timeline/contract";
+import { detailOf } from "./gutter";
 import type { Paint } from "./live_canvas";
 import type { RowModel } from "./rows";
 import { stepTitle } from "./ruler";
@@ -23,6 +25,7 @@ export interface PictureParts {
   readonly main: Source;
   readonly palette: TimelinePalette;
   readonly surface2: string;
+  readonly isDark: boolean;
   readonly title: string;
   readonly rulerTitle: string;
   readonly paintMinimap: Paint;
@@ -49,8 +52,11 @@ function paintLabels(context: CanvasRenderingContext2D, parts: PictureParts, wid
     }
     const label = harmless(info.label, 120);
     if (row.type === "heading") {
+      // As on the page: what lies on the canvas beneath stays in sight.
+      context.globalCompositeOperation = parts.isDark ? "lighten" : "multiply";
       context.fillStyle = surface2;
       context.fillRect(0, top, width, height);
+      context.globalCompositeOperation = "source-over";
       context.fillStyle = palette.ink;
       context.font = `600 ${CANVAS_FONT}`;
       text(context, label, 10, top + height / 2, width - 20);
@@ -61,9 +67,10 @@ function paintLabels(context: CanvasRenderingContext2D, parts: PictureParts, wid
     context.fillRect(0, top, GUTTER, height);
     context.fillStyle = palette.ink;
     text(context, label, 20, top + Math.min(height / 2, 10), GUTTER - 28);
-    if (height >= 30 && info.detail !== "") {
+    const detail = detailOf(info);
+    if (height >= 30 && detail !== "") {
       context.fillStyle = palette.inkFaint;
-      text(context, harmless(info.detail, 120), 20, top + 25, GUTTER - 28);
+      text(context, harmless(detail, 120), 20, top + 25, GUTTER - 28);
     }
     context.fillStyle = palette.line;
     context.fillRect(0, top + height - 1, GUTTER, 1);
@@ -80,7 +87,8 @@ function paintSteps(context: CanvasRenderingContext2D, parts: PictureParts): voi
     context.fillRect(left, 2, Math.max(1, width), 16);
     if (box.count === 1 && width > 40) {
       context.fillStyle = palette.ink;
-      text(context, stepTitle(box.first), left + 6, 10, width - 8);
+      const length = time(box.first.end - box.first.ts);
+      text(context, `${stepTitle(box.first)}  ${length}`, left + 6, 10, width - 8);
     }
   }
 }

@@ -8,7 +8,7 @@ import type { Source } from "./sources";
 export const HEADING_HEIGHT = 20;
 export const COUNTER_HEIGHT = 36;
 
-/** Lanes at full height by default. The busiest thread of a process gets the most of them. */
+/** Lanes at full height by default. The main thread of a process gets the most of them. */
 const MAIN_LANES = 8;
 const OTHER_LANES = 5;
 const STRIP_LANES = 4;
@@ -73,35 +73,34 @@ interface Shape {
 }
 
 /** What a track looks like when nobody asked: deep ones are cut, side threads' frames are a strip. */
-function shapeByDefault(track: TimelineTrack, isBusiest: boolean): Shape {
-  if (track.kind === "python" && !isBusiest && track.lanes > STRIP_LANES) {
+function shapeByDefault(track: TimelineTrack, isMain: boolean): Shape {
+  if (track.kind === "python" && !isMain && track.lanes > STRIP_LANES) {
     return { mode: "heat", fullLanes: 0 };
   }
-  return { mode: "full", fullLanes: Math.min(track.lanes, isBusiest ? MAIN_LANES : OTHER_LANES) };
+  return { mode: "full", fullLanes: Math.min(track.lanes, isMain ? MAIN_LANES : OTHER_LANES) };
 }
 
-function shapeOf(track: TimelineTrack, chosen: ChosenMode | null, isBusiest: boolean): Shape {
+function shapeOf(track: TimelineTrack, chosen: ChosenMode | null, isMain: boolean): Shape {
   if (chosen === "compact" || chosen === "heat") {
     return { mode: chosen, fullLanes: 0 };
   }
-  const usual = shapeByDefault(track, isBusiest);
+  const usual = shapeByDefault(track, isMain);
   if (chosen === "deep") {
     return { mode: "full", fullLanes: track.lanes };
   }
   return chosen === "full" ? { mode: "full", fullLanes: Math.min(track.lanes, MAIN_LANES) } : usual;
 }
 
-/** The busiest track of each kind in each group: the main thread, its frames. */
-function busiestOf(tracks: readonly TimelineTrack[]): ReadonlySet<number> {
-  const best = new Map<string, number>();
+/** The first track of each kind in each group: the server puts the main thread first. */
+function mainOf(tracks: readonly TimelineTrack[]): ReadonlySet<number> {
+  const first = new Map<string, number>();
   tracks.forEach((track, index) => {
     const place = `${track.group} ${track.kind}`;
-    const known = tracks[best.get(place) ?? -1];
-    if (known === undefined || track.busy_ns > known.busy_ns) {
-      best.set(place, index);
+    if (track.lanes > 0 && !first.has(place)) {
+      first.set(place, index);
     }
   });
-  return new Set(best.values());
+  return new Set(first.values());
 }
 
 function tone({ kind }: TimelineCounter): "memory" | "utilization" | "other" {
@@ -120,7 +119,7 @@ function trackEntry(
   source: Source,
   trackIndex: number,
   track: TimelineTrack,
-  isBusiest: boolean,
+  isMain: boolean,
   group: string,
   arrangement: Arrangement,
 ): Entry {
@@ -128,7 +127,7 @@ function trackEntry(
   const id = idOf(key);
   const chosen = arrangement.modes.get(id) ?? null;
   const firstLane = Math.min(arrangement.focus.get(id)?.lane ?? 0, Math.max(0, track.lanes - 1));
-  const { mode, fullLanes } = shapeOf(track, chosen, isBusiest);
+  const { mode, fullLanes } = shapeOf(track, chosen, isMain);
   const depth = track.lanes - firstLane;
   const drawn =
     mode === "full" && chosen !== "deep" ? Math.min(depth, fullLanes + SMALL_LANES) : depth;
@@ -258,7 +257,7 @@ interface GroupEntries {
 
 function groupsOf(source: Source, arrangement: Arrangement, many: boolean): GroupEntries[] {
   const { manifest } = source;
-  const busiest = busiestOf(manifest.tracks);
+  const main = mainOf(manifest.tracks);
   const tracks = manifest.tracks.map((track, index) => ({ track, index }));
   const counters = manifest.counters.map((counter, index) => ({ counter, index }));
   return manifest.groups.flatMap((_, group) => {
@@ -267,7 +266,7 @@ function groupsOf(source: Source, arrangement: Arrangement, many: boolean): Grou
       ...tracks
         .filter(({ track }) => track.group === group && track.lanes > 0)
         .map(({ track, index }) =>
-          trackEntry(source, index, track, busiest.has(index), heading.info.id, arrangement),
+          trackEntry(source, index, track, main.has(index), heading.info.id, arrangement),
         ),
       ...counters
         .filter(({ counter }) => counter.group === group && counter.samples > 0)

@@ -21,14 +21,15 @@ export function rulerOf({ sources: [main], link }: Stage, frame: Frame): RulerMo
   });
 }
 
-export function usePaintRuler(): Paint {
+/** `hasPointer`: whether the place of the pointer is marked. */
+export function usePaintRuler(hasPointer: boolean): Paint {
   const stage = useStage();
   const { palette, moving, link } = stage;
   const inkOnAccent = contrast(palette.accent, "#ffffff") >= 4.5 ? "#ffffff" : "#0d1014";
   return useCallback(
     (context, width, height) => {
       const frame = moving.frame.get();
-      const hovered = moving.hover.get();
+      const hovered = hasPointer ? moving.hover.get() : null;
       const view = viewOf(frame);
       paintRuler(context, width, height, {
         model: rulerOf(stage, frame),
@@ -40,7 +41,7 @@ export function usePaintRuler(): Paint {
         inkOnAccent,
       });
     },
-    [stage, palette, moving, link.area, inkOnAccent],
+    [stage, palette, moving, link.area, inkOnAccent, hasPointer],
   );
 }
 
@@ -73,7 +74,7 @@ export function RulerTitle() {
 
 export function TimeRuler() {
   const { moving } = useStage();
-  const paint = usePaintRuler();
+  const paint = usePaintRuler(true);
   return (
     <LiveCanvas
       className="tl-ruler"

@@ -44,7 +44,7 @@ export interface TakeAway {
 
 export function useTakeAway(): TakeAway {
   const stage = useStage();
-  const paintRuler = usePaintRuler();
+  const paintRuler = usePaintRuler(false);
   const picture = useCallback(async () => {
     const { engine, moving, model, sources, palette, whole } = stage;
     if (engine === null) {
@@ -59,6 +59,7 @@ export function useTakeAway(): TakeAway {
       main: sources[0],
       palette,
       surface2: documentTokens("--surface-2"),
+      isDark: document.documentElement.dataset["theme"] === "dark",
       title: `Whole trace ${time(whole.end - whole.start)}`,
       rulerTitle: rulerOf(stage, frame).title,
       paintMinimap: moving.paintMinimap.get(),
