@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _NUMBER = {name: number for number, name in enumerate(_SPARSE)}
 _CODES = ("category", "name", "pid", "tid")
 _KEYS = {**INT_ARGS, **FLOAT_ARGS, **TEXT_ARGS}
 _MAX_KNOWN = 100_000
+_MANY_VALUES = 1 << 18  # To ask the system takes as long as to copy as many.
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
 _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
@@ -62,7 +64,7 @@ class NativeColumns:
     """Columns in the library, freed with this object."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self._functions = {name: _function(library, name) for name in _SIGNATURES}
+        self._functions = _functions(library)
         table = "\n".join(f"{_NUMBER[column]}\t{key}" for key, column in _KEYS.items()).encode()
         self._scanner = self._functions["new"](
             table, len(table), len(INTS), len(FLOATS), len(TEXTS)
@@ -135,7 +137,7 @@ class NativeColumns:
         dense = {name: np.empty(rows, dtype) for name, dtype in DENSE.items()}
         for number, column in enumerate(dense.values()):
             self.call("take", number, rows, column.ctypes.data)
-            give_back()
+            _give_back(rows)
         rows_known = SharedRows()
         found = Finished(
             events=RawEvents(**dense),
@@ -162,7 +164,7 @@ class NativeColumns:
             narrow = self.call("narrow", number) if name in NAMING else 0
             value = np.empty(count, np.int32 if narrow else sparse_dtype(name))
             self.call("take_values", number, count, narrow, value.ctypes.data)
-            give_back()
+            _give_back(count)
             taken[name] = Sparse(known.share(row), value)
         return taken
 
@@ -193,6 +195,16 @@ class _Codes(dict[str, int]):
         data = text.encode("utf-8", "surrogatepass")
         code = self[text] = self._call("code", data, len(data))
         return code
+
+
+def _give_back(values: int) -> None:
+    if values > _MANY_VALUES:
+        give_back()
+
+
+@cache
+def _functions(library: ctypes.CDLL) -> Mapping[str, Callable[..., int]]:
+    return {name: _function(library, name) for name in _SIGNATURES}
 
 
 def _function(library: ctypes.CDLL, name: str) -> Callable[..., int]:

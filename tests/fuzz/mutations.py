@@ -68,6 +68,14 @@ def _number(data: bytearray, at: int, _: Sequence[bytes], chance: Chance) -> Non
     data[at:end] = chance.choice(NUMBERS).encode()
 
 
+def _value(data: bytearray, at: int, _: Sequence[bytes], chance: Chance) -> None:
+    """Anything in place of the next value."""
+    start = data.find(b":", at) + 1
+    if start:
+        ends = [end for end in (data.find(b",", start), data.find(b"}", start)) if end >= 0]
+        data[start : min(ends, default=len(data))] = chance.choice([*JUNK, b"", b" "])
+
+
 _WAYS: list[Callable[[bytearray, int, Sequence[bytes], Chance], None]] = [
-    _flip, _byte, _insert, _delete, _cut, _repeat, _splice, _number,
+    _flip, _byte, _insert, _delete, _cut, _repeat, _splice, _number, _value,
 ]  # fmt: skip

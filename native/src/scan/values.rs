@@ -16,10 +16,10 @@ pub struct Values {
 
 impl Values {
     pub fn new(key: Key) -> Values {
-        // No number begins with a zero byte.
+        // No word of one byte is that large.
         Values {
             key,
-            lanes: [(0, 1, 0); 2],
+            lanes: [(0x100, 1, 0); 2],
         }
     }
 
@@ -207,4 +207,83 @@ pub fn is_canonical(text: &[u8]) -> bool {
     !digits.is_empty()
         && digits.iter().all(u8::is_ascii_digit)
         && (digits[0] != b'0' || text.len() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_is_read_the_same_when_it_comes_again() {
+        let mut values = Values::new(Key(3));
+        let mut read = |text: &str| {
+            let mut found = Text::default();
+            let end = values.lane(text.as_bytes(), 0, 0, &mut found)?;
+            assert_eq!(
+                found.hash,
+                Key(3).hash(text[found.start..found.end].as_bytes())
+            );
+            Ok((text[found.start..found.end].to_string(), end))
+        };
+        for _ in 0..2 {
+            for text in ["\0,", ",", " ", "7.5,", "7e3,", "-0,", "07,"] {
+                assert_eq!(read(text), Err(Stop::Left), "{text}");
+            }
+            assert_eq!(read("7"), Err(Stop::More));
+            for (text, inside) in [
+                ("7,", "7"),
+                ("77}", "77"),
+                ("\"7\" ", "7"),
+                ("7\n", "7"),
+                ("-12345678901,", "-12345678901"),
+            ] {
+                assert_eq!(
+                    read(text).map(|found| found.0),
+                    Ok(inside.to_string()),
+                    "{text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn times_are_numbers_or_strings_of_numbers() {
+        let values = Values::new(Key(3));
+        let read = |text: &str| {
+            let mut ns = 0;
+            values
+                .time(text.as_bytes(), 0, &mut ns)
+                .map(|end| (ns, end))
+        };
+        assert_eq!(read("1.5,"), Ok((1500, 3)));
+        assert_eq!(read("\"1.5\","), Ok((1500, 5)));
+        for text in [
+            "\"soon\"",
+            "\"1.5 \"",
+            "\"\"",
+            "null ",
+            "true ",
+            "[1] ",
+            "\"1.5\\u0030\"",
+        ] {
+            assert_eq!(read(text), Err(Stop::Left), "{text}");
+        }
+    }
+
+    #[test]
+    fn phases_have_one_character() {
+        let values = Values::new(Key(3));
+        let read = |text: &str| {
+            let mut phase = 9;
+            values
+                .phase(text.as_bytes(), 0, &mut phase)
+                .map(|end| (phase, end))
+        };
+        assert_eq!(read("\"X\","), Ok((b'X', 3)));
+        assert_eq!(read("\"\","), Ok((0, 2)));
+        assert_eq!(read("\"(\","), Ok((b'(', 3)));
+        for text in ["\"XY\"", "\"é\"", "\"\\\"\" ", "\"\\u0058\"", "1 "] {
+            assert_eq!(read(text), Err(Stop::Left), "{text}");
+        }
+    }
 }
