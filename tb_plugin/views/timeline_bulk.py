@@ -10,20 +10,22 @@ from ..analysis.timeline.cut import cut_blocks
 from ..analysis.timeline.minimap import as_bytes, share
 from ..analysis.timeline.series import series_tile
 from ..base.errors import QueryError
-from .timeline_frame import counters_frame, minimap_frame, names_frame, tiles_frame
+from .timeline_frame import NAME_BYTES, counters_frame, minimap_frame, names_frame, tiles_frame
 from .timeline_lists import MOST_BLOCKS, blocks, numbers, tile_numbers
 from .timeline_open import opened_of
 from .timeline_queries import CountersQuery, MinimapQuery, NamesQuery, TilesQuery
 from .view import Subject
 
 MOST_BYTES = 4 << 20
+MOST_NAME_BYTES = 8192 * (NAME_BYTES + 4)
+"""So many names fit, whatever they are."""
 
 
 def names(subject: Subject, query: NamesQuery) -> bytes:
-    """Texts of name codes; fewer than asked for at the end, and where they fill 4 MB."""
+    """Texts of name codes; fewer than asked for at the end, and where they would fill 4 MB."""
     began = time.perf_counter()
     texts = opened_of(subject, "split").timeline.names[query.first : query.first + query.count]
-    return names_frame(query.first, texts, _microseconds(began), MOST_BYTES - 1024)
+    return names_frame(query.first, texts, _microseconds(began), MOST_NAME_BYTES)
 
 
 def tiles(subject: Subject, query: TilesQuery) -> bytes:

@@ -65,6 +65,14 @@ def test_names_are_cut_between_characters() -> None:
     assert texts[5] == "cut ? surrogate"
 
 
+def test_names_stop_where_they_fill_the_frame() -> None:
+    names = ["x" * 600] * 10
+    (entry,) = decoded(frame.names_frame(0, names, most_bytes=3 * (512 + 4)))["entries"]
+    assert entry["texts"] == ["x" * 512] * 3
+    (entry,) = decoded(frame.names_frame(0, names, most_bytes=1))["entries"]
+    assert len(entry["texts"]) == 1
+
+
 def test_big_endian_and_strided_columns_are_written_little_endian() -> None:
     busy = np.arange(20, dtype=np.uint8)[::2]
     assert decoded(frame.minimap_frame([busy]))["entries"][0]["busy"] == busy.tolist()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .group_sums import group_sums
 from .minimap import edges
 from .model import I32, I64, Layout, Timeline
-from .name_index import sums_by
 
 _CHUNK = 1 << 21
 MOST_CELLS = 1 << 22
@@ -33,10 +33,11 @@ def by_track(timeline: Timeline, layout: Layout, track_of_lane: NDArray[Any]) ->
     for low in range(0, len(slices), _CHUNK):
         part = slice(low, low + _CHUNK)
         track = track_of_lane[layout.lane[part]]
-        shown = np.flatnonzero(track >= 0)
-        cell = slices.name[part].astype(np.int64)[shown] * tracks + track[shown]
-        counts += np.bincount(cell, minlength=names * tracks)
-        totals += sums_by(cell, slices.dur[part][shown], names * tracks)
+        # Behind all cells is one for what the layout hides.
+        cell = np.where(track >= 0, slices.name[part] * np.int32(tracks) + track, names * tracks)
+        sums = group_sums(cell.astype(np.int32), slices.dur[part], names * tracks + 1)
+        counts += sums.count[:-1]
+        totals += sums.total[:-1]
     return ByTrack(counts.reshape(names, tracks), totals.reshape(names, tracks))
 
 
