@@ -13,6 +13,7 @@ costs was taken off: starting processes would hide growth. ``--keep`` writes the
 
 from __future__ import annotations
 
+import statistics
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -68,16 +69,18 @@ def opened(trace: Path, env: Mapping[str, str] | None = None) -> dict[str, float
     }
 
 
-def floor(made: _corpus.Made, folder: Path) -> dict[str, float]:
-    """CPU seconds that inflating and tokenizing this trace take alone."""
+def floor(made: _corpus.Made, folder: Path, runs: int) -> dict[str, float]:
+    """CPU seconds that inflating and tokenizing this trace take alone, medians of the runs."""
     small = _corpus.made(made.kind, SCAN_SIZE, folder)
-    alone = {
-        what: run([sys.executable, "-m", "benchmarks._floor", what, str(of.path)]).answer()
-        for what, of in (("inflate", made), ("scan", small))
-    }
-    scan = alone["scan"]["cpu"] / alone["scan"]["text_bytes"] * made.text_bytes
-    inflate = alone["inflate"]["cpu"]
+    inflate = statistics.median(_alone("inflate", made) for _ in range(runs))
+    scan = statistics.median(_alone("scan", small) for _ in range(runs)) * made.text_bytes
+    inflate *= made.text_bytes
     return {"floor_inflate_cpu": inflate, "floor_scan_cpu": scan, "floor_cpu": inflate + scan}
+
+
+def _alone(what: str, made: _corpus.Made) -> float:
+    told = run([sys.executable, "-m", "benchmarks._floor", what, str(made.path)]).answer()
+    return told["cpu"] / told["text_bytes"]
 
 
 def startup_seconds() -> float:
@@ -150,7 +153,7 @@ def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
     click.echo(f"  {cpu / unit:.1f} calibration units of {unit:.2f} CPU s")
     found |= {"text_bytes": made.text_bytes, "events": made.events, "calibration_cpu": unit}
     if options.floor:
-        least = floor(made, options.folder)
+        least = floor(made, options.folder, options.runs)
         found |= least
         click.echo(
             f"  floor: inflate {least['floor_inflate_cpu']:.2f} + tokenize"
