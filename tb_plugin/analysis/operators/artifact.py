@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...trace.model import DeviceKind, Trace
+from ...trace.model import DeviceKind, HostKind, Trace
 from ..tensor_cores import matrix_use
 from ..timeline.files import get, get_texts, put, put_texts
 from .activities import find_activities
@@ -44,7 +44,7 @@ def operators_of(trace: Trace) -> Operators:
     of_activity: NDArray[np.int8] = np.where(kernels, uses[trace.device.name], 0).astype(np.int8)
     called = find_calls(trace, of_activity)
     return Operators(
-        strings=trace.strings,
+        strings=called.strings,
         calls=called.calls,
         stacks=called.stacks,
         paths=called.paths,
@@ -73,7 +73,8 @@ def _missing(trace: Trace) -> dict[str, str]:
     host, device = trace.host, trace.device
     if not _says(trace, "input_dims"):
         missing["shapes"] = "No input shapes were recorded: record with `record_shapes=True`."
-    if not trace.recording.with_stack and not (host.kind == 2).any():
+    frames = (host.kind == HostKind.PYTHON).any() or (host.kind == HostKind.MODULE).any()
+    if not frames and not _says(trace, "call_stack"):
         missing["stacks"] = "No Python frames were recorded: record with `with_stack=True`."
     if not len(device):
         missing["device"] = (

@@ -17,6 +17,7 @@ from .flops import flops_of
 from .inherit import call_paths, innermost
 from .model import CallKind, Calls, Paths, Stacks
 from .tree import CallTree, call_tree, sums_below
+from .written_stacks import add_written_stacks
 
 I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]
@@ -38,8 +39,12 @@ _STEP = re.compile(r"ProfilerStep#\d+")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Called:
-    """The calls, their stacks, and for each device activity its call and why it has none."""
+    """The calls, their stacks, and for each device activity its call and why it has none.
 
+    ``strings`` are those of the trace, with the frames of written stacks behind them.
+    """
+
+    strings: tuple[str, ...]
     calls: Calls
     stacks: Stacks
     paths: Paths
@@ -68,7 +73,13 @@ def find_calls(trace: Trace, matrix_use: I8) -> Called:
     kernels = np.bincount(owner[owner >= 0], minlength=count).astype(np.int32)
 
     frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
-    above, frames, stack = call_paths(frame, host.name, host.parent, host.depth)
+    above, frames, around = call_paths(frame, host.name, host.parent, host.depth)
+    strings, stacks, stack = add_written_stacks(
+        trace.strings,
+        Stacks(above, frames.astype(np.int32)),
+        around,
+        host.args.get("call_stack"),
+    )
     survives = tree.survives
     label = normal_names(trace.strings, host.name)[host.name] << 8 | _kinds(host.kind)
     up, labels, path = call_paths(survives, label, tree.parent, tree.depth)
@@ -102,11 +113,10 @@ def find_calls(trace: Trace, matrix_use: I8) -> Called:
         annotation=annotation[rows],
         flops=flops_of(trace, rows, shapes[rows]),
     )
-    stacks = Stacks(above, frames.astype(np.int32))
     paths = Paths(up, (labels >> 8).astype(np.int32), (labels & 0xFF).astype(np.int8))
     call_of = np.full(len(device), _NONE, np.int32)
     call_of[owned] = place[owner[owned]]
-    return Called(calls, stacks, paths, call_of, owed)
+    return Called(strings, calls, stacks, paths, call_of, owed)
 
 
 def _kinds(kind: I8) -> I8:

@@ -9,6 +9,7 @@ import pytest
 
 from kinetoscope.analysis.operators.calls import Called, find_calls
 from kinetoscope.analysis.operators.model import CallKind
+from kinetoscope.analysis.operators.stacks import frames_of
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.reader import read
@@ -134,3 +135,24 @@ def test_all_device_time_is_somebodys_or_unattributed(path: Path) -> None:
         assert not (lost & linked).any(), "what has a launch is somebody's"
     assert (called.calls.self_ns <= called.calls.total_ns).all()
     assert (called.calls.device_self_ns <= called.calls.device_total_ns).all()
+
+
+def test_a_stack_that_the_recorder_wrote_is_taken_where_no_frame_is() -> None:
+    written = {"Call stack": "model.py(9): forward;train.py(3): main"}
+    trace = draw(
+        """
+        frame |       ffff |
+        op    | aaa b  c   |
+        """,
+        args={"a": written, "b": written, "c": written},
+    )
+    called = found(trace)
+    calls, stacks, strings = called.calls, called.stacks, called.strings
+    rows = {strings[calls.name[row]]: row for row in range(len(calls))}
+
+    def path(name: str) -> list[str]:
+        return [strings[code] for code in frames_of(stacks, int(calls.stack[rows[name]]))]
+
+    assert path("aten::a") == path("aten::b") == ["model.py(9): forward", "train.py(3): main"]
+    assert path("aten::c") == ["train.py(1): f"]
+    assert calls.stack[rows["aten::a"]] == calls.stack[rows["aten::b"]]
