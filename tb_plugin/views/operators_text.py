@@ -101,5 +101,7 @@ def _cell(answer: Operators, row: OperatorRow, key: str) -> str | int | float | 
     if key == "device_self_ratio":
         all_ns = answer.table.device_self_ns
         return (row.device_self_ns or 0) / all_ns if all_ns else None
+    if key == "detail":
+        return row.detail.replace("\n", " ‹ ")
     value: str | int | float | None = getattr(row, key)
     return value
