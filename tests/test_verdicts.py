@@ -80,7 +80,7 @@ def test_each_file_gets_its_verdict(expected: Verdict) -> None:
         return
     for step in facts.steps:
         assert_parts_sum(step)
-    for view in VIEWS:
+    for view in (view for view in VIEWS if view.artifact is None):
         answer = view.build(facts, view.query())
         assert view.tables(answer)
 
