@@ -76,7 +76,7 @@ def test_a_table_is_sorted_searched_and_opened(browser: Browser, served: Server)
         assert numbers == sorted(numbers, reverse=True)
         page.get_by_label("Filter by name").fill("aten::addmm")
         expect(page.locator(".wt-cells").first).to_contain_text("aten::addmm")
-        page.locator(".wt-cells").first.focus()
+        page.locator(".wt-cells[data-row]").first.focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("region", name="Slowest calls")).to_be_visible()
         page.keyboard.press("Escape")
@@ -133,7 +133,7 @@ def test_hostile_names_are_text_everywhere(browser: Browser, tmp_path: Path) -> 
             ):
                 opened(page, f"{server.page}#view={fragment}")
                 page.wait_for_timeout(500)
-                page.locator(".wt-cells").first.click()
+                page.locator(".wt-cells[data-row]").first.click()
                 expect(page.locator(".wt-detail")).to_be_visible()
                 page.wait_for_timeout(200)
                 safe(page)
@@ -193,7 +193,7 @@ def test_a_frame_opens_its_line_in_vs_code(
         with watched(browser) as (page, _):
             page.goto(address)
             frame = plugin_frame(page, server)
-            frame.locator(".wt-cells").first.click()
+            frame.locator(".wt-cells[data-row]").first.click()
             frame.locator(".op-details summary").first.click()
             for at in range(3):
                 frame.locator(".frames button").nth(at).click()
