@@ -143,8 +143,9 @@ class RawEvents:
 class Blocks:
     """Where rows are in the inflated text: block b holds rows [first_row[b], first_row[b + 1]).
 
-    So ``first_row`` has one entry more than there are blocks. A block is the text of whole events
-    and what is between them; ``reread`` makes an event of it again.
+    So ``first_row`` has one entry more than there are blocks. Where to cut is the scanner's own
+    choice. A block is the text of whole events and what is between them; ``reread`` makes an event
+    of it again.
     """
 
     offset: NDArray[np.int64]
