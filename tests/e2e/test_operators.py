@@ -143,6 +143,22 @@ def test_hostile_names_are_text_everywhere(browser: Browser, tmp_path: Path) -> 
             silent(watch)
 
 
+def test_a_hundred_thousand_rows_are_scrolled_in_windows(browser: Browser, tmp_path: Path) -> None:
+    events = [event(f"op_{at:06}", "cpu_op", 10 * at, 5) for at in range(100_000)]
+    with standalone(put(tmp_path, trace_of(events)), tmp_path) as server:
+        server.wait_ready()
+        with watched(browser) as (page, watch):
+            opened(page, f"{server.page}#view=operators&operators.sort=name&operators.up=1")
+            scroll = page.locator(".wt-scroll")
+            for share, name in ((0.5, "op_05"), (1.0, "op_099999"), (0.0, "op_000000")):
+                scroll.evaluate("(box, share) => box.scrollTo(0, share * box.scrollHeight)", share)
+                expect(page.locator(".wt-cells[data-row]", has_text=name).first).to_be_visible(
+                    timeout=LONG_MS
+                )
+                assert page.locator(".wt-row").count() < 120
+            silent(watch)
+
+
 def safe(page: Page) -> None:
     assert page.title() != "owned"
     assert page.locator("img[src=x]").count() == 0
