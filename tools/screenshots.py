@@ -1,8 +1,10 @@
 """Takes the pictures of the docs: the real page, inside a real TensorBoard, on the sample traces.
 
     python tools/screenshots.py [NAME ...]
+    python tools/screenshots.py --real FOLDER [NAME ...]
 
-Needs Chromium and the built page (`make page`).
+With --real it takes pictures of real recordings (KINETOSCOPE_TRACES) into a folder, to be looked
+at; they are no part of the docs. Needs Chromium and the built page (`make page`).
 """
 
 from __future__ import annotations
@@ -10,14 +12,18 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the browser and the servers are those of the tests
 
+from tests.conftest import TRACES  # noqa: E402
 from tests.e2e.browser import chromium, watched  # noqa: E402
-from tests.e2e.servers import tensorboard  # noqa: E402
+from tests.e2e.servers import Server, tensorboard  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 SETTLE_MS = 2500  # charts are drawn after the first paint
@@ -33,33 +39,101 @@ class Picture:
     dark: bool = False
 
 
+TRACE = "view=timeline"
+LOOK = f"run=train_cpu&{TRACE}&steps=2-3&timeline.find=aten::addmm&timeline.match=exact"
+
 PICTURES = {
     "overview": Picture("run=train_cpu&view=overview"),
     "overview-dark": Picture("run=train_cpu&view=overview", dark=True),
     "health": Picture("run=train_cpu&view=health"),
+    "trace": Picture(f"run=train_cpu&{TRACE}&steps=2&timeline.tab=flame"),
+    "trace-dark": Picture(f"{LOOK}&timeline.tab=summary", dark=True),
+    "trace-ranks": Picture(f"run=train_ddp_cpu&{TRACE}&timeline.workers=rank1"),
+}
+
+# Run → where its files are below the folder of real traces.
+RUNS = {
+    "v100": "kineto_tb_samples/resnet50_num_workers_0",
+    "h100": "tracelens/h100",
+    "mi300": "tracelens/mi300",
+    "ranks": "dlrm_8rank_v100",
+}
+RANKS = ",".join(f"worker{rank}_step_12" for rank in range(1, 8))
+CONV = "timeline.find=aten::conv2d&timeline.match=exact"
+MI300 = f"run=mi300&worker=resnet_act_checkpoint&{TRACE}"
+
+REAL = {
+    "v100": Picture(f"run=v100&{TRACE}&timeline.find=enumerate(DataLoader)"),
+    "v100-step": Picture(f"run=v100&{TRACE}&steps=2&timeline.tab=gpu"),
+    "h100": Picture(f"run=h100&worker=Qwen_Qwen1.5-0.5B-Chat__1016005&{TRACE}"),
+    "h100-filtered": Picture(
+        f"run=h100&worker=Qwen_Qwen1.5-0.5B-Chat__1016005&{TRACE}&timeline.layout=filtered"
+        "&timeline.tab=flame"
+    ),
+    "mi300": Picture(f"{MI300}&timeline.at=16300000-37500000&timeline.select=9904"),
+    "mi300-arrows": Picture(f"{MI300}&steps=1&timeline.arrows=backward&timeline.tab=summary"),
+    "mi300-narrow": Picture(f"{MI300}&steps=1&{CONV}&timeline.tab=details", width=1000),
+    "ranks": Picture(f"run=ranks&worker=worker0_step_12&{TRACE}&timeline.workers={RANKS}"),
+    "ranks-collectives": Picture(
+        f"run=ranks&worker=worker0_step_12&{TRACE}&timeline.workers={RANKS}&timeline.find=nccl"
+    ),
 }
 
 
-def main(names: list[str]) -> None:
-    """Write docs/images/NAME.png for each name, by default all."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
+def main(arguments: list[str]) -> None:
+    """Write docs/images/NAME.png for each name, by default all; or those of real recordings."""
+    if arguments[:1] == ["--real"]:
+        out = Path(arguments[1])
+        names = arguments[2:] or list(REAL)
+        take({name: REAL[name] for name in names}, out, real_runs)
+        take({f"{name}-dark": replace(REAL[name], dark=True) for name in names}, out, real_runs)
+    else:
+        names = arguments or list(PICTURES)
+        take({name: PICTURES[name] for name in names}, IMAGES, sample_runs)
+
+
+def sample_runs(logdir: Path) -> int:
+    """Lays out the traces of the repository; how many spans there are."""
+    shutil.copytree(ROOT / "samples" / "traces", logdir)
+    return 3
+
+
+def real_runs(logdir: Path) -> int:
+    """Lays out real recordings; how many spans there are."""
+    for run, folder in RUNS.items():
+        shutil.copytree(TRACES / folder, logdir / run)
+    return 1 + 3 + 3 + 8
+
+
+def take(pictures: dict[str, Picture], out: Path, lay_out: Callable[[Path], int]) -> None:
+    """Writes each picture as OUT/NAME.png."""
+    out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         tmp = Path(temporary)
-        shutil.copytree(ROOT / "samples" / "traces", tmp / "log")
+        spans = lay_out(tmp / "log")
         with tensorboard(tmp / "log", tmp) as server, chromium() as browser:
-            server.wait_ready(spans=3)
-            for name in names or list(PICTURES):
-                picture = PICTURES[name]
-                state = "".join(f"&p.pytorch_profiler.{part}" for part in picture.state.split("&"))
-                address = server.page + state
-                if picture.dark:
-                    address = address.replace("/#", "/?darkMode=true#", 1)
-                with watched(browser, picture.width, picture.height, picture.dark) as (page, _):
-                    page.goto(address)
-                    page.frame_locator("iframe[src*='plugin_entry']").locator("h1").wait_for()
-                    page.wait_for_timeout(SETTLE_MS)
-                    page.screenshot(path=IMAGES / f"{name}.png")
-                print(f"docs/images/{name}.png")
+            server.wait_ready(spans=spans)
+            for name, picture in pictures.items():
+                path = out / f"{name}.png"
+                shoot(browser, server, picture, path)
+                print(path)
+
+
+def shoot(browser: Browser, server: Server, picture: Picture, path: Path) -> None:
+    """One picture of the page inside TensorBoard, once it has settled."""
+    state = "".join(f"&p.pytorch_profiler.{part}" for part in picture.state.split("&"))
+    address = server.page + state
+    if picture.dark:
+        address = address.replace("/#", "/?darkMode=true#", 1)
+    with watched(browser, picture.width, picture.height, picture.dark) as (page, _):
+        page.goto(address)
+        frame = page.frame_locator("iframe[src*='plugin_entry']")
+        frame.locator("h1").wait_for()
+        if TRACE in picture.state:
+            # The first open prepares the timeline, of each worker.
+            frame.locator(".tl-canvas[data-stats*='\"tiles\":']").wait_for(timeout=120_000)
+        page.wait_for_timeout(SETTLE_MS)
+        page.screenshot(path=path)
 
 
 if __name__ == "__main__":

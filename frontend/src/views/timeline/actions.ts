@@ -209,9 +209,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
       } else {
         const { source, to, position } = nearest;
         const key = { source: source.source, slice: to.slice };
-        // Among several workers, the place among the hits of one says little.
-        const isKnown = sources.length === 1 && position > 0;
-        moving.position.set(isKnown ? { find: link.find, key, position } : null);
+        moving.position.set(position > 0 ? { find: link.find, key, position } : null);
         goTo(source, to);
       }
     }, fail);

@@ -31,7 +31,7 @@ function BoxTable({ answer, tree }: { answer: FlameAnswer; tree: FlameTree }) {
   const [sorting, setSorting] = useState<Sorting>({ column: "tree", isDown: false });
   const words = flameValue(answer.unit);
   const value = COLUMNS_VALUES[sorting.column];
-  const order = value === undefined ? treeOrder(tree) : [...tree.boxes];
+  const order = treeOrder(tree);
   if (value !== undefined) {
     order.sort((a, b) => (sorting.isDown ? value(b) - value(a) : value(a) - value(b)));
   }
@@ -127,14 +127,16 @@ export function AreaFlame({ scope }: { scope: Scope }) {
     true,
   );
   const isSlow = useLasting(isLoading);
+  // Every call in the table; in the graph chains of calls share a row.
   const tree = useMemo(() => (data === undefined ? null : flameTree(data)), [data]);
+  const folded = useMemo(() => (data === undefined ? null : flameTree(data, true)), [data]);
   if (problem !== null) {
     return <ProblemNote problem={toProblem(problem)} again={again} />;
   }
-  if (data === undefined || tree === null) {
+  if (data === undefined || tree === null || folded === null) {
     return <p className="tl-none dim">{isSlow ? "Folding the stacks…" : ""}</p>;
   }
-  const path = pathTo(tree, focus);
+  const path = pathTo(folded, focus);
   return (
     <div className={isOld && isSlow ? "tl-fill stale" : "tl-fill"}>
       <div className="tl-tools">
@@ -182,12 +184,12 @@ export function AreaFlame({ scope }: { scope: Scope }) {
           {isTable ? "Show as graph" : "Show as table"}
         </button>
       </div>
-      {tree.boxes.length === 0 ? (
+      {tree.rows.length === 0 ? (
         <p className="tl-none dim">Nothing ran here.</p>
       ) : isTable ? (
         <BoxTable answer={data} tree={tree} />
       ) : (
-        <FlameGraph answer={data} tree={tree} focus={focus} onFocus={setFocus} />
+        <FlameGraph answer={data} tree={folded} focus={focus} onFocus={setFocus} />
       )}
     </div>
   );

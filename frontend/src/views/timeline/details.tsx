@@ -187,7 +187,7 @@ function Known({ details, source }: { details: SliceDetails; source: Source }) {
             <KindSwatch fill={palette.kinds[slice.kind]?.fills[0]} />
             {kind_label || kindWord(slice.kind)}
           </span>
-          {step === "" ? null : <span className="chip clip">{harmless(stepWord(step), 40)}</span>}
+          {step === "" ? null : <span className="chip">{harmless(stepWord(step), 24)}</span>}
           {sources.length > 1 ? (
             <span className="chip clip">{harmless(source.worker, 40)}</span>
           ) : null}

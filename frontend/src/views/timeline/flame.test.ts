@@ -37,7 +37,7 @@ describe("boxes", () => {
   });
 
   it("never reach beyond their parent", () => {
-    for (const box of tree.boxes) {
+    for (const box of tree.boxes.filter((one) => one !== undefined)) {
       const parent = tree.boxes[box.node.parent];
       expect(box.x0).toBeGreaterThanOrEqual(parent?.x0 ?? 0);
       expect(box.x1).toBeLessThanOrEqual((parent?.x1 ?? 1) + 1e-12);
@@ -59,12 +59,40 @@ describe("boxes", () => {
       ...ANSWER,
       nodes: [node(1, "a", 5), node(0, "b", 5), node(2, "c", 5)],
     });
-    expect(loop.boxes.map((box) => box.depth)).toEqual([0, 1, 0]);
+    expect(loop.boxes.map((box) => box?.depth)).toEqual([0, 1, 0]);
   });
 
   it("may be deeper than a call stack", () => {
     const nodes = Array.from({ length: 20_000 }, (_, i) => node(i - 1, "f", 1));
     expect(flameTree({ ...ANSWER, nodes }).rows).toHaveLength(20_000);
+  });
+});
+
+describe("folded", () => {
+  const nodes = [
+    node(-1, "a", 100),
+    node(0, "b", 100),
+    node(1, "c", 99.9),
+    node(2, "d", 60),
+    node(2, "e", 30),
+  ];
+  const folded = flameTree({ ...ANSWER, nodes }, true);
+
+  it("calls with nothing but the next one inside share a row", () => {
+    expect(folded.rows.map((row) => row.map((box) => box.node.text))).toEqual([["c"], ["d", "e"]]);
+    expect(folded.rows[0]?.[0]?.above.map(({ text }) => text)).toEqual(["a", "b"]);
+    expect(folded.rows[0]?.[0]).toMatchObject({ x0: 0, x1: 1 });
+  });
+
+  it("are walked as they stand", () => {
+    expect(walkedBox(folded, -1, "ArrowDown")).toBe(2);
+    expect(walkedBox(folded, 2, "ArrowDown")).toBe(3);
+    expect(walkedBox(folded, 4, "ArrowUp")).toBe(2);
+  });
+
+  it("keep a call apart that does something itself", () => {
+    const own = [node(-1, "a", 100), node(0, "b", 90)];
+    expect(flameTree({ ...ANSWER, nodes: own }, true).rows).toHaveLength(2);
   });
 });
 

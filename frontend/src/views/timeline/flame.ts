@@ -8,6 +8,8 @@ export const FLAME_ROW = 18;
 /** One node, placed: `x0`, `x1` as shares of the width when nothing is in focus. */
 export interface FlameBox {
   readonly node: FlameNode;
+  /** Calls folded into it, outermost first: each had nothing but the next one inside. */
+  readonly above: readonly FlameNode[];
   readonly index: number;
   readonly depth: number;
   readonly x0: number;
@@ -15,7 +17,8 @@ export interface FlameBox {
 }
 
 export interface FlameTree {
-  readonly boxes: readonly FlameBox[];
+  /** By index of their node; folded ones are not there. */
+  readonly boxes: readonly (FlameBox | undefined)[];
   /** By depth, from left to right. */
   readonly rows: readonly (readonly FlameBox[])[];
   /** Children by parent, heaviest first; −1 = the roots. */
@@ -36,7 +39,37 @@ function childrenOf(nodes: readonly FlameNode[]): Map<number, number[]> {
   return children;
 }
 
-export function flameTree({ nodes, total }: FlameAnswer): FlameTree {
+/** So much of a call must be its only child's for the two to share a row. */
+const SAME = 0.995;
+
+/** The last of a chain of calls that hold nothing but the next one; itself where it holds more. */
+function endOfChain(
+  nodes: readonly FlameNode[],
+  children: ReadonlyMap<number, readonly number[]>,
+  from: number,
+): { readonly end: number; readonly above: readonly FlameNode[] } {
+  const above: FlameNode[] = [];
+  let end = from;
+  for (;;) {
+    const [only, ...others] = children.get(end) ?? [];
+    const node = nodes[end];
+    const child = only === undefined ? undefined : nodes[only];
+    if (
+      only === undefined ||
+      others.length > 0 ||
+      node === undefined ||
+      child === undefined ||
+      child.value < node.value * SAME
+    ) {
+      return { end, above };
+    }
+    above.push(node);
+    end = only;
+  }
+}
+
+/** `isFolded`: chains of calls with one child each share a row, as deep stacks begin with. */
+export function flameTree({ nodes, total }: FlameAnswer, isFolded = false): FlameTree {
   const children = childrenOf(nodes);
   const boxes: FlameBox[] = [];
   const rows: FlameBox[][] = [];
@@ -45,14 +78,18 @@ export function flameTree({ nodes, total }: FlameAnswer): FlameTree {
   const waiting = [{ parent: -1, depth: 0, x: 0 }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     let { x } = next;
-    for (const index of children.get(next.parent) ?? []) {
-      const node = nodes[index];
+    const { depth } = next;
+    for (const first of children.get(next.parent) ?? []) {
+      const chain = isFolded ? endOfChain(nodes, children, first) : { end: first, above: [] };
+      const [node, width] = [nodes[chain.end], nodes[first]?.value ?? 0];
       if (node !== undefined) {
-        const box = { node, index, depth: next.depth, x0: x / scale, x1: (x + node.value) / scale };
+        const index = chain.end;
+        const { above } = chain;
+        const box = { node, above, index, depth, x0: x / scale, x1: (x + width) / scale };
         boxes[index] = box;
-        rows[next.depth] = [...(rows[next.depth] ?? []), box];
-        waiting.push({ parent: index, depth: next.depth + 1, x });
-        x += node.value;
+        rows[depth] = [...(rows[depth] ?? []), box];
+        waiting.push({ parent: index, depth: depth + 1, x });
+        x += width;
       }
     }
   }
@@ -152,7 +189,7 @@ export function paintFlame(
 
 function paintBox(
   context: CanvasRenderingContext2D,
-  { node, index, depth }: FlameBox,
+  { node, above, index, depth }: FlameBox,
   [left, right]: readonly [number, number],
   y: number,
   { palette, active, found, view, valueText }: FlamePicture,
@@ -172,20 +209,31 @@ function paintBox(
   }
   if (width > LABEL_PX) {
     context.fillStyle = isDim ? palette.ink : (inks[pick] ?? palette.ink);
-    paintLabel(context, node, valueText, left + 4, width - 8, y + FLAME_ROW / 2);
+    paintLabel(context, labelsOf(above, node), valueText(node.value), left + 4, width - 8, y);
   }
+}
+
+/** What a box may say, the longest first. */
+function labelsOf(above: readonly FlameNode[], node: FlameNode): readonly string[] {
+  const own = labelForms(node.text.slice(0, 300));
+  if (above.length === 0) {
+    return own;
+  }
+  const short = (text: string) => labelForms(text.slice(0, 300))[0];
+  const chain = [...above.map(({ text }) => short(text)), own[0]];
+  const ends = `${chain[0]} › … › ${own[0]}`;
+  return [chain.join(" › "), ends, ...own];
 }
 
 function paintLabel(
   context: CanvasRenderingContext2D,
-  node: FlameNode,
-  valueText: (value: number) => string,
+  forms: readonly string[],
+  value: string,
   x: number,
   room: number,
-  y: number,
+  top: number,
 ): void {
-  const value = valueText(node.value);
-  const forms = labelForms(node.text.slice(0, 300));
+  const y = top + FLAME_ROW / 2;
   const fits = (text: string) => context.measureText(text).width <= room;
   const named = forms.find((form) => fits(`${form}  ${value}`));
   if (named !== undefined) {
@@ -205,37 +253,48 @@ function paintLabel(
   }
 }
 
-/** The box that a key leads to from another: parent, heaviest child, neighbours. */
+/** Where a box stands among those of its row. */
+function neighbours(tree: FlameTree, box: FlameBox): readonly (FlameBox | undefined)[] {
+  const row = tree.rows[box.depth] ?? [];
+  const at = row.indexOf(box);
+  return [row[at - 1], row[at + 1]];
+}
+
+/** The box beneath the heaviest, or above: those that stand within its edges, or around them. */
+function across(tree: FlameTree, box: FlameBox, depth: number): FlameBox | undefined {
+  const row = tree.rows[depth] ?? [];
+  const middle = (box.x0 + box.x1) / 2;
+  const isAbove = depth < box.depth;
+  return row.find((other) =>
+    isAbove
+      ? other.x0 <= middle && middle < other.x1
+      : other.x0 >= box.x0 - 1e-12 && other.x0 < box.x1,
+  );
+}
+
+/** The box that a key leads to from another: around it, inside it, beside it. */
 export function walkedBox(tree: FlameTree, at: number, key: string): number | null {
   const box = tree.boxes[at];
   if (box === undefined) {
-    return tree.children.get(-1)?.[0] ?? null;
+    return tree.rows[0]?.[0]?.index ?? null;
   }
-  const parent = box.node.parent;
-  const siblings = tree.children.get(parent < at ? parent : -1) ?? [];
-  const place = siblings.indexOf(at);
-  switch (key) {
-    case "ArrowUp":
-      return parent >= 0 ? parent : null;
-    case "ArrowDown":
-      return tree.children.get(at)?.[0] ?? null;
-    case "ArrowRight":
-      return siblings[place + 1] ?? null;
-    case "ArrowLeft":
-      return siblings[place - 1] ?? null;
-    default:
-      return null;
-  }
+  const [before, behind] = neighbours(tree, box);
+  const found: Readonly<Record<string, FlameBox | undefined>> = {
+    ArrowUp: across(tree, box, box.depth - 1),
+    ArrowDown: across(tree, box, box.depth + 1),
+    ArrowLeft: before,
+    ArrowRight: behind,
+  };
+  return found[key]?.index ?? null;
 }
 
-/** Names from the root to a box. */
+/** Boxes from the root to one of them. */
 export function pathTo(tree: FlameTree, at: number): readonly FlameBox[] {
   const path: FlameBox[] = [];
   let box = tree.boxes[at];
   while (box !== undefined) {
     path.unshift(box);
-    const { parent } = box.node;
-    box = parent >= 0 && parent < box.index ? tree.boxes[parent] : undefined;
+    box = across(tree, box, box.depth - 1);
   }
   return path;
 }

@@ -35,7 +35,13 @@ function foundBoxes({ boxes }: FlameTree, { find, match }: Link): ReadonlySet<nu
     return null;
   }
   const isHit = matcher(find, match);
-  return new Set(boxes.filter(({ node }) => isHit(node.text)).map(({ index }) => index));
+  return new Set(
+    boxes.flatMap((box) =>
+      box !== undefined && [...box.above, box.node].some(({ text }) => isHit(text))
+        ? [box.index]
+        : [],
+    ),
+  );
 }
 
 function matcher(find: string, match: Link["match"]): (text: string) => boolean {
@@ -45,6 +51,16 @@ function matcher(find: string, match: Link["match"]): (text: string) => boolean 
   // The server's regular expressions are not the browser's: by its words is near enough here.
   return (text) =>
     matches(text, match === "regex" ? find.replaceAll(/[^\w:. ]+/g, " ").trim() : find);
+}
+
+function spokenBox(
+  { node, above }: FlameBox,
+  total: number,
+  words: (value: number) => string,
+): string {
+  const inside = above.length === 0 ? "" : `${plural(above.length, "call")} around it, `;
+  const part = share(node.value / Math.max(1, total));
+  return `${harmless(node.text, 200)}, ${inside}${words(node.value)}, ${part}, self ${words(node.self_value)}, ${plural(node.slices, "slice")}`;
 }
 
 interface GraphProps {
@@ -98,17 +114,14 @@ export function FlameGraph({ answer, tree, focus, onFocus }: GraphProps) {
     event.preventDefault();
   };
   const box = tree.boxes[active];
-  const said =
-    box === undefined
-      ? ""
-      : `${harmless(box.node.text, 200)}, ${words(box.node.value)}, ${share(box.node.value / Math.max(1, tree.total))}, self ${words(box.node.self_value)}, ${plural(box.node.slices, "slice")}`;
+  const said = box === undefined ? "" : spokenBox(box, tree.total, words);
   return (
     <>
       <div
         ref={scroll}
         className="tl-flame"
         role="application"
-        aria-label={`Flame graph, ${plural(tree.boxes.length, "box", "boxes")}. Arrows walk, Enter shows one alone, Escape all.`}
+        aria-label={`Flame graph, ${plural(answer.nodes.length, "call")}. Arrows walk, Enter shows one alone, Escape all.`}
         aria-describedby="tl-flame-said"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it takes keys
         tabIndex={0}

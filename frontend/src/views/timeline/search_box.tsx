@@ -87,7 +87,7 @@ function Names({ id, names, active, onPick }: NamesProps) {
 
 /** "54 of 117", once one of them was gone to. */
 function HitCount() {
-  const { search, moving, selection } = useStage();
+  const { search, moving, selection, sources } = useStage();
   const at = useCell(moving.position);
   if (!search.isActive) {
     return null;
@@ -99,7 +99,9 @@ function HitCount() {
       </span>
     );
   }
-  const isAt = at?.find === search.text && sameSlice(at.key, selection?.key ?? null);
+  // Among several workers, the place among the hits of one says little.
+  const isAt =
+    sources.length === 1 && at?.find === search.text && sameSlice(at.key, selection?.key ?? null);
   const words = isAt
     ? `${count(at.position)} of ${count(search.slices)}`
     : search.isLoading && search.slices === 0

@@ -27,25 +27,25 @@ function Facts({ source }: { source: Source }) {
   );
 }
 
-/** What the picture cannot show as recorded, and what was not recorded at all. */
-function Mind({ source }: { source: Source }) {
-  const { warnings, missing } = source.manifest;
-  const lacking = Object.entries(missing);
-  if (warnings.length === 0 && lacking.length === 0) {
+/** What the picture cannot show as recorded, and what was not recorded at all; each once. */
+function Mind({ sources }: { sources: readonly Source[] }) {
+  const warnings = new Set(sources.flatMap(({ manifest }) => manifest.warnings));
+  const lacking = new Set(sources.flatMap(({ manifest }) => Object.values(manifest.missing)));
+  if (warnings.size === 0 && lacking.size === 0) {
     return null;
   }
   return (
     <section>
       <h3>To keep in mind</h3>
       <ul className="tl-mind">
-        {warnings.map((text) => (
+        {[...warnings].map((text) => (
           <li key={text}>
             <Prose text={text} />
           </li>
         ))}
-        {lacking.map(([what, why]) => (
-          <li key={what} className="ink2">
-            <Prose text={why} />
+        {[...lacking].map((text) => (
+          <li key={text} className="ink2">
+            <Prose text={text} />
           </li>
         ))}
       </ul>
@@ -111,9 +111,7 @@ export function TraceFacts() {
         </section>
       ))}
       {alignmentNote === "" ? null : <section className="ink2">{alignmentNote}</section>}
-      {sources.map((source) => (
-        <Mind key={source.source} source={source} />
-      ))}
+      <Mind sources={sources} />
       <Kinds source={sources[0]} />
       <Arrows source={sources[0]} />
       <section>
