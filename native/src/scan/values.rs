@@ -221,7 +221,7 @@ mod tests {
             let end = values.lane(text.as_bytes(), 0, 0, &mut found)?;
             assert_eq!(
                 found.hash,
-                Key(3).hash(text[found.start..found.end].as_bytes())
+                Key(3).hash(&text.as_bytes()[found.start..found.end])
             );
             Ok((text[found.start..found.end].to_string(), end))
         };
