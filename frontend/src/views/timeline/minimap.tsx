@@ -1,6 +1,6 @@
 /** The whole trace in a strip above the tracks: drag the frame, its edges, or a new one. */
 import { useQueries } from "@tanstack/react-query";
-import { type PointerEvent, useCallback, useEffect, useMemo, useRef } from "react";
+import { type PointerEvent, useEffect, useMemo, useRef } from "react";
 import type { Answer } from "../../api/client";
 import { getPartBytes } from "../../api/routes";
 import { count, time } from "../../base/format";
@@ -9,7 +9,7 @@ import { decodeSliceTiles } from "../../timeline/frame/slices";
 import { type BusyGroups, hostBusy, hostQuestion } from "./host_busy";
 import type { Range } from "./link";
 import { LiveCanvas, type Paint } from "./live_canvas";
-import { type Band, deviceBusy, paintMinimap } from "./paint_minimap";
+import { type Band, deviceBusy, paintFrame, paintWhole } from "./paint_minimap";
 import { documentTokens } from "./palette";
 import type { Source } from "./sources";
 import { useStage, viewOf } from "./stage_context";
@@ -77,22 +77,43 @@ function useBands(): readonly Band[] {
   );
 }
 
+/** Paints once into a canvas of its own, and again only for another size. */
+function kept(paint: Paint): Paint {
+  const canvas = document.createElement("canvas");
+  let drawn = "";
+  return (context, width, height) => {
+    const ratio = context.getTransform().a;
+    const size = `${width} ${height} ${ratio}`;
+    if (size !== drawn) {
+      drawn = size;
+      canvas.width = Math.max(1, Math.round(width * ratio));
+      canvas.height = Math.max(1, Math.round(height * ratio));
+      const own = canvas.getContext("2d");
+      own?.scale(ratio, ratio);
+      if (own !== null) {
+        paint(own, width, height);
+      }
+    }
+    context.drawImage(canvas, 0, 0, width, height);
+  };
+}
+
 function usePaintMinimap(): Paint {
   const { moving, whole, palette, search } = useStage();
   const bands = useBands();
-  return useCallback(
-    (context, width, height) =>
-      paintMinimap(context, width, height, {
-        bands,
-        densities: search.densities,
-        whole,
-        view: viewOf(moving.frame.get()),
-        palette,
-        hitColor: documentTokens("--worse"),
-        veil: `${documentTokens("--bg")}b3`,
-      }),
-    [bands, search.densities, whole, palette, moving],
-  );
+  const { densities } = search;
+  return useMemo(() => {
+    const hitColor = documentTokens("--worse");
+    const veil = `${documentTokens("--bg")}b3`;
+    const below = kept((context, width, height) =>
+      paintWhole(context, width, height, { bands, densities, whole, palette, hitColor }),
+    );
+    return (context, width, height) => {
+      below(context, width, height);
+      const view = viewOf(moving.frame.get());
+      paintFrame(context, width, height, { whole, view, palette, veil });
+    };
+  }, [bands, densities, whole, palette, moving]);
 }
 
 /** What a drag moves. */

@@ -35,13 +35,18 @@ export function deviceBusy(
   return groups;
 }
 
-export interface MinimapPicture {
+export interface WholePicture {
   readonly bands: readonly Band[];
   readonly densities: readonly Density[];
   readonly whole: Range;
-  readonly view: Range;
   readonly palette: TimelinePalette;
   readonly hitColor: string;
+}
+
+export interface FramePicture {
+  readonly whole: Range;
+  readonly view: Range;
+  readonly palette: TimelinePalette;
   readonly veil: string;
 }
 
@@ -61,22 +66,33 @@ function placeOf(band: Band, bands: readonly Band[], height: number): Place {
   return { top: 1 + base + alike.indexOf(band) * each, height: each };
 }
 
-export function paintMinimap(
+/** What stays while the camera moves: how busy each group is, and where the hits are. */
+export function paintWhole(
   context: CanvasRenderingContext2D,
   width: number,
   height: number,
-  picture: MinimapPicture,
+  { bands, densities, hitColor, whole, palette }: WholePicture,
 ): void {
-  const { whole, view, palette } = picture;
   const scale = width / (whole.end - whole.start);
   const x = (at: number) => (at - whole.start) * scale;
-  for (const band of picture.bands) {
-    paintBand(context, band, placeOf(band, picture.bands, height), palette, x);
+  for (const band of bands) {
+    paintBand(context, band, placeOf(band, bands, height), palette, x);
   }
-  paintHits(context, picture, height, x);
+  paintHits(context, densities, hitColor, height, x);
+}
+
+/** What is in view, and a veil over the rest. */
+export function paintFrame(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  { whole, view, palette, veil }: FramePicture,
+): void {
+  const scale = width / (whole.end - whole.start);
+  const x = (at: number) => (at - whole.start) * scale;
   const left = Math.min(Math.max(x(view.start), 0), width - 2);
   const right = Math.max(Math.min(x(view.end), width), left + 2);
-  context.fillStyle = picture.veil;
+  context.fillStyle = veil;
   context.fillRect(0, 0, left, height);
   context.fillRect(right, 0, width - right, height);
   context.strokeStyle = palette.accent;
@@ -128,7 +144,8 @@ function paintBand(
 
 function paintHits(
   context: CanvasRenderingContext2D,
-  { densities, hitColor }: MinimapPicture,
+  densities: readonly Density[],
+  hitColor: string,
   height: number,
   x: (at: number) => number,
 ): void {

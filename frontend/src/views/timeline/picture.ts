@@ -44,7 +44,7 @@ function text(context: CanvasRenderingContext2D, words: string, x: number, y: nu
 }
 
 function paintLabels(context: CanvasRenderingContext2D, parts: PictureParts, width: number): void {
-  const { frame, model, palette, surface2 } = parts;
+  const { frame, model, palette } = parts;
   for (const { row, top, height } of frame.rows) {
     const info = model.infos.get(row.key);
     if (info === undefined) {
@@ -53,10 +53,10 @@ function paintLabels(context: CanvasRenderingContext2D, parts: PictureParts, wid
     const label = harmless(info.label, 120);
     if (row.type === "heading") {
       // As on the page: what lies on the canvas beneath stays in sight.
-      context.globalCompositeOperation = parts.isDark ? "lighten" : "multiply";
-      context.fillStyle = surface2;
+      context.fillStyle = palette.background;
+      context.fillRect(0, top, GUTTER, height);
+      context.fillStyle = parts.isDark ? "rgba(255, 255, 255, 0.045)" : "rgba(20, 24, 31, 0.065)";
       context.fillRect(0, top, width, height);
-      context.globalCompositeOperation = "source-over";
       context.fillStyle = palette.ink;
       context.font = `600 ${CANVAS_FONT}`;
       text(context, label, 10, top + height / 2, width - 20);

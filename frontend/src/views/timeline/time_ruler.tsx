@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useMemo } from "react";
 import { textWidth } from "../../base/measure";
 import { useCell } from "../../state/cell";
+import type { Unit } from "./link";
 import { LiveCanvas, type Paint } from "./live_canvas";
 import { paintRuler } from "./paint_ruler";
 import { contrast } from "./palette";
@@ -10,15 +11,24 @@ import { type Frame, type Stage, useStage, viewOf } from "./stage_context";
 
 export const CANVAS_FONT = '11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
+/** Asked for several times a frame: the last answer is kept. */
+let last: { frame: Frame; unit: Unit; sources: Stage["sources"]; model: RulerModel } | null = null;
+
 /** The ruler as it is for a place of the camera. */
-export function rulerOf({ sources: [main], link }: Stage, frame: Frame): RulerModel {
-  return rulerModel({
+export function rulerOf({ sources, link: { unit } }: Stage, frame: Frame): RulerModel {
+  if (last?.frame === frame && last.unit === unit && last.sources === sources) {
+    return last.model;
+  }
+  const [{ manifest }] = sources;
+  const model = rulerModel({
     view: viewOf(frame),
     nsPerPx: frame.camera.nsPerPx,
-    unit: link.unit,
-    steps: main.manifest.steps,
-    baseNs: main.manifest.base_ns,
+    unit,
+    steps: manifest.steps,
+    baseNs: manifest.base_ns,
   });
+  last = { frame, unit, sources, model };
+  return model;
 }
 
 /** `hasPointer`: whether the place of the pointer is marked. */
