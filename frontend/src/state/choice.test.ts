@@ -90,3 +90,13 @@ it.each<[State[], State, boolean]>([
   expect(runState(run)).toBe(state);
   expect(isBusy(catalogOf([run]))).toBe(busy);
 });
+
+it("forgets places of one recording when another is chosen", () => {
+  const [worker] = newer.workers;
+  const patches = [patchForRun(older, {}), worker === undefined ? {} : patchForWorker(worker, {})];
+  for (const patch of patches) {
+    expect(Object.keys(patch)).toContain("timeline.select");
+    expect(patch["timeline.select"]).toBeUndefined();
+  }
+  expect(Object.keys(patches[0] ?? {})).toContain("timeline.at");
+});

@@ -85,6 +85,21 @@ export function choiceValues({ run, worker, span }: Choice): Patch {
   return { run: run.name, worker: worker.name, span: span.key };
 }
 
+/** Numbers of slices, and places on the time axis, are those of one recording. */
+const ELSEWHERE: Patch = {
+  "timeline.select": undefined,
+  "timeline.area": undefined,
+  "timeline.notes": undefined,
+};
+/** Of another run, nothing of the timeline is meant. */
+const ANOTHER: Patch = {
+  ...ELSEWHERE,
+  "timeline.at": undefined,
+  "timeline.y": undefined,
+  "timeline.rows": undefined,
+  "timeline.workers": undefined,
+};
+
 /** Going to another run: its worker and span of the same name stay chosen, steps do not. */
 export function patchForRun(run: RunInfo, values: Values): Patch {
   const worker = run.workers.find((candidate) => candidate.name === values["worker"]);
@@ -95,17 +110,18 @@ export function patchForRun(run: RunInfo, values: Values): Patch {
     span: span?.key,
     steps: undefined,
     device: undefined,
+    ...ANOTHER,
   };
 }
 
 /** Going to another worker of the run. Ranks record the same steps, so their choice stays. */
 export function patchForWorker(worker: WorkerInfo, values: Values): Patch {
   const span = worker.spans.find((candidate) => candidate.key === values["span"]);
-  return { worker: worker.name, span: span?.key, device: undefined };
+  return { worker: worker.name, span: span?.key, device: undefined, ...ELSEWHERE };
 }
 
 export function patchForSpan(span: SpanInfo): Patch {
-  return { span: span.key, steps: undefined };
+  return { span: span.key, steps: undefined, ...ELSEWHERE, "timeline.at": undefined };
 }
 
 /**
