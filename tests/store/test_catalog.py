@@ -135,7 +135,7 @@ def test_a_half_written_file_is_waited_for(logdir: Path, serve: Serve) -> None:
     path = logdir / "run" / RULE
     path.write_text(text[:1000])
     service = serve()
-    wait_for(lambda: states(service) == {f"run/{RULE}": "waiting"})
+    wait_for(lambda: states(service) == {f"run/{RULE}": "waiting"} and bool(tree(service)))
     with pytest.raises(BeingRead, match="in the middle"):
         service.locate("run", "w0", "1")
     for end in (2000, 3000, len(text)):
