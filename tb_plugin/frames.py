@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .trace.columns import dense
 from .trace.model import (
     DeviceClass,
     DeviceKind,
@@ -195,9 +196,7 @@ def _args(
 
 def _sparse(trace: Trace, name: str, sparse: Sparse, count: int) -> Any:  # noqa: ANN401  # any array
     if name in TEXT_COLUMNS:
-        codes = np.full(count, -1, np.int64)
-        codes[sparse.row] = sparse.value
-        return _text(trace, codes)
+        return _text(trace, dense(sparse, count, -1))
     if name in FLOAT_COLUMNS:
         numbers = np.full(count, np.nan)
         numbers[sparse.row] = sparse.value

@@ -20,7 +20,7 @@ from ..trace.model import DeviceClass, Trace
 from .cells import Pieces, cut, level
 from .devices import rows_of
 from .facts import Gauges
-from .names import distinct
+from .names import of_names
 from .tensor_cores import ELIGIBLE_OPS, MatrixUse, matrix_use
 from .windows import Windows
 
@@ -137,19 +137,9 @@ def _matrix(trace: Trace, rows: I64, pieces: Pieces, cells: int) -> list[list[in
 
 def kernel_use(trace: Trace, rows: I64) -> NDArray[np.int8]:
     """MatrixUse of each of the rows, by kernel name."""
-    codes = trace.device.name[rows]
-    use = np.zeros(len(trace.strings), np.int8)
-    for code in distinct(codes, len(trace.strings)):
-        use[code] = matrix_use(trace.strings[code])
-    result: NDArray[np.int8] = use[codes]
-    return result
+    return of_names(trace.strings, trace.device.name[rows], matrix_use, np.int8)
 
 
 def are_eligible(trace: Trace, op: I32) -> NDArray[np.bool_]:
     """Which of these host rows are ops that could use tensor or matrix cores."""
-    codes = trace.host.name[op]
-    hit = np.zeros(len(trace.strings), np.bool_)
-    for code in distinct(codes, len(trace.strings)):
-        hit[code] = trace.strings[code] in ELIGIBLE_OPS
-    result: NDArray[np.bool_] = hit[codes]
-    return result
+    return of_names(trace.strings, trace.host.name[op], ELIGIBLE_OPS.__contains__, np.bool_)

@@ -7,13 +7,14 @@ rules are only for what nothing but the name tells, such as a DataLoader's range
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace.columns import seen, take
+from ..trace import columns
 
 I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]
@@ -74,23 +75,29 @@ def role_of(name: str) -> Role:
 
 
 def roles_of(strings: Sequence[str], codes: I32) -> I8:
-    """The role of each code's name; each distinct name is matched once. Shape as ``codes``."""
-    role = np.zeros(len(strings), np.int8)
-    for code in distinct(codes, len(strings)):
-        role[code] = role_of(strings[code])
-    return np.asarray(take(role, codes))
+    """The role of each code's name; shape as ``codes``."""
+    return of_names(strings, codes, role_of, np.int8)
 
 
 def matches(strings: Sequence[str], codes: I32, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-    """Which codes' names match; each distinct name is matched once. Shape as ``codes``."""
-    hit = np.zeros(len(strings), np.bool_)
+    """Which codes' names match; shape as ``codes``."""
+    return of_names(strings, codes, lambda name: pattern.search(name) is not None, np.bool_)
+
+
+def of_names(
+    strings: Sequence[str], codes: I32, ask: Callable[[str], int], dtype: type[np.generic]
+) -> NDArray[Any]:
+    """What ``ask`` says of each code's name; each distinct name is asked about once.
+
+    Names are asked about in the order of their codes. Shape as ``codes``.
+    """
+    answer = np.zeros(len(strings), dtype)
     for code in distinct(codes, len(strings)):
-        hit[code] = pattern.search(strings[code]) is not None
-    result: NDArray[np.bool_] = hit[codes]
-    return result
+        answer[code] = ask(strings[code])
+    return columns.take(answer, codes)
 
 
 def distinct(codes: I32, count: int) -> list[int]:
     """The codes that occur, ascending; linear, because there may be millions of rows."""
-    found: list[int] = np.flatnonzero(seen(codes, count)).tolist()
+    found: list[int] = columns.distinct(codes, count).tolist()
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..trace.model import Trace
 from ..trace.raw import Sparse
 from .facts import RecordingFacts
@@ -35,8 +37,8 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         with_flops=told.with_flops,
         by_handler=bool(told.handler),
         versions=_versions(told.metadata),
-        shapes=_any_text(trace, "input_dims"),
-        call_stacks=_any_text(trace, "call_stack"),
+        shapes=says(trace, "input_dims"),
+        call_stacks=says(trace, "call_stack"),
         addresses=bool((memory.address != 0).any()),
         totals=bool((memory.total_allocated >= 0).any()),
         syncs=len(trace.syncs) > 0,
@@ -54,12 +56,12 @@ def _source_roots(handler: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)[:MOST_ROOTS]
 
 
-def _any_text(trace: Trace, column: str) -> bool:
-    """Whether some row says something: an empty text or list says nothing."""
+def says(trace: Trace, column: str) -> bool:
+    """Whether some host row says something in an argument; an empty text or list says nothing."""
     sparse: Sparse | None = trace.host.args.get(column)
     if sparse is None:
         return False
-    return any(trace.strings[int(code)] not in ("", "[]") for code in set(sparse.value.tolist()))
+    return any(trace.strings[int(code)] not in ("", "[]") for code in np.unique(sparse.value))
 
 
 def _versions(metadata: Mapping[str, Any]) -> dict[str, str]:

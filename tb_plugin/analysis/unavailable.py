@@ -5,6 +5,7 @@ from __future__ import annotations
 from .facts import DeviceFacts, RecordingFacts, StepFacts
 
 WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`"
+NO_DEVICE = f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
 WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
 
 
@@ -24,9 +25,7 @@ def unavailable(
             f"No step is marked, so the whole recording stands for one: {WITH_STEPS}."
         )
     if not any(device.used for device in devices):
-        reasons["devices"] = (
-            f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
-        )
+        reasons["devices"] = NO_DEVICE
     if counts["memory"] and not recording.totals:
         reasons["memory"] = (
             "Allocator events carry no totals: record with torch 1.11 or later "

@@ -19,6 +19,7 @@ from ..analysis.operators.kernels import (
 )
 from ..analysis.operators.model import Operators
 from ..analysis.tensor_cores import MatrixUse
+from ..analysis.unavailable import NO_DEVICE
 from ..base.errors import QueryError
 from ..base.units import duration, plural, share
 from . import kernels_answers as answers
@@ -34,10 +35,6 @@ from .table import Column, Table
 from .view import Artifact, Part, Scope, Subject, View
 
 MOST_PARTS = 10
-NO_DEVICE = (
-    "No device activity was recorded. On a machine with an accelerator, record with "
-    "`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
-)
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
         "calls": "How often it ran.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetoscope.analysis.names import Role, distinct, role_of, roles_of
+from kinetoscope.analysis.names import Role, distinct, of_names, role_of, roles_of
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,20 @@ def test_columns_of_codes() -> None:
     assert roles_of(strings, codes).tolist() == [0, 3, 3, 0]
     assert distinct(codes, len(strings)) == [1, 2]
     assert roles_of(strings, np.zeros(0, np.int32)).tolist() == []
+
+
+def test_each_name_is_asked_about_once() -> None:
+    asked: list[str] = []
+
+    def length(name: str) -> int:
+        asked.append(name)
+        return len(name)
+
+    strings = ("never", "aten::mm", "c10d")
+    assert of_names(strings, np.array([2, 1, 2, 2], np.int32), length, np.int8).tolist() == [
+        4,
+        8,
+        4,
+        4,
+    ]
+    assert asked == ["aten::mm", "c10d"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...trace.columns import dense
 from ...trace.model import Trace
 from ...trace.raw import Sparse
 from .calls import Called, spread
@@ -15,7 +16,6 @@ from .model import Activities
 
 I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 
 _NONE = -1
@@ -53,21 +53,13 @@ def find_activities(trace: Trace, called: Called, matrix_use: I8) -> Activities:
         queue_ns=queue_ns,
         grid=spread(device.args.get("grid"), count),
         block=spread(device.args.get("block"), count),
-        registers=_numbers(device.args, "registers", count).astype(np.int32),
-        shared_bytes=_numbers(device.args, "shared_memory", count),
+        registers=spread(device.args.get("registers"), count),
+        shared_bytes=dense(device.args.get("shared_memory"), count, _NONE),
         blocks_per_sm=_reals(device.args, "blocks_per_sm", count),
         occupancy=_reals(device.args, "occupancy", count),
-        bytes=_numbers(device.args, "bytes", count),
+        bytes=dense(device.args.get("bytes"), count, _NONE),
         source=_of_op(trace, "kernel_file"),
     )
-
-
-def _numbers(args: Mapping[str, Sparse], name: str, count: int) -> I64:
-    """An integer argument as a dense column; −1 where it is not recorded."""
-    result = np.full(count, _NONE, np.int64)
-    if (sparse := args.get(name)) is not None:
-        result[sparse.row] = sparse.value
-    return result
 
 
 def _reals(args: Mapping[str, Sparse], name: str, count: int) -> F64:

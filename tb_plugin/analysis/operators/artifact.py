@@ -13,8 +13,11 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...trace.model import DeviceKind, HostKind, Trace
-from ..tensor_cores import matrix_use
+from ..gauges import kernel_use
+from ..recording import says
+from ..tensor_cores import MatrixUse
 from ..timeline.files import get, get_texts, put, put_texts
+from ..unavailable import NO_DEVICE
 from .activities import find_activities
 from .calls import find_calls
 from .model import Activities, Calls, Operators, Paths, Stacks, Thread
@@ -37,11 +40,9 @@ class _Index(Struct, frozen=True):
 
 def operators_of(trace: Trace) -> Operators:
     """The columns, in memory."""
-    uses = np.zeros(len(trace.strings), np.int8)
-    kernels = trace.device.kind == DeviceKind.KERNEL
-    for code in np.unique(trace.device.name[kernels]).tolist():
-        uses[code] = matrix_use(trace.strings[code])
-    of_activity: NDArray[np.int8] = np.where(kernels, uses[trace.device.name], 0).astype(np.int8)
+    kernels = np.flatnonzero(trace.device.kind == DeviceKind.KERNEL)
+    of_activity = np.full(len(trace.device), MatrixUse.NO, np.int8)
+    of_activity[kernels] = kernel_use(trace, kernels)
     called = find_calls(trace, of_activity)
     return Operators(
         strings=called.strings,
@@ -71,28 +72,18 @@ def _missing(trace: Trace) -> dict[str, str]:
     """What this recording cannot show, why, and how to record it."""
     missing = {}
     host, device = trace.host, trace.device
-    if not _says(trace, "input_dims"):
+    if not says(trace, "input_dims"):
         missing["shapes"] = "No input shapes were recorded: record with `record_shapes=True`."
     frames = (host.kind == HostKind.PYTHON).any() or (host.kind == HostKind.MODULE).any()
-    if not frames and not _says(trace, "call_stack"):
+    if not frames and not says(trace, "call_stack"):
         missing["stacks"] = "No Python frames were recorded: record with `with_stack=True`."
     if not len(device):
-        missing["device"] = (
-            "No device activity was recorded. On a machine with an accelerator, record with "
-            "`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
-        )
+        missing["device"] = NO_DEVICE
     elif "occupancy" not in device.args:
         missing["occupancy"] = "The recorder of this device writes no occupancy."
     if len(device) and "blocks_per_sm" not in device.args:
         missing["blocks"] = "The recorder of this device writes no blocks per multiprocessor."
     return missing
-
-
-def _says(trace: Trace, name: str) -> bool:
-    sparse = trace.host.args.get(name)
-    if sparse is None:
-        return False
-    return any(trace.strings[code] not in ("", "[]") for code in np.unique(sparse.value).tolist())
 
 
 def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:

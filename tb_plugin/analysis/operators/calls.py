@@ -152,7 +152,7 @@ def _around(marked: NDArray[np.bool_], trace: Trace) -> I32:
 
 
 def spread(sparse: Sparse | None, count: int) -> I32:
-    """A sparse column of codes as a dense one; −1 where there is none."""
+    """A sparse column of codes, or of small numbers, as a dense one; −1 where there is none."""
     result = np.full(count, _NONE, np.int32)
     if sparse is not None:
         result[sparse.row] = sparse.value

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .credit import REASONS
 from .inherit import by_depth
 from .model import CallKind, Operators
+from .tree import sums_below
 
 B = NDArray[np.bool_]
 I8 = NDArray[np.int8]
@@ -64,7 +65,7 @@ def flame_tree(
         parent=merged.parent,
         name=merged.name,
         kind=merged.kind,
-        value=_below(self_value, merged.parent),
+        value=sums_below(self_value, merged.parent, _depths(merged.parent)),
         self_value=self_value,
         calls=calls,
     )
@@ -198,15 +199,6 @@ def _merged(parent: I32, name: I64, kind: I8, kept: B) -> tuple[I32, _Boxes]:
     return box, _Boxes(
         np.array(parents, np.int32), np.array(names, np.int64), np.array(kinds, np.int8)
     )
-
-
-def _below(self_value: I64, parent: I32) -> I64:
-    """Each box with all below it."""
-    value: I64 = self_value.copy()
-    for rows in reversed(list(by_depth(_depths(parent)))):
-        inner = rows[parent[rows] >= 0]
-        np.add.at(value, parent[inner], value[inner])
-    return value
 
 
 def _only(tree: FlameTree, keep: B) -> FlameTree:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...trace.columns import cells
 from ...trace.model import Trace
 
 I32 = NDArray[np.int32]
@@ -128,15 +129,12 @@ def flops_of(trace: Trace, rows: I32, shapes: I32) -> F64:
     A call inside another one with a model counts too: whoever sums takes the innermost ones.
     """
     result = np.full(len(rows), UNKNOWN)
-    concrete = trace.host.args.get("concrete_inputs")
-    values = np.full(len(trace.host), -1, np.int32)
-    if concrete is not None:
-        values[concrete.row] = concrete.value
+    values = cells(trace.host.args.get("concrete_inputs"), rows, -1)
     known = [code for code, name in enumerate(trace.strings) if name in MODELS]
     asked = np.flatnonzero(np.isin(trace.host.name[rows], known) & (shapes >= 0))
     answers: dict[tuple[int, int, int], float] = {}
     for at in asked.tolist():
-        key = (int(trace.host.name[rows[at]]), int(shapes[at]), int(values[rows[at]]))
+        key = (int(trace.host.name[rows[at]]), int(shapes[at]), int(values[at]))
         if key not in answers:
             answers[key] = _answer(trace, *key)
         result[at] = answers[key]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...trace.model import DeviceClass, DeviceKind
 from ..kernel_families import Family, families
+from ..names import of_names
 from ..tensor_cores import MatrixUse
 from .group import Groups, group
 from .model import Activities, Operators
@@ -194,12 +195,12 @@ def _chosen(operators: Operators, chosen: ChosenKernels, keep: B) -> NDArray[np.
     if chosen.device is not None:
         keep = keep & (activities.device == chosen.device)
     if chosen.search:
-        keep = keep & named(operators.strings, activities.name, chosen.search)[activities.name]
+        keep = keep & named(operators.strings, activities.name, chosen.search)
     if chosen.search_op:
         op = op_names(operators)
-        known = op >= 0
-        hit = named(operators.strings, op[known], chosen.search_op)
-        keep = keep & known & hit[np.maximum(op, 0)]
+        hit = op >= 0
+        hit[hit] = named(operators.strings, op[hit], chosen.search_op)
+        keep = keep & hit
     return np.flatnonzero(keep)
 
 
@@ -219,11 +220,13 @@ def family_codes(operators: Operators) -> tuple[tuple[Family, ...], I32]:
     activities = operators.activities
     known: dict[Family, int] = {}
     rules = families()
-    by_name = np.zeros(len(operators.strings), np.int32)
+
+    def number(name: str) -> int:
+        return known.setdefault(rules.of(name), len(known))
+
     compute = activities.klass == DeviceClass.COMPUTE
-    for code in np.unique(activities.name[compute]).tolist():
-        by_name[code] = known.setdefault(rules.of(operators.strings[code]), len(known))
-    result = by_name[activities.name]
+    result = np.zeros(len(activities), np.int32)
+    result[compute] = of_names(operators.strings, activities.name[compute], number, np.int32)
     for klass, family in _OF_CLASS.items():
         mask = activities.klass == klass
         if mask.any():

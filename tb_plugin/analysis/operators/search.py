@@ -1,4 +1,4 @@
-"""Searching names: each distinct text is looked at once."""
+"""Searching names by words."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..names import of_names
 
-def named(strings: Sequence[str], codes: NDArray[np.integer], search: str) -> NDArray[np.bool_]:
-    """By code: whether the text holds every word of ``search``, in any case."""
+
+def named(strings: Sequence[str], codes: NDArray[np.int32], search: str) -> NDArray[np.bool_]:
+    """Which codes' names hold every word of ``search``, in any case; shape as ``codes``."""
     words = search.casefold().split()
-    hit = np.zeros(len(strings), np.bool_)
-    seen = np.zeros(len(strings), np.bool_)
-    seen[codes] = True
-    for code in np.flatnonzero(seen).tolist():
-        text = strings[code].casefold()
-        hit[code] = all(word in text for word in words)
-    return hit
+
+    def is_hit(name: str) -> bool:
+        text = name.casefold()
+        return all(word in text for word in words)
+
+    return of_names(strings, codes, is_hit, np.bool_)

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..names import of_names
 from ..tensor_cores import ELIGIBLE_OPS
 from .group import Groups, group, paired, unpaired
 from .model import CallKind, Calls, Operators
 from .search import named
-from .stacks import innermost_frames
+from .stacks import frames_of, innermost_frames
 
 B = NDArray[np.bool_]
 I32 = NDArray[np.int32]
@@ -138,8 +139,7 @@ class CallTable:
     @cached_property
     def eligible(self) -> B:
         """Whether an op of this name may use tensor cores."""
-        codes = [c for c in np.unique(self.name).tolist() if self.text(c) in ELIGIBLE_OPS]
-        return np.isin(self.name, codes)
+        return of_names(self.operators.strings, self.name, ELIGIBLE_OPS.__contains__, np.bool_)
 
     def text(self, code: int) -> str:
         """The string behind a code."""
@@ -167,16 +167,9 @@ class CallTable:
         if self.group_by == "thread":
             return self.operators.threads[code].label
         if self.group_by == "stack":
-            return "\n".join(self._frames(code))
+            frames = frames_of(self.operators.stacks, code)[: self.stack_depth]
+            return "\n".join(self.text(frame) for frame in frames)
         return self.text(code)
-
-    def _frames(self, stack: int) -> list[str]:
-        stacks = self.operators.stacks
-        frames: list[str] = []
-        while stack >= 0 and len(frames) < self.stack_depth:
-            frames.append(self.text(int(stacks.frame[stack])))
-            stack = int(stacks.parent[stack])
-        return frames
 
 
 def call_table(
@@ -229,7 +222,7 @@ def chosen_rows(operators: Operators, chosen: Chosen) -> NDArray[np.intp]:
     if chosen.steps is not None:
         keep &= np.isin(calls.step, chosen.steps)
     if chosen.search:
-        keep &= named(operators.strings, calls.name, chosen.search)[calls.name]
+        keep &= named(operators.strings, calls.name, chosen.search)
     return np.flatnonzero(keep)
 
 

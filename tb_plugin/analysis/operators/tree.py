@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ...trace.model import HostTable
 from ...trace.nest import nest
+from .inherit import by_depth
 
 B = NDArray[np.bool_]
-I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
@@ -69,9 +69,7 @@ def call_tree(host: HostTable) -> CallTree:
 def sums_below(value: I64, parent: I32, depth: NDArray[np.integer]) -> I64:
     """Each row's value and those of all rows below it; shape as ``value``."""
     total = value.astype(np.int64, copy=True)
-    order = np.argsort(-depth.astype(np.int32), kind="stable")
-    edges = np.flatnonzero(np.diff(depth[order])) + 1
-    for rows in np.split(order, edges):
+    for rows in reversed(list(by_depth(depth))):
         above = parent[rows]
         inner = above >= 0
         np.add.at(total, above[inner], total[rows[inner]])
