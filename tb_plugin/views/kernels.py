@@ -20,17 +20,11 @@ from ..analysis.operators.kernels import (
 from ..analysis.operators.model import Operators
 from ..analysis.tensor_cores import MatrixUse
 from ..analysis.unavailable import NO_DEVICE
-from ..base.errors import QueryError
 from ..base.units import duration, plural, share
 from . import kernels_answers as answers
 from .figures import SharePart
-from .kernels_rows import (
-    SORTS,
-    chosen_of,
-    copy_rows,
-    details,
-    rows_of,
-)
+from .groups import column_named, share_parts
+from .kernels_rows import SORTS, chosen_of, copy_rows, details, rows_of
 from .table import Column, Table
 from .view import Artifact, Part, Scope, Subject, View
 
@@ -98,11 +92,7 @@ def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
     operators: Operators = subject.artifact("")
     chosen = chosen_of(subject.facts, query.steps, query.device, query.search, query.search_op)
     table = kernel_table(operators, chosen, query.group_by)
-    sort_by = query.sort_by or "total_ns"
-    if sort_by not in SORTS:
-        raise QueryError(
-            f"sort_by: there is no column {sort_by[:40]!r}", hint=f"Columns: {', '.join(SORTS)}."
-        )
+    sort_by = column_named(query.sort_by or "total_ns", SORTS)
     order = table.order(sort_by, ascending=query.ascending)
     everything = ChosenKernels(chosen.steps, chosen.device)
     whole = int(operators.activities.dur_ns[kernel_rows(operators, everything)].sum())
@@ -119,14 +109,7 @@ def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
 def _shares(table: KernelTable) -> tuple[SharePart, ...]:
     total = int(table.total_ns.sum())
     order = table.order("total_ns", ascending=False)[:MOST_PARTS]
-    return tuple(
-        SharePart(
-            table.operators.strings[int(table.name[at])],
-            int(table.total_ns[at]),
-            int(table.total_ns[at]) / total if total else 0.0,
-        )
-        for at in order.tolist()
-    )
+    return share_parts(table, table.total_ns, order.tolist(), total)
 
 
 def _classes(operators: Operators, chosen: ChosenKernels) -> tuple[SharePart, ...]:

@@ -1,7 +1,7 @@
 """What the Kernel view answers (contract). Durations are ns; ``None`` = not recorded.
 
 The view answers with ``Kernels``; its parts: ``table`` → KernelTable (KernelQuery), ``row`` →
-KernelDetails, ``copies`` → CopyTable.
+KernelDetails (KernelRowQuery).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 
@@ -21,11 +20,11 @@ from ..analysis.operators.kernels import (
     op_names,
 )
 from ..analysis.operators.model import Operators
-from ..analysis.selection import parse_steps
 from ..analysis.tensor_cores import ELIGIBLE_OPS
 from ..base.errors import QueryError
 from ..trace.model import Link
 from .figures import SlowCall
+from .groups import key_named, known, no_such_row, steps_of
 from .kernels_answers import CopyRow, KernelDetails, KernelRow, KernelRowQuery, OpOfKernel
 from .view import Subject
 
@@ -60,7 +59,7 @@ def chosen_of(
             f"device: there is no device {device}", hint=f"Devices: {len(facts.devices)}."
         )
     return ChosenKernels(
-        steps=None if steps.strip() == "" else parse_steps(steps, facts),
+        steps=steps_of(facts, steps),
         device=None if device < 0 else device,
         search=search,
         search_op=search_op,
@@ -89,8 +88,8 @@ def rows_of(table: KernelTable, groups: Iterable[int], whole_ns: int) -> tuple[K
             op_eligible=(op in ELIGIBLE_OPS) if by_properties and op is not None else None,
             grid=_text(strings, int(activities.grid[sample])) if by_properties else None,
             block=_text(strings, int(activities.block[sample])) if by_properties else None,
-            registers=_known(int(activities.registers[sample])) if by_properties else None,
-            shared_bytes=_known(int(activities.shared_bytes[sample])) if by_properties else None,
+            registers=_recorded(int(activities.registers[sample])) if by_properties else None,
+            shared_bytes=_recorded(int(activities.shared_bytes[sample])) if by_properties else None,
             calls=int(table.count[at]),
             total_ns=total_ns,
             min_ns=int(table.min_ns[at]),
@@ -100,10 +99,10 @@ def rows_of(table: KernelTable, groups: Iterable[int], whole_ns: int) -> tuple[K
             max_ns=int(table.max_ns[at]),
             ratio=total_ns / whole_ns if whole_ns else 0.0,
             tensor_core=matrix_use(table, at).name.lower(),  # type: ignore[arg-type]
-            blocks_per_sm=_real(float(table.blocks_per_sm[at])),
-            occupancy=_real(float(table.occupancy[at])),
-            launch_ns=_real(float(table.launch_ns[at])),
-            queue_ns=_real(float(table.queue_ns[at])),
+            blocks_per_sm=known(float(table.blocks_per_sm[at])),
+            occupancy=known(float(table.occupancy[at])),
+            launch_ns=known(float(table.launch_ns[at])),
+            queue_ns=known(float(table.queue_ns[at])),
             fused=fused_ops(name),
             source=_text(strings, int(activities.source[sample])) or "",
             link=Link(int(activities.link[sample])).name.lower().replace("_", " "),
@@ -127,7 +126,7 @@ def copy_rows(table: KernelTable) -> tuple[CopyRow, ...]:
             total_ns=total_ns,
             mean_ns=float(table.mean_ns[at]),
             max_ns=int(table.max_ns[at]),
-            bytes=_known(moved),
+            bytes=_recorded(moved),
             bandwidth=moved * 1e9 / total_ns if moved >= 0 and total_ns else None,
             longest=table.operators.first_slice + int(table.sample[at]),
         )
@@ -158,10 +157,10 @@ def details(subject: Subject, query: KernelRowQuery) -> KernelDetails:
     operators: Operators = subject.artifact("")
     chosen = chosen_of(subject.facts, query.steps, query.device)
     table = kernel_table(operators, chosen, query.group_by)
-    number = int(query.key) if query.key.isdecimal() and len(query.key) < 20 else -1
-    at = int(np.searchsorted(table.groups.key, number))
-    if at >= len(table) or int(table.groups.key[at]) != number:
-        raise QueryError("key: there is no such row", hint="Take the key of a row of the table.")
+    key = key_named(query.key)
+    at = int(np.searchsorted(table.groups.key, key))
+    if at >= len(table) or int(table.groups.key[at]) != key:
+        raise no_such_row()
     rows = kernel_rows(operators, chosen)
     whole = int(operators.activities.dur_ns[rows].sum())
     members = table.groups.of(at)
@@ -219,9 +218,5 @@ def _text(strings: tuple[str, ...], code: int) -> str | None:
     return strings[code] if code >= 0 else None
 
 
-def _known(value: int) -> int | None:
+def _recorded(value: int) -> int | None:
     return value if value >= 0 else None
-
-
-def _real(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -11,13 +11,14 @@ from ..analysis.facts import Facts
 from ..analysis.operators import artifact
 from ..analysis.operators.credit import REASONS
 from ..analysis.operators.model import CallKind, Operators
+from ..analysis.operators.search import in_steps
 from ..analysis.operators.table import CallTable, Chosen, call_table
 from ..trace.model import DeviceClass
 from . import operators_answers as answers
-from .figures import SharePart
+from .groups import share_parts, steps_of
 from .operators_details import details
 from .operators_flame import around, flame, folded_name, folded_stacks
-from .operators_rows import rows_of, sort_named, steps_of, table_of, wall_of
+from .operators_rows import rows_of, sort_named, table_of, wall_of
 from .operators_text import DEFINITIONS, tables, words
 from .view import Artifact, Part, Scope, Subject, View
 
@@ -40,12 +41,13 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     facts = subject.facts
     steps = steps_of(facts, query.steps)
     by_name = call_table(operators, Chosen(steps, OPS))
-    chosen = _activities(operators, steps)
+    chosen = np.flatnonzero(in_steps(operators.activities.step, steps))
     has_device = bool(len(operators.activities))
     coverage = flops_coverage(operators, chosen) if has_device else None
+    said = words(by_name, has_device=has_device)
     return answers.Operators(
-        headline=words(by_name, has_device=has_device).headline,
-        detail=words(by_name, has_device=has_device).detail,
+        headline=said.headline,
+        detail=said.detail,
         step_count=len(facts.steps) if steps is None else len(steps),
         charts=_charts(by_name, has_device=has_device),
         table=window(subject, query),
@@ -100,18 +102,10 @@ def _chart(table: CallTable, stem: Stem, title: str, column: str) -> answers.Sha
         title=title,
         definition=DEFINITIONS[column],
         total_ns=total,
-        parts=tuple(
-            SharePart(table.text(int(table.name[at])), int(value[at]), int(value[at]) / total)
-            for at in top.tolist()
-        ),
+        parts=share_parts(table, value, top.tolist(), total),
         rest_ns=int(value[rest].sum()),
         rest_count=len(rest),
     )
-
-
-def _activities(operators: Operators, steps: tuple[int, ...] | None) -> NDArray[np.intp]:
-    step = operators.activities.step
-    return np.arange(len(step)) if steps is None else np.flatnonzero(np.isin(step, steps))
 
 
 def _unattributed(

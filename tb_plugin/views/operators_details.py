@@ -11,8 +11,8 @@ from ..analysis.operators.group import group, paired, unpaired
 from ..analysis.operators.model import CallKind, Operators
 from ..analysis.operators.stacks import frame_place, frames_of
 from ..analysis.operators.table import CallTable, Chosen, one_group
-from ..base.errors import QueryError
 from .figures import SlowCall
+from .groups import key_named, no_such_row, steps_of
 from .operators_answers import (
     CallFrame,
     LaunchedKernel,
@@ -21,7 +21,7 @@ from .operators_answers import (
     RowQuery,
     StackRow,
 )
-from .operators_rows import key_named, row_of, steps_of, wall_of
+from .operators_rows import row_of, wall_of
 from .view import Subject
 
 MOST = 100
@@ -36,7 +36,7 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     chosen = Chosen(steps, frozenset(CallKind))
     table = one_group(operators, chosen, query.group_by, query.stack_depth, key_named(query.key))
     if not len(table):
-        raise QueryError("key: there is no such row", hint="Take the key of a row of the table.")
+        raise no_such_row()
     members = table.groups.of(0)
     missing = operators.missing
     shapes = _regrouped(operators, members, operators.calls.shapes, "shape", wall_ns)

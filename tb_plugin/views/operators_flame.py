@@ -10,6 +10,7 @@ from ..analysis.operators.flame import KERNEL, FlameTree, flame_tree
 from ..analysis.operators.model import CallKind, Operators
 from ..analysis.operators.sandwich import sandwich
 from ..base.errors import NotFoundError, QueryError
+from .groups import steps_of
 from .operators_answers import (
     Flame,
     FlameBox,
@@ -18,7 +19,7 @@ from .operators_answers import (
     Sandwich,
     SandwichQuery,
 )
-from .operators_rows import kinds_named, steps_of
+from .operators_rows import kinds_named
 from .view import Subject
 
 KERNEL_NAME = "kernel"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import get_args
 
 from ..analysis.facts import Facts
 from ..analysis.operators.model import CallKind, Operators
 from ..analysis.operators.table import CallTable, Chosen, call_table, kinds_of
-from ..analysis.selection import parse_steps
 from ..base.errors import QueryError
+from .groups import column_named, known, steps_of
 from .operators_answers import OperatorQuery, OperatorRow, OperatorSort
 
 SORTS = get_args(OperatorSort)
@@ -25,11 +24,6 @@ TORCH_SORTS = {
     "device_time_total": "device_total_ns",
     "count": "calls",
 }
-
-
-def steps_of(facts: Facts, text: str) -> tuple[int, ...] | None:
-    """The chosen steps; None = everything that is recorded, also outside steps."""
-    return None if text.strip() == "" else parse_steps(text, facts)
 
 
 def kinds_named(text: str) -> frozenset[CallKind]:
@@ -47,16 +41,14 @@ def kinds_named(text: str) -> frozenset[CallKind]:
 
 
 def sort_named(text: str, operators: Operators) -> str:
-    """The column to sort by; the default is device self time, where there is any, else host."""
+    """The column to sort by; the default is device self time, where there is any, else host.
+
+    Raises:
+        QueryError: there is no such column.
+    """
     if text == "":
         return "device_self_ns" if len(operators.activities) else "self_ns"
-    column = TORCH_SORTS.get(text, text)
-    if column not in SORTS:
-        raise QueryError(
-            f"sort_by: there is no column {text[:40]!r}",
-            hint=f"Columns: {', '.join(SORTS)}; also {', '.join(TORCH_SORTS)}.",
-        )
-    return column
+    return column_named(text, SORTS, TORCH_SORTS)
 
 
 def grouping_of(query: OperatorQuery) -> tuple[str, int]:
@@ -83,7 +75,7 @@ def rows_of(table: CallTable, groups: Iterable[int], wall_ns: int) -> tuple[Oper
 def row_of(table: CallTable, at: int, wall_ns: int) -> OperatorRow:
     """One group as a row."""
     has_device = bool(len(table.operators.activities))
-    longest = int(table.groups.longest()[at])
+    longest = int(table.sample[at])
     total_ns, device_ns = int(table.total_ns[at]), int(table.device_total_ns[at])
     self_ns = int(table.device_self_ns[at])
     return OperatorRow(
@@ -112,11 +104,6 @@ def row_of(table: CallTable, at: int, wall_ns: int) -> OperatorRow:
     )
 
 
-def known(value: float) -> float | None:
-    """A figure, None where it is not a number."""
-    return None if math.isnan(value) else value
-
-
 def _part(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
@@ -125,8 +112,3 @@ def wall_of(facts: Facts, steps: tuple[int, ...] | None) -> int:
     """The length of the chosen steps, of all when none are chosen."""
     chosen = facts.steps if steps is None else [facts.steps[at] for at in steps]
     return sum(step.end_ns - step.start_ns for step in chosen)
-
-
-def key_named(text: str) -> int:
-    """The key of a row from its text; −1 where it is none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1

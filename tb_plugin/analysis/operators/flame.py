@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .credit import REASONS
 from .inherit import by_depth
 from .model import CallKind, Operators
+from .search import in_steps
 from .tree import sums_below
 
 B = NDArray[np.bool_]
@@ -52,7 +53,7 @@ def flame_tree(
     """
     paths = operators.paths
     weights = _device if metric == "device" else _host if metric == "host" else _number
-    leaves = weights(operators, _mask(operators.calls.step, steps), steps, KERNEL in kinds)
+    leaves = weights(operators, in_steps(operators.calls.step, steps), steps, KERNEL in kinds)
     parent = np.concatenate([paths.parent, leaves.parent]).astype(np.int32)
     name = np.concatenate([paths.name.astype(np.int64), leaves.name])
     kind = np.concatenate([paths.kind, leaves.kind]).astype(np.int8)
@@ -96,10 +97,6 @@ class _Boxes:
 _Weights = Callable[[Operators, B, "tuple[int, ...] | None", bool], _Leaves]
 
 
-def _mask(step: I32, steps: tuple[int, ...] | None) -> B:
-    return np.ones(len(step), np.bool_) if steps is None else np.isin(step, steps)
-
-
 def _none() -> tuple[I32, I64, I8]:
     return np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int8)
 
@@ -125,7 +122,7 @@ def _device(
     kernels: bool,
 ) -> _Leaves:
     activities, paths = operators.activities, operators.paths
-    rows = np.flatnonzero(_mask(activities.step, steps))
+    rows = np.flatnonzero(in_steps(activities.step, steps))
     call = activities.call[rows]
     owned = call >= 0
     above = np.full(len(rows), -1, np.int64)

@@ -12,9 +12,10 @@ from ...trace.model import DeviceClass, DeviceKind
 from ..kernel_families import Family, families
 from ..names import of_names
 from ..tensor_cores import MatrixUse
-from .group import Groups, group
+from .group import group
+from .grouped import Grouped
 from .model import Activities, Operators
-from .search import named
+from .search import in_steps, named
 
 B = NDArray[np.bool_]
 I32 = NDArray[np.int32]
@@ -40,65 +41,23 @@ class ChosenKernels:
 
 
 @dataclass(frozen=True, eq=False)
-class KernelTable:
-    """Groups of kernels; every column has one entry per group, in the order of the keys."""
-
-    operators: Operators
-    groups: Groups
-    group_by: str
-
-    def __len__(self) -> int:
-        return len(self.groups)
+class KernelTable(Grouped):
+    """Groups of kernels."""
 
     @property
     def activities(self) -> Activities:
         """What was grouped."""
         return self.operators.activities
 
-    @cached_property
-    def sample(self) -> I64:
-        """One kernel of each group, the longest."""
-        return self.groups.longest()
+    @property
+    def row_name(self) -> I32:
+        """Code of the name of each activity."""
+        return self.activities.name
 
-    @cached_property
-    def count(self) -> I64:
-        """Kernels of each group."""
-        return self.groups.size
-
-    @cached_property
-    def name(self) -> I32:
-        """Code of the name of the longest."""
-        return self.activities.name[self.sample]
-
-    @cached_property
-    def total_ns(self) -> I64:
-        """Sum of the durations."""
-        return self.groups.sums(self.activities.dur_ns)
-
-    @cached_property
-    def min_ns(self) -> I64:
-        """The shortest."""
-        return self.activities.dur_ns[self.groups.shortest()]
-
-    @cached_property
-    def max_ns(self) -> I64:
-        """The longest."""
-        return self.activities.dur_ns[self.sample]
-
-    @cached_property
-    def mean_ns(self) -> F64:
-        """Total by count."""
-        return self.total_ns / np.maximum(self.count, 1)
-
-    @cached_property
-    def p50_ns(self) -> I64:
-        """Half of them take no longer."""
-        return self.groups.quantile(self.activities.dur_ns, 0.5)
-
-    @cached_property
-    def p95_ns(self) -> I64:
-        """95 % of them take no longer."""
-        return self.groups.quantile(self.activities.dur_ns, 0.95)
+    @property
+    def row_ns(self) -> I64:
+        """Durations on the device."""
+        return self.activities.dur_ns
 
     @cached_property
     def blocks_per_sm(self) -> F64:
@@ -127,16 +86,6 @@ class KernelTable:
         sums = self.groups.sums(np.where(known, self.activities.bytes, 0))
         return np.where(self.groups.any(known), sums, -1)
 
-    def order(self, sort_by: str, *, ascending: bool) -> NDArray[np.intp]:
-        """The groups by a column; equal ones by name, NaN last."""
-        names = [self.operators.strings[code] for code in self.name.tolist()]
-        place = {text: at for at, text in enumerate(sorted(set(names)))}
-        by_name = np.array([place[text] for text in names], np.int64)
-        column = by_name if sort_by == "name" else getattr(self, _COLUMN.get(sort_by, sort_by))
-        value = np.asarray(column, np.float64)
-        value = value if ascending else -value
-        return np.lexsort((by_name, np.where(np.isnan(value), np.inf, value)))
-
     def _weighted(self, value: F64) -> F64:
         known = ~np.isnan(value)
         weight = self.groups.sums(np.where(known, self.activities.dur_ns, 0))
@@ -148,9 +97,6 @@ class KernelTable:
         count = self.groups.sums(known)
         total = self.groups.sums(np.where(known, value, 0))
         return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-_COLUMN = {"calls": "count", "ratio": "total_ns", "shared_bytes": "total_ns"}
 
 
 def kernel_table(
@@ -190,8 +136,7 @@ def _is_kernel(activities: Activities) -> B:
 
 def _chosen(operators: Operators, chosen: ChosenKernels, keep: B) -> NDArray[np.intp]:
     activities = operators.activities
-    if chosen.steps is not None:
-        keep = keep & np.isin(activities.step, chosen.steps)
+    keep = keep & in_steps(activities.step, chosen.steps)
     if chosen.device is not None:
         keep = keep & (activities.device == chosen.device)
     if chosen.search:

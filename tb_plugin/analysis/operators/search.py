@@ -1,4 +1,4 @@
-"""Searching names by words."""
+"""Which rows are looked at: by their step, by words of their name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..names import of_names
+
+
+def in_steps(step: NDArray[np.int32], steps: tuple[int, ...] | None) -> NDArray[np.bool_]:
+    """Which rows lie in the chosen steps; None = all, also those outside steps."""
+    return np.ones(len(step), np.bool_) if steps is None else np.isin(step, steps)
 
 
 def named(strings: Sequence[str], codes: NDArray[np.int32], search: str) -> NDArray[np.bool_]:

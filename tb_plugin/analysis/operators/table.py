@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ..names import of_names
 from ..tensor_cores import ELIGIBLE_OPS
-from .group import Groups, group, paired, unpaired
+from .group import group, paired, unpaired
+from .grouped import Grouped
 from .model import CallKind, Calls, Operators
-from .search import named
+from .search import in_steps, named
 from .stacks import frames_of, innermost_frames
 
 B = NDArray[np.bool_]
@@ -34,36 +35,25 @@ class Chosen:
 
 
 @dataclass(frozen=True, eq=False)
-class CallTable:
-    """Groups of calls; every column has one entry per group, in the order of the keys."""
+class CallTable(Grouped):
+    """Groups of calls; durations are host times including children."""
 
-    operators: Operators
-    groups: Groups
-    group_by: str
     stack_depth: int
-
-    def __len__(self) -> int:
-        return len(self.groups)
 
     @property
     def calls(self) -> Calls:
         """The calls that were grouped."""
         return self.operators.calls
 
-    @cached_property
-    def count(self) -> I64:
-        """Calls of each group."""
-        return self.groups.size
+    @property
+    def row_name(self) -> I32:
+        """Code of the name of each call."""
+        return self.calls.name
 
-    @cached_property
-    def name(self) -> I32:
-        """Code of the name."""
-        return self.calls.name[self.groups.longest()]
-
-    @cached_property
-    def total_ns(self) -> I64:
-        """Host time including children."""
-        return self.groups.sums(self.calls.total_ns)
+    @property
+    def row_ns(self) -> I64:
+        """Host time of each call including children."""
+        return self.calls.total_ns
 
     @cached_property
     def self_ns(self) -> I64:
@@ -84,31 +74,6 @@ class CallTable:
     def kernels(self) -> I64:
         """Device activities that the calls launched themselves."""
         return self.groups.sums(self.calls.kernels)
-
-    @cached_property
-    def min_ns(self) -> I64:
-        """The shortest call."""
-        return self.calls.total_ns[self.groups.shortest()]
-
-    @cached_property
-    def max_ns(self) -> I64:
-        """The longest call."""
-        return self.calls.total_ns[self.groups.longest()]
-
-    @cached_property
-    def mean_ns(self) -> F64:
-        """Total by calls."""
-        return self.total_ns / np.maximum(self.count, 1)
-
-    @cached_property
-    def p50_ns(self) -> I64:
-        """Half of the calls take no longer."""
-        return self.groups.quantile(self.calls.total_ns, 0.5)
-
-    @cached_property
-    def p95_ns(self) -> I64:
-        """95 % of the calls take no longer."""
-        return self.groups.quantile(self.calls.total_ns, 0.95)
 
     @cached_property
     def tensor_core_self_ns(self) -> I64:
@@ -140,21 +105,6 @@ class CallTable:
     def eligible(self) -> B:
         """Whether an op of this name may use tensor cores."""
         return of_names(self.operators.strings, self.name, ELIGIBLE_OPS.__contains__, np.bool_)
-
-    def text(self, code: int) -> str:
-        """The string behind a code."""
-        return self.operators.strings[code]
-
-    def order(self, sort_by: str, *, ascending: bool) -> NDArray[np.intp]:
-        """The groups by a column; equal ones by name, NaN last."""
-        names = np.array([self.text(code) for code in self.name.tolist()], object)
-        by_name = np.argsort(np.argsort(names, kind="stable"), kind="stable")
-        if sort_by == "name":
-            return np.argsort(by_name if ascending else -by_name, kind="stable")
-        column: NDArray[np.number] = getattr(self, "count" if sort_by == "calls" else sort_by)
-        value = column.astype(np.float64)
-        value = value if ascending else -value
-        return np.lexsort((by_name, np.where(np.isnan(value), np.inf, value)))
 
     def detail(self, at: int) -> str:
         """What the group is grouped by beside the name."""
@@ -219,8 +169,7 @@ def chosen_rows(operators: Operators, chosen: Chosen) -> NDArray[np.intp]:
     if CallKind.RUNTIME not in chosen.kinds:
         # A call that no op surrounds owns its kernels: without it, sums would not be whole.
         keep |= (calls.kind == CallKind.RUNTIME) & (calls.device_self_ns > 0)
-    if chosen.steps is not None:
-        keep &= np.isin(calls.step, chosen.steps)
+    keep &= in_steps(calls.step, chosen.steps)
     if chosen.search:
         keep &= named(operators.strings, calls.name, chosen.search)
     return np.flatnonzero(keep)

@@ -66,6 +66,29 @@ def test_a_table_of_operators() -> None:
     assert [found.text(code) for code in found.name.tolist()] == ["aten::b"]
 
 
+def test_equal_rows_are_in_order_of_their_names_and_unknown_figures_come_last() -> None:
+    trace = draw(
+        """
+        op  | cc bb aaa |
+        gpu | kkk  jj   |
+        """
+    )
+    operators = operators_of(trace)
+    calls = call_table(operators, Chosen(None, OPS))
+
+    def names(column: str, *, ascending: bool) -> str:
+        order = calls.order(column, ascending=ascending).tolist()
+        return "".join(calls.text(int(calls.name[at]))[-1] for at in order)
+
+    assert names("total_ns", ascending=False) == "abc"
+    assert names("total_ns", ascending=True) == "bca"
+    assert names("name", ascending=False) == "cba"
+    assert names("flops", ascending=True) == names("flops", ascending=False) == "abc"
+    kernels = kernel_table(operators, ChosenKernels())
+    order = kernels.order("ratio", ascending=False).tolist()
+    assert [kernels.text(int(kernels.name[at])) for at in order] == ["kernel_k", "kernel_j"]
+
+
 def test_calls_with_the_same_innermost_frames_are_of_one_group() -> None:
     trace = draw(
         """
