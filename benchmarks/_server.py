@@ -83,6 +83,10 @@ class Server:
         """Memory of the server's own process, without those that read."""
         return int(psutil.Process(self.pid).memory_info().rss)
 
+    def mapped_bytes(self) -> int:
+        """The part of it that is pages of files, which the system takes back when it needs room."""
+        return int(psutil.Process(self.pid).memory_info().shared)
+
 
 def linked(logdir: Path, run: str, *traces: Path) -> None:
     """Puts traces below a logdir, as links."""

@@ -96,13 +96,16 @@ class Reader:
         return time.perf_counter() - began, self._server.cpu_seconds() - cpu
 
     def search(self) -> dict[str, float]:
-        """Seconds of searching for names, and of going to the next hit."""
+        """Seconds of searching for names, and of going to the next hit; CPU of all of it."""
         middle = (self.manifest["start_ns"] + self.manifest["end_ns"]) // 2
-        seconds, steps = [], []
-        for word in WORDS:
-            seconds.append(self.timed("search", text=word)[0])
-            steps.append(self.timed("hit", text=word, ts=middle)[0])
-        return {**spread("search", seconds), **spread("hit", steps)}
+        found = [self.timed("search", text=word) for word in WORDS]
+        steps = [self.timed("hit", text=word, ts=middle)[0] for word in WORDS]
+        return {
+            "search_first": found[0][0],
+            "search_cpu": sum(cpu for _, cpu in found) / len(found),
+            **spread("search", [seconds for seconds, _ in found]),
+            **spread("hit", steps),
+        }
 
     def areas(self) -> dict[str, float]:
         """Seconds of what a selection of everything shows."""
@@ -158,6 +161,7 @@ def figures(trace: Path, requests: int) -> dict[str, float]:
             found |= reader.tiles(requests)
             found |= reader.search() | reader.areas() | reader.details(requests // 2)
             found["server_bytes"] = again.resident_bytes()
+            found["server_own_bytes"] = found["server_bytes"] - again.mapped_bytes()
         slices = reader.manifest["slices"]
         files = [file for file in cache.rglob("*") if file.is_file()]
         own = sum(file.stat().st_size for file in files if "artifacts" in file.parts)

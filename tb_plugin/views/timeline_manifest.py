@@ -57,7 +57,9 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
         groups=tuple(TimelineGroup(one.key, one.kind, one.label) for one in timeline.groups),
         tracks=tuple(_track(track) for track in opened.layout.tracks),
         counters=tuple(_counter(counter) for counter in timeline.counters),
-        kinds=_kinds(timeline),
+        kinds=tuple(
+            TimelineKind(kind, *KINDS[kind], opened.kind_counts[kind]) for kind in SliceKind
+        ),
         flow_kinds=_flow_kinds(timeline),
         steps=tuple(
             TimelineStepMark(step.index, step.name, step.ts, step.end) for step in timeline.steps
@@ -98,11 +100,6 @@ def _counter(counter: Counter) -> TimelineCounter:
         first_ns=int(counter.ts[0]) if len(counter.ts) else 0,
         last_ns=int(counter.ts[-1]) if len(counter.ts) else 0,
     )
-
-
-def _kinds(timeline: Timeline) -> tuple[TimelineKind, ...]:
-    counts = np.bincount(timeline.slices.kind, minlength=len(SliceKind)).tolist()
-    return tuple(TimelineKind(kind, *KINDS[kind], counts[kind]) for kind in SliceKind)
 
 
 def _flow_kinds(timeline: Timeline) -> tuple[TimelineFlowKind, ...]:

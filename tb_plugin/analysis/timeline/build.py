@@ -31,6 +31,7 @@ from .model import (
     Tables,
 )
 from .name_index import index_names
+from .name_sums import write_tables
 from .stored import (
     TIMELINE,
     StoredCounter,
@@ -75,7 +76,10 @@ def make_timeline(trace: Trace, folder: Path, on_progress: OnShare) -> None:
     del index, name
     on_progress(0.2)
     drawn = Drawn(trace, groups, ts, dur, flags_of(trace, flows))
-    write_layout(drawn, DEFAULT_LAYOUT, folder, lambda share: on_progress(0.2 + 0.6 * share))
+    lanes = write_layout(drawn, DEFAULT_LAYOUT, folder, lambda share: on_progress(0.2 + share / 2))
+    on_progress(0.7)
+    write_tables(folder, dur, trace.end_ns, len(names), lanes)
+    on_progress(0.8)
     for column, values in _other_columns(trace):
         put(folder, f"slices.{column}", {column: values()})
     put(

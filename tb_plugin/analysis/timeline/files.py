@@ -29,10 +29,8 @@ def put(folder: Path, stem: str, columns: Mapping[str, Array]) -> None:
     Raises:
         OSError: no room, or no permission.
     """
-    batch = pa.record_batch(
-        [pa.array(np.ascontiguousarray(column)) for column in columns.values()], list(columns)
-    )
-    _write(folder / (stem + SUFFIX), batch)
+    arrays = [_arrow(np.ascontiguousarray(column)) for column in columns.values()]
+    _write(folder / (stem + SUFFIX), pa.record_batch(arrays, list(columns)))
 
 
 def get(folder: Path, stem: str) -> dict[str, Array]:
@@ -43,7 +41,37 @@ def get(folder: Path, stem: str) -> dict[str, Array]:
         pa.ArrowException: it is damaged.
     """
     batch = _read(folder / (stem + SUFFIX))
-    return {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
+    return {name: numbers(batch.column(name)) for name in batch.schema.names}
+
+
+# Arrow's own conversions import pandas where it is installed: half a second before the first
+# picture. Numbers without gaps are one buffer either way.
+
+
+def _arrow(column: Array) -> pa.Array:
+    kind = pa.from_numpy_dtype(column.dtype)
+    return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)])
+
+
+def numbers(column: pa.Array) -> Array:
+    """The same memory as numpy sees it.
+
+    Raises:
+        ValueError: there are gaps, or the column is not of whole bytes.
+    """
+    if column.null_count or column.type.bit_width % 8:
+        raise ValueError(f"a column of {column.type} with {column.null_count} gaps")
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    whole = np.frombuffer(column.buffers()[1] or b"", dtype)
+    return whole[column.offset : column.offset + len(column)]
+
+
+def texts_array(encoded: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+    """Texts or bytes of a large kind as a column."""
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return pa.Array.from_buffers(
+        kind, len(encoded), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    )
 
 
 def put_texts(folder: Path, stem: str, texts: Sequence[str]) -> None:
@@ -53,7 +81,7 @@ def put_texts(folder: Path, stem: str, texts: Sequence[str]) -> None:
         OSError: no room, or no permission.
     """
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    column = pa.array(encoded, pa.large_binary())
+    column = texts_array(encoded, pa.large_binary())
     _write(folder / (stem + SUFFIX), pa.record_batch([column], ["text"]))
 
 

@@ -46,8 +46,10 @@ def _spent(opened: Opened, area: Area, paths: Paths) -> tuple[F64, I64]:
     """Self time inside the area and slices that touch it, by node of the paths."""
     slices, threads = opened.timeline.slices, opened.threads
     own, count = np.zeros(len(paths.parent)), np.zeros(len(paths.parent), np.int64)
-    tracks = threads.of_track if area.tracks is None else area.tracks
-    for thread in sorted({threads.of_track[t] for t in tracks if t in threads.of_track}):
+    # Of a thread whose slices are all hidden there is no track.
+    every = range(len(threads.first) - 1)
+    chosen = None if area.tracks is None else {threads.of_track.get(t) for t in area.tracks}
+    for thread in (one for one in every if chosen is None or one in chosen):
         start, end = (opened.crossing(thread, at) for at in (area.start, area.end))
         node = paths.node[start.last : end.last]
         sums = group_sums(node, slices.self_ns[start.last : end.last], len(own))

@@ -33,8 +33,8 @@ class Drawn:
     flags: U8  # all but that of overlaps
 
 
-def write_layout(drawn: Drawn, name: str, folder: Path, on_share: OnShare) -> None:
-    """Stores one of ``LAYOUTS``.
+def write_layout(drawn: Drawn, name: str, folder: Path, on_share: OnShare) -> list[int]:
+    """Stores one of ``LAYOUTS``; says how many lanes each of its tracks has.
 
     Raises:
         OSError: no room, or no permission.
@@ -63,6 +63,7 @@ def write_layout(drawn: Drawn, name: str, folder: Path, on_share: OnShare) -> No
     )
     (folder / LAYOUT).write_bytes(msgspec.json.encode(stored))
     on_share(1.0)
+    return [track.lanes for track in made.tracks]
 
 
 def _write_level(level: Level, folder: Path) -> None:

@@ -168,6 +168,7 @@ class Layout:
     lane: Places  # lane of each slice id; −1 where the layout hides it
     levels: Mapping[int, Level]  # those kept; finer ones come from ``order``
     busy: Narrow  # (tracks, columns): union of the track's slices in equal parts of [0, end_ns)
+    by_track: ByTrack | None = None  # of very many slices: what a search adds up
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,12 +209,21 @@ class Flows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ByTrack:
+    """Slices of each name on each track of a layout; shape (names, tracks)."""
+
+    counts: Narrow
+    totals: I64  # summed durations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NameIndex:
     """The slices of each name in order of time: CSR by name code."""
 
     first: I64
     slices: I32
     sum_ns: I64  # by name code
+    by_column: Narrow | None = None  # of very many slices: shape (names, SEARCH_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)

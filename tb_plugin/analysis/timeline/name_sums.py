@@ -1,56 +1,113 @@
-"""Sums over the slices of each name, made once: a search then only adds some of them up."""
+"""Sums over the slices of each name, made once: a search then only adds some of them up.
+
+Of very many slices they are stored with the timeline; of fewer, or of another layout, they are made
+when they are first of use.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .files import get, narrowest, put
 from .group_sums import group_sums
 from .minimap import edges
-from .model import I32, I64, Layout, Timeline
+from .model import I32, I64, ByTrack, Narrow
 
 _CHUNK = 1 << 21
 MOST_CELLS = 1 << 22
 """Of a table, for whoever decides whether to make one."""
+STORED_FROM = 1 << 20
+"""Slices from which on the tables are stored with the timeline."""
+SEARCH_COLUMNS = 1024
+"""Of the stored table: as many as the page asks for."""
+
+_BY_TRACK, _BY_COLUMN = "layout.by_track", "index.by_column"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ByTrack:
-    """Shape (names, tracks): how many slices, and their summed durations."""
-
-    counts: I64
-    totals: I64
+def track_of_lanes(lanes: list[int]) -> NDArray[Any]:
+    """Track of each lane, given the lanes of each track, and behind them −1 for the lane −1."""
+    tracks = np.append(np.repeat(np.arange(len(lanes)), lanes), -1)
+    return tracks.astype(np.int16 if len(lanes) < 1 << 15 else np.int32)
 
 
-def by_track(timeline: Timeline, layout: Layout, track_of_lane: NDArray[Any]) -> ByTrack:
-    """What a layout shows of each name on each of its tracks."""
-    slices = timeline.slices
-    names, tracks = len(timeline.names), len(layout.tracks)
+def by_track(
+    name: I32, dur: I64, lane: NDArray[Any], track_of_lane: NDArray[Any], shape: tuple[int, int]
+) -> ByTrack:
+    """What a layout shows of each name on each of its tracks; ``shape`` is (names, tracks)."""
+    names, tracks = shape
     counts, totals = (np.zeros((names * tracks,), np.int64) for _ in range(2))
-    for low in range(0, len(slices), _CHUNK):
+    for low in range(0, len(name), _CHUNK):
         part = slice(low, low + _CHUNK)
-        track = track_of_lane[layout.lane[part]]
+        track = track_of_lane[lane[part]]
         # Behind all cells is one for what the layout hides.
-        cell = np.where(track >= 0, slices.name[part] * np.int32(tracks) + track, names * tracks)
-        sums = group_sums(cell.astype(np.int32), slices.dur[part], names * tracks + 1)
+        cell = np.where(track >= 0, name[part] * np.int32(tracks) + track, names * tracks)
+        sums = group_sums(cell.astype(np.int32), dur[part], names * tracks + 1)
         counts += sums.count[:-1]
         totals += sums.total[:-1]
     return ByTrack(counts.reshape(names, tracks), totals.reshape(names, tracks))
 
 
-def by_column(timeline: Timeline, columns: int) -> I32:
-    """How many slices of each name start in each column of the minimap; shape (names, columns)."""
-    names, slices = len(timeline.names), timeline.slices
+def by_column(name: I32, ts: I64, end_ns: int, shape: tuple[int, int]) -> I32:
+    """How many slices of each name start in each column of the minimap; (names, columns)."""
+    names, columns = shape
     result = np.zeros(names * columns, np.int32)
-    for low in range(0, len(slices), _CHUNK):
+    for low in range(0, len(name), _CHUNK):
         part = slice(low, low + _CHUNK)
-        cell = slices.name[part].astype(np.int64) * columns
-        cell += columns_of(slices.ts[part], timeline.end_ns, columns)
+        cell = name[part].astype(np.int64) * columns
+        cell += columns_of(ts[part], end_ns, columns)
         result += np.bincount(cell, minlength=names * columns).astype(np.int32)
     return result.reshape(names, columns)
+
+
+def write_tables(folder: Path, dur: I64, end_ns: int, names: int, lanes: list[int]) -> None:
+    """Stores the tables of a timeline whose slices and layout lie in ``folder``.
+
+    ``lanes`` are those of each track. Nothing is stored where it would be of no use, or too much.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    if len(dur) < STORED_FROM:
+        return
+    name = get(folder, "slices.name")["name"]
+    if names * len(lanes) <= MOST_CELLS:
+        lane = get(folder, "layout.lane")["lane"]
+        table = by_track(name, dur, lane, track_of_lanes(lanes), (names, len(lanes)))
+        counts, totals = narrowest(table.counts.ravel()), table.totals.ravel()
+        put(folder, _BY_TRACK, {"counts": counts, "totals": totals})
+    if names * SEARCH_COLUMNS <= MOST_CELLS:
+        ts = get(folder, "slices.ts")["ts"]
+        columns = by_column(name, ts, end_ns, (names, SEARCH_COLUMNS))
+        put(folder, _BY_COLUMN, {"counts": narrowest(columns.ravel())})
+
+
+def stored_by_track(folder: Path, shape: tuple[int, int]) -> ByTrack | None:
+    """The table of the layout in ``folder``; None: there is none.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        columns = get(folder, _BY_TRACK)
+    except FileNotFoundError:
+        return None
+    return ByTrack(columns["counts"].reshape(shape), columns["totals"].reshape(shape))
+
+
+def stored_by_column(folder: Path, names: int) -> Narrow | None:
+    """The table of all slices; None: there is none.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        return get(folder, _BY_COLUMN)["counts"].reshape(names, SEARCH_COLUMNS)
+    except FileNotFoundError:
+        return None
 
 
 def columns_of(ts: I64, end_ns: int, columns: int) -> I64:

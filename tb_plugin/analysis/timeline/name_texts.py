@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...base.errors import KinetoscopeError
+from .files import numbers, texts_array
 
 MOST_WORDS = 20
 
@@ -72,10 +73,8 @@ class NameTexts:
 
 
 def _array(texts: Sequence[str]) -> pa.Array:
-    try:
-        return pa.array(texts, pa.large_string())
-    except UnicodeEncodeError:
-        return pa.array([_sound(text) for text in texts], pa.large_string())
+    # Halves of surrogate pairs become question marks: UTF-8 cannot hold them.
+    return texts_array([text.encode("utf-8", "replace") for text in texts], pa.large_string())
 
 
 def _sound(text: str) -> str:
@@ -84,7 +83,7 @@ def _sound(text: str) -> str:
 
 
 def _as_mask(found: pa.Array) -> NDArray[np.bool_]:
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+    return numbers(pc.cast(found, pa.uint8())).astype(np.bool_)
 
 
 def _reason(error: pa.ArrowInvalid) -> str:

@@ -22,6 +22,7 @@ from .model import (
     TimelineStep,
     Track,
 )
+from .name_sums import stored_by_column, stored_by_track
 from .stored import LAYOUT, SLICE_COLUMNS, TIMELINE, StoredCounter, StoredLayout, StoredTimeline
 
 
@@ -39,28 +40,32 @@ def open_timeline(folder: Path) -> Timeline:
         base = folder.with_name(folder.name.removesuffix(name) + DEFAULT_LAYOUT)
     stored = msgspec.json.decode((base / TIMELINE).read_bytes(), type=StoredTimeline)
     flags = get(folder, "layout.flags")
+    names = get_texts(base, "names")
     columns = {one: get(base, f"slices.{one}")[one] for one in SLICE_COLUMNS}
     return Timeline(
         base_ns=stored.base_ns,
         start_ns=stored.start_ns,
         end_ns=stored.end_ns,
         events=stored.events,
-        names=get_texts(base, "names"),
+        names=names,
         slices=Slices(**columns, **flags),
         tables=Tables(*stored.tables),
         groups=tuple(Group(one.key, one.kind, one.label) for one in stored.groups),
-        layouts={name: _layout(folder, stored_layout)},
+        layouts={name: _layout(folder, stored_layout, len(names))},
         counters=_counters(base, stored.counters),
         flows=Flows(**get(base, "flows")),
         index=NameIndex(
-            **get(base, "index.first"), **get(base, "index.slices"), **get(base, "index.sum_ns")
+            **get(base, "index.first"),
+            **get(base, "index.slices"),
+            **get(base, "index.sum_ns"),
+            by_column=stored_by_column(base, len(names)),
         ),
         steps=tuple(TimelineStep(one.index, one.name, one.ts, one.end) for one in stored.steps),
         warnings=(*stored.warnings, *stored_layout.warnings),
     )
 
 
-def _layout(folder: Path, stored: StoredLayout) -> Layout:
+def _layout(folder: Path, stored: StoredLayout, names: int) -> Layout:
     tracks = tuple(Track(*msgspec.structs.astuple(track)) for track in stored.tracks)
     busy = get(folder, "layout.busy")["busy"]
     return Layout(
@@ -71,6 +76,7 @@ def _layout(folder: Path, stored: StoredLayout) -> Layout:
         **get(folder, "layout.lane"),
         levels={number: _level(folder, number) for number in stored.levels},
         busy=busy.reshape(len(tracks), -1) if tracks else busy.reshape(0, 1),
+        by_track=stored_by_track(folder, (names, len(tracks))),
     )
 
 

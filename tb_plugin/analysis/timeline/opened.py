@@ -15,12 +15,24 @@ import numpy as np
 
 from .crossing import Crossing, crossing, latest_ends
 from .flame_tree import Levels, levels_of
-from .model import DEFAULT_LAYOUT, I32, I64, Layout, Places, Timeline, Track
-from .name_sums import MOST_CELLS, ByTrack, by_column, by_track
+from .model import (
+    DEFAULT_LAYOUT,
+    I32,
+    I64,
+    ByTrack,
+    Layout,
+    Narrow,
+    Places,
+    SliceKind,
+    Timeline,
+    Track,
+)
+from .name_sums import MOST_CELLS, SEARCH_COLUMNS, by_column, by_track, track_of_lanes
 from .name_texts import NameTexts
 from .open import open_timeline
 from .paths import Paths, paths_of
 
+_CHUNK = 1 << 16
 _HOST_TRACKS = ("thread", "python")
 
 
@@ -32,6 +44,15 @@ class Opened:
     layout: Layout
     whole: Layout  # one that hides nothing
     _by_column: I32 | None = None
+
+    @cached_property
+    def kind_counts(self) -> tuple[int, ...]:
+        """How many slices there are of each kind."""
+        kind, counts = self.timeline.slices.kind, np.zeros(len(SliceKind), np.int64)
+        # All at once they would be widened to 64 bits each.
+        for low in range(0, len(kind), _CHUNK):
+            counts += np.bincount(kind[low : low + _CHUNK], minlength=len(counts))
+        return tuple(counts.tolist())
 
     @cached_property
     def texts(self) -> NameTexts:
@@ -75,27 +96,35 @@ class Opened:
     @cached_property
     def track_of_lane(self) -> Places:
         """Track of each lane, and behind them −1 for the lane −1."""
-        lanes = [track.lanes for track in self.layout.tracks]
-        tracks = np.append(np.repeat(np.arange(len(lanes)), lanes), -1)
-        return tracks.astype(np.int16 if len(lanes) < 1 << 15 else np.int32)
+        return track_of_lanes([track.lanes for track in self.layout.tracks])
 
     @cached_property
     def by_track(self) -> ByTrack | None:
         """Slices of each name on each track; None where that is too much to keep."""
-        if len(self.timeline.names) * len(self.layout.tracks) > MOST_CELLS:
+        if self.layout.by_track is not None:
+            return self.layout.by_track
+        shape = (len(self.timeline.names), len(self.layout.tracks))
+        if shape[0] * shape[1] > MOST_CELLS:
             return None
-        return by_track(self.timeline, self.layout, self.track_of_lane)
+        slices = self.timeline.slices
+        return by_track(slices.name, slices.dur, self.layout.lane, self.track_of_lane, shape)
 
-    def by_column(self, columns: int) -> I32 | None:
+    def by_column(self, columns: int) -> I32 | Narrow | None:
         """Slices of each name that start in each column of the minimap; None: too much to keep.
 
         Kept for one number of columns at a time.
         """
-        if len(self.timeline.names) * columns > MOST_CELLS:
+        stored = self.timeline.index.by_column
+        if stored is not None and columns == SEARCH_COLUMNS:
+            return stored
+        shape = (len(self.timeline.names), columns)
+        if shape[0] * shape[1] > MOST_CELLS:
             return None
         kept = self._by_column
         if kept is None or kept.shape[1] != columns:
-            kept = self._by_column = by_column(self.timeline, columns)
+            slices = self.timeline.slices
+            kept = by_column(slices.name, slices.ts, self.timeline.end_ns, shape)
+            self._by_column = kept
         return kept
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import I32, I64
-from .name_sums import ByTrack, columns_of
+from .model import I32, I64, ByTrack
+from .name_sums import columns_of
 from .opened import Opened
 from .places import bisect
 from .select import lanes_in
@@ -46,7 +46,7 @@ def hits_of(
                 total=index.sum_ns[codes],
                 first=index.slices[index.first[codes]],
                 density=by_column[codes].sum(axis=0, dtype=np.int64),
-                tracks=_some(table.counts[codes].sum(axis=0)),
+                tracks=_some(table.counts[codes].sum(axis=0, dtype=np.int64)),
             )
     return _hits_one_by_one(opened, codes, columns, tracks)
 

@@ -2,6 +2,7 @@
 
 ``timeline.json``            everything that is no column
 ``names.arrow``              texts of the names of slices
+``layout.by_track`` ``index.by_column``  of very many slices: what a search adds up
 ``slices.<column>.arrow``    one column of slices each; ``flags`` is beside the layout
 ``flows`` ``index``          arrows, and slices by name (``index.first``, ``index.slices``)
 ``counters.samples``, ``counters.levels``  all series one behind the other
