@@ -9,7 +9,6 @@ not read it. It goes with the code that made the artifact: another version makes
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -104,14 +103,8 @@ def publish(folder: Path, root: Path, digest: str, version: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)  # another process was first
         return
     cache.remove(target, root)
-    for parent in (target.parent.parent, target.parent):
-        parent.mkdir(mode=0o700, exist_ok=True)
-    try:
-        os.replace(folder, target)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
-            raise
-        shutil.rmtree(folder, ignore_errors=True)
+    cache.entry(root, digest).mkdir(mode=0o700, exist_ok=True)
+    cache.move_folder(folder, target)
 
 
 def _ends(file: Path) -> list[int]:

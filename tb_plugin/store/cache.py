@@ -173,11 +173,19 @@ def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     columns.write(trace, folder)
-    target = entry(root, digest) / COLUMNS
+    move_folder(folder, entry(root, digest) / COLUMNS)
+
+
+def move_folder(folder: Path, target: Path) -> None:
+    """Renames a complete folder to its place; where another process was first, its own stays.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
     try:
         _move(folder, target)
     except OSError as error:
-        # Another process was first; its answer is as good as ours.
+        # What the other one made is as good as ours.
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
             raise
         shutil.rmtree(folder, ignore_errors=True)

@@ -115,10 +115,7 @@ def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[Error
     now = time.monotonic()
     records = {key: Record.of(key, found, now) for key, found in looking.walk(logdirs, outcome)}
     for record in records.values():
-        judged = looking.judge(record, NO_PATIENCE)
-        record.attempt, record.reason = judged.attempt, judged.reason
-        record.error, record.accepted = judged.error, judged.accepted
-        record.listed = judged.listed
+        looking.judge(record, NO_PATIENCE).note_in(record)
     return records, outcome.problems
 
 

@@ -22,11 +22,12 @@ from ..base.errors import KinetoscopeError
 from . import estimate, machine, progress
 from .cache import Cache
 from .catalog_types import ErrorInfo, ReadProgress
+from .errand import log
 from .making import Making
 from .messages import info_of
 from .news import Key, MakeRequest, News, Request, S
 from .process import Child
-from .reading import Reading, Work, log
+from .reading import Reading, Work
 
 AnyKey: TypeAlias = Key | tuple[int, str, str, str]
 """Of a file, or of an artifact of it."""

@@ -99,9 +99,7 @@ class Ledger:
         """What was found out about an undecided file."""
         with self.lock:
             if record.is_undecided:
-                record.attempt, record.error = judged.attempt, judged.error
-                record.accepted, record.listed = judged.accepted, judged.listed
-                record.reason, record.as_is = judged.reason, judged.as_is
+                judged.note_in(record)
 
     def read_newest(self) -> None:
         """Queues the newest traces, as many as are read in advance."""

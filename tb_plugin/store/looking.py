@@ -91,6 +91,12 @@ class Judged:
     listed: bool = True
     as_is: bool = False
 
+    def note_in(self, record: Record) -> None:
+        """Notes it in the record of the file."""
+        record.attempt, record.error = self.attempt, self.error
+        record.accepted, record.listed = self.accepted, self.listed
+        record.reason, record.as_is = self.reason, self.as_is
+
 
 def judge(record: Record, patience: Patience, now: Callable[[], float] = time.monotonic) -> Judged:
     """Whether a waiting file may be read now, and whether it is a trace. Reads a little of it."""
