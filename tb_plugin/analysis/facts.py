@@ -108,6 +108,11 @@ class StepFacts(Struct, frozen=True):
     device_events: int
     excluded: str | None = None  # "incomplete": cut off at the end; "warm-up": first and slow
 
+    @property
+    def dur_ns(self) -> int:
+        """Length of the window."""
+        return self.end_ns - self.start_ns
+
 
 class DeviceFacts(Struct, frozen=True):
     """One device: what the file says of it, and how full its memory got."""

@@ -169,7 +169,7 @@ def _agreeing(selection: Selection, cause: str) -> int:
 
 def _leading(selection: Selection, step: StepFacts) -> str:
     """The cause that one step alone would name."""
-    length = max(step.end_ns - step.start_ns, 1)
+    length = max(step.dur_ns, 1)
     one = selection.device_step(step)
     if one is not None:
         parts = device_causes(one.partition)

@@ -17,7 +17,7 @@ def outliers(facts: Facts) -> tuple[bool, ...]:
     σ is told by the median absolute deviation; the median is that of the steps not left out by
     default.
     """
-    lengths = [step.end_ns - step.start_ns for step in facts.steps]
+    lengths = [step.dur_ns for step in facts.steps]
     usual = [
         length for length, step in zip(lengths, facts.steps, strict=True) if step.excluded is None
     ]

@@ -41,7 +41,7 @@ class Selection:
 
     @cached_property
     def total_ns(self) -> int:
-        return sum(step.end_ns - step.start_ns for step in self.steps)
+        return sum(step.dur_ns for step in self.steps)
 
     @cached_property
     def _chosen(self) -> frozenset[int]:
@@ -97,7 +97,7 @@ class Selection:
             if one is None:
                 continue
             parts.append(one.gauges)
-            covered += step.end_ns - step.start_ns
+            covered += step.dur_ns
             if i - 1 in self._chosen:
                 parts.append(one.gap)
                 covered += step.start_ns - self.facts.steps[i - 1].end_ns

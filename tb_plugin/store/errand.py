@@ -24,7 +24,7 @@ class Errand(ABC, Generic[R, S]):
     """A request being worked on, by one thread. Others may ask how far it is, and cancel it."""
 
     def __init__(self, request: R, cache: Cache, listen: Callable[[News[S]], None]) -> None:
-        self.request = request
+        self.request: R = request
         self.cancelled = False
         self.digest = ""  # of the file, as soon as it is known
         self.child: Child | None = None

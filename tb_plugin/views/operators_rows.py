@@ -111,4 +111,4 @@ def _part(part: int, whole: int) -> float | None:
 def wall_of(facts: Facts, steps: tuple[int, ...] | None) -> int:
     """The length of the chosen steps, of all when none are chosen."""
     chosen = facts.steps if steps is None else [facts.steps[at] for at in steps]
-    return sum(step.end_ns - step.start_ns for step in chosen)
+    return sum(step.dur_ns for step in chosen)

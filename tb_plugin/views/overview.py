@@ -209,7 +209,7 @@ def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
             index=step.index,
             number=step.number,
             name=step.name,
-            dur_ns=step.end_ns - step.start_ns,
+            dur_ns=step.dur_ns,
             chosen=step.index in chosen,
             outlier=marks[step.index],
             excluded=step.excluded,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from werkzeug import Request
 
 from ..base.errors import NotFoundError
-from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, packed, takes_gzip
+from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, kept, packed, takes_gzip
 from .params import short
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
@@ -91,23 +91,25 @@ def _file_answer(request: Request, name: str, content: bytes, packing: bytes | N
         answer = Answer(packing, content_type=content_type)
         answer.headers["Content-Encoding"] = "gzip"
         answer.vary.add("Accept-Encoding")
+    _guard(answer)
     # The names in assets/ carry a digest of their content.
     hashed = name.startswith("assets/")
-    answer.headers["Cache-Control"] = NEVER_CHANGES if hashed else REVALIDATE
-    if content_type.startswith("text/html"):
-        answer.headers["Content-Security-Policy"] = CONTENT_POLICY
-    answer.set_etag(digest(content), weak=True)
-    answer.make_conditional(request)
-    return answer
+    cache = NEVER_CHANGES if hashed else REVALIDATE
+    return kept(request, answer, etag=digest(content), cache=cache)
 
 
 def _not_built(name: str) -> Answer:
     status, content_type, body = NOT_BUILT_ANSWERS[name]
     answer = Answer(body, status=status, content_type=content_type)
     answer.headers["Cache-Control"] = "no-store"
-    if content_type.startswith("text/html"):
-        answer.headers["Content-Security-Policy"] = CONTENT_POLICY
+    _guard(answer)
     return answer
+
+
+def _guard(answer: Answer) -> None:
+    """A document carries what it may load."""
+    if answer.mimetype == "text/html":
+        answer.headers["Content-Security-Policy"] = CONTENT_POLICY
 
 
 NOT_BUILT_ANSWERS: Mapping[str, tuple[int, str, str]] = MappingProxyType(

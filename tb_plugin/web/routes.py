@@ -23,7 +23,7 @@ from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, json_answer, unc
 from .bodies import Body, Download, body_answer
 from .contract import Info, Reading, ViewInfo
 from .identity import answer_digest, program
-from .params import once, parse, short
+from .params import S, once, parse, short
 from .recipe import RECIPE
 from .rereaders import Rereaders
 from .service import Traces
@@ -74,7 +74,7 @@ class FileChoice(Struct, frozen=True, forbid_unknown_fields=True):
 
 def info(site: Site, request: Request) -> Answer:
     """What this program is and which views it has."""
-    parse(once(request.args.items(multi=True)), Nothing)
+    _asked(request, Nothing)
     views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
     vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
     body = Info(__version__, reader(), site.host, vscode, views, RECIPE)
@@ -83,25 +83,25 @@ def info(site: Site, request: Request) -> Answer:
 
 def catalog(site: Site, request: Request) -> Answer:
     """Everything below the logdirs."""
-    parse(once(request.args.items(multi=True)), Nothing)
+    _asked(request, Nothing)
     return _catalog_answer(request, site.catalog.snapshot())
 
 
 def rescan(site: Site, request: Request) -> Answer:
     """Looks again at once."""
-    parse(once(request.args.items(multi=True)), Nothing)
+    _asked(request, Nothing)
     return _catalog_answer(request, site.catalog.rescan())
 
 
 def retry(site: Site, request: Request) -> Answer:
     """Reads a failed or refused file again."""
-    file = parse(once(request.args.items(multi=True)), FileChoice)
+    file = _asked(request, FileChoice)
     return _catalog_answer(request, site.catalog.retry(file.logdir, file.path))
 
 
 def trace(site: Site, request: Request) -> Answer:
     """What the shell needs of one trace."""
-    choice = parse(once(request.args.items(multi=True)), Choice)
+    choice = _asked(request, Choice)
 
     def build(entry: Entry) -> Body:
         return trace_info(entry, site.catalog.summary(entry), tuple(site.views.values()))
@@ -118,9 +118,7 @@ def view(site: Site, request: Request, path: str) -> Answer:
             f"there is no view {short(stem)!r}", hint=f"views: {', '.join(site.views)}"
         )
     part = part_named(chosen, name) if slash else None
-    given = once(request.args.items(multi=True))
-    common = {key: given.pop(key) for key in Choice.__struct_fields__ if key in given}
-    choice, query = parse(common, Choice), parse(given, (part or chosen).query)
+    choice, query = _asked_of_trace(request, (part or chosen).query)
 
     def build(entry: Entry) -> Body:
         subject = subject_of(site.catalog, chosen, entry, site.files)
@@ -150,14 +148,12 @@ def part_named(view: View, name: str) -> Part:
 
 def source(site: Site, request: Request) -> Answer:
     """Where a source file of a stack is on this machine. Depends on the disk, so it is not kept."""
-    given = once(request.args.items(multi=True))
-    common = {key: given.pop(key) for key in Choice.__struct_fields__ if key in given}
-    choice, query = parse(common, Choice), parse(given, SourceQuery)
+    choice, query = _asked_of_trace(request, SourceQuery)
     try:
-        entry = site.catalog.locate(choice.run or None, choice.worker or None, choice.span or None)
+        entry = _located(site, choice)
         return json_answer(request, source_place(site.catalog.summary(entry), query))
     except BeingRead as error:
-        return json_answer(request, Reading(error.progress), status=error.status, cache="no-store")
+        return _reading_answer(request, error)
 
 
 ROUTES: Mapping[str, Callable[[Site, Request], Answer]] = MappingProxyType(
@@ -221,7 +217,7 @@ def _trace_answer(
     it is now, and not kept.
     """
     try:
-        entry = site.catalog.locate(choice.run or None, choice.worker or None, choice.span or None)
+        entry = _located(site, choice)
         current = answer_digest(entry.digest)
         cache = NEVER_CHANGES if choice.digest == current else REVALIDATE
         etag = digest(current, request.path, request.query_string)
@@ -229,5 +225,31 @@ def _trace_answer(
             request, build(entry), etag=etag, cache=cache
         )
     except BeingRead as error:
-        reading = Reading(error.progress)
-        return json_answer(request, reading, status=error.status, cache="no-store")
+        return _reading_answer(request, error)
+
+
+def _asked(request: Request, query: type[S]) -> S:
+    """The parameters of a request. Raises QueryError."""
+    return parse(once(request.args.items(multi=True)), query)
+
+
+def _asked_of_trace(request: Request, query: type[S]) -> tuple[Choice, S]:
+    """Which trace a request is about, and what it asks of it. Raises QueryError."""
+    given = once(request.args.items(multi=True))
+    common = {key: given.pop(key) for key in Choice.__struct_fields__ if key in given}
+    return parse(common, Choice), parse(given, query)
+
+
+def _located(site: Site, choice: Choice) -> Entry:
+    """The trace that is chosen.
+
+    Raises:
+        NotFoundError: there is no such trace.
+        BeingRead: the file is being read.
+    """
+    return site.catalog.locate(choice.run or None, choice.worker or None, choice.span or None)
+
+
+def _reading_answer(request: Request, error: BeingRead) -> Answer:
+    """What is said while a trace is being read: ask again."""
+    return json_answer(request, Reading(error.progress), status=error.status, cache="no-store")

@@ -43,7 +43,7 @@ def _steps(facts: Facts) -> tuple[StepInfo, ...]:
             index=step.index,
             number=step.number,
             name=step.name,
-            dur_ns=step.end_ns - step.start_ns,
+            dur_ns=step.dur_ns,
             excluded=step.excluded,
             outlier=marks[step.index],
         )
