@@ -155,7 +155,7 @@ def frames() -> Mapping[str, bytes]:
 
 def decoded(data: bytes) -> dict[str, Any]:
     """A frame as plain values."""
-    magic, version, kind, entries, took = _record(data, 0, "<u4", "<u2", "<u2", "<u4", 8, "<f8")
+    magic, version, kind, entries, took = _record(data, 0, "<u4", "<u2", "<u2", "<u4", 4, "<f8")
     assert (magic, version) == (0x31464C54, 1)
     read = (_tile, _series, _names, _minimap)[kind]
     return {

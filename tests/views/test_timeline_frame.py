@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from kinetoscope.views import timeline_frame as frame
-from tests.views.make_frames import FOLDER, LANES, SLICES, block, decoded, frames, slices
+from tests.views.make_frames import (
+    FOLDER,
+    LANES,
+    SLICES,
+    TOOK_US,
+    block,
+    decoded,
+    frames,
+    slices,
+)
 
 FRAMES = frames()
 
@@ -19,6 +28,11 @@ def test_the_fixtures_are_what_is_written_now(name: str) -> None:
     assert (FOLDER / f"{name}.bin").read_bytes() == FRAMES[name]
     expected = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     assert decoded(FRAMES[name]) == expected
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_frame_says_how_long_it_took(name: str) -> None:
+    assert decoded(FRAMES[name])["took_us"] == (0.0 if name == "no_tiles" else TOOK_US)
 
 
 def test_no_fixture_is_left_over() -> None:
