@@ -8,7 +8,6 @@ without cargo, or when cargo fails, one line says so and the reader in Python do
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -20,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from node import ROOT
+from stamps import digest_of, read_stamp
 
 NATIVE = ROOT / "native"
 FOLDER = ROOT / "tb_plugin" / "native"
@@ -46,7 +46,7 @@ def is_stale() -> bool:
     """Whether there could be a library, and it is missing or older than its sources."""
     if not NATIVE.is_dir():
         return False
-    return not library().is_file() or _read(STAMP) != sources_digest()
+    return not library().is_file() or read_stamp(STAMP) != sources_digest()
 
 
 def is_built() -> bool:
@@ -106,11 +106,7 @@ def find_cargo() -> str | None:
 
 def sources_digest() -> str:
     """One digest over everything the library is made of, and for which system."""
-    digest = hashlib.sha256(sysconfig.get_platform().encode())
-    for path in _sources():
-        digest.update(path.relative_to(NATIVE).as_posix().encode() + b"\0")
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return digest_of(_sources(), NATIVE, sysconfig.get_platform().encode())
 
 
 def _sources() -> Iterator[Path]:
@@ -143,13 +139,6 @@ def _run_setuptools_rust() -> None:
         warnings.simplefilter("ignore", DeprecationWarning)  # of an option that nobody gave
         command.ensure_finalized()
     command.run()
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        return None
 
 
 def _cargo(*command: str) -> int:

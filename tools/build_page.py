@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from node import ROOT, NodeNotFoundError, find_npm
+from stamps import digest_of, read_stamp
 
 FRONTEND = ROOT / "frontend"
 PAGE = ROOT / "tb_plugin" / "static"
@@ -36,7 +37,7 @@ def is_stale() -> bool:
         return True
     if not FRONTEND.is_dir():  # a distribution with the built page alone
         return False
-    return _read(STAMP) != sources_digest()
+    return read_stamp(STAMP) != sources_digest()
 
 
 def build() -> None:
@@ -68,7 +69,7 @@ def build_if_wanted() -> None:
 def install_modules() -> None:
     """Installs the locked npm packages unless they are there."""
     lock = hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()
-    if _read(MODULES_STAMP) == lock:
+    if read_stamp(MODULES_STAMP) == lock:
         return
     _npm("ci", because="`npm ci` failed, so the page cannot be built; its messages are above")
     MODULES_STAMP.write_text(lock, encoding="ascii")
@@ -76,11 +77,7 @@ def install_modules() -> None:
 
 def sources_digest() -> str:
     """One digest over everything the page is built from: names and contents, in order."""
-    digest = hashlib.sha256()
-    for path in _sources():
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0")
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return digest_of(_sources(), ROOT)
 
 
 def _sources() -> Iterator[Path]:
@@ -107,13 +104,6 @@ def _npm(*args: str, because: str) -> None:
         raise PageBuildError(f"the page cannot be built: {error}") from error
     if status != 0:
         raise PageBuildError(because)
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        return None
 
 
 def main(args: list[str]) -> int:
