@@ -21,5 +21,7 @@ pub mod paths;
 pub mod paths_ffi;
 pub mod pyramid;
 pub mod pyramid_ffi;
+pub mod rows;
+pub mod rows_ffi;
 pub mod scan;
 pub mod scan_ffi;

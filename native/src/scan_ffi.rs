@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 
 use crate::ffi::{guarded, slice, slice_mut};
 use crate::scan::bytes::Key;
-use crate::scan::columns::Values;
+use crate::scan::column::{Column, Extent};
 use crate::scan::keys::{Kind, Widths};
 use crate::scan::scanner::{End, Scanner};
 
@@ -51,12 +51,13 @@ pub unsafe extern "C" fn kinetoscope_scan_free(scanner: *mut Scanner) {
     });
 }
 
-/// Takes the events of `data` that begin from `start` on and before `stop`; `taken` gets the place behind the last one.
+/// Takes the events of `data` that begin from `start` on and before `stop`; `taken` gets the place behind the last one,
+/// and how many rows there are now.
 ///
 /// Returns 1 if the reference must read the next member, 0 if the text ends, or `PANICKED`.
 ///
 /// # Safety
-/// `scanner` is of `new`, `data` leads to `len` bytes, `taken` to one value.
+/// `scanner` is of `new`, `data` leads to `len` bytes, `taken` to two values.
 #[no_mangle]
 pub unsafe extern "C" fn kinetoscope_scan_run(
     scanner: *mut Scanner,
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn kinetoscope_scan_run(
     guarded(|| {
         let data = slice(data, len as usize);
         let (end, why) = (*scanner).run(data, start as usize, stop as usize, max_bytes as usize);
-        *taken = end as i64;
+        slice_mut(taken, 2).copy_from_slice(&[end as i64, (*scanner).columns.rows() as i64]);
         i64::from(why == End::Left)
     })
 }
@@ -185,98 +186,96 @@ pub unsafe extern "C" fn kinetoscope_scan_put(
     })
 }
 
-/// Moves a dense column out, to `rows` values; they are numbered as `raw.py` lists them. Returns 0.
+/// Where a column is that was handed over, how many values it has, and the bytes of each.
+#[repr(C)]
+pub struct Handed {
+    data: *const u8,
+    count: i64,
+    width: i64,
+}
+
+/// Hands a dense column over; they are numbered as `raw.py` lists them. Null if it failed.
 ///
 /// # Safety
-/// `scanner` is of `new`, `out` leads to as many values as there are rows, of the type of the column.
+/// `scanner` is of `new`, `handed` leads to one.
 #[no_mangle]
 pub unsafe extern "C" fn kinetoscope_scan_take(
     scanner: *mut Scanner,
     column: i64,
-    rows: i64,
-    out: *mut u8,
-) -> i64 {
-    guarded(|| {
-        let rows = rows as usize;
-        let dense = &mut (*scanner).columns.dense;
-        match column {
-            0 => dense.phase.take(slice_mut(out, rows)),
-            1 => dense.category.take(slice_mut(out.cast::<u32>(), rows)),
-            2 => dense.name.take(slice_mut(out.cast::<u32>(), rows)),
-            3 => dense.pid.take(slice_mut(out.cast::<u32>(), rows)),
-            4 => dense.tid.take(slice_mut(out.cast::<u32>(), rows)),
-            5 => dense.ts.take(slice_mut(out.cast::<i64>(), rows)),
-            _ => dense.dur.take(slice_mut(out.cast::<i64>(), rows)),
-        }
-        0
-    })
+    handed: *mut Handed,
+) -> *mut Column {
+    hand_over(handed, || (*scanner).columns.take_dense(column as usize))
 }
 
-/// How many values a sparse column has.
+/// Hands the rows of a sparse column over, uint32. Null if it failed.
 ///
 /// # Safety
-/// `scanner` is of `new`.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_count(scanner: *const Scanner, column: i64) -> i64 {
-    guarded(|| (&(*scanner).columns.sparse)[column as usize].row.len() as i64)
-}
-
-/// Whether all values of an integer column fit 32 bits.
-///
-/// # Safety
-/// `scanner` is of `new`.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_narrow(scanner: *const Scanner, column: i64) -> i64 {
-    guarded(
-        || match &(&(*scanner).columns.sparse)[column as usize].value {
-            Values::Int(values) => i64::from(values.is_narrow()),
-            _ => 0,
-        },
-    )
-}
-
-/// Moves the rows of a sparse column out; returns 0.
-///
-/// # Safety
-/// `scanner` is of `new`, `row` leads to `count` values.
+/// As `take`.
 #[no_mangle]
 pub unsafe extern "C" fn kinetoscope_scan_take_rows(
     scanner: *mut Scanner,
     column: i64,
-    count: i64,
-    row: *mut u32,
-) -> i64 {
-    guarded(|| {
-        let sparse = &mut (&mut (*scanner).columns.sparse)[column as usize];
-        sparse.row.take(slice_mut(row, count as usize));
-        0
-    })
+    handed: *mut Handed,
+) -> *mut Column {
+    hand_over(handed, || (*scanner).columns.take_rows(column as usize))
 }
 
-/// Moves the values of a sparse column out, integers as int32 if `narrow` is not 0; returns 0.
+/// Hands the values of a sparse column over: double, uint32, int64, or int32 where all fit. Null if it failed.
 ///
 /// # Safety
-/// `scanner` is of `new`, `value` leads to `count` values of the type of the column.
+/// As `take`.
 #[no_mangle]
 pub unsafe extern "C" fn kinetoscope_scan_take_values(
     scanner: *mut Scanner,
     column: i64,
-    count: i64,
-    narrow: i64,
-    value: *mut u8,
-) -> i64 {
-    guarded(|| {
-        let count = count as usize;
-        match &mut (&mut (*scanner).columns.sparse)[column as usize].value {
-            Values::Int(values) if narrow != 0 => {
-                values.take_narrow(slice_mut(value.cast::<i32>(), count));
-            }
-            Values::Int(values) => values.take(slice_mut(value.cast::<i64>(), count)),
-            Values::Float(values) => values.take(slice_mut(value.cast::<f64>(), count)),
-            Values::Text(values) => values.take(slice_mut(value.cast::<u32>(), count)),
-        }
-        0
+    handed: *mut Handed,
+) -> *mut Column {
+    hand_over(handed, || (*scanner).columns.take_values(column as usize))
+}
+
+/// As `take_values`, but integers are int64.
+///
+/// # Safety
+/// As `take`.
+#[no_mangle]
+pub unsafe extern "C" fn kinetoscope_scan_take_wide_values(
+    scanner: *mut Scanner,
+    column: i64,
+    handed: *mut Handed,
+) -> *mut Column {
+    hand_over(handed, || {
+        (*scanner).columns.take_wide_values(column as usize)
     })
+}
+
+/// # Safety
+/// `handed` leads to one.
+unsafe fn hand_over(handed: *mut Handed, take: impl FnOnce() -> Column) -> *mut Column {
+    let mut made = null_mut();
+    guarded(|| {
+        let column = Box::new(take().shrunk());
+        let Extent { data, count, width } = column.extent();
+        *handed = Handed {
+            data,
+            count: count as i64,
+            width: width as i64,
+        };
+        made = Box::into_raw(column);
+        0
+    });
+    made
+}
+
+/// Frees a column that was handed over.
+///
+/// # Safety
+/// `column` is of one of the functions above, and nobody reads it any more.
+#[no_mangle]
+pub unsafe extern "C" fn kinetoscope_scan_free_column(column: *mut Column) {
+    guarded(|| {
+        drop(Box::from_raw(column));
+        0
+    });
 }
 
 /// How many texts there are; `bytes` gets how many bytes they have together.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace.columns import distinct_values, is_any
 from ..trace.model import Device, Trace
 from .facts import DeviceFacts
 
@@ -46,7 +47,7 @@ def _peak(trace: Trace, device: Device, totals: NDArray[np.int64]) -> int | None
     """
     memory = trace.memory
     types = [code for code, name in _MEMORY_TYPES.items() if name in ("", device.type)]
-    rows = np.isin(memory.device_type, types) & (memory.device_id >= 0) & (totals >= 0)
+    rows = is_any(memory.device_type, types) & (memory.device_id >= 0) & (totals >= 0)
     rows &= memory.device_id == _allocator_id(trace, device, memory.device_id[rows])
     return int(totals[rows].max()) if rows.any() else None
 
@@ -58,7 +59,7 @@ def _allocator_id(trace: Trace, device: Device, ids: NDArray[np.int32]) -> int:
     machine: where one device worked and one allocated, they are the same.
     """
     used = [one for one in trace.devices if one.used]
-    known = np.unique(ids)
+    known = distinct_values(ids)
     if len(used) == 1 and len(known) == 1:
         return int(known[0]) if device is used[0] else -1
     return device.index

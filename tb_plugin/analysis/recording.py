@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
+from ..trace.columns import distinct_values
 from ..trace.model import Trace
 from ..trace.raw import Sparse
 from .facts import RecordingFacts
@@ -61,7 +60,7 @@ def says(trace: Trace, column: str) -> bool:
     sparse: Sparse | None = trace.host.args.get(column)
     if sparse is None:
         return False
-    return any(trace.strings[int(code)] not in ("", "[]") for code in np.unique(sparse.value))
+    return any(trace.strings[int(code)] not in ("", "[]") for code in distinct_values(sparse.value))
 
 
 def _versions(metadata: Mapping[str, Any]) -> dict[str, str]:

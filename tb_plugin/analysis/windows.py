@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace.columns import is_among
 from ..trace.model import HostKind, Trace
 
 I64 = NDArray[np.int64]
@@ -131,7 +132,7 @@ def _unfinished(trace: Trace) -> NDArray[np.bool_]:
     if finished is None:
         return np.zeros(len(trace.steps), np.bool_)
     open_rows = finished.row[finished.value == 0]
-    result: NDArray[np.bool_] = np.isin(trace.steps.host, open_rows) & (trace.steps.host >= 0)
+    result: NDArray[np.bool_] = is_among(trace.steps.host, open_rows) & (trace.steps.host >= 0)
     return result
 
 

@@ -17,7 +17,7 @@ from .layers import Layer, Pieces
 
 BLOCK_BYTES = 1024 * 1024
 BLOCKS = 4
-PIECE_BYTES = 256 * 1024
+PIECE_BYTES = 512 * 1024
 
 _Piece: TypeAlias = tuple[bytes, FaultLog]
 

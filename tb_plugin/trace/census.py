@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import chunks, distinct
+from .columns import chunks, distinct, is_any
 from .raw import RawEvents
 from .texts import Texts
 
@@ -38,7 +38,7 @@ class Census:
         """Codes of the categories of all events, or of those with one of these phases."""
         chosen = np.ones(len(self.phase), bool)
         if phases is not None:
-            chosen = np.isin(self.phase, list(phases))
+            chosen = is_any(self.phase, tuple(phases))
         return sorted(set(self.category[chosen].tolist()))
 
 

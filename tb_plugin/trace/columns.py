@@ -1,7 +1,8 @@
 """Small tools for columns: rows taken and put without wide copies, sparse cells, keys of two.
 
 NumPy widens a whole index to int64 before it uses it. For millions of rows that copy costs more
-than the work, so what runs over all rows goes in chunks that stay in the cache.
+than the work, so what runs over all rows goes in chunks that stay in the cache; or through the
+native library, which copies nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import native_rows
 from .raw import Sparse
 
 I32 = NDArray[np.int32]
@@ -28,6 +30,9 @@ def chunks(count: int, size: int = CHUNK) -> Iterator[slice]:
 
 def take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """``column[rows]``; the rows must exist: negative ones are not asked for."""
+    moved = native_rows.take(column, rows)
+    if moved is not None:
+        return moved
     result = np.empty(len(rows), column.dtype)
     for part in chunks(len(rows)):
         # Without a mode that cannot fail, numpy would copy the part once more.
@@ -36,13 +41,17 @@ def take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def put(column: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> None:
-    """``column[rows] = values``."""
-    for part in chunks(len(rows)):
-        column[rows[part]] = values[part]
+    """``column[rows] = values``; of several values for one row the last one stays."""
+    if not native_rows.put(column, rows, values):
+        for part in chunks(len(rows)):
+            column[rows[part]] = values[part]
 
 
 def where(mask: Mask) -> I32:
     """The rows at which a mask holds, ascending."""
+    rows = native_rows.where(mask)
+    if rows is not None:
+        return rows
     result = np.empty(np.count_nonzero(mask), np.int32)
     done = 0
     for part in chunks(len(mask)):
@@ -53,7 +62,10 @@ def where(mask: Mask) -> I32:
 
 
 def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
-    """Where a column has one of a few values."""
+    """Where a column of integers has one of a few values of its type."""
+    hits = native_rows.is_any(column, values)
+    if hits is not None:
+        return hits
     result = np.zeros(len(column), bool)
     for part in chunks(len(column)):
         piece, hit = column[part], result[part]
@@ -64,6 +76,9 @@ def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
 
 def seen(codes: NDArray[Any], size: int) -> Mask:
     """Which of the codes below ``size`` occur."""
+    marks = native_rows.seen(codes, size)
+    if marks is not None:
+        return marks
     result = np.zeros(size, bool)
     for part in chunks(len(codes)):
         result[codes[part]] = True
@@ -73,6 +88,23 @@ def seen(codes: NDArray[Any], size: int) -> Mask:
 def distinct(codes: NDArray[Any], size: int) -> I32:
     """The codes below ``size`` that occur, ascending; O(n) without a sort."""
     return where(seen(codes, size))
+
+
+def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
+    """The values that occur, ascending; ``np.unique`` would import numpy.ma for that."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
+def is_among(values: NDArray[Any], wanted: NDArray[Any]) -> Mask:
+    """Where ``values`` has one of many; as ``np.isin``, without ``np.unique``."""
+    if not len(wanted):
+        return np.zeros(len(values), bool)
+    ordered = np.sort(wanted)
+    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[at] == values)
 
 
 def last_end(ts: I64, dur: I64) -> int:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .activity import Activity
 from .arrows import LaunchArrows, follow_arrows
 from .categories import Role, role_of
-from .columns import take, where
+from .columns import distinct_values, is_among, take, where
 from .flows import Ends
 from .host import Host
 from .links import in_common, join, repeated
@@ -71,9 +71,9 @@ def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
     if written is None or ids is None:
         return SharedStarts(Ends.at(raw.events, row), number)
     correlation = take(written.value, where(take(rows.role, written.row) == Role.RUNTIME))
-    wanted = np.unique(correlation[repeated(correlation)])
+    wanted = distinct_values(correlation[repeated(correlation)])
     if len(wanted):
-        chosen = np.isin(ids.value, wanted) & np.isin(ids.row, rows.flow_starts)
+        chosen = is_among(ids.value, wanted) & is_among(ids.row, rows.flow_starts)
         row, number = ids.row[chosen], ids.value[chosen]
     return SharedStarts(Ends.at(raw.events, row), number)
 
@@ -163,7 +163,7 @@ def _best_last(
         np.int64,
     )
     ordered = some[np.lexsort((host.ts[some], score))]
-    wanted = len(np.unique(host.correlation[some]))
+    wanted = len(distinct_values(host.correlation[some]))
     return np.concatenate([calls[~double], ordered]), wanted
 
 

@@ -12,7 +12,7 @@ from ..base.intervals import union
 from .autograd import Autograd
 from .categories import is_known
 from .census import Census
-from .columns import seen, take, where
+from .columns import distinct_values, is_among, seen, take, where
 from .correlate import Launches
 from .devices import Devices
 from .flows import Flows
@@ -320,7 +320,7 @@ def _of_steps(evidence: Evidence) -> Iterator[Note]:
         yield note("steps_from_annotations", len(steps), detail=steps.family)
     if (np.diff(steps.number) <= 0).any():
         yield note("step_numbers", int(np.count_nonzero(np.diff(steps.number) <= 0)), len(steps))
-    if len(steps) and np.isin(steps.host[-1:], _unfinished(host)).any():
+    if len(steps) and is_among(steps.host[-1:], _unfinished(host)).any():
         yield note("unfinished_step", example=evidence.texts[int(steps.name[-1])])
 
 
@@ -337,8 +337,9 @@ def _of_recorder(evidence: Evidence) -> Iterator[Note]:
             yield note("profiler_overhead", lost, evidence.end_ns)
     working = seen(take(host.thread, where(host.kind == HostKind.OP)), len(host.threads))
     pids = host.threads.pid[working]
-    if len(np.unique(pids)) > 1:
-        yield note("several_processes", len(np.unique(pids)))
+    processes = len(distinct_values(pids))
+    if processes > 1:
+        yield note("several_processes", processes)
     if evidence.identity.renamed:
         yield note("thread_renamed", evidence.identity.renamed)
     if evidence.devices.misused_key:

@@ -88,6 +88,8 @@ class FaultLog:
 
     def merge(self, other: FaultLog) -> None:
         """Adds what another log holds."""
+        if not other._count:
+            return
         for fault in other.result():
             self.add(fault.kind, fault.example, fault.offset, count=fault.count)
 

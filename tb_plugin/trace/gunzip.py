@@ -12,7 +12,7 @@ from .layers import CHUNK, Buffered, Layer, Pieces
 
 GZIP_MAGIC = b"\x1f\x8b"
 MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with deflate, the only method there is
-TEXT_CHUNK = 256 * 1024
+TEXT_CHUNK = 512 * 1024
 CAREFUL_CHUNK = 4096
 
 

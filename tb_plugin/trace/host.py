@@ -9,7 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, Role
-from .columns import by_key_then_ts, cells, dense, distinct, is_any, pairs_of, put, take, where
+from .columns import (
+    by_key_then_ts,
+    cells,
+    dense,
+    distinct,
+    distinct_values,
+    is_any,
+    pairs_of,
+    put,
+    take,
+    where,
+)
 from .identity import Identity
 from .model import HostKind, ThreadTable
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
@@ -226,4 +237,4 @@ def _clock(kind: I8) -> I8:
 def _unfinished(finished: Sparse | None, open_begins: I32) -> I32:
     """Rows that never ended, as the recorder writes it; some builds write true on all others."""
     said = np.empty(0, np.int32) if finished is None else finished.row[finished.value == 0]
-    return np.unique(np.concatenate([said, open_begins]))
+    return distinct_values(np.concatenate([said, open_begins]))

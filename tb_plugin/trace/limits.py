@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Limits:
     """What bounds memory."""
 
-    block_bytes: int = 256 * 1024  # What a block becomes while it is decoded should fit a cache.
+    block_bytes: int = 512 * 1024  # What a block becomes while it is decoded should fit a cache.
     value_bytes: int = 64 * 1024 * 1024  # of one event or one top-level value
     metadata_bytes: int = 32 * 1024 * 1024  # of all top-level values together
     events: int = 250_000_000

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.freed import give_back
 from ..base.native import PANICKED
 from .raw import FLOAT_ARGS, INT_ARGS, NAMING, TEXT_ARGS, Blocks, RawEvents, Sparse
 from .raw_columns import (
@@ -34,7 +33,6 @@ _NUMBER = {name: number for number, name in enumerate(_SPARSE)}
 _CODES = ("category", "name", "pid", "tid")
 _KEYS = {**INT_ARGS, **FLOAT_ARGS, **TEXT_ARGS}
 _MAX_KNOWN = 100_000
-_MANY_VALUES = 1 << 18  # To ask the system takes as long as to copy as many.
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
 _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
@@ -46,18 +44,36 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "phased": (_POINTER,),
     "add": (_POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER),
     "put": (_POINTER, _INT, _INT, _POINTER, _POINTER),
-    "take": (_POINTER, _INT, _INT, _POINTER),
-    "count": (_POINTER, _INT),
-    "narrow": (_POINTER, _INT),
-    "take_rows": (_POINTER, _INT, _INT, _POINTER),
-    "take_values": (_POINTER, _INT, _INT, _INT, _POINTER),
+    "take": (_POINTER, _INT, _POINTER),
+    "take_rows": (_POINTER, _INT, _POINTER),
+    "take_values": (_POINTER, _INT, _POINTER),
+    "take_wide_values": (_POINTER, _INT, _POINTER),
+    "free_column": (_POINTER,),
     "texts": (_POINTER, _POINTER),
     "take_texts": (_POINTER, _POINTER, _POINTER),
 }
+# What returns a pointer, null where it failed.
+_POINTERS = frozenset({"new", "take", "take_rows", "take_values", "take_wide_values"})
 
 
 class NativePanic(Exception):
     """The library has a bug: what was read must be read again without it."""
+
+
+class _Handed(ctypes.Structure):
+    _fields_ = (("data", _POINTER), ("count", _INT), ("width", _INT))
+
+
+class _Memory:
+    """A column that the library has handed over: freed when the last array that shows it goes."""
+
+    def __init__(self, free: Callable[[int], int], column: int, place: Mapping[str, Any]) -> None:
+        self._free = free
+        self._column = column
+        self.__array_interface__ = place
+
+    def __del__(self) -> None:
+        self._free(self._column)
 
 
 class NativeColumns:
@@ -72,6 +88,7 @@ class NativeColumns:
         if not self._scanner:
             raise NativePanic
         self._blocks = BlockTable()
+        self._rows = 0
         self.codes: Mapping[str, int] = _Codes(self)
         self.in_order = True  # Codes were given in the order of their first use.
 
@@ -93,16 +110,17 @@ class NativeColumns:
     @property
     def rows(self) -> int:
         """How many events there are."""
-        return self.call("rows")
+        return self._rows
 
     def run(self, data: bytes, start: int, stop: int, max_bytes: int) -> tuple[int, bool]:
         """Takes the events of ``data`` that begin in [start, stop), as far as they are plain.
 
         The place behind the last event taken, and whether the next one is for the reference.
         """
-        taken = _INT()
-        why = self.call("run", data, len(data), start, stop, max_bytes, ctypes.byref(taken))
-        return taken.value, bool(why)
+        taken = (_INT * 2)()
+        why = self.call("run", data, len(data), start, stop, max_bytes, taken)
+        behind, self._rows = taken
+        return behind, bool(why)
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
         """Appends one chunk of every dense column; the chunk's sparse values go in before."""
@@ -110,6 +128,7 @@ class NativeColumns:
         codes = (_POINTER * 4)(*(columns[name].ctypes.data for name in _CODES))
         phase, ts, dur = (columns[name].ctypes.data for name in ("phase", "ts", "dur"))
         self.call("add", len(columns["phase"]), phase, codes, ts, dur)
+        self._rows += len(columns["phase"])
 
     def add_sparse(self, name: str, row: NDArray[Any], value: NDArray[Any]) -> None:
         """Appends values of the current chunk; ``row`` counts from the chunk's first row."""
@@ -132,12 +151,10 @@ class NativeColumns:
             raise not_events()
 
     def finish(self) -> Finished:
-        """All columns in one piece; takes them out, so that hardly one column is there twice."""
-        rows = self.rows
-        dense = {name: np.empty(rows, dtype) for name, dtype in DENSE.items()}
-        for number, column in enumerate(dense.values()):
-            self.call("take", number, rows, column.ctypes.data)
-            _give_back(rows)
+        """All columns; takes them out, and copies none."""
+        dense = {
+            name: self._taken("take", number, DENSE[name]) for number, name in enumerate(DENSE)
+        }
         rows_known = SharedRows()
         found = Finished(
             events=RawEvents(**dense),
@@ -156,17 +173,26 @@ class NativeColumns:
         taken = {}
         for name in names:
             number = _NUMBER[name]
-            count = self.call("count", number)
-            if not count:
-                continue
-            row = np.empty(count, np.int32)
-            self.call("take_rows", number, count, row.ctypes.data)
-            narrow = self.call("narrow", number) if name in NAMING else 0
-            value = np.empty(count, np.int32 if narrow else sparse_dtype(name))
-            self.call("take_values", number, count, narrow, value.ctypes.data)
-            _give_back(count)
-            taken[name] = Sparse(known.share(row), value)
+            row = self._taken("take_rows", number, np.int32)
+            if len(row):
+                values = "take_values" if name in NAMING else "take_wide_values"
+                value = self._taken(values, number, sparse_dtype(name))
+                taken[name] = Sparse(known.share(row), value)
         return taken
+
+    def _taken(self, what: str, number: int, dtype: type[np.generic]) -> NDArray[Any]:
+        """A column of this type, or of a narrower one, where the library has it."""
+        handed = _Handed()
+        column = self._functions[what](self._scanner, number, ctypes.byref(handed))
+        if not column:
+            raise NativePanic
+        place = {
+            "data": (handed.data, False),
+            "shape": (handed.count,),
+            "typestr": np.dtype(f"{np.dtype(dtype).kind}{handed.width}").str,
+            "version": 3,
+        }
+        return np.asarray(_Memory(self._functions["free_column"], column, place))
 
     def _strings(self) -> tuple[str, ...]:
         size = _INT()
@@ -197,11 +223,6 @@ class _Codes(dict[str, int]):
         return code
 
 
-def _give_back(values: int) -> None:
-    if values > _MANY_VALUES:
-        give_back()
-
-
 @cache
 def _functions(library: ctypes.CDLL) -> Mapping[str, Callable[..., int]]:
     return {name: _function(library, name) for name in _SIGNATURES}
@@ -213,5 +234,5 @@ def _function(library: ctypes.CDLL, name: str) -> Callable[..., int]:
     except AttributeError:  # Built before there was one.
         raise NativePanic from None
     function.argtypes = _SIGNATURES[name]
-    function.restype = _POINTER if name == "new" else _INT
+    function.restype = _POINTER if name in _POINTERS else _INT
     return function

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import chunks, is_any, last_end, take, where
+from .columns import chunks, distinct_values, is_any, last_end, take, where
 from .host import Host
 from .model import HostKind, StepTable
 from .texts import Texts
@@ -149,7 +149,7 @@ def _best_family(texts: Texts, host: Host) -> _Family | None:
     limits = np.searchsorted(families[order], np.arange(1, len(names) + 2))
     for family, name in enumerate(names):
         mine = rows[order[limits[family] : limits[family + 1]]]
-        if len(mine) < MIN_STEPS or len(np.unique(host.thread[mine])) > 1:
+        if len(mine) < MIN_STEPS or len(distinct_values(host.thread[mine])) > 1:
             # What runs on several threads at once, as requests of a server do, is no sequence.
             continue
         mine = _of_one_thread(host, mine)

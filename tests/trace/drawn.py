@@ -98,6 +98,11 @@ def drawn(*events: Event | Iterable[Event], **metadata: Any) -> Trace:
     return build(raw_trace({"schemaVersion": 1, **metadata, "traceEvents": flat}), "drawn.json", 1)
 
 
+def kinds(trace: Trace) -> list[str]:
+    """What the notes of the health record are about, in their order."""
+    return [note.kind for note in trace.health.notes]
+
+
 def raw_of_file(path: Path) -> RawTrace:
     """A whole file through `json`; for files that are good JSON."""
     data = path.read_bytes()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.trace.model import Link, Trace
-from tests.trace.drawn import Event, drawn, flow, kernel, launch, meta, x
+from tests.trace.drawn import Event, drawn, flow, kernel, kinds, launch, meta, x
 
 
 def links(trace: Trace) -> dict[str, tuple[str, str, str]]:
@@ -22,10 +22,6 @@ def links(trace: Trace) -> dict[str, tuple[str, str, str]]:
             device.name, device.launch, device.op, device.link, strict=True
         )
     }
-
-
-def kinds(trace: Trace) -> set[str]:
-    return {note.kind for note in trace.health.notes}
 
 
 def test_correlation_then_the_op_around_the_call() -> None:

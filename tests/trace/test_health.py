@@ -18,6 +18,7 @@ from tests.trace.drawn import (
     drawn,
     flow,
     kernel,
+    kinds,
     launch,
     memory,
     meta,
@@ -27,10 +28,6 @@ from tests.trace.drawn import (
 )
 
 OP = x("aten::mm", 0, 100)
-
-
-def kinds(trace: Trace) -> list[str]:
-    return [note.kind for note in trace.health.notes]
 
 
 def find(trace: Trace, kind: str) -> Any:

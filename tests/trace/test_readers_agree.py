@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,8 +146,9 @@ def test_a_panic_does_not_leave_the_library() -> None:
     library = native().library
     assert library is not None
     columns = NativeColumns(library)
+    one = np.zeros(1, np.int64).ctypes.data
     with pytest.raises(NativePanic):
-        columns.call("count", 10**6)  # There is no such column.
+        columns.call("put", 255, 1, one, one)  # There is no such column.
 
 
 def test_a_trace_without_events() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.base.intervals import union
 from kinetoscope.trace.faults import KINDS
 from kinetoscope.trace.model import HostKind, Link, Trace
@@ -13,26 +12,9 @@ from kinetoscope.trace.note_kinds import CATALOG
 from kinetoscope.trace.reader import read
 from kinetoscope.trace.rows import COMPLETE
 from kinetoscope.trace.scan import scan
+from tests.collected import FILES, opened
 from tests.conftest import TRACES, requires_traces
 from tests.trace.test_build import check_tables
-
-FILES = (
-    sorted(
-        path.relative_to(TRACES).as_posix()
-        for path in TRACES.rglob("*")
-        if path.is_file() and path.name.endswith((".json", ".gz"))
-    )
-    if TRACES.is_dir()
-    else []
-)
-
-
-def opened(name: str) -> Trace:
-    """A trace of the collection; the test ends, passed by, where the file is none."""
-    try:
-        return read(TRACES / name)
-    except KinetoscopeError as error:
-        pytest.skip(f"no trace, as it says: {error.message}")
 
 
 @requires_traces

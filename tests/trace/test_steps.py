@@ -6,7 +6,7 @@ import pytest
 
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.steps import family_name
-from tests.trace.drawn import annotation, drawn, kernel, x
+from tests.trace.drawn import annotation, drawn, kernel, kinds, x
 
 
 def table(trace: Trace) -> list[tuple[int, int, int]]:
@@ -14,10 +14,6 @@ def table(trace: Trace) -> list[tuple[int, int, int]]:
     steps = trace.steps
     columns = (steps.number.tolist(), (steps.ts // 1000).tolist(), (steps.end // 1000).tolist())
     return list(zip(*columns, strict=True))
-
-
-def kinds(trace: Trace) -> set[str]:
-    return {note.kind for note in trace.health.notes}
 
 
 def test_profiler_steps() -> None:

@@ -1,30 +1,32 @@
 //! What has been read: dense columns, and sparse ones with the row of each value.
 
+use std::mem::take;
+
+use super::column::{Column, Ints};
 use super::keys::{Kind, Widths};
-use super::segments::{Ints, Segments};
 
 /// The values of a sparse column, as many as `row` has.
 pub enum Values {
     Int(Ints),
-    Float(Segments<f64>),
-    Text(Segments<u32>),
+    Float(Vec<f64>),
+    Text(Vec<u32>),
 }
 
 pub struct Sparse {
-    pub row: Segments<u32>,
+    pub row: Vec<u32>,
     pub value: Values,
 }
 
 /// One entry per event.
 #[derive(Default)]
 pub struct Dense {
-    pub phase: Segments<u8>,
-    pub category: Segments<u32>,
-    pub name: Segments<u32>,
-    pub pid: Segments<u32>,
-    pub tid: Segments<u32>,
-    pub ts: Segments<i64>,
-    pub dur: Segments<i64>,
+    pub phase: Vec<u8>,
+    pub category: Vec<u32>,
+    pub name: Vec<u32>,
+    pub pid: Vec<u32>,
+    pub tid: Vec<u32>,
+    pub ts: Vec<i64>,
+    pub dur: Vec<i64>,
 }
 
 pub struct Columns {
@@ -37,11 +39,11 @@ pub struct Columns {
 impl Columns {
     pub fn new(widths: Widths) -> Columns {
         let sparse = (0..widths.all()).map(|column| Sparse {
-            row: Segments::default(),
+            row: Vec::new(),
             value: match widths.kind(column) {
                 Kind::Int => Values::Int(Ints::default()),
-                Kind::Float => Values::Float(Segments::default()),
-                Kind::Text => Values::Text(Segments::default()),
+                Kind::Float => Values::Float(Vec::new()),
+                Kind::Text => Values::Text(Vec::new()),
             },
         });
         Columns {
@@ -53,6 +55,45 @@ impl Columns {
 
     pub fn rows(&self) -> usize {
         self.dense.phase.len()
+    }
+
+    /// Takes a dense column out; they are numbered as `raw.py` lists them.
+    pub fn take_dense(&mut self, number: usize) -> Column {
+        let dense = &mut self.dense;
+        match number {
+            0 => Column::Bytes(take(&mut dense.phase)),
+            1 => Column::Codes(take(&mut dense.category)),
+            2 => Column::Codes(take(&mut dense.name)),
+            3 => Column::Codes(take(&mut dense.pid)),
+            4 => Column::Codes(take(&mut dense.tid)),
+            5 => Column::Wide(take(&mut dense.ts)),
+            _ => Column::Wide(take(&mut dense.dur)),
+        }
+    }
+
+    /// Takes the rows of a sparse column out.
+    pub fn take_rows(&mut self, column: usize) -> Column {
+        Column::Codes(take(&mut self.sparse[column].row))
+    }
+
+    /// Takes the values of a sparse column out, integers as narrow as they are.
+    pub fn take_values(&mut self, column: usize) -> Column {
+        match &mut self.sparse[column].value {
+            Values::Int(values) => match take(values) {
+                Ints::Narrow(values) => Column::Narrow(values),
+                Ints::Wide(values) => Column::Wide(values),
+            },
+            Values::Float(values) => Column::Floats(take(values)),
+            Values::Text(values) => Column::Codes(take(values)),
+        }
+    }
+
+    /// As `take_values`, but integers are 64 bits wide.
+    pub fn take_wide_values(&mut self, column: usize) -> Column {
+        match &mut self.sparse[column].value {
+            Values::Int(values) => Column::Wide(take(values).into_wide()),
+            _ => self.take_values(column),
+        }
     }
 
     #[inline(always)]

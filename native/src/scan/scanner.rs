@@ -220,7 +220,7 @@ impl Scanner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::Values;
+    use super::super::column::Column;
     use super::*;
 
     const WIDTHS: Widths = Widths {
@@ -273,19 +273,11 @@ mod tests {
                 r#"{"":1}"#
             ]
         );
-        let mut ts = [0i64; 4];
-        scanner.columns.dense.ts.take(&mut ts);
-        assert_eq!(ts, [1500, i64::MIN, i64::MIN, i64::MIN]);
-        let mut dur = [0i64; 4];
-        scanner.columns.dense.dur.take(&mut dur);
-        assert_eq!(dur, [-2, -1, -1, -1]);
-        let id = &mut scanner.columns.sparse[0];
-        let (mut row, mut value) = ([0u32], [0i64]);
-        id.row.take(&mut row);
-        if let Values::Int(values) = &mut id.value {
-            values.take(&mut value);
-        }
-        assert_eq!((row, value), ([3], [12]));
+        let columns = &mut scanner.columns;
+        assert_eq!(columns.dense.ts, [1500, i64::MIN, i64::MIN, i64::MIN]);
+        assert_eq!(columns.dense.dur, [-2, -1, -1, -1]);
+        assert!(matches!(columns.take_rows(0), Column::Codes(rows) if rows == [3]));
+        assert!(matches!(columns.take_values(0), Column::Narrow(ids) if ids == [12]));
     }
 
     #[test]
@@ -358,11 +350,11 @@ mod tests {
             let mut scanner = scanner();
             let text = format!(r#"{{"args": {{"External id": {written}}}}}]"#);
             scanner.run(text.as_bytes(), 0, text.len(), 1000);
-            let mut value = [0i64];
-            if let Values::Int(values) = &mut scanner.columns.sparse[1].value {
-                values.take(&mut value);
-            }
-            assert_eq!(value, [expected], "{written}");
+            let values = scanner.columns.take_wide_values(1);
+            assert!(
+                matches!(values, Column::Wide(values) if values == [expected]),
+                "{written}"
+            );
         }
     }
 }
