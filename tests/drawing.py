@@ -62,6 +62,9 @@ _NAME = {
     "gpunote": "note {}",
 }
 
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+"""The range in which the main thread of a training waits for a batch."""
+
 V100 = {
     "id": 0,
     "name": "Tesla V100-SXM2-32GB",

@@ -9,8 +9,21 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from kinetoscope.analysis.facts import Facts, Gauges, StepFacts
+from kinetoscope.analysis.facts import (
+    Breakdown,
+    Facts,
+    Gauges,
+    HostPartition,
+    Partition,
+    StepFacts,
+)
 from kinetoscope.views.overview import Overview
+
+
+def microseconds(parts: Breakdown | Partition | HostPartition) -> dict[str, int]:
+    """The parts of a step that are not zero, in µs: ``{"kernel": 6}``."""
+    named = structs.asdict(parts)
+    return {key.removesuffix("_ns"): ns // 1000 for key, ns in named.items() if ns}
 
 
 def check_facts(facts: Facts) -> None:

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from msgspec import structs
-
 from kinetoscope.analysis.breakdown import breakdowns
-from kinetoscope.analysis.facts import Breakdown
 from kinetoscope.analysis.hosts import hosts_of
 from kinetoscope.analysis.windows import step_windows
 from kinetoscope.trace.model import Trace
-from tests.drawing import draw
-
-LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+from tests.analysis.invariants import microseconds
+from tests.drawing import LOADER, draw
 
 
 def of(trace: Trace) -> list[dict[str, int]]:
     """Per step, the parts that are not zero, in µs."""
     steps = breakdowns(trace, hosts_of(trace), step_windows(trace))
     return [microseconds(step) for step in steps]
-
-
-def microseconds(step: Breakdown) -> dict[str, int]:
-    parts = structs.asdict(step)
-    return {key.removesuffix("_ns"): ns // 1000 for key, ns in parts.items() if ns}
 
 
 def test_each_instant_counts_for_the_first_active_category() -> None:

@@ -6,9 +6,7 @@ from kinetoscope.analysis.findings import Sentence
 from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
-from tests.drawing import draw
-
-LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+from tests.drawing import LOADER, draw
 
 
 def of(picture: str, **names: str) -> Sentence:

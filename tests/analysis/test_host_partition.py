@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from msgspec import structs
-
 from kinetoscope.analysis.host_partition import host_partitions
 from kinetoscope.analysis.hosts import hosts_of
 from kinetoscope.analysis.windows import step_windows
 from kinetoscope.trace.model import Trace
-from tests.drawing import draw
+from tests.analysis.invariants import microseconds
+from tests.drawing import LOADER, draw
 
 NAMES = {
-    "D": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+    "D": LOADER,
     "O": "Optimizer.step#SGD.step",
     "b": "autograd::engine::evaluate_function: AddmmBackward0",
     "c": "c10d::allreduce_",
@@ -24,10 +23,7 @@ NAMES = {
 def of(trace: Trace) -> list[dict[str, int]]:
     """Per step, the parts that are not zero, in µs."""
     steps = host_partitions(trace, hosts_of(trace), step_windows(trace))
-    return [
-        {key.removesuffix("_ns"): ns // 1000 for key, ns in structs.asdict(step).items() if ns}
-        for step in steps
-    ]
+    return [microseconds(step) for step in steps]
 
 
 def test_the_parts_of_a_training_step() -> None:

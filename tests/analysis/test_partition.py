@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import structs
-
 from kinetoscope.analysis.hosts import hosts_of
 from kinetoscope.analysis.partition import partitions
 from kinetoscope.analysis.windows import step_windows
 from kinetoscope.trace.model import Trace
-from tests.drawing import draw
+from tests.analysis.invariants import microseconds
+from tests.drawing import LOADER, draw
 
-LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 NCCL = "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclArgs)"
 
 
@@ -18,10 +16,7 @@ def of(trace: Trace, device: int = 0) -> list[dict[str, int]]:
     """Per step, the parts that are not zero, in µs."""
     row = next(i for i, one in enumerate(trace.devices) if one.used and one.index == device)
     steps = partitions(trace, hosts_of(trace), step_windows(trace), row)
-    return [
-        {key.removesuffix("_ns"): ns // 1000 for key, ns in structs.asdict(step).items() if ns}
-        for step in steps
-    ]
+    return [microseconds(step) for step in steps]
 
 
 def test_compute_hides_communication_and_copies() -> None:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.cli.runs import run, write_logdir
-from tests.web.trace_files import until
+from tests.waiting import wait_for
 
 
 @contextmanager
@@ -51,18 +51,18 @@ def test_it_serves_several_logdirs_below_a_prefix(tmp_path: Path) -> None:
         def found() -> bool:
             return len(get(f"{address}api/catalog")["runs"]) == 4  # type: ignore[arg-type]
 
-        until(found)
+        wait_for(found)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_with_its_children(tmp_path: Path, number: signal.Signals) -> None:
     with serving(write_logdir(tmp_path / "log"), "--port", 0) as (process, _):
         mine = psutil.Process(process.pid)
-        until(lambda: bool(mine.children()))
+        wait_for(lambda: bool(mine.children()))
         children = mine.children(recursive=True)
         process.send_signal(number)
         assert process.wait(60) == 0
-        until(lambda: not any(child.is_running() for child in children))
+        wait_for(lambda: not any(child.is_running() for child in children))
         assert "Traceback" not in process.stderr.read()  # type: ignore[union-attr]
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +44,20 @@ def train(steps: int, **profiler_options: Any) -> int:
             prof.step()
             finished += 1
     return finished
+
+
+def run_python(*arguments: object, **environment: str) -> str:
+    """What an interpreter of its own prints, as a training job is; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def read(path: Path) -> dict[str, Any]:

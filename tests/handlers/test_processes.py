@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,21 +13,13 @@ from typing import Any
 import pytest
 
 from kinetoscope.handlers import tensorboard_trace_handler
-from tests.handlers.recording import StandIn, files_in, read
+from tests.handlers.recording import StandIn, files_in, read, run_python
 
 
-def run_python(program: str, *arguments: object, **environment: str) -> str:
-    """What a program prints in an interpreter of its own, as a training job is."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program), *map(str, arguments)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def run_program(program: str, *arguments: object, **environment: str) -> str:
+    """What a program prints in an interpreter of its own."""
+    text = textwrap.dedent(program)
+    return run_python("-W", "ignore", "-c", text, *arguments, **environment)
 
 
 def metadata_of_all(directory: Path) -> list[dict[str, Any]]:
@@ -72,7 +62,7 @@ def test_a_forked_child_writes_under_its_own_pid(tmp_path: Path) -> None:
         print(os.getpid(), child)
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    parent, child = map(int, run_python(program, tmp_path).split())
+    parent, child = map(int, run_program(program, tmp_path).split())
 
     found = metadata_of_all(tmp_path)
     assert sorted((m["pid"], m["cycle"]) for m in found) == sorted(
@@ -105,7 +95,7 @@ def test_two_ranks_are_told_apart(tmp_path: Path) -> None:
     # The variables of another launcher are lying about: torch knows better.
     with ThreadPoolExecutor(2) as threads:
         for job in [
-            threads.submit(run_python, program, tmp_path, rank, RANK="7", WORLD_SIZE="9")
+            threads.submit(run_program, program, tmp_path, rank, RANK="7", WORLD_SIZE="9")
             for rank in (0, 1)
         ]:
             job.result()
@@ -130,7 +120,7 @@ def test_importing_the_handler_imports_nothing_heavy() -> None:
         import kinetoscope.handlers
         print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
     """
-    imported = set(json.loads(run_python(program)))
+    imported = set(json.loads(run_program(program)))
 
     assert "kinetoscope" in imported
     assert imported.isdisjoint(

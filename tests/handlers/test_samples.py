@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from kinetoscope.handlers import sample_training
 from tests.conftest import ROOT
-from tests.handlers.recording import event_names, files_in, read
+from tests.handlers.recording import event_names, files_in, read, run_python
 
 SAMPLES = ROOT / "samples"
 RECORDED = sorted(SAMPLES.glob("traces/*/*"))
@@ -20,15 +17,8 @@ SIX_STEPS = {f"ProfilerStep#{number}" for number in range(2, 8)}
 
 
 def run_sample(script: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, str(SAMPLES / script), *arguments],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},  # threads would fight with the other tests
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    # More threads would fight with the other tests.
+    run_python(SAMPLES / script, *arguments, OMP_NUM_THREADS="1")
 
 
 def step_names(path: Path) -> set[str]:

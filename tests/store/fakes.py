@@ -199,15 +199,6 @@ def same(a: object, b: object) -> bool:
     return a == b or (a != a and b != b)  # noqa: PLR0124  NaN
 
 
-def wait_for(condition: Callable[[], T], seconds: float = 60.0) -> T:
-    """The first true value of a condition, which must come within ``seconds``."""
-    until = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.01)
-    return value
-
-
 def states(service: CatalogService[FakeFacts]) -> dict[str, str]:
     """State of every file, as the page is told."""
     return {file.path: file.state for file in service.snapshot().files}

@@ -15,8 +15,9 @@ from kinetoscope.store.cache import COLUMNS, Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService
 from kinetoscope.store.catalog_types import ReadProgress
 from tests.store.conftest import CacheAt, Serve
-from tests.store.fakes import FakeFacts, states, wait_for, write_trace
+from tests.store.fakes import FakeFacts, states, write_trace
 from tests.store.recipes import Rows
+from tests.waiting import wait_for
 
 RULE = "w0.1700000000000.pt.trace.json"
 ROWS = Rows()

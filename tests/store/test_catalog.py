@@ -25,9 +25,9 @@ from tests.store.fakes import (
     FakeFacts,
     states,
     trace_text,
-    wait_for,
     write_trace,
 )
+from tests.waiting import wait_for
 
 RULE = "w0.1700000000000.pt.trace.json"
 

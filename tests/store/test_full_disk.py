@@ -12,8 +12,9 @@ import pytest
 
 from kinetoscope.store.cache import Cache
 from tests.store.conftest import CacheAt, Serve
-from tests.store.fakes import states, wait_for, write_trace
+from tests.store.fakes import states, write_trace
 from tests.store.test_catalog import trace_of
+from tests.waiting import wait_for
 
 ROOM = 64 << 10
 

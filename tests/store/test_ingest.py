@@ -24,7 +24,8 @@ from kinetoscope.store.news import Answered, Kept, Key, Lost, News, Request, Res
 from kinetoscope.store.progress import READING_SHARE, Pace, describe
 from kinetoscope.store.reading import Work
 from tests.conftest import ROOT
-from tests.store.fakes import READ, SUMMARIZE, FakeFacts, wait_for, write_trace
+from tests.store.fakes import READ, SUMMARIZE, FakeFacts, write_trace
+from tests.waiting import wait_for
 
 Open = Callable[..., "Pool"]
 

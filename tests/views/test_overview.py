@@ -10,9 +10,8 @@ from kinetoscope.base.errors import QueryError
 from kinetoscope.views.labels import BREAKDOWN, HOST, PARTITION
 from kinetoscope.views.overview import VIEW, Overview, OverviewQuery, build, tables
 from tests.analysis.invariants import check_overview
-from tests.drawing import V100, draw
+from tests.drawing import LOADER, V100, draw
 
-LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 TRAINING = """
     step   |1111111111111111222222222233333333334 |
     note   |DDDD            DDD       DDD         |

@@ -10,11 +10,10 @@ from itertools import pairwise
 
 from kinetoscope.views.timeline_answers import SliceDetails, SliceLink, SliceRef
 from tests.conftest import TRACES, requires_traces
+from tests.drawing import LOADER
 from tests.views.parts import Asked, asked_file
 
 pytestmark = requires_traces
-
-LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
 @cache

@@ -16,7 +16,8 @@ from kinetoscope.store.logdirs import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
 from kinetoscope.web.catalog import facts_catalog, kept_facts
-from tests.web.trace_files import until, write_trace
+from tests.waiting import wait_for
+from tests.web.trace_files import write_trace
 
 OLD = 1_700_000_000
 """A time stamp of a file that nobody is writing any more."""
@@ -81,8 +82,8 @@ def wait_ready(site: Client) -> None:
 
     The catalog is made anew by a thread of its own, and knows of the answer a moment later.
     """
-    until(lambda: site.get("/api/trace").status_code != 202)
-    until(lambda: bool(span_of(site)["digest"]))
+    wait_for(lambda: site.get("/api/trace").status_code != 202)
+    wait_for(lambda: bool(span_of(site)["digest"]))
 
 
 def test_the_first_answers_are_progress_then_the_view(fresh: tuple[Client, Path]) -> None:
@@ -94,7 +95,7 @@ def test_the_first_answers_are_progress_then_the_view(fresh: tuple[Client, Path]
         seen.append(response.get_json())
         return response.status_code == 200
 
-    until(answered)
+    wait_for(answered)
     assert all(body.keys() == {"reading"} for body in seen[:-1])
     assert [step["dur_ns"] for step in seen[-1]["steps"]] == [100_000, 150_000, 100_000]
 
@@ -109,7 +110,7 @@ def test_the_shell_learns_of_the_steps(site: Client) -> None:
 
 def test_every_view_answers(site: Client) -> None:
     for view in VIEWS:
-        until(partial(is_answered, site, f"/api/view/{view.stem}"))
+        wait_for(partial(is_answered, site, f"/api/view/{view.stem}"))
 
 
 def is_answered(site: Client, address: str) -> bool:
@@ -121,7 +122,7 @@ def is_answered(site: Client, address: str) -> bool:
 
 def test_the_parts_of_the_trace_view_answer(site: Client) -> None:
     view = "/api/view/timeline"
-    until(partial(is_answered, site, view))
+    wait_for(partial(is_answered, site, view))
     manifest = site.get(view).get_json()
     window = f"start_ns=0&end_ns={manifest['end_ns']}"
     for part in (
@@ -170,7 +171,7 @@ def test_a_replaced_file_is_another_digest(fresh: tuple[Client, Path]) -> None:
         site.get("/api/rescan")
         return span_of(site)["digest"] not in {"", before}
 
-    until(changed)
+    wait_for(changed)
     stale = site.get("/api/view/overview", query_string={"digest": before})
     assert stale.headers["Cache-Control"] == "no-cache"
     assert [step["dur_ns"] for step in stale.get_json()["steps"]] == [200_000, 300_000, 200_000]

@@ -15,7 +15,8 @@ import pytest
 from kinetoscope.web.plugin import plugin_name
 from tests.e2e.servers import Server, get_json, tensorboard
 from tests.views.make_frames import decoded
-from tests.web.trace_files import until, write_trace
+from tests.waiting import wait_for
+from tests.web.trace_files import write_trace
 
 NAME = plugin_name()
 
@@ -67,7 +68,7 @@ def test_the_tab_is_there_and_the_overview_answers(board: Server) -> None:
 def test_parts_of_a_view_are_addresses_of_their_own(board: Server) -> None:
     board.wait_ready()
     view = f"{board.api}view/timeline"
-    until(lambda: "tracks" in get_json(view))
+    wait_for(lambda: "tracks" in get_json(view))
     manifest = get_json(view)
     with urlopen(f"{view}/tiles?level=9&tiles=0&blocks=0.0") as answer:  # noqa: S310  # ours
         assert answer.headers["Content-Type"] == "application/octet-stream"

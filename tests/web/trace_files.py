@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.trace.drawn import annotation, kernel, launch, x
@@ -30,11 +28,3 @@ def write_trace(path: Path, *, op: str = "aten::mm", scale: int = 1) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Waits for a condition that is bound to come; fails when it does not."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)

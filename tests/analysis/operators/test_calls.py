@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from kinetoscope.analysis.operators.calls import Called, find_calls
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.analysis.operators.stacks import frames_of
-from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.reader import read
-from tests.conftest import TRACES, requires_traces
+from tests.collected import FILES, opened
+from tests.conftest import requires_traces
 from tests.drawing import draw
 
 
@@ -116,14 +113,9 @@ def test_rows_know_their_stack_module_and_annotation() -> None:
 
 
 @requires_traces
-@pytest.mark.parametrize(
-    "path", sorted(TRACES.rglob("*.json*")), ids=lambda path: path.relative_to(TRACES).as_posix()
-)
-def test_all_device_time_is_somebodys_or_unattributed(path: Path) -> None:
-    try:
-        trace = read(path)
-    except KinetoscopeError as error:
-        pytest.skip(f"no trace: {error}")
+@pytest.mark.parametrize("name", FILES)
+def test_all_device_time_is_somebodys_or_unattributed(name: str) -> None:
+    trace = opened(name)
     called = found(trace)
     dur = trace.device.dur.astype(np.int64)
     lost = called.call_of < 0

@@ -8,7 +8,6 @@ from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 
-LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 WORKERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 NCCL = "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclArgs)"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kinetoscope.trace.model import Trace
-from tests.analysis.rules.checks import LOADER, finding, needs, plain
-from tests.drawing import V100, draw, memory
+from tests.analysis.rules.checks import finding, needs, plain
+from tests.drawing import LOADER, V100, draw, memory
 
 GIB = 1 << 30
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analysis.rules.checks import LOADER, WORKERS, finding, needs, plain
-from tests.drawing import draw
+from tests.analysis.rules.checks import WORKERS, finding, needs, plain
+from tests.drawing import LOADER, draw
 
 WAITING = """
     step   |11111111111111111111|

@@ -11,8 +11,8 @@ from kinetoscope.analysis.rules import RULES, check_all
 from kinetoscope.analysis.rules.rule import severity_of
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
-from tests.analysis.rules.checks import LOADER, NCCL
-from tests.drawing import V100, draw, memory
+from tests.analysis.rules.checks import NCCL
+from tests.drawing import LOADER, V100, draw, memory
 
 
 def everything() -> tuple[Finding, ...]:

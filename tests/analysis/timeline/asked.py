@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.build import make
 from kinetoscope.analysis.timeline.model import DEFAULT_LAYOUT
 from kinetoscope.analysis.timeline.opened import Opened, opened
 from kinetoscope.trace.model import Trace
+from tests.analysis.timeline.made import made
 from tests.drawing import draw, trace_of
 
 US = 1000
@@ -23,12 +21,7 @@ US = 1000
 
 def ask(trace: Trace, layout: str = DEFAULT_LAYOUT) -> Opened:
     """The timeline of a trace, opened in a layout."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        for variant in dict.fromkeys((DEFAULT_LAYOUT, layout)):
-            place = Path(folder, f"timeline-{variant}")
-            place.mkdir()
-            make(trace, place, lambda _: None, variant)
-        return opened(Path(folder, f"timeline-{layout}"))
+    return made(trace, layout, opened)
 
 
 def drawn(picture: str, layout: str = DEFAULT_LAYOUT, **options: Any) -> Opened:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from kinetoscope.analysis.timeline.model import (
 from kinetoscope.analysis.timeline.open import open_timeline
 from kinetoscope.trace.model import Trace
 
+T = TypeVar("T")
 Lane = Sequence[tuple[int, int]]
 """Slices of one lane as (ts, dur) in order of time; none overlaps another."""
 
@@ -46,13 +48,18 @@ many = st.lists(lanes(), min_size=1, max_size=20)
 
 def timeline_of(trace: Trace, layout: str = DEFAULT_LAYOUT) -> Timeline:
     """The timeline of a trace in one layout."""
+    return made(trace, layout, open_timeline)
+
+
+def made(trace: Trace, layout: str, open_: Callable[[Path], T]) -> T:
+    """What the folder of a layout is opened as; the folder is gone afterwards."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for variant in dict.fromkeys((DEFAULT_LAYOUT, layout)):
             place = Path(folder, f"timeline-{variant}")
             place.mkdir()
             make(trace, place, lambda _: None, variant)
         # What is mapped stays readable when its file is gone.
-        return open_timeline(Path(folder, f"timeline-{layout}"))
+        return open_(Path(folder, f"timeline-{layout}"))
 
 
 def timeline_of_lanes(lanes: Sequence[Lane], share: float = 1.0) -> Timeline:

@@ -8,34 +8,21 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.timeline.model import LAYOUTS, FlowKind, Timeline
-from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.reader import read
 from kinetoscope.trace.rows import COMPLETE
 from kinetoscope.trace.scan import scan
 from tests.analysis.timeline.checks import check_layout, check_tile
 from tests.analysis.timeline.made import timeline_of
+from tests.collected import FILES, opened
 from tests.conftest import TRACES, requires_traces
 
-FILES = (
-    sorted(
-        path.relative_to(TRACES).as_posix()
-        for path in TRACES.rglob("*")
-        if path.is_file() and path.name.endswith((".json", ".gz"))
-    )
-    if TRACES.is_dir()
-    else []
-)
 TILES = 12
 
 
 @requires_traces
 @pytest.mark.parametrize("name", FILES)
 def test_every_file_as_a_timeline(name: str) -> None:
-    try:
-        trace = read(TRACES / name)
-    except KinetoscopeError as error:
-        pytest.skip(f"no trace, as it says: {error.message}")
+    trace = opened(name)
     check_all_events(name, trace)
     for layout in LAYOUTS if len(trace.host) < 20_000 else ("split",):
         check_layout(timeline_of(trace, layout), layout, count_of(trace))
