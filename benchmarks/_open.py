@@ -14,6 +14,8 @@ import os
 import sys
 import time
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
+
 from benchmarks._measure import tree_cpu_seconds
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.store.catalog import CatalogService

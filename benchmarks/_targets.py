@@ -77,8 +77,8 @@ def _of_kind(kind: str) -> Iterator[Target]:
         0.8, False, memory, ingest(kind, LARGE, "columns_peak"), in_gb,
     )  # fmt: skip
     yield Target(
-        f"{kind}, 1 GB: CPU time, as a multiple of inflating and tokenizing alone",
-        2, False, "{:.2f}×", ingest(kind, LARGE, "columns_cpu", "floor_cpu"), ratio,
+        f"{kind}, 1 GB: CPU time to the Overview, as a multiple of inflating and tokenizing alone",
+        2, False, "{:.2f}×", ingest(kind, LARGE, "overview_cpu", "floor_cpu"), ratio,
     )  # fmt: skip
     yield Target(
         f"{kind}: exponent of CPU time over size",

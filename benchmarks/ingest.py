@@ -157,8 +157,8 @@ def measure(made: _corpus.Made, options: Options) -> dict[str, Any]:
         found |= least
         click.echo(
             f"  floor: inflate {least['floor_inflate_cpu']:.2f} + tokenize"
-            f" {least['floor_scan_cpu']:.2f} CPU s; reading costs"
-            f" {cpu / least['floor_cpu']:.2f}× that"
+            f" {least['floor_scan_cpu']:.2f} CPU s; the Overview costs"
+            f" {figures['overview_cpu'] / least['floor_cpu']:.2f}× that"
         )
     if options.fallback:
         python = opened(made.path, FALLBACK)

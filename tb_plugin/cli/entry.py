@@ -72,6 +72,8 @@ class Cli(click.Group):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # theirs
         """Runs a command and ends the process with its exit code."""
         extra["standalone_mode"] = False
+        # Nothing here multiplies matrices: NumPy's library for it need not start threads.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         _write_what_cannot_be_encoded()
         try:
             status = super().main(args, *rest, **extra)
