@@ -124,7 +124,7 @@ def main(**given: Any) -> None:  # noqa: ANN401 (click passes them by name)
                 made = _corpus.made(kind, size, options.folder)
             except _corpus.AbsentError as absent:
                 click.echo(f"{kind} {size}: not measured, because {absent}")
-                found: dict[str, Any] = {"columns_cpu": str(absent)}
+                found: dict[str, Any] = dict.fromkeys(("overview_cpu", "columns_cpu"), str(absent))
             else:
                 found = measure(made, options)
                 points[made.text_bytes] = found["columns_cpu"]["value"]

@@ -119,7 +119,7 @@ def test_the_page_shows_every_target_and_what_was_kept(
         "floor_cpu": {"value": 2.5, "runs": [2.5]},
     }
     _results.keep("ingest/stacks/1GB", found)
-    _results.keep("ingest/nccl/1GB", {"columns_cpu": "the trace is absent: x"})
+    _results.keep("ingest/nccl/1GB", {"overview_cpu": "the trace is absent: x"})
     measured = _results.load()
     text = report.tables({"machine": _results.machine(), "measured": measured})
     rows = [line for line in text.splitlines() if line.startswith("| ")]
