@@ -19,6 +19,7 @@ import type {
 import { rowHeight } from "../src/timeline/rows/layout";
 
 export const CANVAS_WIDTH = 1000;
+export const CANVAS_SIZE = { width: CANVAS_WIDTH, height: 480 };
 
 /** What the canvas was told last. */
 export interface Told {
@@ -87,7 +88,8 @@ const idle: TimelineListener = {
 export function fakeCanvas(): FakeCanvas {
   const told = nothingTold();
   const canvas: { listener: TimelineListener } = { listener: idle };
-  const tell = () => canvas.listener.onCamera(told.camera, placed([...told.pinned, ...told.rows]));
+  const tell = () =>
+    canvas.listener.onCamera(told.camera, placed([...told.pinned, ...told.rows]), CANVAS_SIZE);
   const move = (camera: Partial<Camera>) => {
     told.camera = { ...told.camera, ...camera };
     tell();
@@ -161,7 +163,7 @@ export function fakeCanvas(): FakeCanvas {
       return timeline;
     },
     hand: {
-      onCamera: (camera, rows) => canvas.listener.onCamera(camera, rows),
+      onCamera: (camera, rows, size) => canvas.listener.onCamera(camera, rows, size),
       onHover: (hit, x, y) => canvas.listener.onHover(hit, x, y),
       onSelect: (hit, isDouble) => canvas.listener.onSelect(hit, isDouble),
       onArea: (area, isDone) => canvas.listener.onArea(area, isDone),

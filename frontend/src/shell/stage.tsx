@@ -1,5 +1,4 @@
 /** The main part of the page: the chosen view, or why there is nothing of it to see. */
-import { Suspense } from "react";
 import { Boundary } from "../components/boundary";
 import { useLasting } from "../state/timing";
 import type { PageView } from "../views";
@@ -23,9 +22,7 @@ export function Stage({ view, title, selection }: StageProps) {
   const { Content } = view;
   const content = (
     <Boundary key={view.stem}>
-      <Suspense fallback={<Opening />}>
-        <Content />
-      </Suspense>
+      <Content fallback={<Opening />} />
     </Boundary>
   );
   if (!view.needsTrace) {

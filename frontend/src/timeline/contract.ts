@@ -74,6 +74,11 @@ export interface PlacedRow {
   readonly isPinned?: boolean;
 }
 
+export interface CanvasSize {
+  readonly width: number;
+  readonly height: number;
+}
+
 /** What is below the pointer. */
 export type Hit =
   | {
@@ -168,7 +173,8 @@ export type Move = "left" | "right" | "in" | "out" | "up" | "down";
 
 /** What the user does, for the shell. Called at most once per frame. */
 export interface TimelineListener {
-  onCamera(camera: Camera, rows: readonly PlacedRow[]): void;
+  /** `rows` is the same array for as long as no row moved; `size` is the canvas's, in CSS px. */
+  onCamera(camera: Camera, rows: readonly PlacedRow[], size: CanvasSize): void;
   onHover(hit: Hit | null, x: number, y: number): void;
   /** A click: null on empty ground. `isDouble` asks to zoom to it. */
   onSelect(hit: Hit | null, isDouble: boolean): void;
@@ -233,8 +239,8 @@ export interface Timeline {
 }
 
 /**
- * While the timeline draws, its element carries `data-stats`: the stats as JSON, renewed once a
- * second, for whoever measures from outside.
+ * While the timeline draws, its element carries `data-stats`: the stats as JSON, from the first tiles
+ * on and then once a second, for whoever measures from outside.
  *
  * In `timeline/engine.ts`: `openTimeline(element, listener, palette)`. */
 export type OpenTimeline = (

@@ -24,8 +24,9 @@ import { hitAt } from "./input/hit";
 import { type Drawn, type Frame, Loop } from "./loop";
 import { News } from "./news";
 import { lanePitch, laneTop, PAD_TOP } from "./rows/layout";
-import { placedRows } from "./rows/placed";
+import { PlacedRows } from "./rows/placed";
 import { State } from "./state";
+import { StatsNote } from "./stats_note";
 import { Surface } from "./surface";
 import type { Loader } from "./tiles/loader";
 import { NamesFetcher } from "./tiles/names_fetcher";
@@ -33,7 +34,6 @@ import { Scheduler } from "./tiles/scheduler";
 import { openLoader } from "./tiles/worker_loader";
 import { Wisher } from "./wisher";
 
-const STATS_EVERY_MS = 1000;
 /** Beside the whole trace as it is shown first, as a share of it. */
 const FIRST_MARGIN = 0.02;
 
@@ -52,14 +52,15 @@ export class Engine implements Timeline {
   private readonly wisher: Wisher;
   private readonly namesFetcher: NamesFetcher;
   private readonly gestures: Gestures;
+  private readonly note: StatsNote;
   private readonly reducedMotion = window.matchMedia("(prefers-reduced-motion: reduce)");
+  private readonly placed = new PlacedRows();
   private isCameraNews = true;
   private isHoverStale = false;
-  private statsTimer: ReturnType<typeof setTimeout> | undefined;
   private width = 0;
 
   constructor(
-    private readonly element: HTMLElement,
+    element: HTMLElement,
     listener: TimelineListener,
     palette: TimelinePalette,
     loader: Loader,
@@ -87,6 +88,7 @@ export class Engine implements Timeline {
       onProblem: (message) => this.news.problem(message),
     });
     this.gestures = new Gestures(element, this.gestureHost());
+    this.note = new StatsNote(element, () => this.stats());
     window.addEventListener("blur", this.onBlur);
     this.onSize();
   }
@@ -243,7 +245,7 @@ export class Engine implements Timeline {
 
   close(): void {
     this.loop.stop();
-    clearTimeout(this.statsTimer);
+    this.note.stop();
     this.gestures.close();
     this.namesFetcher.close();
     this.scheduler.close();
@@ -312,12 +314,12 @@ export class Engine implements Timeline {
     if (this.isCameraNews || hasMoved) {
       this.isCameraNews = false;
       const { pinned, rows } = this.state;
-      const { height } = this.surface.size;
-      const placed = placedRows(pinned.stack, rows.stack, now.scrollY, height);
-      this.news.camera(this.view.camera(), placed);
+      const { size } = this.surface;
+      const placed = this.placed.of(pinned.stack, rows.stack, now.scrollY, size.height);
+      this.news.camera(this.view.camera(), placed, size);
     }
     this.news.tell();
-    this.writeStats();
+    this.note.renew(this.state.store.tiles);
     return { isPicture, isMoving };
   };
 
@@ -335,14 +337,6 @@ export class Engine implements Timeline {
 
   private hit({ x, y }: { readonly x: number; readonly y: number }): Hit | null {
     return hitAt(this.artist.scene(this.view.now, this.loop.number, 0), x, y);
-  }
-
-  /** Not more often than once a second, and in the end what is true then. */
-  private writeStats(): void {
-    this.statsTimer ??= setTimeout(() => {
-      this.statsTimer = undefined;
-      this.element.dataset["stats"] = JSON.stringify(this.stats());
-    }, STATS_EVERY_MS);
   }
 
   private gestureHost() {

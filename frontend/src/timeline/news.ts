@@ -1,8 +1,20 @@
 /** What the shell is told: gathered during a frame, said once at its end. */
-import type { Area, Camera, Hit, PlacedRow, TimelineArrow, TimelineListener } from "./contract";
+import type {
+  Area,
+  Camera,
+  CanvasSize,
+  Hit,
+  PlacedRow,
+  TimelineArrow,
+  TimelineListener,
+} from "./contract";
 
 interface Gathered {
-  camera?: { readonly camera: Camera; readonly rows: readonly PlacedRow[] };
+  camera?: {
+    readonly camera: Camera;
+    readonly rows: readonly PlacedRow[];
+    readonly size: CanvasSize;
+  };
   hover?: { readonly hit: Hit | null; readonly x: number; readonly y: number };
   area?: { readonly area: Area | null; readonly isDone: boolean };
   measure?: { readonly area: Area | null };
@@ -19,8 +31,8 @@ export class News {
     private readonly onNews: () => void,
   ) {}
 
-  camera(camera: Camera, rows: readonly PlacedRow[]): void {
-    this.gathered.camera = { camera, rows };
+  camera(camera: Camera, rows: readonly PlacedRow[], size: CanvasSize): void {
+    this.gathered.camera = { camera, rows, size };
   }
 
   hover(hit: Hit | null, x: number, y: number): void {
@@ -67,7 +79,7 @@ export class News {
     this.gathered = {};
     this.calls = [];
     if (camera !== undefined) {
-      listener.onCamera(camera.camera, camera.rows);
+      listener.onCamera(camera.camera, camera.rows, camera.size);
     }
     if (pending !== undefined) {
       listener.onLoading(pending);

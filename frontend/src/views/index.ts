@@ -3,8 +3,8 @@
  *
  * Each is a chunk of its own, fetched when it is first opened.
  */
-import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import type { ViewStem } from "../api/routes";
+import { type Load, late } from "../components/late";
 
 export interface PageView {
   readonly stem: ViewStem;
@@ -13,13 +13,11 @@ export interface PageView {
   /** It fills the whole stage, without a margin, and scrolls by itself. */
   readonly isFlush: boolean;
   readonly load: () => Promise<unknown>;
-  readonly Content: LazyExoticComponent<ComponentType>;
+  readonly Content: ReturnType<typeof late>;
 }
 
-type Load = () => Promise<{ readonly default: ComponentType }>;
-
 function view(stem: ViewStem, needsTrace: boolean, load: Load, isFlush = false): PageView {
-  return { stem, needsTrace, isFlush, load, Content: lazy(load) };
+  return { stem, needsTrace, isFlush, load, Content: late(load) };
 }
 
 export const VIEWS: readonly PageView[] = [

@@ -15,6 +15,7 @@ import {
   sliceOf,
 } from "../../test-fixtures/timeline";
 import {
+  CANVAS_SIZE,
   CANVAS_WIDTH,
   fakeCanvas,
   shownRange,
@@ -178,7 +179,7 @@ describe("a link", () => {
 
   it("writes down where the view rests", async () => {
     await openTrace();
-    act(() => hand.onCamera({ start: 5000, nsPerPx: 2, scrollY: 40 }, []));
+    act(() => hand.onCamera({ start: 5000, nsPerPx: 2, scrollY: 40 }, [], CANVAS_SIZE));
     await waitFor(() => expect(hash().get("timeline.at")).toBe("5000-7000"));
     expect(hash().get("timeline.y")).toBe("40");
   });

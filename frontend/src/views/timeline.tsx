@@ -1,8 +1,9 @@
 /** What ran when, on every thread and stream? */
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { toProblem } from "../api/problem";
 import { adoptStyles } from "../base/styles";
 import { ProblemNote } from "../components/problem_note";
+import { warmUp } from "../timeline/tiles/worker_loader";
 import { useLink } from "./timeline/link_state";
 import { Opened } from "./timeline/opened";
 import panelsCss from "./timeline/panels.css?inline";
@@ -29,6 +30,7 @@ function Recorded({ recording }: { recording: Recording }) {
 
 export default function Timeline() {
   const [link] = useLink();
+  useEffect(warmUp, []);
   const { recording, progress, problem, again } = useManifest(link.layout);
   if (recording !== null) {
     // Another file is another timeline: nothing of the one before it stays.

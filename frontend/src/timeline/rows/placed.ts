@@ -5,6 +5,24 @@ import type { RowStack } from "./layout";
 /** Rows so far beside the canvas are told as well, so that labels are there before they are seen. */
 const BESIDE_PX = 100;
 
+/** The rows in view: the same array for as long as none of them moved. */
+export class PlacedRows {
+  private pinned: RowStack | null = null;
+  private rows: RowStack | null = null;
+  private scrollY = 0;
+  private height = 0;
+  private placed: readonly PlacedRow[] = [];
+
+  of(pinned: RowStack, rows: RowStack, scrollY: number, height: number): readonly PlacedRow[] {
+    const isSame = pinned === this.pinned && rows === this.rows;
+    if (!isSame || scrollY !== this.scrollY || height !== this.height) {
+      Object.assign(this, { pinned, rows, scrollY, height });
+      this.placed = placedRows(pinned, rows, scrollY, height);
+    }
+    return this.placed;
+  }
+}
+
 export function placedRows(
   pinned: RowStack,
   rows: RowStack,

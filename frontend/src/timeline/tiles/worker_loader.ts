@@ -87,6 +87,26 @@ export function openLoader(makeWorker: () => Worker = newWorker): Loader {
 
 const abortOf = (id: number): ToWorker => ({ type: "abort", id });
 
-function newWorker(): Worker {
-  return new Worker(new URL("./tile.worker.ts", import.meta.url), { type: "module" });
+/** A worker that was started before anybody knew what to ask it. */
+let ready: Worker | null = null;
+
+/** Starts the worker of the next loader, so that its script comes while the page is being made. */
+export function warmUp(): void {
+  try {
+    ready ??= startWorker();
+    ready.onerror = () => {
+      ready = null;
+    };
+  } catch {
+    // Workers are forbidden: the loader finds out for itself.
+  }
 }
+
+function newWorker(): Worker {
+  const worker = ready ?? startWorker();
+  ready = null;
+  return worker;
+}
+
+const startWorker = (): Worker =>
+  new Worker(new URL("./tile.worker.ts", import.meta.url), { type: "module" });

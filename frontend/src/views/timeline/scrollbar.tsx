@@ -8,21 +8,22 @@ const LEAST = 28;
 
 export function Scrollbar() {
   const { moving, model, engine } = useStage();
-  const frame = useCell(moving.frame);
+  const height = useCell(moving.frame, (frame) => frame.height);
+  const scrollY = useCell(moving.frame, (frame) => frame.camera.scrollY);
   const from = useRef<{ y: number; scrollY: number } | null>(null);
   const [pinned, all] = useMemo(() => {
     const heightOf = (rows: typeof model.rows) =>
       rows.reduce((sum, row) => sum + rowHeight(row), 0);
     return [heightOf(model.pinned), heightOf(model.rows)];
   }, [model]);
-  const room = frame.height - pinned;
+  const room = height - pinned;
   if (room <= 0 || all <= room) {
     return null;
   }
   const length = Math.max(LEAST, (room / all) * room);
   const travel = room - length;
   const most = all - room;
-  const top = pinned + Math.min(1, frame.camera.scrollY / most) * travel;
+  const top = pinned + Math.min(1, scrollY / most) * travel;
   const onPointerMove = (event: PointerEvent) => {
     const { current } = from;
     if (current !== null && travel > 0) {
@@ -40,7 +41,7 @@ export function Scrollbar() {
       style={{ height: length, transform: `translateY(${top}px)` }}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
-        from.current = { y: event.clientY, scrollY: frame.camera.scrollY };
+        from.current = { y: event.clientY, scrollY };
       }}
       onPointerMove={onPointerMove}
       onPointerUp={release}

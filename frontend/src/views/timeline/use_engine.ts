@@ -49,7 +49,7 @@ export function useEngine(
     const opened = openTimeline(
       element,
       {
-        onCamera: (camera, rows) => latest.current.onCamera(camera, rows),
+        onCamera: (camera, rows, size) => latest.current.onCamera(camera, rows, size),
         onHover: (hit, x, y) => latest.current.onHover(hit, x, y),
         onSelect: (hit, isDouble) => latest.current.onSelect(hit, isDouble),
         onArea: (area, isDone) => latest.current.onArea(area, isDone),

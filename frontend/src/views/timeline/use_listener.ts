@@ -23,13 +23,12 @@ function isSubtree(hit: SliceHit, row: RowInfo | undefined): row is RowInfo {
 
 interface Handlers {
   readonly stage: () => Stage;
-  readonly resize: () => readonly [width: number, height: number];
   /** Draws the selection before the server has told of it. */
   readonly onPlaced: (slice: PlacedSlice | null) => void;
   readonly onProblem: (message: string) => void;
 }
 
-export function listenerOf({ stage, resize, onPlaced, onProblem }: Handlers): TimelineListener {
+export function listenerOf({ stage, onPlaced, onProblem }: Handlers): TimelineListener {
   const choose = (hit: SliceHit, isDouble: boolean) => {
     const { actions, model } = stage();
     const row = model.infos.get(hit.row);
@@ -43,8 +42,7 @@ export function listenerOf({ stage, resize, onPlaced, onProblem }: Handlers): Ti
     }
   };
   return {
-    onCamera(camera, rows) {
-      const [width, height] = resize();
+    onCamera(camera, rows, { width, height }) {
       stage().moving.frame.set({ camera, rows, width, height });
     },
     onHover(hit, x, y) {

@@ -180,11 +180,10 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
     () =>
       listenerOf({
         stage: stageNow,
-        resize: () => [place.current?.clientWidth ?? 0, place.current?.clientHeight ?? 0],
         onPlaced: setPlaced,
         onProblem: setTrouble,
       }),
-    [stageNow, place],
+    [stageNow],
   );
 
   const whole = useMemo(() => wholeRange(sources), [sources]);
