@@ -44,7 +44,12 @@ def lanes_in(opened: Opened, tracks: Sequence[int] | None) -> I64:
 
 
 def slices_in(opened: Opened, area: Area) -> I32:
-    """Ids of the slices that touch the area, by lane and start.
+    """Ids of the slices that touch the area, by lane and start."""
+    return np.concatenate([np.empty(0, np.int32), *runs_in(opened, area)])
+
+
+def runs_in(opened: Opened, area: Area) -> list[I32]:
+    """Ids of the slices that touch the area, by lane and start: a run of each lane.
 
     What ends where the area begins does not touch it; an instant does where it is inside.
     """
@@ -52,11 +57,9 @@ def slices_in(opened: Opened, area: Area) -> I32:
     lanes = lanes_in(opened, area.tracks)
     low, high = between(opened.timeline.slices, layout, lanes, area.start, area.end)
     some = np.flatnonzero(high > low)
-    if not len(some):
-        return np.empty(0, np.int32)
-    # Whole runs are copied: for millions of slices that is faster than a list of their places.
+    # Whole runs: for millions of slices that is faster than a list of their places.
     runs = zip(low[some].tolist(), high[some].tolist(), strict=True)
-    return np.concatenate([layout.order[first:last] for first, last in runs])
+    return [layout.order[first:last] for first, last in runs]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

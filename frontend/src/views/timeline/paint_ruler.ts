@@ -17,6 +17,7 @@ export interface RulerPicture {
 }
 
 const LABEL_Y = 8;
+const WIDEST = 120;
 
 export function paintRuler(
   context: CanvasRenderingContext2D,
@@ -33,8 +34,9 @@ export function paintRuler(
     const isMajor = label !== "";
     context.fillStyle = palette.hatch;
     context.fillRect(Math.round(x(at)), isMajor ? height - 9 : height - 5, 1, isMajor ? 9 : 5);
-    const fits = isMajor && x(at) + 3 + context.measureText(label).width <= width;
-    if (fits && x(at) > -40) {
+    // Only near the edge it takes measuring to tell whether a label fits.
+    const room = width - x(at) - 3;
+    if (isMajor && x(at) > -40 && (room > WIDEST || context.measureText(label).width <= room)) {
       context.fillStyle = palette.inkFaint;
       context.fillText(label, Math.round(x(at)) + 3, LABEL_Y);
     }
