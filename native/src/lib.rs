@@ -25,3 +25,5 @@ pub mod rows;
 pub mod rows_ffi;
 pub mod scan;
 pub mod scan_ffi;
+pub mod tree;
+pub mod tree_ffi;

@@ -19,13 +19,13 @@ from ..tensor_cores import MatrixUse
 from ..timeline.files import get, get_texts, put, put_texts
 from ..unavailable import NO_DEVICE
 from .activities import find_activities
-from .calls import find_calls
+from .calls import Keep, find_calls
 from .model import Activities, Calls, Operators, Paths, Stacks, Thread
 
-NAME = "operators-1"
+NAME = "operators-2"
 MAKE = f"{__name__}:make_operators"
 _INDEX = "operators.json"
-_Columns = TypeVar("_Columns", Calls, Stacks, Paths, Activities)
+_Columns = TypeVar("_Columns", Stacks, Paths, Activities)
 
 
 class _Index(Struct, frozen=True):
@@ -38,12 +38,12 @@ class _Index(Struct, frozen=True):
     missing: dict[str, str]
 
 
-def operators_of(trace: Trace) -> Operators:
-    """The columns, in memory."""
+def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> Operators:
+    """The columns; those of the calls as ``keep`` hands them back (``find_calls``)."""
     kernels = np.flatnonzero(trace.device.kind == DeviceKind.KERNEL)
     of_activity = np.full(len(trace.device), MatrixUse.NO, np.int8)
     of_activity[kernels] = kernel_use(trace, kernels)
-    called = find_calls(trace, of_activity)
+    called = find_calls(trace, of_activity, keep)
     return Operators(
         strings=called.strings,
         calls=called.calls,
@@ -92,10 +92,19 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     Raises:
         OSError: no room, or no permission.
     """
-    found = operators_of(trace)
-    on_share(0.7)
+    columns = len(dataclasses.fields(Calls))
+    kept: list[str] = []
+
+    def keep(name: str, column: NDArray[Any]) -> NDArray[Any]:
+        stem = _stem_of_call(name)
+        put(folder, stem, {name: column})
+        kept.append(name)
+        on_share(0.95 * len(kept) / columns)
+        return get(folder, stem)[name]
+
+    found = operators_of(trace, keep)
     put_texts(folder, "strings", found.strings)
-    for table in (found.calls, found.stacks, found.paths, found.activities):
+    for table in (found.stacks, found.paths, found.activities):
         put(folder, type(table).__name__.lower(), _columns(table))
     index = _Index(
         found.first_slice,
@@ -116,7 +125,7 @@ def open_operators(folder: Path) -> Operators:
     index = msgspec.json.decode((folder / _INDEX).read_bytes(), type=_Index)
     return Operators(
         strings=get_texts(folder, "strings"),
-        calls=_table(folder, Calls),
+        calls=_calls(folder),
         stacks=_table(folder, Stacks),
         paths=_table(folder, Paths),
         activities=_table(folder, Activities),
@@ -128,7 +137,17 @@ def open_operators(folder: Path) -> Operators:
     )
 
 
-def _columns(table: Calls | Stacks | Paths | Activities) -> Mapping[str, NDArray[Any]]:
+def _stem_of_call(column: str) -> str:
+    """Calls have a file for each column, because they are computed one after the other."""
+    return f"calls-{column}"
+
+
+def _calls(folder: Path) -> Calls:
+    names = [field.name for field in dataclasses.fields(Calls)]
+    return Calls(**{name: get(folder, _stem_of_call(name))[name] for name in names})
+
+
+def _columns(table: Stacks | Paths | Activities) -> Mapping[str, NDArray[Any]]:
     return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
 
 

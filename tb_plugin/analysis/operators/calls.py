@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...trace.columns import distinct, is_any, put, take, where
 from ...trace.model import HostKind, Trace
 from ...trace.raw import Sparse
 from ..tensor_cores import MatrixUse
 from .credit import Credit, credit, summed
 from .flops import flops_of
-from .inherit import call_paths, innermost
+from .inherit import call_paths, innermost, sums_below
 from .model import CallKind, Calls, Paths, Stacks
-from .tree import CallTree, call_tree, sums_below
+from .tree import call_tree
 from .written_stacks import add_written_stacks
 
 I8 = NDArray[np.int8]
@@ -33,8 +35,13 @@ KINDS = {
     HostKind.OTHER: CallKind.OTHER,
 }
 _NONE = -1
+_KIND_BITS = 3  # beside the code of a name: more texts than 2 to the power of 28 fit no memory
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _STEP = re.compile(r"ProfilerStep#\d+")
+
+
+Add: TypeAlias = Callable[[str, NDArray[Any]], None]
+Keep: TypeAlias = Callable[[str, NDArray[Any]], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,71 +59,83 @@ class Called:
     credit: Credit
 
 
-def find_calls(trace: Trace, matrix_use: I8) -> Called:
+def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: column) -> Called:
     """One row per call. ``matrix_use`` says of each device activity whether it uses tensor cores.
 
     Every device activity is credited once, so the device_self_ns of all calls and the activities
-    without a call sum to all device time.
+    without a call sum to all device time. ``keep`` gets the name of each column of the calls as
+    soon as it is computed, and says what stands for it: of millions of calls, few columns should be
+    in memory at once.
     """
-    host, device = trace.host, trace.device
+    host, count = trace.host, len(trace.host)
     tree = call_tree(host)
-    owed = credit(device)
+    rows = where(tree.survives)
+    owed = credit(trace.device)
     owned = owed.host >= 0
-    owner = np.full(len(device), _NONE, np.int32)
+    owner = np.full(len(trace.device), _NONE, np.int32)
     owner[owned] = tree.survivor[owed.host[owned]]
-    count = len(host)
-    self_ns = summed(device.dur.astype(np.int64), owner, count)
-    matrix_ns = np.where(matrix_use == MatrixUse.YES, device.dur, 0).astype(np.int64)
-    matrix_self = summed(matrix_ns, owner, count)
-    total_ns = _totals(self_ns, tree)
-    matrix_total = _totals(matrix_self, tree)
-    kernels = np.bincount(owner[owner >= 0], minlength=count).astype(np.int32)
 
-    frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
-    above, frames, around = call_paths(frame, host.name, host.parent, host.depth)
-    strings, stacks, stack = add_written_stacks(
-        trace.strings,
-        Stacks(above, frames.astype(np.int32)),
-        around,
-        host.args.get("call_stack"),
-    )
-    survives = tree.survives
-    label = normal_names(trace.strings, host.name)[host.name] << 8 | _kinds(host.kind)
-    up, labels, path = call_paths(survives, label, tree.parent, tree.depth)
-    module = _around(host.kind == HostKind.MODULE, trace)
-    annotation = _around(host.kind == HostKind.ANNOTATION, trace)
+    columns: dict[str, NDArray[Any]] = {}
+
+    def add(name: str, column: NDArray[Any]) -> None:
+        columns[name] = keep(name, take(column, rows))
+
+    add("self_ns", tree.self_ns)
+    parent = tree.parent
+    del tree
+    _add_device_time(add, trace, matrix_use, owner, parent)
+    label = normal_names(trace.strings, host.name)[host.name] << _KIND_BITS | _kinds(host.kind)
+    survives = np.zeros(count, np.bool_)
+    survives[rows] = True
+    up, labels, path = call_paths(survives, label, parent)
+    add("path", path)
+    del path, label, survives, parent
+    strings, stacks = _add_stacks(add, trace)
+    add("module", _around(HostKind.MODULE, trace))
+    add("annotation", _around(HostKind.ANNOTATION, trace))
     shapes = spread(host.args.get("input_dims"), count)
-    types = spread(host.args.get("input_types"), count)
+    columns["flops"] = keep("flops", flops_of(trace, rows, take(shapes, rows)))
+    add("shapes", shapes)
+    del shapes
+    add("types", spread(host.args.get("input_types"), count))
+    add("name", host.name)
+    add("kind", _kinds(host.kind))
+    add("thread", host.thread.astype(np.int32))
+    add("step", host.step.astype(np.int32))
+    add("ts", host.ts)
+    add("total_ns", host.dur.astype(np.int64))
+    columns["host"] = keep("host", rows)
 
-    rows = np.flatnonzero(survives).astype(np.int32)
     place = np.full(count, _NONE, np.int32)
-    place[rows] = np.arange(len(rows), dtype=np.int32)
-    calls = Calls(
-        host=rows,
-        name=host.name[rows],
-        kind=_kinds(host.kind[rows]),
-        thread=host.thread[rows].astype(np.int32),
-        step=host.step[rows].astype(np.int32),
-        ts=host.ts[rows],
-        total_ns=host.dur[rows].astype(np.int64),
-        self_ns=tree.self_ns[rows],
-        device_total_ns=total_ns[rows],
-        device_self_ns=self_ns[rows],
-        tensor_core_total_ns=matrix_total[rows],
-        tensor_core_self_ns=matrix_self[rows],
-        kernels=kernels[rows],
-        shapes=shapes[rows],
-        types=types[rows],
-        stack=stack[rows],
-        path=path[rows],
-        module=module[rows],
-        annotation=annotation[rows],
-        flops=flops_of(trace, rows, shapes[rows]),
-    )
-    paths = Paths(up, (labels >> 8).astype(np.int32), (labels & 0xFF).astype(np.int8))
-    call_of = np.full(len(device), _NONE, np.int32)
+    put(place, rows, np.arange(len(rows), dtype=np.int32))
+    call_of = np.full(len(trace.device), _NONE, np.int32)
     call_of[owned] = place[owner[owned]]
-    return Called(strings, calls, stacks, paths, call_of, owed)
+    paths = Paths(up, labels >> _KIND_BITS, (labels & (1 << _KIND_BITS) - 1).astype(np.int8))
+    return Called(strings, Calls(**columns), stacks, paths, call_of, owed)
+
+
+def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent: I32) -> None:
+    """What each call launched, itself and below it; ``owner`` of each activity, −1."""
+    count = len(trace.host)
+    spans = trace.device.dur.astype(np.int64)
+    matrix_spans = np.where(matrix_use == MatrixUse.YES, spans, 0)
+    for name, ns in (("device", spans), ("tensor_core", matrix_spans)):
+        own = summed(ns, owner, count)
+        add(f"{name}_self_ns", own)
+        add(f"{name}_total_ns", sums_below(own, parent))
+    add("kernels", np.bincount(owner[owner >= 0], minlength=count).astype(np.int32))
+
+
+def _add_stacks(add: Add, trace: Trace) -> tuple[tuple[str, ...], Stacks]:
+    """The frames around each call; returns all texts and the trie of stacks."""
+    host = trace.host
+    frame = is_any(host.kind, (HostKind.PYTHON, HostKind.MODULE))
+    above, frames, around = call_paths(frame, host.name, host.parent)
+    strings, stacks, stack = add_written_stacks(
+        trace.strings, Stacks(above, frames), around, host.args.get("call_stack")
+    )
+    add("stack", stack)
+    return strings, stacks
 
 
 def _kinds(kind: I8) -> I8:
@@ -126,29 +145,24 @@ def _kinds(kind: I8) -> I8:
     return table[kind]
 
 
-def normal_names(strings: Sequence[str], codes: I32) -> I64:
+def normal_names(strings: Sequence[str], codes: I32) -> I32:
     """By code: the code of the name without what differs from call to call.
 
     All ``ProfilerStep#N`` are the first of them, and the address of an object is left out.
     """
-    result = np.arange(len(strings), dtype=np.int64)
+    result = np.arange(len(strings), dtype=np.int32)
     first: dict[str, int] = {}
-    for code in np.unique(codes).tolist():
+    for code in distinct(codes, len(strings)).tolist():
         text = _ADDRESS.sub("", strings[code])
         text = "ProfilerStep#" if _STEP.fullmatch(text) else text
         result[code] = first.setdefault(text, code)
     return result
 
 
-def _totals(self_ns: I64, tree: CallTree) -> I64:
-    return sums_below(self_ns, tree.parent, tree.depth)
-
-
-def _around(marked: NDArray[np.bool_], trace: Trace) -> I32:
-    """The name of the innermost marked row at or above each row, −1 where there is none."""
-    host = trace.host
-    own = np.where(marked, host.name, _NONE).astype(np.int32)
-    return innermost(own, host.parent, host.depth)
+def _around(kind: HostKind, trace: Trace) -> I32:
+    """The name of the innermost row of a kind at or above each row, −1 where there is none."""
+    own = np.where(trace.host.kind == kind, trace.host.name, np.int32(_NONE))
+    return innermost(own, trace.host.parent)
 
 
 def spread(sparse: Sparse | None, count: int) -> I32:

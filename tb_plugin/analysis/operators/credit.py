@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...trace.model import DeviceTable, Link
+from ..timeline.group_sums import group_sums
 
 I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]
@@ -48,6 +49,4 @@ def credit(device: DeviceTable) -> Credit:
 def summed(ns: I64, row: I32, count: int) -> I64:
     """Σ ns by row, exact; rows below 0 count for nobody."""
     known = row >= 0
-    result = np.zeros(count, np.int64)
-    np.add.at(result, row[known], ns[known])
-    return result
+    return group_sums(row[known], ns[known], count).total

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .credit import REASONS
-from .inherit import by_depth
+from .inherit import call_paths, sums_below
 from .model import CallKind, Operators
 from .search import in_steps
-from .tree import sums_below
 
 B = NDArray[np.bool_]
 I8 = NDArray[np.int8]
@@ -66,7 +65,7 @@ def flame_tree(
         parent=merged.parent,
         name=merged.name,
         kind=merged.kind,
-        value=sums_below(self_value, merged.parent, _depths(merged.parent)),
+        value=sums_below(self_value, merged.parent),
         self_value=self_value,
         calls=calls,
     )
@@ -160,42 +159,11 @@ def _sums(value: NDArray[np.integer], row: NDArray[np.integer], count: int) -> I
     return result
 
 
-def _depths(parent: I32) -> I32:
-    """Number of boxes above each; parents come first."""
-    depth = np.zeros(len(parent), np.int32)
-    active = np.flatnonzero(parent >= 0)
-    at = parent.copy()
-    while len(active):
-        depth[active] += 1
-        at[active] = parent[at[active]]
-        active = active[at[active] >= 0]
-    return depth
-
-
 def _merged(parent: I32, name: I64, kind: I8, kept: B) -> tuple[I32, _Boxes]:
     """The box of each node, −1 = above all; nodes that are not kept are their parent's box."""
-    box = np.full(len(parent), -1, np.int32)
-    parents: list[I32] = []
-    names: list[I64] = []
-    kinds: list[I8] = []
-    known: dict[tuple[int, int, int], int] = {}
-    for rows in by_depth(_depths(parent)):
-        above = parent[rows]
-        around = np.where(above >= 0, box[above], -1).astype(np.int32)
-        box[rows] = around
-        inside = np.flatnonzero(kept[rows])
-        for at in inside.tolist():
-            row = rows[at]
-            key = (int(around[at]), int(name[row]), int(kind[row]))
-            number = known.setdefault(key, len(parents))
-            if number == len(parents):
-                parents.append(around[at])
-                names.append(name[row])
-                kinds.append(kind[row])
-            box[row] = number
-    return box, _Boxes(
-        np.array(parents, np.int32), np.array(names, np.int64), np.array(kinds, np.int8)
-    )
+    labels, label = np.unique(name << 8 | kind, return_inverse=True)
+    above, found, box = call_paths(kept, label.astype(np.int32), parent)
+    return box, _Boxes(above, labels[found] >> 8, (labels[found] & 0xFF).astype(np.int8))
 
 
 def _only(tree: FlameTree, keep: B) -> FlameTree:

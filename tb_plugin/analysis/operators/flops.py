@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...trace.columns import cells
+from ...trace.columns import cells, take, where
 from ...trace.model import Trace
 
 I32 = NDArray[np.int32]
@@ -129,12 +129,15 @@ def flops_of(trace: Trace, rows: I32, shapes: I32) -> F64:
     A call inside another one with a model counts too: whoever sums takes the innermost ones.
     """
     result = np.full(len(rows), UNKNOWN)
-    values = cells(trace.host.args.get("concrete_inputs"), rows, -1)
-    known = [code for code, name in enumerate(trace.strings) if name in MODELS]
-    asked = np.flatnonzero(np.isin(trace.host.name[rows], known) & (shapes >= 0))
+    modelled = np.array([name in MODELS for name in trace.strings], np.bool_)
+    asked = where(take(modelled, take(trace.host.name, rows)) & (shapes >= 0))
+    calls = take(rows, asked)
+    values = cells(trace.host.args.get("concrete_inputs"), calls, -1)
     answers: dict[tuple[int, int, int], float] = {}
-    for at in asked.tolist():
-        key = (int(trace.host.name[rows[at]]), int(shapes[at]), int(values[at]))
+    keys = zip(
+        take(trace.host.name, calls).tolist(), shapes[asked].tolist(), values.tolist(), strict=True
+    )
+    for at, key in zip(asked.tolist(), keys, strict=True):
         if key not in answers:
             answers[key] = _answer(trace, *key)
         result[at] = answers[key]

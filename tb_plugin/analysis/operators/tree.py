@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...trace.columns import take, where
 from ...trace.model import HostTable
 from ...trace.nest import nest
-from .inherit import by_depth
+from ..timeline.group_sums import group_sums
+from .inherit import NONE, innermost
 
 B = NDArray[np.bool_]
 I32 = NDArray[np.int32]
@@ -21,7 +23,6 @@ class CallTree:
     """One entry per host row. ``survivor`` is the row that counts for it."""
 
     parent: I32  # the innermost event that contains it strictly, −1
-    depth: NDArray[np.int16]
     self_ns: I64  # without direct children; 0 for a row that does not survive
     survivor: I32  # itself, or the outermost of a chain of only children of one name
 
@@ -44,33 +45,14 @@ def call_tree(host: HostTable) -> CallTree:
     count = len(host)
     first = np.ones(count, bool)
     np.not_equal(host.thread[1:], host.thread[:-1], out=first[1:])
-    nesting = nest(host.ts, host.dur, first, np.zeros(count, np.int8), 0)
-    parent = nesting.parent
-    child = np.flatnonzero(parent >= 0)
-    above = parent[child]
-    children = np.bincount(above, minlength=count)
-    inside = np.zeros(count, np.int64)
-    np.add.at(inside, above, host.dur[child])
-    own = host.dur - inside
-    only = (children[above] == 1) & (host.name[child] == host.name[above])
+    parent = nest(host.ts, host.dur, first, np.zeros(count, np.int8), 0).parent
+    child = where(parent >= 0)
+    above = take(parent, child)
+    inside = group_sums(above, take(host.dur, child), count)
+    own = host.dur - inside.total
+    only = take(inside.count, above) == 1
+    only &= take(host.name, child) == take(host.name, above)
     survivor = np.arange(count, dtype=np.int32)
-    merged = child[only]
-    # Rows come after their parents, so a chain is resolved in one pass once each link is.
-    while len(merged):
-        up = survivor[parent[merged]]
-        going = survivor[merged] != up
-        survivor[merged] = up
-        merged = merged[going]
-    self_ns = np.zeros(count, np.int64)
-    np.add.at(self_ns, survivor, own)
-    return CallTree(parent, nesting.depth, self_ns, survivor)
-
-
-def sums_below(value: I64, parent: I32, depth: NDArray[np.integer]) -> I64:
-    """Each row's value and those of all rows below it; shape as ``value``."""
-    total = value.astype(np.int64, copy=True)
-    for rows in reversed(list(by_depth(depth))):
-        above = parent[rows]
-        inner = above >= 0
-        np.add.at(total, above[inner], total[rows[inner]])
-    return total
+    survivor[child[only]] = NONE
+    survivor = innermost(survivor, parent)
+    return CallTree(parent, group_sums(survivor, own, count).total, survivor)

@@ -24,7 +24,8 @@ def test_the_columns_come_back(tmp_path: Path) -> None:
     told: list[float] = []
     make_operators(trace, tmp_path, told.append)
     stored, computed = open_operators(tmp_path), operators_of(trace)
-    assert told == [0.7]
+    assert told == sorted(told)
+    assert 0.9 < told[-1] <= 1
     for table in ("calls", "stacks", "paths", "activities"):
         for field in dataclasses.fields(getattr(computed, table)):
             ours = getattr(getattr(computed, table), field.name)
