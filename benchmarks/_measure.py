@@ -62,7 +62,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **(env or {})},
+        env={**_as_installed(os.environ), **(env or {})},
     )
     lines: list[str] = []
 
@@ -89,6 +89,11 @@ def run(
         began=began,
         samples=samples,
     )
+
+
+def _as_installed(env: Mapping[str, str]) -> dict[str, str]:
+    """What is installed has its bytecode, whatever the environment says of writing it."""
+    return {name: value for name, value in env.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @contextmanager

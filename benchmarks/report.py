@@ -34,7 +34,7 @@ def tables(results: Mapping[str, Any]) -> str:
             _ingested(measured),
         ),
         "### The same files elsewhere",
-        _table(("program", "trace", "CPU", "wall", "memory", "CPU ÷ ours"), _elsewhere(measured)),
+        _table(("program", "trace", "CPU", "wall", "memory", "CPU ÷ ours (the Overview; as far as the columns without the library)"), _elsewhere(measured)),
     ]  # fmt: skip
     return "\n\n".join(parts)
 
@@ -106,7 +106,8 @@ def _elsewhere(measured: Measured) -> Iterator[tuple[str, ...]]:
     for prefix, program in programs.items():
         for name, of in _sizes(measured):
             if f"{prefix}cpu" in of:
-                ratio = f"{of[f'{prefix}cpu'] / of['columns_cpu']:.1f}×"
+                ours = of["overview_cpu" if prefix.startswith("peer") else "columns_cpu"]
+                ratio = f"{of[f'{prefix}cpu'] / ours:.1f}×"
                 yield program, name, *_cost(of, prefix), ratio
 
 
