@@ -175,7 +175,8 @@ def against(peer: str, interpreter: str, made: _corpus.Made, cpu: float) -> dict
     theirs = _peers.run_peer(peer, interpreter, made.path)
     click.echo(
         f"  {_peers.NAMES[peer]}: {theirs.cpu_seconds:.1f} CPU s, {theirs.wall_seconds:.1f} s,"
-        f" {theirs.peak_bytes / 1e6:.0f} MB: {theirs.cpu_seconds / cpu:.1f}× our CPU time to the Overview"
+        f" {theirs.peak_bytes / 1e6:.0f} MB: {theirs.cpu_seconds / cpu:.1f}× our CPU time to the"
+        " Overview"
     )
     return {
         f"peer_{peer}_cpu": theirs.cpu_seconds,

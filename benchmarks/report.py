@@ -34,7 +34,7 @@ def tables(results: Mapping[str, Any]) -> str:
             _ingested(measured),
         ),
         "### The same files elsewhere",
-        _table(("program", "trace", "CPU", "wall", "memory", "CPU ÷ ours (the Overview; as far as the columns without the library)"), _elsewhere(measured)),
+        _table(("program", "trace", "CPU", "wall", "memory", "CPU ÷ ours"), _elsewhere(measured)),
     ]  # fmt: skip
     return "\n\n".join(parts)
 
