@@ -45,10 +45,12 @@ if TYPE_CHECKING:
     from ..trace.raw import Progress
 
 # Run with -c: no file of the server's program is imported, whatever the server is. The empty entry,
-# the working directory, goes first: a file of the user's must not replace a module.
+# the working directory, goes first: a file of the user's must not replace a module. A server that
+# ends before it has said anything leaves an empty pipe, at which there is nothing to wait for.
 BOOT = (
     "import sys; sys.path[:] = [p for p in sys.path if p]; import json, os; "
-    "line = b''.join(iter(lambda: os.read(0, 1), b'\\n')); sys.path[:] = json.loads(line); "
+    "line = b''.join(iter(lambda: os.read(0, 1) or os._exit(0), b'\\n')); "
+    "sys.path[:] = json.loads(line); "
     f"from {__package__}.worker import main; main()"
 )
 
