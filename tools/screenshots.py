@@ -49,6 +49,8 @@ PICTURES = {
     "trace": Picture(f"run=train_cpu&{TRACE}&steps=2&timeline.tab=flame"),
     "trace-dark": Picture(f"{LOOK}&timeline.tab=summary", dark=True),
     "trace-ranks": Picture(f"run=train_ddp_cpu&{TRACE}&timeline.workers=rank1"),
+    "operators": Picture("run=train_cpu&view=operators"),
+    "operators-flame": Picture("run=train_cpu&view=operators&operators.mode=flame"),
 }
 
 # Run → where its files are below the folder of real traces.
@@ -57,6 +59,7 @@ RUNS = {
     "h100": "tracelens/h100",
     "mi300": "tracelens/mi300",
     "ranks": "dlrm_8rank_v100",
+    "cpu": "fresh_torch2.13/gpt_full",
 }
 RANKS = ",".join(f"worker{rank}_step_12" for rank in range(1, 8))
 CONV = "timeline.find=aten::conv2d&timeline.match=exact"
@@ -74,6 +77,13 @@ REAL = {
     "mi300-arrows": Picture(f"{MI300}&steps=1&timeline.arrows=backward&timeline.tab=summary"),
     "mi300-narrow": Picture(f"{MI300}&steps=1&{CONV}&timeline.tab=details", width=1000),
     "ranks": Picture(f"run=ranks&worker=worker0_step_12&{TRACE}&timeline.workers={RANKS}"),
+    "cpu": Picture(f"run=cpu&{TRACE}"),
+    "operators-v100": Picture("run=v100&view=operators"),
+    "operators-mi300": Picture("run=mi300&worker=resnet_act_checkpoint&view=operators"),
+    "operators-cpu": Picture("run=cpu&view=operators"),
+    "kernels-v100": Picture("run=v100&view=kernels"),
+    "kernels-mi300": Picture("run=mi300&worker=resnet_act_checkpoint&view=kernels"),
+    "kernels-cpu": Picture("run=cpu&view=kernels"),
     "ranks-collectives": Picture(
         f"run=ranks&worker=worker0_step_12&{TRACE}&timeline.workers={RANKS}&timeline.find=nccl"
     ),
@@ -102,7 +112,7 @@ def real_runs(logdir: Path) -> int:
     """Lays out real recordings; how many spans there are."""
     for run, folder in RUNS.items():
         shutil.copytree(TRACES / folder, logdir / run)
-    return 1 + 3 + 3 + 8
+    return 1 + 3 + 3 + 8 + 1
 
 
 def take(pictures: dict[str, Picture], out: Path, lay_out: Callable[[Path], int]) -> None:

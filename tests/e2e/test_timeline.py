@@ -339,16 +339,50 @@ def test_perfetto_is_opened_only_on_a_press_and_may_fail(browser: Browser, serve
 def test_two_ranks_on_one_axis(browser: Browser, served: Server) -> None:
     fragment = "run=train_ddp_cpu&view=timeline"
     with trace(browser, served, fragment) as (page, watch):
-        rows = page.get_by_role("list", name="Tracks").get_by_role("listitem")
-        one = rows.count()
+        tracks = page.get_by_role("button", name=re.compile("^Tracks"))
+        one = int(tracks.inner_text().split()[-1])
         page.get_by_role("button", name="Workers in this timeline").click()
         page.get_by_role("checkbox").first.check()
         page.keyboard.press("Escape")
         expect(page.get_by_text("Aligned by wall clock.").first).to_be_visible(timeout=LONG_MS)
         drawn(page)
-        assert rows.count() > one
+        assert int(tracks.inner_text().split()[-1]) == 2 * one
         assert values(page)["timeline.workers"]
         silent(watch)
+
+
+def test_without_a_device_it_says_what_is_missing(browser: Browser, served: Server) -> None:
+    with trace(browser, served, f"{CPU}&timeline.tab=gpu") as (page, watch):
+        side = details(page)
+        expect(side).to_contain_text("No device activity was recorded")
+        headings = page.get_by_role("list", name="Tracks").get_by_role("button", expanded=True)
+        assert not [one for one in headings.all_inner_texts() if one.startswith("GPU")]
+        expect(page.get_by_role("tabpanel")).to_contain_text("No device activity", timeout=LONG_MS)
+        silent(watch)
+
+
+@requires_traces
+def test_eight_ranks_on_one_axis(browser: Browser, tmp_path: Path) -> None:
+    """All of them through the menu, each with its process and its GPU, hits counted over all."""
+    shutil.copytree(TRACES / "dlrm_8rank_v100", tmp_path / "log" / "dlrm")
+    with standalone(tmp_path / "log", tmp_path) as server:
+        server.wait_ready(spans=8)
+        with trace(browser, server, "view=timeline") as (page, watch):
+            menu = page.get_by_role("button", name="Workers in this timeline")
+            one = int(search(page, "nccl").split()[0])
+            page.locator(".tl-canvas").focus()
+            menu.click()
+            for box in page.get_by_role("checkbox").all():
+                box.check()
+            page.keyboard.press("Escape")
+            expect(menu).to_contain_text("8 of 8", timeout=LONG_MS)
+            expect(page.get_by_text(re.compile("is prepared|is asked for"))).to_have_count(
+                0, timeout=LONG_MS
+            )
+            drawn(page)
+            assert len(values(page)["timeline.workers"].split(",")) == 7
+            assert int(search(page, "nccl").split()[0].replace(",", "")) >= 7 * one
+            silent(watch)
 
 
 EVIL = "<img src=x onerror=\"document.title='owned'\">`${1}`\"'&amp;\u202e\u0007"

@@ -10,7 +10,11 @@ export function CodeName({ name }: { name: string }) {
   return (
     <bdi className="code-name" title={harmless(name, TITLE_MAX)}>
       {shown === "" ? null : <span className="dim">{shown}</span>}
-      {base === "" && before === "" && after === "" ? <span className="dim">(no name)</span> : base}
+      {base === "" && before === "" && after === "" ? (
+        <span className="dim">(no name)</span>
+      ) : (
+        <span className="base">{base}</span>
+      )}
       {after === "" ? null : <span className="dim">{after}</span>}
     </bdi>
   );

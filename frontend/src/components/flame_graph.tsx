@@ -8,6 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { Advances } from "../base/advances";
 import { mix } from "../base/color";
 import { textWidth, useWidth } from "../base/measure";
 import { nameParts } from "../base/shown_name";
@@ -40,6 +41,7 @@ interface FlameGraphProps {
 const ROW = 18;
 const LABEL_MIN = 26;
 const FONT = "11px system-ui, sans-serif";
+let advances: Advances | undefined;
 
 interface Ground {
   readonly fill: string;
@@ -145,11 +147,8 @@ function label(
 ): void {
   const room = wide - 8;
   const full = shortName(box);
-  let text = full;
-  while (text.length > 1 && textWidth(text, FONT) > room) {
-    const keep = Math.max(1, Math.floor((text.length * room) / textWidth(text, FONT)) - 1);
-    text = `${full.slice(0, Math.min(keep, text.length - 2))}…`;
-  }
+  advances ??= new Advances((one) => textWidth(one, FONT));
+  const text = advances.elide(full, room);
   context.fillStyle = ink;
   context.fillText(text, left + 4, top + ROW / 2);
   const used = textWidth(text, FONT);

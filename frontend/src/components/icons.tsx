@@ -1,7 +1,7 @@
 /** Line icons, drawn in the colour of the text. They decorate: the words beside them carry the meaning. */
 import type { ReactNode } from "react";
 
-function Icon({ size = 14, children }: { size?: number; children: ReactNode }) {
+export function Icon({ size = 14, children }: { size?: number; children: ReactNode }) {
   return (
     <svg
       width={size}

@@ -1,4 +1,6 @@
 /** Draws the state of the timeline through a camera onto its surface. */
+
+import { Advances } from "../base/advances";
 import { snappedStart } from "./camera/camera";
 import type { Camera, TimelinePalette } from "./contract";
 import { type ArrowPath, arrowPaths } from "./draw/arrows";
@@ -6,7 +8,6 @@ import { drawOverlay, isNothingOver } from "./draw/overlay";
 import { makePaint, type Paint } from "./draw/paint";
 import { Picture } from "./draw/picture";
 import type { OverlayScene } from "./draw/scene";
-import { Advances } from "./names/advances";
 import type { State } from "./state";
 import type { Surface } from "./surface";
 

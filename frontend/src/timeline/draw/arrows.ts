@@ -99,12 +99,15 @@ export function drawArrows(
     context.lineWidth = widthOf(path.arrow) + HALO_PX;
     context.stroke();
   }
+  const alpha = paths.length > MANY ? MANY_ALPHA : 1;
   for (const path of paths) {
     const color = colorOf(path.arrow, palette);
     trace(context, path);
     context.strokeStyle = color;
     context.lineWidth = widthOf(path.arrow);
+    context.globalAlpha = alpha;
     context.stroke();
+    context.globalAlpha = 1;
     drawHead(context, path, color);
   }
   for (const label of arrowLabels(paths)) {
@@ -113,6 +116,10 @@ export function drawArrows(
     drawPill(context, label.text, left, label.y, width, palette, colorOf(label.arrow, palette));
   }
 }
+
+/** So many arrows are a current; singly they would be a black knot. */
+const MANY = 12;
+const MANY_ALPHA = 0.4;
 
 /** Bundles are wider, the more they hold. */
 const widthOf = ({ count }: TimelineArrow): number =>

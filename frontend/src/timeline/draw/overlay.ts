@@ -173,11 +173,12 @@ function drawSelection(
   context.restore();
 }
 
+/** Lines and a tint; what is written on a marker stands on the ruler, where it hides no slice. */
 function drawMarker(context: CanvasRenderingContext2D, scene: OverlayScene, marker: Marker): void {
   const { palette } = scene.paint;
   const x = sharp(scene, xOf(scene, marker.at));
   const end = marker.end === null ? x : sharp(scene, xOf(scene, marker.end));
-  if (end < -200 || x > scene.width + 4) {
+  if (end < 0 || x > scene.width + 4) {
     return;
   }
   const top = 0;
@@ -189,17 +190,6 @@ function drawMarker(context: CanvasRenderingContext2D, scene: OverlayScene, mark
     context.fillRect(end, top, 1, scene.height);
   }
   context.fillRect(x, top, 1, scene.height);
-  const width = Math.min(180, context.measureText(marker.text).width + 8);
-  context.beginPath();
-  context.roundRect(x, top, Math.max(6, marker.text === "" ? 6 : width), 15, [0, 3, 3, 0]);
-  context.fill();
-  context.fillStyle = palette.background;
-  context.textAlign = "left";
-  context.textBaseline = "alphabetic";
-  context.save();
-  context.clip();
-  context.fillText(marker.text, x + 4, top + 11);
-  context.restore();
 }
 
 /** A ruler with the length on it, in the middle of what is seen. */

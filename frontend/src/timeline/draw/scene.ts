@@ -1,6 +1,7 @@
 /** Everything a frame is drawn from. */
+
+import type { Advances } from "../../base/advances";
 import type { Area, Camera, Hit, Marker, PlacedSlice, TimelineArrow } from "../contract";
-import type { Advances } from "../names/advances";
 import type { Plan } from "../rows/plan";
 import type { Paint } from "./paint";
 

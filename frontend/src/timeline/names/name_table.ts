@@ -1,6 +1,7 @@
 /** The names of one source by code, as far as they were fetched, and what is derived from them. */
+
+import type { Advances } from "../../base/advances";
 import type { NameRange } from "../frame/names";
-import type { Advances } from "./advances";
 import { hashText, type LabelForms, labelForms } from "./display";
 
 /** Names are fetched in ranges of so many codes. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Advances } from "./advances";
+import { Advances } from "../../base/advances";
 import { hashText, labelForms } from "./display";
 import { NAME_PAGE, NameTable } from "./name_table";
 
@@ -45,15 +45,15 @@ describe("eliding", () => {
     const { elide } = { elide: (text: string, room: number) => advances().elide(text, room) };
     expect(elide("abcdef", 36)).toBe("abcdef");
     expect(elide("abcdef", 35.9)).toBe("abcd…");
-    expect(elide("abcdef", 20)).toBe("ab…");
-    expect(elide("abcdef", 19)).toBe("");
+    expect(elide("abcdef", 26)).toBe("abc…");
+    expect(elide("abcdef", 25)).toBe("");
     expect(elide("", 0)).toBe("");
   });
 
   it("never leaves half a character or a blank before the ellipsis", () => {
-    expect(advances().elide("ab🙂🙂🙂", 32)).toBe("ab🙂…");
-    expect(advances().elide("ab🙂🙂🙂", 27)).toBe("ab…");
-    expect(advances().elide("ab cdef", 27)).toBe("ab…");
+    expect(advances().elide("abc🙂🙂🙂", 38)).toBe("abc🙂…");
+    expect(advances().elide("abc🙂🙂🙂", 33)).toBe("abc…");
+    expect(advances().elide("abc def", 33)).toBe("abc…");
   });
 
   it("is as wide as promised for every room", () => {

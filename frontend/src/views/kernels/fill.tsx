@@ -11,6 +11,8 @@ import { Panel } from "../../components/panel";
 const HEIGHT = 210;
 const LABELS = 5;
 const BIGGEST = 42;
+/** So far along the axis labels stand on the other side. */
+const LABELS_TURN = 0.62;
 
 type Known = KernelRow & { readonly blocks_per_sm: number; readonly occupancy: number };
 
@@ -20,6 +22,10 @@ const isKnown = (row: KernelRow): row is Known =>
 function option(rows: readonly Known[], theme: Theme): ChartOption {
   const most = Math.max(...rows.map((row) => row.total_ns), 1);
   const { color } = theme.fill("compute", false);
+  const decades = rows.map((row) => Math.log10(row.blocks_per_sm));
+  const [low, high] = [Math.floor(Math.min(...decades)), Math.ceil(Math.max(...decades))];
+  // Towards the right edge there is no room behind a dot.
+  const edge = 10 ** (low + (high - low) * LABELS_TURN);
   const axis = {
     axisLine: { show: false },
     axisTick: { show: false },
@@ -61,15 +67,20 @@ function option(rows: readonly Known[], theme: Theme): ChartOption {
     series: [
       {
         type: "scatter",
-        data: rows.map((row) => [row.blocks_per_sm, row.occupancy]),
+        data: rows.map((row) => ({
+          value: [row.blocks_per_sm, row.occupancy],
+          label: { position: row.blocks_per_sm > edge ? ("left" as const) : ("right" as const) },
+        })),
         symbolSize: (_: unknown, { dataIndex }: { dataIndex: number }) =>
           Math.max(6, Math.sqrt((rows[dataIndex]?.total_ns ?? 0) / most) * BIGGEST),
         itemStyle: { color: fade(color, 0.45), borderColor: color, borderWidth: 1 },
         label: {
           show: true,
-          position: "right",
           color: theme.ink2,
           fontSize: 11,
+          // Readable above the dots of others.
+          textBorderColor: theme.surface,
+          textBorderWidth: 3,
           formatter: ({ dataIndex }: { dataIndex: number }) =>
             dataIndex < LABELS ? nameParts(rows[dataIndex]?.name ?? "").base.slice(0, 24) : "",
         },
@@ -78,9 +89,7 @@ function option(rows: readonly Known[], theme: Theme): ChartOption {
           silent: true,
           itemStyle: { color: theme.fill("comm", true).color, opacity: 0.5 },
           label: { color: theme.ink2, fontSize: 11, position: "insideTopLeft" },
-          data: [
-            [{ name: "under-filled: less than one block per SM", xAxis: "min" }, { xAxis: 1 }],
-          ],
+          data: [[{ name: "under-filled", xAxis: "min" }, { xAxis: 1 }]],
         },
       },
     ],
@@ -92,7 +101,7 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   return (
     <Panel
       title="Every kernel by fill and occupancy"
-      hint="up: est. achieved occupancy, %; area: total time"
+      hint="up: est. achieved occupancy, %; area: total time; shaded: less than one block per SM"
       isOld={isOld}
     >
       {rows.length === 0 ? (

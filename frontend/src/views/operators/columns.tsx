@@ -31,7 +31,7 @@ function TensorCores({ row }: { row: OperatorRow }) {
   if (!row.tensor_core_eligible && (ratio === null || ratio === 0)) {
     return none;
   }
-  const used = ratio === null ? "no device time" : share(ratio);
+  const used = ratio === null ? "no device time" : share(ratio, 0);
   return <span className="chip">{row.tensor_core_eligible ? `eligible · ${used}` : used}</span>;
 }
 
@@ -159,7 +159,7 @@ export function columnsOf(
             help: `${help("tensor_core_eligible")} ${help("tensor_core_self_ratio")}`,
             isSortable: true,
             isMinor: true,
-            width: "minmax(104px, 1fr)",
+            width: "minmax(116px, 1fr)",
             cell: (row: OperatorRow) => <TensorCores row={row} />,
           },
         ]

@@ -43,14 +43,21 @@ function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
         >
           {part.ratio >= WORDS_MIN ? (
             <span>
-              {nameParts(part.name.replace(/^aten::/, "")).base} {share(part.ratio)}
+              <bdi>{nameParts(part.name.replace(/^aten::/, "")).base}</bdi>{" "}
+              <span>{share(part.ratio)}</span>
             </span>
           ) : null}
         </button>
       ))}
       {chart.rest_ns > 0 ? (
-        <span className="rest" style={{ flexGrow: chart.rest_ns / chart.total_ns }}>
-          <span>{`${chart.rest_count} more`}</span>
+        <span
+          className="rest"
+          style={{ flexGrow: chart.rest_ns / chart.total_ns }}
+          title={`${plural(chart.rest_count, "operator")} more: ${time(chart.rest_ns)}`}
+        >
+          {chart.rest_ns >= WORDS_MIN * chart.total_ns ? (
+            <span>{`${chart.rest_count} more`}</span>
+          ) : null}
         </span>
       ) : null}
     </div>

@@ -7,119 +7,65 @@ interface Described {
   readonly group: string;
   readonly keys: readonly string[];
   /** Not in the palette: it only makes sense as a key that is held. */
-  readonly isHeld?: boolean;
+  readonly isHeld: boolean;
 }
 
-const MOVING = "Moving";
-const SELECTING = "Selecting and following";
-const FINDING = "Finding and marking";
-const ARRANGING = "Arranging and taking away";
+type Row = readonly [action: Action, title: string, ...keys: string[]];
+
+const grouped = (group: string, rows: readonly Row[], isHeld = false): Described[] =>
+  rows.map(([action, title, ...keys]) => ({ action, title, group, keys, isHeld }));
 
 export const COMMANDS: readonly Described[] = [
-  {
-    action: "zoom-in",
-    title: "Zoom in at the pointer (Shift: faster)",
-    group: MOVING,
-    keys: ["W", "+"],
-    isHeld: true,
-  },
-  { action: "zoom-out", title: "Zoom out", group: MOVING, keys: ["S", "−"], isHeld: true },
-  {
-    action: "left",
-    title: "Move left (Shift: faster)",
-    group: MOVING,
-    keys: ["A", "←"],
-    isHeld: true,
-  },
-  { action: "right", title: "Move right", group: MOVING, keys: ["D", "→"], isHeld: true },
-  {
-    action: "scroll-down",
-    title: "Scroll, when a slice is selected with Shift",
-    group: MOVING,
-    keys: ["↑", "↓"],
-    isHeld: true,
-  },
-  { action: "whole", title: "Show the whole trace", group: MOVING, keys: ["0", "Home"] },
-  { action: "mode-select", title: "Pointer: select", group: MOVING, keys: ["1"] },
-  {
-    action: "mode-pan",
-    title: "Pointer: pan (or drag with Shift, Space or the middle button)",
-    group: MOVING,
-    keys: ["2"],
-  },
-  { action: "mode-zoom", title: "Pointer: zoom", group: MOVING, keys: ["3"] },
-  { action: "mode-measure", title: "Pointer: measure", group: MOVING, keys: ["4"] },
-  {
-    action: "unit",
-    title: "Count from the step, the start, or by wall clock",
-    group: MOVING,
-    keys: ["T"],
-  },
-  { action: "reveal", title: "Go to the selection; again: fit it", group: SELECTING, keys: ["F"] },
-  {
-    action: "zoom-to",
-    title: "Zoom to the selection (or press it twice)",
-    group: SELECTING,
-    keys: ["Enter"],
-  },
-  { action: "next", title: "Next slice of the lane", group: SELECTING, keys: ["."] },
-  { action: "previous", title: "Previous slice of the lane", group: SELECTING, keys: [","] },
-  { action: "up", title: "Slice around the selection", group: SELECTING, keys: ["↑"] },
-  { action: "down", title: "Slice inside the selection", group: SELECTING, keys: ["↓"] },
-  {
-    action: "row-next",
-    title: "First slice in view of the next track",
-    group: SELECTING,
-    keys: ["Page Down"],
-  },
-  {
-    action: "row-previous",
-    title: "First slice in view of the track before",
-    group: SELECTING,
-    keys: ["Page Up"],
-  },
-  {
-    action: "flow-next",
-    title: "Follow the arrow: launch → kernel, forward → backward",
-    group: SELECTING,
-    keys: ["]"],
-  },
-  { action: "flow-previous", title: "Follow the arrow back", group: SELECTING, keys: ["["] },
-  { action: "same-next", title: "Next slice of the same name", group: SELECTING, keys: ["N"] },
-  {
-    action: "same-previous",
-    title: "Previous slice of the same name",
-    group: SELECTING,
-    keys: ["Shift N"],
-  },
-  {
-    action: "area-of-selection",
-    title: "Make the selection an area",
-    group: SELECTING,
-    keys: ["R"],
-  },
-  {
-    action: "clear",
-    title: "Clear the innermost: measure, area, selection, focus, search",
-    group: SELECTING,
-    keys: ["Esc"],
-  },
-  { action: "search", title: "Search all names", group: FINDING, keys: ["/", "Ctrl F"] },
-  { action: "hit-next", title: "Next hit, in the search", group: FINDING, keys: ["Enter"] },
-  {
-    action: "hit-previous",
-    title: "Previous hit, in the search",
-    group: FINDING,
-    keys: ["Shift Enter"],
-  },
-  { action: "mark", title: "Mark the selection or area for a moment", group: FINDING, keys: ["M"] },
-  { action: "mark-keep", title: "Keep a note there", group: FINDING, keys: ["Shift M"] },
-  { action: "pin", title: "Pin the track at the pointer", group: ARRANGING, keys: ["P"] },
-  { action: "hide", title: "Hide it", group: ARRANGING, keys: ["H"] },
-  { action: "collapse", title: "Fold it", group: ARRANGING, keys: ["C"] },
-  { action: "expand", title: "Unfold it", group: ARRANGING, keys: ["E"] },
-  { action: "panel", title: "Open or close the panel below", group: ARRANGING, keys: ["Q"] },
-  { action: "copy", title: "Copy the name of the selection", group: ARRANGING, keys: ["Ctrl C"] },
-  { action: "png", title: "Save the view as a picture", group: ARRANGING, keys: ["Ctrl Shift S"] },
-  { action: "palette", title: "All commands", group: ARRANGING, keys: ["Ctrl Shift P"] },
+  ...grouped(
+    "Moving",
+    [
+      ["zoom-in", "Zoom in at the pointer (Shift: faster)", "W", "+"],
+      ["zoom-out", "Zoom out", "S", "−"],
+      ["left", "Move left (Shift: faster)", "A", "←"],
+      ["right", "Move right", "D", "→"],
+      ["scroll-down", "Scroll, when a slice is selected with Shift", "↑", "↓"],
+    ],
+    true,
+  ),
+  ...grouped("Moving", [
+    ["whole", "Show the whole trace", "0", "Home"],
+    ["mode-select", "Pointer: select", "1"],
+    ["mode-pan", "Pointer: pan (or drag with Shift, Space or the middle button)", "2"],
+    ["mode-zoom", "Pointer: zoom", "3"],
+    ["mode-measure", "Pointer: measure", "4"],
+    ["unit", "Count from the step, the start, or by wall clock", "T"],
+  ]),
+  ...grouped("Selecting and following", [
+    ["reveal", "Go to the selection; again: fit it", "F"],
+    ["zoom-to", "Zoom to the selection (or press it twice)", "Enter"],
+    ["next", "Next slice of the lane", "."],
+    ["previous", "Previous slice of the lane", ","],
+    ["up", "Slice around the selection", "↑"],
+    ["down", "Slice inside the selection", "↓"],
+    ["row-next", "First slice in view of the next track", "Page Down"],
+    ["row-previous", "First slice in view of the track before", "Page Up"],
+    ["flow-next", "Follow the arrow: launch → kernel, forward → backward", "]"],
+    ["flow-previous", "Follow the arrow back", "["],
+    ["same-next", "Next slice of the same name", "N"],
+    ["same-previous", "Previous slice of the same name", "Shift N"],
+    ["area-of-selection", "Make the selection an area", "R"],
+    ["clear", "Clear the innermost: measure, area, selection, focus, search", "Esc"],
+  ]),
+  ...grouped("Finding and marking", [
+    ["search", "Search all names", "/", "Ctrl F"],
+    ["hit-next", "Next hit, in the search", "Enter"],
+    ["hit-previous", "Previous hit, in the search", "Shift Enter"],
+    ["mark", "Mark the selection or area for a moment", "M"],
+    ["mark-keep", "Keep a note there", "Shift M"],
+  ]),
+  ...grouped("Arranging and taking away", [
+    ["pin", "Pin the track at the pointer", "P"],
+    ["hide", "Hide it", "H"],
+    ["collapse", "Fold it", "C"],
+    ["expand", "Unfold it", "E"],
+    ["panel", "Open or close the panel below", "Q"],
+    ["copy", "Copy the name of the selection", "Ctrl C"],
+    ["png", "Save the view as a picture", "Ctrl Shift S"],
+    ["palette", "All commands", "Ctrl Shift P"],
+  ]),
 ];

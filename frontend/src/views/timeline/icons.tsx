@@ -1,22 +1,5 @@
 /** Line icons of the Trace view. They decorate: the words beside them, or their labels, tell. */
-import type { ReactNode } from "react";
-
-function Icon({ children }: { children: ReactNode }) {
-  return (
-    <svg
-      width={14}
-      height={14}
-      viewBox="0 0 14 14"
-      fill="none"
-      stroke="currentColor"
-      strokeWidth="1.4"
-      aria-hidden="true"
-      focusable="false"
-    >
-      {children}
-    </svg>
-  );
-}
+import { Icon } from "../../components/icons";
 
 export const PointerIcon = () => (
   <Icon>

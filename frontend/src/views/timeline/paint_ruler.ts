@@ -1,6 +1,6 @@
 /** Draws the ruler: ticks, the pill of an area, the place of the pointer. */
 import { NBSP, time } from "../../base/format";
-import type { TimelinePalette } from "../../timeline/contract";
+import type { Marker, TimelinePalette } from "../../timeline/contract";
 import type { Range } from "./link";
 import type { RulerModel } from "./ruler";
 
@@ -14,6 +14,7 @@ export interface RulerPicture {
   /** Instant below the pointer. */
   readonly pointer: number | null;
   readonly inkOnAccent: string;
+  readonly markers: readonly Marker[];
 }
 
 const LABEL_Y = 8;
@@ -41,8 +42,42 @@ export function paintRuler(
       context.fillText(label, Math.round(x(at)) + 3, LABEL_Y);
     }
   }
+  paintMarkers(context, width, height, picture, x);
   paintArea(context, width, height, picture, x);
   paintPointer(context, width, height, picture, x);
+}
+
+const FLAG_MOST = 180;
+const FLAG_LEAST = 6;
+
+/** A flag at each marker with its text, as far as the next marker leaves room. */
+function paintMarkers(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  { markers, palette }: RulerPicture,
+  x: (at: number) => number,
+): void {
+  const flags = markers.map(({ at, text }) => ({ left: Math.round(x(at)), text }));
+  flags.sort((one, other) => one.left - other.left);
+  flags.forEach(({ left, text }, place) => {
+    const room = (flags[place + 1]?.left ?? Number.POSITIVE_INFINITY) - left - 1;
+    const wide = text === "" ? FLAG_LEAST : context.measureText(text).width + 9;
+    const length = Math.max(FLAG_LEAST, Math.min(wide, room, FLAG_MOST));
+    if (left > width || left + length < 0) {
+      return;
+    }
+    context.fillStyle = palette.focus;
+    context.fillRect(left, 0, 1, height);
+    context.save();
+    context.beginPath();
+    context.roundRect(left, 1, length, 15, [0, 3, 3, 0]);
+    context.fill();
+    context.clip();
+    context.fillStyle = palette.background;
+    context.fillText(text, left + 4, 9.5);
+    context.restore();
+  });
 }
 
 function paintArea(

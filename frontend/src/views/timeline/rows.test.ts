@@ -31,7 +31,7 @@ describe("rows by default", () => {
     expect(drawn().words).toEqual([
       "# Process 542 · rank 0",
       "Main thread · ops 6/6",
-      "Main thread · Python 8/12",
+      "Main thread · Python 8/24",
       "Autograd · ops 5/7",
       "Autograd · Python heat",
       "# GPU 2 · AMD Instinct MI300X",

@@ -12,8 +12,9 @@ export const COUNTER_HEIGHT = 36;
 const MAIN_LANES = 8;
 const OTHER_LANES = 5;
 const STRIP_LANES = 4;
-/** Lanes below those, small; what is deeper still opens on demand. */
+/** Lanes below those, small; what is deeper still opens on demand. Modules lie deep in frames. */
 const SMALL_LANES = 4;
+const SMALL_FRAME_LANES = 16;
 
 /** What the gutter writes beside a row, and what can be done with it. */
 export interface RowInfo {
@@ -91,12 +92,19 @@ function shapeOf(track: TimelineTrack, chosen: ChosenMode | null, isMain: boolea
   return chosen === "full" ? { mode: "full", fullLanes: Math.min(track.lanes, MAIN_LANES) } : usual;
 }
 
-/** The first track of each kind in each group: the server puts the main thread first. */
+/**
+ * The first track of each kind in each group: the server puts the main thread first. Frames of a
+ * process without ops, while others have some, are those of a thread that waits.
+ */
 function mainOf(tracks: readonly TimelineTrack[]): ReadonlySet<number> {
   const first = new Map<string, number>();
+  const withOps = new Set(
+    tracks.filter(({ kind, slices }) => kind === "thread" && slices > 0).map(({ group }) => group),
+  );
   tracks.forEach((track, index) => {
     const place = `${track.group} ${track.kind}`;
-    if (track.lanes > 0 && !first.has(place)) {
+    const isAside = track.kind === "python" && withOps.size > 0 && !withOps.has(track.group);
+    if (track.lanes > 0 && !isAside && !first.has(place)) {
       first.set(place, index);
     }
   });
@@ -129,8 +137,8 @@ function trackEntry(
   const firstLane = Math.min(arrangement.focus.get(id)?.lane ?? 0, Math.max(0, track.lanes - 1));
   const { mode, fullLanes } = shapeOf(track, chosen, isMain);
   const depth = track.lanes - firstLane;
-  const drawn =
-    mode === "full" && chosen !== "deep" ? Math.min(depth, fullLanes + SMALL_LANES) : depth;
+  const small = track.kind === "python" && isMain ? SMALL_FRAME_LANES : SMALL_LANES;
+  const drawn = mode === "full" && chosen !== "deep" ? Math.min(depth, fullLanes + small) : depth;
   return {
     info: {
       key,

@@ -41,6 +41,7 @@ export function usePaintRuler(hasPointer: boolean): Paint {
       const frame = moving.frame.get();
       const hovered = hasPointer ? moving.hover.get() : null;
       const view = viewOf(frame);
+      const mark = moving.mark.get();
       paintRuler(context, width, height, {
         model: rulerOf(stage, frame),
         view,
@@ -49,9 +50,10 @@ export function usePaintRuler(hasPointer: boolean): Paint {
         area: moving.measured.get() ?? moving.draft.get() ?? link.area,
         pointer: hovered === null ? null : view.start + hovered.x * frame.camera.nsPerPx,
         inkOnAccent,
+        markers: mark === null ? link.notes : [...link.notes, mark],
       });
     },
-    [stage, palette, moving, link.area, inkOnAccent, hasPointer],
+    [stage, palette, moving, link.area, link.notes, inkOnAccent, hasPointer],
   );
 }
 
@@ -90,7 +92,7 @@ export function TimeRuler() {
       className="tl-ruler"
       aria-hidden="true"
       paint={paint}
-      cells={[moving.frame, moving.hover, moving.draft, moving.measured]}
+      cells={[moving.frame, moving.hover, moving.draft, moving.measured, moving.mark]}
     />
   );
 }

@@ -3,6 +3,8 @@
 export type MeasureText = (text: string) => number;
 
 const ELLIPSIS = "…";
+/** Fewer of a name say nothing. */
+const LEAST_LETTERS = 3;
 
 export class Advances {
   private readonly ascii = new Float64Array(128).fill(-1);
@@ -50,7 +52,7 @@ export class Advances {
         cut = i + 1;
       }
       if (sum > room) {
-        return cut < 2 ? "" : whole(text.slice(0, cut)) + ELLIPSIS;
+        return cut < LEAST_LETTERS ? "" : whole(text.slice(0, cut)) + ELLIPSIS;
       }
     }
     return text;
