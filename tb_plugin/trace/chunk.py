@@ -17,7 +17,7 @@ from .layout import FLOAT, INT, TEXT, Slot
 from .places import Places
 from .raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR, TEXT_ARGS
 from .raw_columns import Columns, sparse_dtype
-from .strict import decode_strict
+from .strict import decode_strict, is_read_as_int
 from .values import Json, canonical_int, shown
 
 _NULL = -1
@@ -94,6 +94,8 @@ class Chunk:
                 self._put_one(ID_TEXT, row, self._codes[value])
                 continue
             fitting, fault = fit_int64(number)
+            if fault and not is_read_as_int(number):
+                raise OddBlock
             if fault:
                 self._notes.append((fault, row, "id", value))
             if fitting is not None:
@@ -127,6 +129,8 @@ class Chunk:
 
     def _one_by_one(self, slot: Slot, rows: NDArray[Any], values: list[Any]) -> None:
         for row, value in zip(rows.tolist(), values, strict=True):
+            if isinstance(value, int) and not is_read_as_int(value):
+                raise OddBlock
             number, fault = arg_value(slot.key, value)
             if fault:
                 self._notes.append((fault, row, slot.key, value))

@@ -93,6 +93,7 @@ class BlockRuns:
 
 def _last_cut(window: Window, stop: int) -> int:
     """Index behind the last event before ``stop`` that another one seems to follow; −1: none."""
+    stop = min(stop, len(window.data))
     start = max(window.pos, stop - _TAIL)
     at = window.data.rfind(b"}", start, stop)
     while at >= 0 and not _CUT.match(window.data, at):

@@ -26,6 +26,11 @@ def int_or_text(text: str) -> int | NumberText:
     return NumberText(text) if len(text) > _INT_CHARS or text == "-0" else int(text)
 
 
+def is_read_as_int(number: int) -> bool:
+    """Whether ``int_or_text`` makes an int of the text of it; other decoders know no end."""
+    return number.bit_length() <= 4 * _INT_CHARS and len(str(number)) <= _INT_CHARS
+
+
 _DECODER = json.JSONDecoder(
     parse_float=NumberText, parse_int=int_or_text, parse_constant=_no_constant
 )

@@ -19,6 +19,7 @@ from .faults import FaultLog
 from .layout import Layout
 from .places import Places
 from .raw_columns import Columns
+from .strict import is_read_as_int
 
 MAX_LAYOUTS = 64
 MAX_NESTED = 500_000
@@ -59,6 +60,8 @@ class _Ids(dict["int | str", int]):
         self._codes = codes
 
     def __missing__(self, key: int | str) -> int:
+        if isinstance(key, int) and not is_read_as_int(key):
+            raise OddBlock
         code = self[key] = self._codes[str(key)]
         return code
 

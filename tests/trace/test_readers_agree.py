@@ -106,6 +106,32 @@ def test_many_events_that_the_library_leaves(odd: str, every: int) -> None:
         assert differences(reference, by_library(text, limits)) == []
 
 
+NUMBERS = [
+    *("9" * digits for digits in (19, 20, 40, 41, 400, 401, 5000)),
+    *(f"0.{'3' * 34}e-{power}" for power in (3, 40, 400)),  # 41 characters are too many
+    *(f"{'9' * digits}e-{digits}" for digits in (35, 36, 38)),
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: f"{len(number)} characters")
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"ph": "X", "pid": N, "tid": "N"}',
+        '{"ph": "b", "id": N}',
+        '{"ph": "X", "ts": N, "dur": N, "args": {"External id": N, "blocks per SM": N}}',
+    ],
+)
+def test_numbers_of_any_length(event: str, number: str) -> None:
+    """In sound text, and behind damage, where other decoders read them."""
+    odd = event.replace("N", number)
+    for text in (
+        f'[{{"a": 1}}, {odd}, {{"a": 2}}, {odd}, {{}}]',
+        '[{"ph": 1}' + 20 * ', {"ph":' + f', {odd}, {odd}, {{"dur": {{}}}}, {odd}, {{}}, {{',
+    ):
+        assert both(text.encode()) == []
+
+
 def test_scan_uses_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
     run = NativeColumns.run

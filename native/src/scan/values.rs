@@ -8,6 +8,9 @@ use super::number::number;
 use super::skip::{literal, nested, value};
 use super::Stop;
 
+/// A longer number is no integer to the reference (`values.py`).
+const MAX_CHARS: usize = 40;
+
 pub struct Values {
     pub key: Key,
     /// The pid and the tid read last, if they are short numbers: digits, how many, hash.
@@ -133,7 +136,7 @@ impl Values {
             let found = number(data, at)?;
             *int = found
                 .int()
-                .or_else(|| found.thousandth(data))
+                .or_else(|| (found.end - at <= MAX_CHARS).then(|| found.thousandth(data))?)
                 .ok_or(Stop::Left)?;
             return Ok(found.end);
         }
