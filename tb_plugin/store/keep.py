@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -23,6 +24,12 @@ class Recent(Generic[Value]):
             if key in self._values:
                 self._values.move_to_end(key)
             return self._values.get(key)
+
+    def let_go(self, which: Callable[[Value], bool]) -> None:
+        """Keeps the others."""
+        with self._lock:
+            for key in [key for key, value in self._values.items() if which(value)]:
+                del self._values[key]
 
     def put(self, key: str, value: Value) -> Value:
         """Keeps the value, and returns it."""

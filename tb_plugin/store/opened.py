@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 KEPT = 8
 USE_SECONDS = 60.0
+MAPPED_BYTES = 512 << 20  # of files in this process's memory: beyond, all are opened anew
+LOOK_SECONDS = 1.0
 IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, what no disk has room for is made here
 _MEMORY = "/dev/shm"  # noqa: S108  a file system in memory, where the system has one
 _ROOM = "Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has some."
@@ -47,9 +49,11 @@ class OpenedArtifacts:
         self._cache = cache
         self._kept: Recent[_Open] = Recent(KEPT)
         self._opening = threading.Lock()
+        self._looked = 0.0
 
     def get(self, digest: str, recipe: Recipe[T], variant: str) -> T | None:
         """What a recipe opens of a trace; None when it is not there as this program makes it."""
+        self._let_pages_go()
         key = _key(digest, recipe, variant)
         found = self._kept.get(key)
         if found is None:
@@ -64,6 +68,17 @@ class OpenedArtifacts:
             used(found.entry)
         content: T = found.content
         return content
+
+    def _let_pages_go(self) -> None:
+        """What answers have read of mapped files stays in memory until the files are closed.
+
+        The system could take it back, and would, but who looks at the server sees a large process.
+        """
+        now = time.monotonic()
+        if now - self._looked > LOOK_SECONDS:
+            self._looked = now
+            if machine.mapped_bytes() > MAPPED_BYTES:
+                self._kept.let_go(lambda one: one.entry is not None)
 
     def make_here(self, digest: str, trace: Trace, recipe: Recipe[T], variant: str, why: str) -> T:
         """What a recipe makes of a small trace, for which the cache has no room.

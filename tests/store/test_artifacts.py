@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError, UnavailableError
-from kinetoscope.store import artifacts, machine
+from kinetoscope.store import artifacts, machine, opened
 from kinetoscope.store.cache import COLUMNS, Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService
 from kinetoscope.store.catalog_types import ReadProgress
@@ -65,6 +65,22 @@ def test_made_when_it_is_asked_for_and_kept_beside_the_columns(
     # Nobody looks at the folder again: it stays open.
     shutil.rmtree(folder_of(service, cache))
     assert ask(service) == 3
+
+
+def test_what_has_many_pages_in_memory_is_opened_anew(
+    logdir: Path, serve: Serve, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = served(logdir, serve)
+    assert ask(service) == 3
+    folder = folder_of(service, cache)
+    shutil.rmtree(folder)
+    monkeypatch.setattr(opened, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(opened.machine, "mapped_bytes", lambda: opened.MAPPED_BYTES)
+    assert ask(service) == 3
+    assert not folder.exists()  # Few pages: it stays open.
+    monkeypatch.setattr(opened.machine, "mapped_bytes", lambda: opened.MAPPED_BYTES + 1)
+    assert ask(service) == 3
+    assert folder.exists()
 
 
 def test_progress_is_told_while_it_is_made(logdir: Path, serve: Serve) -> None:

@@ -40,6 +40,14 @@ def test_without_groups_the_machine_itself_counts(a_machine: Machine) -> None:
     assert (machine.core_count(), machine.free_memory()) == (12, 16 * GIB)
 
 
+def test_pages_of_files_in_memory(a_machine: Machine) -> None:
+    assert machine.mapped_bytes() > 0 or not Path("/proc/self/statm").exists()
+    a_machine({"proc/self/statm": "900 500 300 1 0 80 0\n"})
+    assert machine.mapped_bytes() == 300 * os.sysconf("SC_PAGE_SIZE")
+    a_machine({"proc/self/statm": "what?\n"})
+    assert machine.mapped_bytes() == 0
+
+
 def test_a_container_has_what_its_limits_leave(a_machine: Machine) -> None:
     group = "sys/fs/cgroup/"
     a_machine(
