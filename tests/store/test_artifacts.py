@@ -75,10 +75,10 @@ def test_what_has_many_pages_in_memory_is_opened_anew(
     folder = folder_of(service, cache)
     shutil.rmtree(folder)
     monkeypatch.setattr(opened, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(opened.machine, "mapped_bytes", lambda: opened.MAPPED_BYTES)
+    monkeypatch.setattr(machine, "mapped_bytes", lambda: opened.MAPPED_BYTES)
     assert ask(service) == 3
     assert not folder.exists()  # Few pages: it stays open.
-    monkeypatch.setattr(opened.machine, "mapped_bytes", lambda: opened.MAPPED_BYTES + 1)
+    monkeypatch.setattr(machine, "mapped_bytes", lambda: opened.MAPPED_BYTES + 1)
     assert ask(service) == 3
     assert folder.exists()
 
