@@ -10,6 +10,7 @@ from .grammar import BLANK, COMMENT
 READ_BLOCKS = 4
 _COMMENT_BYTES = 64 * 1024
 _MAX_BLANKS = 1024 * 1024
+_MAX_SEEN = 1000
 
 
 class Readable(Protocol):
@@ -110,5 +111,7 @@ class Window:
         return comment[0]
 
     def seen(self, length: int) -> str:
-        """The next ``length`` bytes as an example of a fault."""
-        return self.data[self.pos : self.pos + min(length, 1000)].decode("utf-8", "replace")
+        """The next ``length`` bytes as an example of a fault, which are read where they are not."""
+        length = min(length, _MAX_SEEN)
+        self.fill(length)
+        return self.data[self.pos : self.pos + length].decode("utf-8", "replace")

@@ -174,6 +174,12 @@ def test_text_behind_the_end_is_told() -> None:
     assert faults(raw) == {"trailing_text": 1}
 
 
+def test_an_example_does_not_depend_on_how_much_was_in_memory() -> None:
+    text = document(BEFORE) + b"more and more" * 100
+    examples = {scan(text, limits=Limits(block_bytes=size)).faults for size in (1, 7, 1 << 20)}
+    assert len(examples) == 1
+
+
 @pytest.mark.parametrize(
     ("value", "meaning", "kinds"),
     [
