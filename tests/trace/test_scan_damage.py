@@ -7,6 +7,7 @@ import pytest
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.scan import scan
+from kinetoscope.trace.sniff import SNIFF_BYTES
 
 from .scanned import TINY, document, everything, faults, rows, scan_events
 
@@ -175,7 +176,8 @@ def test_text_behind_the_end_is_told() -> None:
 
 
 def test_an_example_does_not_depend_on_how_much_was_in_memory() -> None:
-    text = document(BEFORE) + b"more and more" * 100
+    start = document('{"name": "' + "x" * (SNIFF_BYTES - 100) + '"}')
+    text = start + b"more and more" * 100
     examples = {scan(text, limits=Limits(block_bytes=size)).faults for size in (1, 7, 1 << 20)}
     assert len(examples) == 1
 
