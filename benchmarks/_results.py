@@ -57,8 +57,9 @@ def median_of(runs: Iterable[Mapping[str, float]]) -> dict[str, dict[str, Any]]:
 
 
 def keep(prefix: str, found: Mapping[str, Any]) -> None:
-    """Adds figures to the file under ``prefix/name``; earlier ones of that name are replaced.
+    """Puts figures into the file under ``prefix/name``, in place of all earlier ones there.
 
+    What is divided by each other is of one run.
     A figure is a number, a mapping with a ``value``, or a text: the reason why there is none.
     """
     about = {
@@ -67,7 +68,9 @@ def keep(prefix: str, found: Mapping[str, Any]) -> None:
         "native": native().library is not None,
         "load": round(os.getloadavg()[0], 1),
     }
-    measured = load()
+    measured = {
+        name: entry for name, entry in load().items() if name.rpartition("/")[0] != prefix
+    }
     for name, figure in found.items():
         if isinstance(figure, str):
             entry: dict[str, Any] = {"because": figure}

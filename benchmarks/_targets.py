@@ -171,7 +171,7 @@ _TRACE_VIEW: tuple[tuple[str, str, str, float, str, Callable[[float], float]], .
     ("tiles", "slice_p95", "details of a slice, 95 of 100", 100, _MS, in_ms),
     ("tiles", "area_all", "summary of everything", 1.0, _S, itself),
     ("tiles", "flame_first", "flame graph of everything", 1.5, _S, itself),
-    ("tiles", "flame_again", "flame graph of everything, again", 0.3, _S, itself),
+    ("tiles", "flame_again", "flame graph of everything, again", 0.5, _S, itself),
     ("tiles", "rows_first", "first page of all slices", 0.3, _S, itself),
     ("tiles", "server_bytes", "memory of the server", 1000, _MB, in_mb),
     ("tiles", "stored_bytes_per_slice", "disk per slice", 60, "{:.0f} B", itself),

@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 KEPT = 8
 USE_SECONDS = 60.0
-MAPPED_BYTES = 512 << 20  # of files in this process's memory: beyond, all are opened anew
-LOOK_SECONDS = 1.0
+MAPPED_BYTES = 448 << 20  # of files in this process's memory: beyond, all are opened anew
+LOOK_SECONDS = 0.2
 IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, what no disk has room for is made here
 _MEMORY = "/dev/shm"  # noqa: S108  a file system in memory, where the system has one
 _ROOM = "Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has some."

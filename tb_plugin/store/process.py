@@ -17,6 +17,7 @@ from typing import IO
 
 import msgspec
 
+from ..base.native import native
 from .catalog_types import ErrorInfo
 from .messages import Changed, Failed, Finished, Gone, Job, MakeJob, Message
 from .worker import BOOT
@@ -26,14 +27,17 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    # Most columns live for a moment. Memory that glibc keeps for the next one need not be cleared
-    # by the kernel again, and clearing it in pages of 2 MB costs more than it saves. What is freed
-    # goes back with the process; few arenas, so that it is found again before.
+    # Few malloc arenas: freed memory is found again.
     "MALLOC_ARENA_MAX": "2",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    # Most columns live for a moment: to clear them in pages of 2 MB costs more than it saves.
+    "NUMPY_MADVISE_HUGEPAGE": "0",
+}
+_WITH_LIBRARY = {
+    # Memory that glibc keeps for the next column is not cleared again; all of it goes back with the
+    # process. The reader in Python grows its columns, for which such memory has no room.
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
-    "NUMPY_MADVISE_HUGEPAGE": "0",
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 _LAST_SECONDS = 10.0  # for dumping core, or printing a traceback
 _LAST_WORDS = 8000
@@ -64,7 +68,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr or subprocess.DEVNULL,
-            env={**os.environ, **_ENVIRONMENT},
+            env={**os.environ, **_ENVIRONMENT, **(_WITH_LIBRARY if native().library else {})},
             creationflags=_CREATION_FLAGS,
         )
         self._because: ErrorInfo | None = None
