@@ -68,9 +68,7 @@ def keep(prefix: str, found: Mapping[str, Any]) -> None:
         "native": native().library is not None,
         "load": round(os.getloadavg()[0], 1),
     }
-    measured = {
-        name: entry for name, entry in load().items() if name.rpartition("/")[0] != prefix
-    }
+    measured = {name: entry for name, entry in load().items() if name.rpartition("/")[0] != prefix}
     for name, figure in found.items():
         if isinstance(figure, str):
             entry: dict[str, Any] = {"because": figure}
