@@ -9,6 +9,7 @@ import {
   useState,
 } from "react";
 import { Advances } from "../base/advances";
+import { canvasRatio } from "../base/canvas_size";
 import { mix } from "../base/color";
 import { textWidth, useWidth } from "../base/measure";
 import { nameParts } from "../base/shown_name";
@@ -78,8 +79,9 @@ interface Paint {
 
 /** The canvas in its size, ready to be drawn on in CSS px. */
 function cleared({ canvas, width, placed }: Paint): CanvasRenderingContext2D | null {
-  const ratio = window.devicePixelRatio || 1;
   const height = placed.reduce((most, box) => Math.max(most, (box.depth + 1) * ROW), ROW);
+  // Very deep stacks are drawn coarser, rather than not at all.
+  const ratio = canvasRatio(width, height, window.devicePixelRatio || 1);
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.height = `${height}px`;
