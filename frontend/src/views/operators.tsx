@@ -41,7 +41,9 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
   return (
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />
-      <Shares answer={answer} isOld={isOld} />
+      {answer.charts.some((chart) => chart.total_ns > 0) ? (
+        <Shares answer={answer} isOld={isOld} />
+      ) : null}
       {mode === "flame" ? (
         <FlameView steps={steps} hasDevice={answer.device_ns !== null} modes={modes} />
       ) : (
