@@ -139,11 +139,13 @@ class EventReader:
         return True
 
     def _skip(self, window: Window, length: int) -> None:
-        text = window.data[window.pos : window.pos + length].strip(_BLANKS)
+        behind = window.pos + length
+        text = window.data[window.pos : behind].lstrip(_BLANKS)
         if text:
             kind = "skipped_event" if text.startswith(b"{") else "skipped_text"
-            self._faults.add(kind, text, window.place)
-        window.pos += length
+            window.pos = behind - len(text)
+            self._faults.add(kind, text.rstrip(_BLANKS), window.place)
+        window.pos = behind
 
     def _next_event(self, window: Window) -> int:
         """Distance to where the next event begins, or the array ends; −1 when neither is seen."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from .limits import Limits
 from .window import Window
 
-_CUT = re.compile(rb"\}(?=\s*,\s*\{)")
+_CUT = re.compile(rb"\}(?=[ \t\r\n]*,[ \t\r\n]*\{)")
 _TAIL = 64 * 1024
 _SMALL = 64 * 1024
 _FEW, _MANY = 16, 4096

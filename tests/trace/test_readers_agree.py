@@ -132,6 +132,13 @@ def test_numbers_of_any_length(event: str, number: str) -> None:
         assert both(text.encode()) == []
 
 
+@pytest.mark.parametrize("blank", [" ", "\n\t", ""])
+@pytest.mark.parametrize("junk", ["\v", "\f", "\0", "\u00a0", "x"])
+def test_junk_behind_an_event_is_skipped_where_it_is(blank: str, junk: str) -> None:
+    text = f'[{{"a": 1}}{blank}{junk},{{"ph": "X"}}{blank}{junk}{blank},{blank}{{"ph": "i"}}]'
+    assert both(text.encode()) == []
+
+
 def test_scan_uses_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
     run = NativeColumns.run
