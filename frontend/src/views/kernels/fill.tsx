@@ -7,6 +7,7 @@ import type { Theme } from "../../base/theme";
 import { Chart } from "../../components/chart";
 import type { ChartOption } from "../../components/echarts";
 import { Panel } from "../../components/panel";
+import { Prose } from "../../components/prose";
 
 const HEIGHT = 210;
 const LABELS = 5;
@@ -106,9 +107,13 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
     >
       {rows.length === 0 ? (
         <p className="dim">
-          {answer.missing["occupancy"] ??
-            answer.missing["blocks"] ??
-            "No kernel carries both figures."}
+          <Prose
+            text={
+              answer.missing["occupancy"] ??
+              answer.missing["blocks"] ??
+              "No kernel carries both figures."
+            }
+          />
         </p>
       ) : (
         <Chart

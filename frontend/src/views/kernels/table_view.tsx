@@ -101,7 +101,7 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
           opened={values["kernels.row"] ?? null}
           onOpen={(key) => address.replace({ "kernels.row": key ?? undefined })}
           detail={(row) => <Details asked={asked} row={row} query={query} />}
-          empty="No kernel of that name in the chosen steps."
+          empty="No such kernel in the chosen steps."
           isOld={states.some((state) => state.isLoading) && first === undefined}
         />
       ) : (

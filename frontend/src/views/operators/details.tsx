@@ -6,6 +6,7 @@ import { harmless } from "../../base/shown_name";
 import { CodeName } from "../../components/code_name";
 import { EditorChoice } from "../../components/editor_choice";
 import { ProblemNote } from "../../components/problem_note";
+import { Prose } from "../../components/prose";
 import { SlowCalls } from "../../components/slow_calls";
 import { SourceLink } from "../../components/source_link";
 import { ViewLink } from "../../components/view_link";
@@ -18,6 +19,14 @@ interface DetailsProps {
   readonly row: OperatorRow;
   readonly query: OperatorQuery;
   readonly answer: Operators;
+}
+
+function Because({ text }: { text: string }) {
+  return (
+    <p className="dim">
+      <Prose text={text} />
+    </p>
+  );
 }
 
 /** `[[32,256,14,14],[],[]]` → `32×256×14×14`; what has no sizes is left out. */
@@ -103,7 +112,7 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
             </tbody>
           </table>
         ) : (
-          <p className="dim">{data.shapes_missing}</p>
+          <Because text={data.shapes_missing} />
         )}
       </section>
       <section aria-label="Call stacks">
@@ -137,7 +146,7 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
             <EditorChoice />
           </>
         ) : (
-          <p className="dim">{data.stacks_missing}</p>
+          <Because text={data.stacks_missing} />
         )}
       </section>
       {hasDevice ? (
@@ -162,7 +171,7 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
               </tbody>
             </table>
           ) : (
-            <p className="dim">{data.kernels_missing}</p>
+            <Because text={data.kernels_missing} />
           )}
         </section>
       ) : null}

@@ -6,6 +6,7 @@ import { count, plural, share, time } from "../../base/format";
 import { harmless } from "../../base/shown_name";
 import { FlameGraph } from "../../components/flame_graph";
 import { ProblemNote } from "../../components/problem_note";
+import { Prose } from "../../components/prose";
 import { useAddress, useValues } from "../../state/environment";
 import { usePage } from "../../state/page_context";
 import { type Asked, NOBODY, usePart } from "../../state/parts";
@@ -63,7 +64,9 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
       {problem !== null ? (
         <ProblemNote problem={toProblem(problem)} again={() => again()} />
       ) : data === undefined || data.missing !== "" ? (
-        <p className="empty">{data?.missing ?? (isLoading ? "Merging call paths…" : "")}</p>
+        <p className="empty">
+          <Prose text={data?.missing ?? (isLoading ? "Merging call paths…" : "")} />
+        </p>
       ) : (
         <>
           <Graph flame={data} chosen={chosen} onChoose={setChosen} onFocus={onFocus} />

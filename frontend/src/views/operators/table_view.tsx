@@ -30,6 +30,17 @@ const KINDS = [
   ["op,annotation,runtime,module,python,other", "Everything"],
 ] as const;
 
+/** What stands in a table without rows: it may be the search, or the kinds that are chosen. */
+function nothingFound({ search, kinds }: OperatorQuery): string {
+  if (search !== undefined && search !== "") {
+    return "Nothing of that name in the chosen steps.";
+  }
+  const words = KINDS.find(([known]) => known === kinds)?.[1] ?? "Rows of these kinds";
+  return words === "Everything"
+    ? "Nothing was recorded in the chosen steps."
+    : `${words} were not recorded in the chosen steps; “Everything” shows all kinds.`;
+}
+
 /** The query that the address says. */
 export function useOperatorQuery(steps: string): OperatorQuery {
   const values = useValues();
@@ -133,7 +144,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
           opened={values["operators.row"] ?? null}
           onOpen={(key) => address.replace({ "operators.row": key ?? undefined })}
           detail={(row) => <Details asked={asked} row={row} query={query} answer={answer} />}
-          empty="No operator of that name in the chosen steps."
+          empty={nothingFound(query)}
           isOld={isLoading && first === undefined}
         />
       ) : (

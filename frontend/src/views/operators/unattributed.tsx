@@ -2,12 +2,17 @@
 import type { Operators } from "../../api/types.gen";
 import { count, exactTime, plural, share, time } from "../../base/format";
 import { CodeName } from "../../components/code_name";
+import { Prose } from "../../components/prose";
 import { ViewLink } from "../../components/view_link";
 
 export function Unattributed({ answer }: { answer: Operators }) {
   const { device_ns, unattributed } = answer;
   if (device_ns === null) {
-    return <p className="prose dim">{answer.missing["device"]}</p>;
+    return (
+      <p className="prose dim">
+        <Prose text={answer.missing["device"] ?? ""} />
+      </p>
+    );
   }
   const lost = unattributed.reduce((sum, one) => sum + one.ns, 0);
   return (
