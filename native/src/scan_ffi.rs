@@ -89,15 +89,6 @@ pub unsafe extern "C" fn kinetoscope_scan_code(
     guarded(|| i64::from((*scanner).texts.code(slice(text, len as usize))))
 }
 
-/// How many events there are.
-///
-/// # Safety
-/// `scanner` is of `new`.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_rows(scanner: *const Scanner) -> i64 {
-    guarded(|| (*scanner).columns.rows() as i64)
-}
-
 /// Whether some event has a phase.
 ///
 /// # Safety

@@ -40,7 +40,6 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "free": (_POINTER,),
     "run": (_POINTER, ctypes.c_char_p, _INT, _INT, _INT, _INT, _POINTER),
     "code": (_POINTER, ctypes.c_char_p, _INT),
-    "rows": (_POINTER,),
     "phased": (_POINTER,),
     "add": (_POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER),
     "put": (_POINTER, _INT, _INT, _POINTER, _POINTER),

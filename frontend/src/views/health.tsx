@@ -4,9 +4,9 @@ import type { Health as Answer } from "../api/types.gen";
 import { plural } from "../base/format";
 import { adoptStyles } from "../base/styles";
 import { CopyButton } from "../components/copy_button";
+import { Hero } from "../components/hero";
 import { Panel } from "../components/panel";
 import { ProblemNote } from "../components/problem_note";
-import { Prose } from "../components/prose";
 import { plainText, Snippet } from "../components/snippet";
 import { ViewReading } from "../components/view_reading";
 import { usePage } from "../state/page_context";
@@ -24,14 +24,7 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
   const added = health.snippet.filter((line) => line.added).length;
   return (
     <>
-      <section className="hero">
-        <h1>
-          <Prose text={headline} />
-        </h1>
-        <p className="prose">
-          <Prose text={detail} />
-        </p>
-      </section>
+      <Hero headline={headline} detail={detail} />
       <div className="grid">
         <div className="span-6 stack">
           <Notes notes={health.notes} isOld={isOld} />

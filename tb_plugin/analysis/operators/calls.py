@@ -69,7 +69,8 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     """
     host, count = trace.host, len(trace.host)
     tree = call_tree(host)
-    rows = where(tree.survives)
+    survives = tree.survives
+    rows = where(survives)
     owed = credit(trace.device)
     owned = owed.host >= 0
     owner = np.full(len(trace.device), _NONE, np.int32)
@@ -85,8 +86,6 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     del tree
     _add_device_time(add, trace, matrix_use, owner, parent)
     label = normal_names(trace.strings, host.name)[host.name] << _KIND_BITS | _kinds(host.kind)
-    survives = np.zeros(count, np.bool_)
-    survives[rows] = True
     up, labels, path = call_paths(survives, label, parent)
     add("path", path)
     del path, label, survives, parent

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .credit import REASONS
+from .credit import REASONS, summed
 from .inherit import call_paths, sums_below
 from .model import CallKind, Operators
 from .search import in_steps
@@ -59,8 +59,8 @@ def flame_tree(
     kept = np.isin(kind, [*kinds, NOBODY])
     box, merged = _merged(parent, name, kind, kept)
     own = np.where(kept, box, -1)
-    self_value = _sums(leaves.value, own if metric == "calls" else box, len(merged))
-    calls = _sums(leaves.calls, own, len(merged))
+    self_value = summed(leaves.value, own if metric == "calls" else box, len(merged))
+    calls = summed(leaves.calls, own, len(merged))
     tree = FlameTree(
         parent=merged.parent,
         name=merged.name,
@@ -105,7 +105,7 @@ def _host(operators: Operators, chosen: B, _: object, __: bool) -> _Leaves:
     path = calls.path[chosen]
     # Children that overlap each other may be longer than the call: then nothing is its own.
     own = np.maximum(calls.self_ns[chosen], 0)
-    return _Leaves(*_none(), _sums(own, path, count), np.bincount(path, minlength=count))
+    return _Leaves(*_none(), summed(own, path, count), np.bincount(path, minlength=count))
 
 
 def _number(operators: Operators, chosen: B, _: object, __: bool) -> _Leaves:
@@ -148,15 +148,9 @@ def _device(
         parent.astype(np.int32),
         name.astype(np.int64),
         kind.astype(np.int8),
-        _sums(spans, place, count),
+        summed(spans, place, count),
         number.astype(np.int64),
     )
-
-
-def _sums(value: NDArray[np.integer], row: NDArray[np.integer], count: int) -> I64:
-    result = np.zeros(count, np.int64)
-    np.add.at(result, row[row >= 0], value[row >= 0])
-    return result
 
 
 def _merged(parent: I32, name: I64, kind: I8, kept: B) -> tuple[I32, _Boxes]:
