@@ -42,8 +42,8 @@ TOP_NAMES = frozenset({"__version__"})
 # Each layer of the page may import those before it.
 PAGE_LAYERS = ("base", "api", "state", "components", "timeline", "views", TOP)
 
-SOURCE_CAP = 400
-TEST_CAP = 600
+SOURCE_CAP = 600
+TEST_CAP = 900
 
 # --- debt: exceptions, each with the reason why it is still there. They may only become fewer. ----
 
