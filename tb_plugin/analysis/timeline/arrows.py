@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .links import arrows_between, arrows_from, arrows_to
-from .model import I64, LANE_BLOCK, FlowKind, Places
-from .moves import behind
+from .links import arrows_from, arrows_to
+from .model import I64, LANE_BLOCK, Places
+from .moves import arrows_at
 from .opened import Opened
 from .search import is_on
 
@@ -38,10 +38,10 @@ def arrows_around(opened: Opened, one: int, hops: int) -> list[Bundle]:
     for hop in range(hops):
         rows: list[int] = []
         for end in ends:
-            rows += arrows_from(flows, end).tolist() + arrows_to(flows, end).tolist()
-        if hop == 0 and not rows and one < opened.timeline.tables.device:
-            below = arrows_between(flows, one, behind(opened, one))
-            rows = below[flows.kind[below] == FlowKind.LAUNCH].tolist()
+            if hop == 0:
+                rows += arrows_at(opened, end)
+            else:
+                rows += arrows_from(flows, end).tolist() + arrows_to(flows, end).tolist()
         new = [row for row in dict.fromkeys(rows) if row not in found]
         found.update(dict.fromkeys(new))
         both = [end for row in new for end in (int(flows.source[row]), int(flows.target[row]))]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .links import arrows_from, arrows_to
-from .model import I64
+from .links import arrows_between, arrows_from, arrows_to
+from .model import I64, FlowKind
 from .opened import Opened
 from .places import positions_of
 from .search import Neighbour, next_hit
@@ -70,12 +70,28 @@ def behind(opened: Opened, one: int) -> int:
     return one + 1 + int(np.searchsorted(slices.ts[one + 1 : last], end, side="right"))
 
 
-def along_arrow(opened: Opened, one: int, *, forward: bool) -> Neighbour | None:
-    """The earliest slice that an arrow leads to, or that one comes from."""
+def arrows_at(opened: Opened, one: int) -> list[int]:
+    """Rows of the arrows drawn for a slice: those that begin there, then those that end there.
+
+    A host slice without an arrow stands for what was launched below it.
+    """
     flows = opened.timeline.flows
-    rows = arrows_from(flows, one) if forward else arrows_to(flows, one)
+    rows: list[int] = arrows_from(flows, one).tolist() + arrows_to(flows, one).tolist()
+    if rows or one >= opened.timeline.tables.device:
+        return rows
+    below = arrows_between(flows, one, behind(opened, one))
+    launches: list[int] = below[flows.kind[below] == FlowKind.LAUNCH].tolist()
+    return launches
+
+
+def along_arrow(opened: Opened, one: int, *, forward: bool) -> Neighbour | None:
+    """The earliest slice that a drawn arrow leads to, or that one comes from."""
+    flows, slices = opened.timeline.flows, opened.timeline.slices
+    rows = np.array(arrows_at(opened, one), np.intp)
+    comes = flows.target[rows] == one
+    rows = rows[~comes if forward else comes]
     if not len(rows):
         return None
     others = (flows.target if forward else flows.source)[rows]
-    first = others[np.lexsort((others, opened.timeline.slices.ts[others]))[0]]
+    first = others[np.lexsort((others, slices.ts[others]))[0]]
     return Neighbour(int(first), 1, len(rows))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.timeline import moves
+from kinetoscope.analysis.timeline.arrows import arrows_around
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import ask, drawn, find, ids, plain, traces
 
@@ -54,6 +55,22 @@ def test_along_an_arrow_and_back() -> None:
     assert back.slice == call
     assert moves.along_arrow(of, call, forward=False) is None
     assert moves.along_arrow(of, kernel, forward=True) is None
+
+
+def test_the_jump_follows_the_arrow_that_is_drawn() -> None:
+    """An op without an arrow of its own stands for what was launched below it."""
+    of = drawn(PICTURE)
+    for one in range(of.timeline.tables.end):
+        rows = arrows_around(of, one, 1)
+        ahead = {arrow.target for arrow in rows if arrow.target != one}
+        back = {arrow.source for arrow in rows if arrow.target == one}
+        for found, forward in ((ahead, True), (back, False)):
+            there = moves.along_arrow(of, one, forward=forward)
+            assert (None if there is None else there.slice in found) == (True if found else None)
+    op, kernel = find(of, "aten::a"), find(of, "kernel_l")
+    there = moves.along_arrow(of, op, forward=True)
+    assert there is not None
+    assert there.slice == kernel
 
 
 def test_what_the_layout_hides_is_stepped_over() -> None:
