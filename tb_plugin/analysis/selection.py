@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -21,8 +22,8 @@ from .facts import (
     StepFacts,
 )
 
-_PIECE = re.compile(r"(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?", re.ASCII)
-_HINT = 'Use "", "all", an index like "3", a range like "2-5", or several: "1,4-6".'
+_PIECE = re.compile(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)
+_HINT = 'Use "", "all", a step like "3", a range like "2-5", or several: "1,4-6".'
 
 Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges)
 
@@ -118,7 +119,14 @@ def select(facts: Facts, steps: str = "", device: int | None = None) -> Selectio
 
 
 def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
-    """Indexes of steps, ascending. ``""`` = all but those left out by default."""
+    """Indexes of the named steps, ascending. ``""`` = all but those left out by default.
+
+    Steps go by their numbers, as the page shows them: ``7`` is ProfilerStep#7. Where numbers
+    repeat, ``i0-2`` names steps by their place, counted from 0.
+
+    Raises:
+        QueryError: the text has no meaning, or names a step that is not there.
+    """
     everything = tuple(range(len(facts.steps)))
     text = text.strip()
     if text == "":
@@ -126,21 +134,39 @@ def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
         return usual or everything
     if text == "all":
         return everything
+    numbers = [step.number for step in facts.steps]
     chosen: set[int] = set()
     for piece in text.split(","):
         match = _PIECE.fullmatch(piece.strip())
         if match is None:
             raise QueryError(f"steps: {piece.strip()[:40]!r} is no step", hint=_HINT)
-        low, high = int(match[1]), int(match[2] or match[1])
+        low, high = int(match[2]), int(match[3] or match[2])
         if low > high:
             raise QueryError(f"steps: {piece.strip()[:40]!r} runs backwards", hint=_HINT)
-        if high >= len(everything):
-            last = f"0 to {len(everything) - 1}" if everything else "none"
-            raise QueryError(
-                f"steps: there is no step {high}", hint=f"Steps of this trace: {last}."
-            )
-        chosen.update(range(low, high + 1))
+        names = everything if match[1] else numbers
+        for end in (low, high):
+            if end not in names:
+                raise QueryError(
+                    f"steps: there is no step {match[1]}{end}",
+                    hint=f"Steps of this recording: {_known(names, match[1])}.",
+                )
+        chosen.update(index for index, name in enumerate(names) if low <= name <= high)
     return tuple(sorted(chosen))
+
+
+def _known(names: Sequence[int], mark: str) -> str:
+    """``5 to 10``, as far as one range says it."""
+    if not names:
+        return "none"
+    low, high = min(names), max(names)
+    return f"{mark}{low}" if low == high else f"{mark}{low} to {mark}{high}"
+
+
+def step_parameter(facts: Facts, index: int) -> str:
+    """What an address says for one step: its number, or its place where others have that too."""
+    number = facts.steps[index].number
+    alike = sum(step.number == number for step in facts.steps)
+    return f"{number}" if alike == 1 and 0 <= number < 10**9 else f"i{index}"
 
 
 def busiest(facts: Facts) -> int | None:

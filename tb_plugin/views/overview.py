@@ -36,7 +36,7 @@ from .view import Scope, View
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which steps, seen from which device."""
 
-    # "" = all but warm-up and incomplete ones, "all", or indexes: "3", "2-5", "1,4-6"
+    # "" = all but warm-up and incomplete ones, "all", or step numbers: "3", "2-5", "1,4-6"
     steps: str = ""
     device: int | None = None  # row of the devices; None = the busiest
 

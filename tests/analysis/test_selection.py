@@ -7,9 +7,16 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kinetoscope.analysis.facts import Breakdown, Facts, Gauges
-from kinetoscope.analysis.selection import busiest, parse_steps, select, total_of
+from kinetoscope.analysis.selection import (
+    busiest,
+    parse_steps,
+    select,
+    step_parameter,
+    total_of,
+)
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import QueryError
 from tests.drawing import draw
@@ -29,12 +36,15 @@ def six_steps() -> Facts:
         ("", (1, 2, 3, 4)),
         ("  ", (1, 2, 3, 4)),
         ("all", (0, 1, 2, 3, 4, 5)),
-        ("3", (3,)),
-        ("2-5", (2, 3, 4, 5)),
-        ("2–5", (2, 3, 4, 5)),
-        ("1,4-5", (1, 4, 5)),
-        (" 4 - 5 , 0 ", (0, 4, 5)),
-        ("1,1,0-1", (0, 1)),
+        ("3", (2,)),
+        ("2-5", (1, 2, 3, 4)),
+        ("2–5", (1, 2, 3, 4)),
+        ("1,4-6", (0, 3, 4, 5)),
+        (" 4 - 5 , 1 ", (0, 3, 4)),
+        ("2,2,1-2", (0, 1)),
+        ("i0", (0,)),
+        ("i0-2", (0, 1, 2)),
+        ("i1-i2,6", (1, 2, 5)),
     ],
 )
 def test_steps_of_a_query(facts: Facts, text: str, indexes: tuple[int, ...]) -> None:
@@ -49,8 +59,11 @@ def test_steps_of_a_query(facts: Facts, text: str, indexes: tuple[int, ...]) -> 
         ("-1", "'-1'"),
         ("1-", "'1-'"),
         ("5-2", "'5-2'"),
-        ("6", "6"),
-        ("0-99", "99"),
+        ("7", "7"),
+        ("0", "0"),
+        ("1-99", "99"),
+        ("i6", "i6"),
+        ("3-i5", "'3-i5'"),
         ("٣", "step"),
         ("9" * 500, "9"),
         ("<script>", "script"),
@@ -72,6 +85,28 @@ def test_any_text_is_steps_or_a_query_error(text: str) -> None:
 
 
 _FACTS = summarize(draw(SIX))
+
+
+def test_what_is_not_there_is_answered_with_what_is() -> None:
+    """By the numbers that the page shows, not by places."""
+    with pytest.raises(QueryError) as error:
+        parse_steps("0", _FACTS)
+    assert (error.value.message, error.value.hint) == (
+        "steps: there is no step 0",
+        "Steps of this recording: 1 to 6.",
+    )
+
+
+def test_numbers_that_repeat() -> None:
+    """A number means all steps that have it; one alone goes by its place."""
+    facts = _FACTS
+    steps = [structs.replace(step, number=step.index % 3 + 7) for step in facts.steps]
+    repeated = structs.replace(facts, steps=tuple(steps))
+    assert parse_steps("7", repeated) == (0, 3)
+    assert parse_steps("8-9", repeated) == (1, 2, 4, 5)
+    assert step_parameter(repeated, 3) == "i3"
+    assert parse_steps("i3", repeated) == (3,)
+    assert [step_parameter(facts, index) for index in range(6)] == list("123456")
 
 
 def test_where_all_are_left_out_all_are_shown() -> None:

@@ -166,13 +166,13 @@ def test_no_accessibility_violations(
 def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -> None:
     """Choosing one step changes the figures; Escape or the menu brings all back."""
     with watched(browser) as (page, watch):
-        opened(page, f"{served.page}#run=train_cpu&steps=1")
+        opened(page, f"{served.page}#run=train_cpu&steps=3")
         expect(page.get_by_text("1 of 6").first).to_be_visible()
         page.keyboard.press("]")
         page.wait_for_timeout(300)
-        assert "steps=2" in page.url
+        assert "steps=4" in page.url
         page.keyboard.press("g")
         page.keyboard.press("h")
         expect(page.get_by_text("What to know").first).to_be_visible(timeout=LONG_MS)
-        assert "steps=2" in page.url
+        assert "steps=4" in page.url
         silent(watch)

@@ -56,10 +56,10 @@ def test_the_ruler_is_the_mean_of_the_chosen_steps(facts: Facts) -> None:
 
 
 def test_another_choice_of_steps(facts: Facts) -> None:
-    assert of(facts, "0").ruler.total_ns == 16_000
-    assert of(facts, "0").ruler.title.startswith("The step")
+    assert of(facts, "1").ruler.total_ns == 16_000
+    assert of(facts, "1").ruler.title.startswith("The step")
     assert of(facts, "all").ruler.step_count == 4
-    assert [row.chosen for row in of(facts, "0,2-3").steps] == [True, False, True, True]
+    assert [row.chosen for row in of(facts, "1,3-4").steps] == [True, False, True, True]
 
 
 def test_the_summary_begins_with_the_step(facts: Facts) -> None:

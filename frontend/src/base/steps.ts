@@ -1,4 +1,7 @@
-/** Which steps are chosen: the `steps` parameter, its words on the page, and what dragging makes of it. */
+/**
+ * Which steps are chosen: the `steps` parameter, its words on the page, and what dragging makes of it.
+ * Everywhere a step goes by its number, as the page shows it.
+ */
 
 export interface Step {
   readonly index: number;
@@ -10,20 +13,32 @@ export interface Step {
 export const DEFAULT_STEPS = "";
 export const ALL_STEPS = "all";
 
-/** Parses `3`, `2-5`, `1,4-6` into inclusive ranges; null where it has no meaning. */
-export function parseRanges(text: string): [number, number][] | null {
-  const ranges: [number, number][] = [];
+/** A range of steps, ends included: by number, or by place where numbers repeat. */
+interface StepRange {
+  readonly from: number;
+  readonly to: number;
+  readonly isByPlace: boolean;
+}
+
+/** Parses `3`, `2-5`, `1,4-6`, and by place `i0-2`; null where it has no meaning. */
+export function parseRanges(text: string): StepRange[] | null {
+  const ranges: StepRange[] = [];
   for (const piece of text.split(",")) {
-    const match = /^\s*(\d{1,9})\s*(?:[-–]\s*(\d{1,9})\s*)?$/.exec(piece);
+    const match = /^\s*(i?)(\d{1,9})\s*(?:[-–]\s*\1?(\d{1,9})\s*)?$/.exec(piece);
     if (match === null) {
       return null;
     }
-    const from = Number(match[1]);
-    const to = Number(match[2] ?? match[1]);
-    ranges.push(from <= to ? [from, to] : [to, from]);
+    const from = Number(match[2]);
+    const to = Number(match[3] ?? match[2]);
+    ranges.push({ from: Math.min(from, to), to: Math.max(from, to), isByPlace: match[1] === "i" });
   }
   return ranges;
 }
+
+const nameIn = (step: Step, { isByPlace }: StepRange) => (isByPlace ? step.index : step.number);
+
+const within = (step: Step, range: StepRange) =>
+  range.from <= nameIn(step, range) && nameIn(step, range) <= range.to;
 
 /** Indexes of the chosen steps; null where the parameter has no meaning or hits no step. */
 export function chosenIndexes(steps: readonly Step[], parameter: string): Set<number> | null {
@@ -35,10 +50,28 @@ export function chosenIndexes(steps: readonly Step[], parameter: string): Set<nu
     return new Set((usual.length > 0 ? usual : steps).map((step) => step.index));
   }
   const ranges = parseRanges(parameter);
-  const hit = steps.filter((step) =>
-    ranges?.some(([from, to]) => from <= step.index && step.index <= to),
-  );
+  const hit = steps.filter((step) => ranges?.some((range) => within(step, range)));
   return hit.length > 0 ? new Set(hit.map((step) => step.index)) : null;
+}
+
+/**
+ * The parameter as it is written today. Older addresses count steps from 0, whatever their numbers:
+ * where an address names a number that no step has, and is one of those, it is written anew.
+ */
+export function currentParameter(steps: readonly Step[], parameter: string): string {
+  const ranges = parseRanges(parameter);
+  if (ranges === null || ranges.some(({ isByPlace }) => isByPlace)) {
+    return parameter;
+  }
+  const ends = ranges.flatMap(({ from, to }) => [from, to]);
+  const numbers = new Set(steps.map((step) => step.number));
+  const isOld = !ends.every((end) => numbers.has(end)) && ends.every((end) => end < steps.length);
+  if (!isOld) {
+    return parameter;
+  }
+  const places = ranges.map((range) => ({ ...range, isByPlace: true }));
+  const hit = steps.filter((step) => places.some((range) => within(step, range)));
+  return toParameter(steps, new Set(hit.map((step) => step.index)));
 }
 
 /** `[1, 2, 3, 7]` → `1-3,7`. */
@@ -56,27 +89,48 @@ export function toRanges(values: Iterable<number>, dash = "-"): string {
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}${dash}${to}`)).join(",");
 }
 
-/** The shortest parameter that chooses just these indexes. */
+/** The shortest parameter that chooses just the steps of these indexes. */
 export function toParameter(steps: readonly Step[], chosen: ReadonlySet<number>): string {
-  const same = (other: ReadonlySet<number> | null) =>
-    other !== null && other.size === chosen.size && [...chosen].every((index) => other.has(index));
-  if (same(chosenIndexes(steps, DEFAULT_STEPS))) {
-    return DEFAULT_STEPS;
-  }
-  return same(chosenIndexes(steps, ALL_STEPS)) ? ALL_STEPS : toRanges(chosen);
+  const isJust = (parameter: string) => {
+    const other = chosenIndexes(steps, parameter);
+    return other?.size === chosen.size && [...chosen].every((index) => other.has(index));
+  };
+  const numbers = steps.filter((step) => chosen.has(step.index)).map((step) => step.number);
+  const places = toRanges(chosen).replace(/(^|,)/g, "$1i");
+  return [DEFAULT_STEPS, ALL_STEPS, toRanges(numbers)].find(isJust) ?? places;
 }
 
-/** What a reader types names steps by their number, `5-8`; the parameter names them by index. */
+/** What a reader typed, as the shortest parameter; null where it names no step. */
 export function parameterOfNumbers(steps: readonly Step[], typed: string): string | null {
-  const ranges = parseRanges(typed);
-  if (ranges === null) {
-    return null;
-  }
-  const hit = steps.filter((step) =>
-    ranges.some(([from, to]) => from <= step.number && step.number <= to),
-  );
-  return hit.length > 0 ? toParameter(steps, new Set(hit.map((step) => step.index))) : null;
+  const chosen = parseRanges(typed) === null ? null : chosenIndexes(steps, typed);
+  return chosen === null ? null : toParameter(steps, chosen);
 }
+
+const namesOf = new WeakMap<readonly Step[], ReadonlyMap<number, string>>();
+
+/** What the parameter calls each step, by index: its number where no other step has that too. */
+function namesByIndex(steps: readonly Step[]): ReadonlyMap<number, string> {
+  const known = namesOf.get(steps);
+  if (known !== undefined) {
+    return known;
+  }
+  const counts = new Map<number, number>();
+  for (const { number } of steps) {
+    counts.set(number, (counts.get(number) ?? 0) + 1);
+  }
+  const names = new Map(
+    steps.map(({ index, number }) => [
+      index,
+      counts.get(number) === 1 && parseRanges(`${number}`) !== null ? `${number}` : `i${index}`,
+    ]),
+  );
+  namesOf.set(steps, names);
+  return names;
+}
+
+/** The parameter that names one step, even where that is the usual choice. */
+export const oneStep = (steps: readonly Step[], index: number): string =>
+  namesByIndex(steps).get(index) ?? `i${index}`;
 
 /** The chosen steps in words: `5–10`, `1–4, 7`, and beyond four ranges `12 steps`. */
 export function describeSteps(steps: readonly Step[], chosen: ReadonlySet<number>): string {
@@ -98,5 +152,5 @@ export function neighbour(
   }
   const isSingle = places.length === 1;
   const target = steps[Math.min(Math.max(isSingle ? from + by : from, 0), steps.length - 1)];
-  return target === undefined ? null : String(target.index);
+  return target === undefined ? null : oneStep(steps, target.index);
 }

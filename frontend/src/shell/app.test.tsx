@@ -26,7 +26,7 @@ describe("opening the page", () => {
   });
 
   it("opens a deep link just so, and asks for just that", async () => {
-    openPage("#view=overview&run=ranks&worker=rank0&span=1&steps=2-3&device=0");
+    openPage("#view=overview&run=ranks&worker=rank0&span=1&steps=7-8&device=0");
     await heading(/waits for the DataLoader/);
     const asked = server.asked.find((url) => url.pathname.endsWith("view/overview"));
     expect(Object.fromEntries(asked?.searchParams ?? [])).toEqual({
@@ -34,9 +34,23 @@ describe("opening the page", () => {
       worker: "rank0",
       span: "1",
       digest: "digest-1",
-      steps: "2-3",
+      steps: "7-8",
       device: "0",
     });
+  });
+
+  it("writes an address that counts steps by place as today, before it asks", async () => {
+    openPage("#run=ranks&worker=rank0&steps=2-3");
+    await heading(/waits for the DataLoader/);
+    expect(window.location.hash).toContain("steps=7-8");
+    const asked = server.asked.filter((url) => url.pathname.endsWith("view/overview"));
+    expect(asked.map((url) => url.searchParams.get("steps"))).toEqual(["7-8"]);
+  });
+
+  it.each(["health", "Health", "HEALTH"])("opens a view by its stem or title: %s", async (name) => {
+    openPage(`#view=${name}`);
+    await heading(/Read completely/);
+    expect(screen.getByRole("link", { name: /^Health/ }).getAttribute("aria-current")).toBe("page");
   });
 
   it("says that the server does not answer, and goes on when it does", async () => {
@@ -181,11 +195,11 @@ describe("trouble while the page is open", () => {
 
 describe("moving about", () => {
   it("keeps the choice when the view changes, and goes back", async () => {
-    const { user } = openPage("#run=ranks&worker=rank0&steps=2");
+    const { user } = openPage("#run=ranks&worker=rank0&steps=7");
     await heading(/waits for the DataLoader/);
     await user.click(screen.getByRole("link", { name: /^Health/ }));
     await heading(/Read completely/);
-    expect(window.location.hash).toContain("run=ranks&worker=rank0&steps=2");
+    expect(window.location.hash).toContain("run=ranks&worker=rank0&steps=7");
     await user.keyboard("go");
     await heading(/waits for the DataLoader/);
   });
@@ -213,9 +227,9 @@ describe("moving about", () => {
     const { user } = openPage();
     await heading(/waits for the DataLoader/);
     await user.keyboard("]");
-    expect(window.location.hash).toContain("steps=5");
+    expect(window.location.hash).toContain("steps=10");
     await user.keyboard("[[[["); // twice: a doubled bracket types one
-    expect(window.location.hash).toContain("steps=3");
+    expect(window.location.hash).toContain("steps=8");
     await user.keyboard("{Escape}");
     expect(window.location.hash).not.toContain("steps");
   });

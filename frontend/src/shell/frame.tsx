@@ -1,6 +1,6 @@
 /** The shell around every view: context bar, tabs, banners, and the stage. */
 import { useEffect, useState } from "react";
-import type { Catalog, Info } from "../api/types.gen";
+import type { Catalog, Info, ViewInfo } from "../api/types.gen";
 import { Boundary } from "../components/boundary";
 import { useEnvironment, useValues } from "../state/environment";
 import { type Page, PageContext } from "../state/page_context";
@@ -19,9 +19,18 @@ interface FrameProps {
   readonly catalog: Catalog;
 }
 
-/** The page's view for the stem in the address; the first one for none or an unknown one. */
-function pageView(views: readonly PageView[], stem: string | undefined): PageView | undefined {
-  return views.find((view) => view.stem === stem) ?? views[0];
+/**
+ * The page's view for what the address calls it: its stem, `timeline`, or its title in any case,
+ * `Trace`. The first one for none or an unknown one.
+ */
+export function pageView(
+  views: readonly PageView[],
+  listed: readonly ViewInfo[],
+  asked: string | undefined,
+): PageView | undefined {
+  const wanted = (asked ?? "").trim().toLowerCase();
+  const named = listed.find(({ stem, title }) => stem === wanted || title.toLowerCase() === wanted);
+  return views.find(({ stem }) => stem === named?.stem) ?? views[0];
 }
 
 function useTitle(title: string): void {
@@ -42,7 +51,7 @@ export function Frame({ info, catalog }: FrameProps) {
   // The server knows the order and the names, the page knows what it can draw.
   const opened = info.views.flatMap(({ stem }) => VIEWS.filter((view) => view.stem === stem));
   const listed = info.views.filter(({ stem }) => opened.some((view) => view.stem === stem));
-  const view = pageView(opened, useValues()["view"]);
+  const view = pageView(opened, listed, useValues()["view"]);
   const stem = view?.stem ?? "";
   const titles = new Map(listed.map((known) => [known.stem, known.title]));
   const title = titles.get(stem) ?? "";

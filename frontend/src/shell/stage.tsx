@@ -43,5 +43,8 @@ export function Stage({ view, title, selection }: StageProps) {
   if (typeof unavailable === "string") {
     return <StateUnavailable title={title} reason={unavailable} />;
   }
+  if (selection.isSettling) {
+    return <Opening />;
+  }
   return problem === null ? content : <StateTrouble error={problem} again={again} />;
 }

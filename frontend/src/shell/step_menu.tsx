@@ -2,7 +2,13 @@
 import { type FormEvent, useState } from "react";
 import type { StepInfo } from "../api/types.gen";
 import { plural, time } from "../base/format";
-import { ALL_STEPS, chosenIndexes, DEFAULT_STEPS, parameterOfNumbers } from "../base/steps";
+import {
+  ALL_STEPS,
+  chosenIndexes,
+  DEFAULT_STEPS,
+  oneStep,
+  parameterOfNumbers,
+} from "../base/steps";
 import { CheckIcon } from "../components/icons";
 
 interface StepMenuProps {
@@ -89,7 +95,11 @@ export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
         </button>
       ))}
       {longest === null ? null : (
-        <button type="button" className="option" onClick={() => onChoose(String(longest.index))}>
+        <button
+          type="button"
+          className="option"
+          onClick={() => onChoose(oneStep(steps, longest.index))}
+        >
           <span className="tick" />
           <span className="grow">The longest, step {longest.number}</span>
           <span className="hint">{time(longest.dur_ns)}</span>

@@ -2,6 +2,7 @@
 import { useEffect } from "react";
 import type { Answer } from "../api/client";
 import type { Catalog, TraceInfo } from "../api/types.gen";
+import { currentParameter } from "../base/steps";
 import { type Choice, choiceValues, type Resolved, resolveChoice } from "../state/choice";
 import { useAddress, useValues } from "../state/environment";
 import type { Shown } from "../state/page_context";
@@ -14,6 +15,8 @@ export interface Selection {
   readonly pinned: Pinned;
   readonly shown: Shown | null;
   readonly trace: Answer<TraceInfo> | undefined;
+  /** Whether it is still to be seen which steps the address means. */
+  readonly isSettling: boolean;
   readonly problem: Error | null;
   readonly again: () => void;
 }
@@ -51,12 +54,20 @@ export function useSelection(catalog: Catalog): Selection {
   const isAsked = isReadable || pinned.digest !== "";
   const { data: trace, error, refetch } = useTrace(isAsked ? key : null, pinned.digest);
   const info = trace?.state === "ready" ? trace.data : null;
+  const current =
+    steps === undefined || info === null ? steps : currentParameter(info.steps, steps);
+  useEffect(() => {
+    if (current !== steps) {
+      address.replace({ steps: current });
+    }
+  }, [address, current, steps]);
   return {
     resolved,
     choice,
     pinned,
     shown: key === null ? null : { key, digest: pinned.digest, trace: info },
     trace,
+    isSettling: error === null && steps !== undefined && (info === null || current !== steps),
     problem: error,
     again: () => {
       refetch();

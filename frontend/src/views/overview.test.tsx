@@ -67,7 +67,7 @@ describe("findings", () => {
 
   it("open only doors that are there", async () => {
     const links = [
-      { text: "Longest step", view: "overview", params: { steps: "0" }, url: "" },
+      { text: "Longest step", view: "overview", params: { steps: "5" }, url: "" },
       { text: "Not built yet", view: "operators", params: {}, url: "" },
       { text: "A page", view: "", params: {}, url: "https://pytorch.org/" },
       { text: "A trap", view: "", params: {}, url: "javascript:alert(1)" },
@@ -78,7 +78,7 @@ describe("findings", () => {
       .map((link) => link.textContent);
     expect(names).toEqual(["Longest step", "A page"]);
     await user.click(screen.getByRole("link", { name: "Longest step" }));
-    expect(window.location.hash).toContain("steps=0");
+    expect(window.location.hash).toContain("steps=5");
   });
 
   it("show their evidence in its unit", async () => {
@@ -147,7 +147,7 @@ describe("every step", () => {
     const table = within(screen.getByRole("table", { name: "Step-time breakdown" }));
     expect(plain(table.getByRole("row", { name: /^10/ }))).toBe("10166.098.61.80.103.448.212.81.1");
     await user.click(table.getByRole("button", { name: "7" }));
-    expect(window.location.hash).toContain("steps=2");
+    expect(window.location.hash).toContain("steps=7");
   });
 
   it("says what stands for steps", async () => {

@@ -144,7 +144,7 @@ describe("a link", () => {
   });
 
   it("shows the steps that are chosen", async () => {
-    await openTrace("&steps=1");
+    await openTrace("&steps=16");
     const [start, end] = shownRange(told);
     expect(start).toBeLessThan(16_000_000);
     expect(start).toBeGreaterThan(15_000_000);
@@ -358,7 +358,7 @@ describe("keys", () => {
 
   it("clear the innermost thing first", async () => {
     const { user } = await openTrace(
-      "&timeline.select=9904&timeline.area=5-9&timeline.find=x&steps=1",
+      "&timeline.select=9904&timeline.area=5-9&timeline.find=x&steps=16",
     );
     await user.keyboard("{Escape}");
     expect(hash().get("timeline.area")).toBeNull();
@@ -366,7 +366,7 @@ describe("keys", () => {
     expect(hash().get("timeline.select")).toBeNull();
     await user.keyboard("{Escape}");
     expect(hash().get("timeline.find")).toBeNull();
-    expect(hash().get("steps")).toBe("1");
+    expect(hash().get("steps")).toBe("16");
     await user.keyboard("{Escape}");
     expect(hash().get("steps")).toBeNull();
   });

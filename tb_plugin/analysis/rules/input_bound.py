@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...base.units import NBSP, duration, share
 from ..findings import Evidence, Finding, Reference
-from ..selection import Selection
+from ..selection import Selection, step_parameter
 from ..wording import per_step, scope, spread, step_noun, the_device
 from .needs import HOST_RANGES, TIME
 from .rule import Rule, ceiling, severity_of
@@ -90,7 +90,7 @@ def _snippet(selection: Selection, workers: bool) -> str:
 def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
     """The step with the longest wait, and where the loader stands in it on the timeline."""
     step = selection.steps[worst]
-    steps = {"steps": str(step.index)}
+    steps = {"steps": step_parameter(selection.facts, step.index)}
     loader = Reference("The loader in the trace", "timeline", {**steps, "find": "enumerate(Data"})
     if selection.count < 2:
         return (loader,)

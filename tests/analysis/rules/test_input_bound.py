@@ -45,7 +45,7 @@ def test_several_steps_are_told_by_their_range_and_lead_to_the_worst() -> None:
     )
     assert found is not None
     assert "(3.00 µs to 5.00 µs, 2 steps)" in plain(found.text)
-    assert found.links[0].params == {"steps": "1"}
+    assert found.links[0].params == {"steps": "2"}
 
 
 def test_workers_that_do_not_keep_up() -> None:

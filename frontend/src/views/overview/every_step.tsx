@@ -2,6 +2,7 @@
 import { useState } from "react";
 import type { Overview, StepRow } from "../../api/types.gen";
 import { plural, type Scale, time, timeScale } from "../../base/format";
+import { oneStep } from "../../base/steps";
 import { Chart } from "../../components/chart";
 import { CopyTable } from "../../components/copy_table";
 import { Panel } from "../../components/panel";
@@ -103,7 +104,7 @@ export function EveryStep({ overview, isOld }: { overview: Overview; isOld: bool
     ...(partition === null || mode !== "partition" ? [breakdown] : []),
   ];
   const scale = timeScale(Math.max(0, ...steps.map((step) => step.dur_ns)));
-  const onStep = (step: StepRow) => address.replace({ steps: String(step.index) });
+  const onStep = (step: StepRow) => address.replace({ steps: oneStep(steps, step.index) });
   const hasExcluded = steps.some((step) => step.excluded !== null);
   if (steps.length === 0) {
     return (

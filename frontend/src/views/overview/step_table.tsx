@@ -2,6 +2,7 @@
 import type { StepRow } from "../../api/types.gen";
 import { inScale, type Scale } from "../../base/format";
 import { roundToSum } from "../../base/rounding";
+import { oneStep } from "../../base/steps";
 import { Swatch } from "../../components/category";
 import { ViewLink } from "../../components/view_link";
 import { usePage } from "../../state/page_context";
@@ -58,7 +59,7 @@ export function StepTable({ parts, steps, scale, onStep }: StepTableProps) {
                 ))}
                 {hasTrace ? (
                   <td>
-                    <ViewLink stem="timeline" params={{ steps: String(step.index) }}>
+                    <ViewLink stem="timeline" params={{ steps: oneStep(steps, step.index) }}>
                       show
                     </ViewLink>
                   </td>
