@@ -9,8 +9,9 @@ could not be found out is null.
 - `rank`, `world_size`: of the default process group, else from RANK and WORLD_SIZE
 - `cycle`: 0 for the first trace given to this handler in this process, then 1, 2, …
 - `step_num`: the profiler's step counter when the trace was saved
-- `cwd`, `source_roots`: where the file names in stacks are to be looked up; by default the current
-  directory and the directories of `sys.path`, in order of import
+- `cwd`, `source_roots`: what relative file names in stacks refer to; by default the current
+  directory and the directories of `sys.path`, in order of import. They inform people: a viewer
+  joins names with `cwd` as text, and opens nothing because a trace says so
 - `python`, `torch`, `cuda`, `hip`: versions
 - `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
   `with_flops`, `with_modules`, as far as it has them

@@ -87,7 +87,7 @@ def tensorboard_trace_handler(
             `on_trace_ready` raises between two cycles of a schedule.
         compresslevel: of gzip, 1 (fast) to 9 (small).
         source_roots: directories that hold the source files named in stacks. By default those of
-            `sys.path`. They are written into the trace.
+            `sys.path`. They are written into the trace, for people to read.
         writer: publishes the files. By default into the local directory `dir_name`.
 
     Raises:

@@ -161,8 +161,7 @@ class RecordingFacts(Struct, frozen=True):
     syncs: bool = False  # synchronization records
     linked: int = 0  # device activity whose launch is known
     collectives: int = 0
-    # Where the recording process looked for source files: its directory, then its import path.
-    source_roots: tuple[str, ...] = ()
+    working_directory: str = ""  # of the recording process, as our handler noted it down
 
 
 class Facts(Struct, frozen=True):

@@ -10,7 +10,7 @@ from ..trace.model import Trace
 from ..trace.raw import Sparse
 from .facts import RecordingFacts
 
-MOST_ROOTS = 64
+MOST_PATH_CHARS = 4096
 _VERSIONS = {
     "cuda_runtime_version": "CUDA runtime",
     "cuda_driver_version": "CUDA driver",
@@ -43,16 +43,14 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         syncs=len(trace.syncs) > 0,
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
-        source_roots=_source_roots(told.handler),
+        working_directory=_working_directory(told.handler),
     )
 
 
-def _source_roots(handler: Mapping[str, Any]) -> tuple[str, ...]:
-    """The directories that our handler noted down, without repeats; () for other recorders."""
-    roots = handler.get("source_roots")
-    told = [handler.get("cwd"), *(roots if isinstance(roots, list) else [])]
-    found = dict.fromkeys(root for root in told if isinstance(root, str) and root)
-    return tuple(found)[:MOST_ROOTS]
+def _working_directory(handler: Mapping[str, Any]) -> str:
+    """The directory that our handler noted down; "" for other recorders, and for no path."""
+    told = handler.get("cwd")
+    return told if isinstance(told, str) and len(told) <= MOST_PATH_CHARS else ""
 
 
 def says(trace: Trace, column: str) -> bool:

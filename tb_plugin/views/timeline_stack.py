@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..analysis.operators.stacks import frame_function, frame_place, written_frames
 from ..analysis.timeline.links import ancestors_of, launch_of, op_around
 from ..analysis.timeline.model import SliceKind
 from ..analysis.timeline.opened import Opened
@@ -16,7 +16,6 @@ from .timeline_labels import WITH_STACK
 from .view import Subject
 
 _PYTHON = (SliceKind.PYTHON, SliceKind.MODULE)
-_FRAME = re.compile(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.*)", re.DOTALL)
 _STACK_ARG = "Call stack"
 _MOST_FRAMES = 2000
 
@@ -45,8 +44,8 @@ def stack_of(subject: Subject, opened: Opened, one: int, args: Mapping[str, Any]
         return Stack(frames, "", own.file if own else "", own.line if own else 0)
     text = _text(subject, opened, one, at, args)
     if text:
-        parts = [part.strip() for part in re.split(r";|\n", text)][:_MOST_FRAMES]
-        return Stack(tuple(_frame(part, None) for part in parts if part), "")
+        parts = written_frames(text)[:_MOST_FRAMES]
+        return Stack(tuple(_frame(part, None) for part in parts), "")
     return Stack((), _why(subject))
 
 
@@ -70,7 +69,5 @@ def _why(subject: Subject) -> str:
 
 
 def _frame(name: str, row: int | None) -> StackFrame:
-    match = _FRAME.fullmatch(name)
-    if match is None:
-        return StackFrame(name, "", 0, row)
-    return StackFrame(match["function"], match["file"], int(match["line"]), row)
+    file, line = frame_place(name)
+    return StackFrame(frame_function(name) if file else name, file, line, row)

@@ -56,11 +56,12 @@ class SourcePlace(Struct, frozen=True):
     """Where a source file named in a stack is."""
 
     path: str  # absolute, for an editor; "" where nothing is known of its place
-    found: bool  # it is a file of the server's machine
+    found: bool  # the server looked, and has it: never so where texts are not served
     line: int  # 1-based
     first: int  # number of the first of ``lines``
     lines: tuple[str, ...]
     missing: str  # why there are no lines
+    directory: str  # working directory of the recording, as it says; "" where it does not
 
 
 class StepInfo(Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -27,7 +28,7 @@ from .params import S, once, parse, short
 from .recipe import RECIPE
 from .rereaders import Rereaders
 from .service import Traces
-from .source_place import SourceQuery, source_place
+from .source_place import NamedFiles, SourceQuery, source_place, started_in
 from .subject import subject_of
 from .trace_info import trace_info
 
@@ -42,11 +43,14 @@ class Site:
     views: Mapping[str, View]  # by stem, in tab order
     host: Host
     files: Rereaders
+    named: NamedFiles
+    started_in: Path | None  # the working directory of whoever started the server
 
 
 def site(catalog: Traces, views: tuple[View, ...], host: Host) -> Site:
     """Puts together what the routes need."""
-    return Site(catalog, MappingProxyType({v.stem: v for v in views}), host, Rereaders())
+    by_stem = MappingProxyType({v.stem: v for v in views})
+    return Site(catalog, by_stem, host, Rereaders(), NamedFiles(), started_in())
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,7 +155,8 @@ def source(site: Site, request: Request) -> Answer:
     choice, query = _asked_of_trace(request, SourceQuery)
     try:
         entry = _located(site, choice)
-        return json_answer(request, source_place(site.catalog.summary(entry), query))
+        place = source_place(site.catalog, entry, query, site.named, site.started_in)
+        return json_answer(request, place)
     except BeingRead as error:
         return _reading_answer(request, error)
 

@@ -1,87 +1,55 @@
 """Where a source file named in a stack is on this machine, and its text where that may be shown.
 
-The tracer strips import directories from names, so ``sub/train.py`` has to be looked up again: in
-what a prefix map makes of the recorded directories, in those directories, in our own ``sys.path``.
-A name from a trace is hostile: it is only ever answered with a file that lies inside one of these
-directories, after all links are followed, and its text only where the server was told to show it.
+A recording is hostile. What it says of directories is text: an editor's path is put together
+without asking the disk, so that no answer tells which files exist. A file is opened only where the
+server was told to show sources, and only when it is text of Python, a frame of the recording names
+it, and it lies, after all links are followed, below a directory that the user named: a target of
+the map, or the directory that the server was started in.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from posixpath import normpath
 
-from ..base.errors import NotFoundError, QueryError, UnavailableError
+from ..base.errors import NotFoundError, QueryError
 
 MOST_LINES = 400
 MOST_LINE_CHARS = 2000
 MOST_NAME_CHARS = 4096
+MOST_FILE_BYTES = 4 << 20
+SUFFIXES = (".py", ".pyi", ".pyw", ".pyx", ".pxd")
+"""What Python frames are of; keys and settings are text too, and no source."""
 PREFIXES = "KINETOSCOPE_SOURCE_MAP"  # "/workspace=~/src;/app=/home/me/app"
 SHOW = "KINETOSCOPE_SHOW_SOURCE"  # "1": texts of source files may be served
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A file of this machine."""
-
-    path: Path
-    root: Path  # the directory that it lies in
+Prefixes = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRoots:
-    """Directories to look in, in order; ``prefixes`` are replaced in absolute names first."""
-
-    roots: tuple[Path, ...]
-    prefixes: tuple[tuple[str, str], ...] = ()
-
-    def find(self, name: str) -> Place | None:
-        """The file of a name in a stack; None where there is none inside the directories."""
-        for wanted in self._wanted(name):
-            for root in self.roots:
-                path = (root / wanted).resolve()
-                if path.is_relative_to(root) and path.is_file():
-                    return Place(path, root)
-        return None
-
-    def _wanted(self, name: str) -> Iterator[str]:
-        """The names under which a file may be found, best first."""
-        if not name or len(name) > MOST_NAME_CHARS or "\0" in name:
-            return
-        yield from _moved(name, self.prefixes)
-        yield name
-
-    def guess(self, name: str) -> str:
-        """An absolute path for an editor on another machine, whether or not it exists here."""
-        if PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute():
-            return next(self._wanted(name), name)
-        return str(self.roots[0] / name) if self.roots else ""
+# --- as text: nothing here asks the disk ---------------------------------------------------------
 
 
-def _moved(name: str, prefixes: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The name with each prefix that it has replaced; whole parts of the path only."""
-    for recorded, here in prefixes:
-        old = recorded.rstrip("/\\")
-        if name == old or name.startswith(old + "/"):
-            yield here + name[len(old) :]
+def editor_path(name: str, directory: str, prefixes: Prefixes) -> str:
+    """An absolute path for an editor, on whatever machine it runs; "" where none is known.
 
-
-def source_roots(recorded: Sequence[str], prefixes: Sequence[tuple[str, str]]) -> SourceRoots:
-    """The directories of a recording, as they are called here, then those of this process."""
-    moved = [here for root in recorded for here in _moved(root, prefixes)]
-    own = [entry for entry in sys.path if entry]
-    targets = [new for _, new in prefixes]
-    found: dict[Path, None] = {}
-    for root in (*moved, *targets, *recorded, *own):
-        path = Path(root)
-        if path.is_absolute() and path.is_dir():
-            found[path.resolve()] = None
-    # The root of the file system would open everything.
-    return SourceRoots(tuple(p for p in found if p != Path(p.anchor)), tuple(prefixes))
+    ``directory`` is the working directory as recorded. A relative name is joined with it, but for
+    names of torch and of the standard library, which lie elsewhere.
+    """
+    if not _is_name(name):
+        return ""
+    recorded = _recorded(name, directory)
+    for text in (recorded, name):
+        if moved := _moved(text, prefixes):
+            return moved[0]
+    # A path with two slashes is a share of another machine on Windows: opening it signs in there.
+    return "" if recorded.replace("\\", "/").startswith("//") else recorded
 
 
 def parse_prefixes(text: str) -> tuple[tuple[str, str], ...]:
@@ -93,7 +61,7 @@ def parse_prefixes(text: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         old, equals, new = part.partition("=")
-        if not (old and equals and new):
+        if not (old.rstrip("/\\") and equals and new):
             raise QueryError(
                 f"{PREFIXES}: {part[:80]!r} maps nothing", hint="Write it as recorded=here."
             )
@@ -101,27 +69,138 @@ def parse_prefixes(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
+def _is_name(name: str) -> bool:
+    """Whether a text can be a path at all: ``<string>`` and control characters are none."""
+    usual = 0 < len(name) <= MOST_NAME_CHARS and not name.startswith("<")
+    return usual and all(char >= " " and char != "\x7f" for char in name)
+
+
+def _recorded(name: str, directory: str) -> str:
+    """The absolute name on the machine of the recording; "" where it is not known."""
+    if _is_absolute(name):
+        return name
+    if _is_of_a_library(name) or not _is_name(directory) or not _is_absolute(directory):
+        return ""
+    if PurePosixPath(directory).is_absolute():
+        return normpath(f"{directory}/{name}")
+    return str(PureWindowsPath(directory, name))
+
+
+def _is_absolute(name: str) -> bool:
+    return PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute()
+
+
+def _is_of_a_library(name: str) -> bool:
+    first = name.replace("\\", "/").partition("/")[0].removesuffix(".py")
+    return first == "torch" or first in sys.stdlib_module_names
+
+
+def _moved(name: str, prefixes: Prefixes) -> tuple[str, str] | None:
+    """The name with the first prefix that it has replaced, and by what; whole parts only."""
+    for recorded, here in prefixes:
+        old = recorded.rstrip("/\\")
+        if name == old or name.startswith((old + "/", old + "\\")):
+            rest = name[len(old) :]
+            if PurePosixPath(here).is_absolute():
+                rest = rest.replace("\\", "/")
+            return here + rest, here
+    return None
+
+
+# --- on the disk: only where the server was told to show sources ---------------------------------
+
+
 def may_show() -> bool:
     """Whether texts may be served."""
     return os.environ.get(SHOW) == "1"
 
 
-def text_around(place: Place, line: int, count: int) -> tuple[int, tuple[str, ...]]:
-    """Lines around a line (1-based), and the number of the first.
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a file of this machine; ``first`` is the number of the first, 1-based."""
+
+    path: str
+    first: int
+    lines: tuple[str, ...]
+
+
+def excerpt(
+    name: str, directory: str, prefixes: Prefixes, started_in: Path | None, line: int, count: int
+) -> Excerpt | None:
+    """Lines around a line of the file of a frame; None where no root has such a file.
 
     Raises:
-        UnavailableError: the server was not told to show source texts.
-        NotFoundError: the file cannot be read.
+        NotFoundError: the file is below a root, and is no text, too large, or cannot be read.
     """
-    if not may_show():
-        raise UnavailableError(
-            "Source texts are not served here.",
-            hint=f"Start the server with {SHOW}=1 to show them.",
-        )
-    first = max(1, line - count // 2)
+    for root, wanted in _candidates(name, directory, prefixes, started_in):
+        path = _inside(root, wanted)
+        if path is not None:
+            first = max(1, line - count // 2)
+            lines = islice(StringIO(_text(path)), first - 1, first - 1 + min(count, MOST_LINES))
+            return Excerpt(path, first, tuple(_cut(text) for text in lines))
+    return None
+
+
+def _cut(line: str) -> str:
+    return line.rstrip("\r\n")[:MOST_LINE_CHARS]
+
+
+def _candidates(
+    name: str, directory: str, prefixes: Prefixes, started_in: Path | None
+) -> Iterator[tuple[str, str]]:
+    """Roots, and below each the path that may be the file, best first."""
+    if not _is_name(name) or not name.endswith(SUFFIXES):
+        return
+    for text in (_recorded(name, directory), name):
+        if moved := _moved(text, prefixes):
+            yield moved[1], moved[0]
+    roots = [here for _, here in prefixes] + ([str(started_in)] if started_in else [])
+    for root in roots:
+        yield root, os.path.join(root, name)  # an absolute name stays what it is
+
+
+def _inside(root: str, wanted: str) -> str | None:
+    """The file, if it is below the root; anything else is as if it were not there."""
+    if not os.path.isabs(root):
+        return None
+    # By its text first, so that nothing is asked about what cannot be below the root.
+    if not _is_below(os.path.normpath(wanted), os.path.normpath(root)):
+        return None
     try:
-        with place.path.open(encoding="utf-8", errors="replace") as file:
-            lines = islice(file, first - 1, first - 1 + min(count, MOST_LINES))
-            return first, tuple(text.rstrip("\n")[:MOST_LINE_CHARS] for text in lines)
+        path, real_root = os.path.realpath(wanted), os.path.realpath(root)
+        is_file = stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):  # no such file, a loop of links, a name too long
+        return None
+    is_source = path.endswith(SUFFIXES)  # a link may lead from a source to a key
+    return path if is_file and is_source and _is_below(path, real_root) else None
+
+
+def _is_below(path: str, root: str) -> bool:
+    """Whether the path lies in the directory, which is not the root of the file system."""
+    return os.path.dirname(root) != root and Path(path).is_relative_to(root) and path != root
+
+
+def _text(path: str) -> str:
+    """The text of a file.
+
+    Raises:
+        NotFoundError: it is not text, too large, or cannot be read.
+    """
+    try:
+        # Between the look and the opening it may have become a pipe, or a link.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        with open(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise NotFoundError("The file is not a regular one.")
+            content = file.read(MOST_FILE_BYTES + 1)
     except OSError as error:
         raise NotFoundError(f"The file cannot be read: {error.strerror}.") from None
+    if len(content) > MOST_FILE_BYTES:
+        raise NotFoundError(f"The file is larger than {MOST_FILE_BYTES >> 20} MB.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise NotFoundError("The file is no text in UTF-8.") from None
+    if "\0" in text:
+        raise NotFoundError("The file is no text in UTF-8.")
+    return text

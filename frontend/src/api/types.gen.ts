@@ -1061,7 +1061,7 @@ export interface SnippetLine {
 export interface SourcePlace {
   /** absolute, for an editor; "" where nothing is known of its place */
   readonly path: string;
-  /** it is a file of the server's machine */
+  /** the server looked, and has it: never so where texts are not served */
   readonly found: boolean;
   /** 1-based */
   readonly line: number;
@@ -1070,6 +1070,8 @@ export interface SourcePlace {
   readonly lines: readonly string[];
   /** why there are no lines */
   readonly missing: string;
+  /** working directory of the recording, as it says; "" where it does not */
+  readonly directory: string;
 }
 
 /** One recorded cycle of a worker. `key` identifies it in queries. */

@@ -4,7 +4,9 @@
  */
 import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useSyncExternalStore } from "react";
+import { toProblem } from "../api/problem";
 import { getSource } from "../api/routes";
+import type { SourcePlace } from "../api/types.gen";
 import { copyText } from "../base/clipboard";
 import { recall, remember } from "../base/storage";
 import { usePage } from "./page_context";
@@ -86,6 +88,14 @@ export async function openPlace(
   return (await copyText(`${path}:${line}`)) ? "copied" : "refused";
 }
 
+/** What became of a click on a frame; "missing" where no place for it is known. */
+export interface OpenedSource {
+  readonly opened: Opened | "missing";
+  readonly place: SourcePlace | null;
+  /** Why there is no place, where there is none. */
+  readonly problem: string;
+}
+
 /** Opens the file of a frame of the shown trace. */
 export function useSource() {
   const { shown, info } = usePage();
@@ -98,17 +108,27 @@ export function useSource() {
       : editor === "copy"
         ? "Copy"
         : `Open in ${EDITORS.find(([key]) => key === editor)?.[1] ?? "the editor"}:`;
-    const open = async (file: string, line: number): Promise<Opened> => {
+    const open = async (file: string, line: number): Promise<OpenedSource> => {
       if (shown === null) {
-        return "refused";
+        return { opened: "missing", place: null, problem: "No trace is shown." };
       }
       const { key, digest } = shown;
-      const place = await client.fetchQuery({
-        queryKey: ["source", key, digest, file, line],
-        queryFn: ({ signal }) => getSource(key, file, line, signal),
-        staleTime: 60_000,
-      });
-      return openPlace(window, isVscode, editor, place.path || file, line);
+      try {
+        const place = await client.fetchQuery({
+          queryKey: ["source", key, digest, file, line],
+          queryFn: ({ signal }) => getSource(key, file, line, signal),
+          staleTime: 60_000,
+        });
+        // A name without a known place opens nothing: an invented path would be another file.
+        const opened =
+          place.path === ""
+            ? "missing"
+            : await openPlace(window, isVscode, editor, place.path, line);
+        return { opened, place, problem: "" };
+      } catch (thrown) {
+        const { message, hint } = toProblem(thrown);
+        return { opened: "missing", place: null, problem: `${message} ${hint}`.trim() };
+      }
     };
     return { open, words, isVscode };
   }, [shown, info, client, editor]);

@@ -7,17 +7,46 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from ...trace.columns import distinct_values
+from ...trace.model import HostKind, Trace
 from .model import Stacks
 
 I32 = NDArray[np.int32]
 
-_PLACE = re.compile(r"(?P<file>[^\n]+?)\((?P<line>\d+)\): (?P<function>.*)", re.DOTALL)
+_PLACE = re.compile(r"(?P<file>[^<\n][^\n]*?)\((?P<line>\d{1,9})\): ", re.ASCII)
+_BETWEEN_WRITTEN = re.compile(r";|\n")
 
 
 def frame_place(name: str) -> tuple[str, int]:
-    """File and line of a frame such as ``train.py(12): step``; ``("", 0)`` where it tells none."""
-    match = _PLACE.fullmatch(name)
-    return (match["file"], int(match["line"])) if match and match["file"] != "<string>" else ("", 0)
+    """File and line of a frame such as ``train.py(12): step``; ``("", 0)`` where it tells none.
+
+    Code without a file tells none: ``<string>(1): <module>``, ``<frozen importlib>(241): load``.
+    """
+    match = _PLACE.match(name)
+    return (match["file"], int(match["line"])) if match else ("", 0)
+
+
+def frame_function(name: str) -> str:
+    """What a frame called: ``step`` of ``train.py(12): step``; a name without a place is whole."""
+    match = _PLACE.match(name)
+    return name[match.end() :] if match else name
+
+
+def written_frames(text: str) -> list[str]:
+    """The frames of a call stack that was written as one text, innermost first."""
+    return [part for part in map(str.strip, _BETWEEN_WRITTEN.split(text)) if part]
+
+
+def files_named(trace: Trace) -> frozenset[str]:
+    """The files that the frames of a trace name, traced ones and those of written call stacks."""
+    host = trace.host
+    framed = np.isin(host.kind, (HostKind.PYTHON, HostKind.MODULE))
+    names = {trace.strings[code] for code in np.unique(host.name[framed]).tolist()}
+    written = host.args.get("call_stack")
+    if written is not None:
+        for code in distinct_values(written.value):
+            names.update(written_frames(trace.strings[int(code)]))
+    return frozenset(frame_place(name)[0] for name in names) - {""}
 
 
 def innermost_frames(stacks: Stacks, stack: I32, depth: int) -> I32:
