@@ -1,29 +1,6 @@
 /** A button, and what it opens beneath itself. */
-import {
-  type ReactNode,
-  type RefObject,
-  useCallback,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from "react";
-
-const MARGIN = 8;
-
-/** Keeps the menu beneath its button, or above it where there is more room, and inside the frame. */
-function place(button: HTMLElement, menu: HTMLElement): void {
-  const at = button.getBoundingClientRect();
-  const left = Math.min(at.left, window.innerWidth - menu.offsetWidth - MARGIN);
-  const below = window.innerHeight - at.bottom - MARGIN - 4;
-  const above = at.top - MARGIN - 4;
-  const isAbove = menu.offsetHeight > below && above > below;
-  const height = Math.max(160, isAbove ? above : below);
-  menu.style.left = `${Math.max(MARGIN, left)}px`;
-  menu.style.maxHeight = `${height}px`;
-  const top = isAbove ? at.top - 4 - Math.min(menu.offsetHeight, height) : at.bottom + 4;
-  menu.style.top = `${Math.max(MARGIN, top)}px`;
-}
+import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from "react";
+import { useFloating } from "./floating";
 
 function useDismiss(open: boolean, root: RefObject<HTMLElement | null>, close: () => void): void {
   useEffect(() => {
@@ -71,11 +48,7 @@ export function Popover(props: PopoverProps) {
     trigger.current?.focus();
   }, []);
   useDismiss(open, root, dismiss);
-  useLayoutEffect(() => {
-    if (open && trigger.current !== null && menu.current !== null) {
-      place(trigger.current, menu.current);
-    }
-  }, [open]);
+  useFloating(open, trigger, menu);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Esc inside closes; the controls are within
     <span
@@ -108,7 +81,7 @@ export function Popover(props: PopoverProps) {
         {button}
       </button>
       {open ? (
-        <div className="menu" ref={menu}>
+        <div className="menu" ref={menu} popover="manual">
           {children(close)}
         </div>
       ) : null}

@@ -1,15 +1,6 @@
 /** An explanation that opens on hover and on focus, and closes with Esc. */
-import { type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
-
-const MARGIN = 8;
-
-function place(anchor: HTMLElement, tip: HTMLElement): void {
-  const at = anchor.getBoundingClientRect();
-  const left = Math.min(at.left, window.innerWidth - tip.offsetWidth - MARGIN);
-  const isLow = at.bottom + tip.offsetHeight + MARGIN > window.innerHeight;
-  tip.style.left = `${Math.max(MARGIN, left)}px`;
-  tip.style.top = `${isLow ? at.top - tip.offsetHeight - 4 : at.bottom + 4}px`;
-}
+import { type ReactNode, useId, useRef, useState } from "react";
+import { useFloating } from "./floating";
 
 interface TipProps {
   readonly text: ReactNode;
@@ -23,11 +14,7 @@ export function Tip({ text, children, className = "word" }: TipProps) {
   const [open, setOpen] = useState(false);
   const anchor = useRef<HTMLSpanElement>(null);
   const body = useRef<HTMLSpanElement>(null);
-  useLayoutEffect(() => {
-    if (open && anchor.current !== null && body.current !== null) {
-      place(anchor.current, body.current);
-    }
-  }, [open]);
+  useFloating(open, anchor, body);
   if (text === "") {
     return children;
   }
@@ -52,7 +39,7 @@ export function Tip({ text, children, className = "word" }: TipProps) {
     >
       {children}
       {open ? (
-        <span ref={body} role="tooltip" id={id} className="tip-body">
+        <span ref={body} role="tooltip" id={id} className="tip-body" popover="manual">
           {text}
         </span>
       ) : null}

@@ -2,6 +2,8 @@
 import { Tip } from "./tip";
 import type { WindowColumn } from "./window_table";
 
+export const cellClass = <R,>({ isNumber }: WindowColumn<R>) => (isNumber ? "num clip" : "clip");
+
 interface WindowHeadProps<R> {
   readonly column: WindowColumn<R>;
   /** Ascending, or not; null = by another column. */
@@ -14,16 +16,15 @@ const order = (sorted: boolean | null) =>
   sorted === null ? undefined : sorted ? "ascending" : "descending";
 
 export function WindowHead<R>({ column, sorted, onSort }: WindowHeadProps<R>) {
-  const { key, label, unit, help = "", isNumber, isMinor, isSortable } = column;
+  const { key, label, unit, help = "", isSortable } = column;
   const words = (
     <>
       {label}
       {unit === undefined ? null : <span className="unit"> {unit}</span>}
     </>
   );
-  const classes = [isNumber ? "num" : "", isMinor ? "minor" : ""].filter(Boolean).join(" ");
   return (
-    <th className={classes} aria-sort={order(sorted)} title={help}>
+    <th className={cellClass(column)} aria-sort={order(sorted)} title={help}>
       {isSortable ? (
         <button
           type="button"

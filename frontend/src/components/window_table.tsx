@@ -3,9 +3,10 @@
  * row opens in place. Sorting is the server's, too.
  */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
+import { textWidth } from "../base/measure";
 import { walked } from "../base/walk";
-import { WindowHead } from "./window_head";
+import { cellClass, WindowHead } from "./window_head";
 
 export interface WindowColumn<R> {
   readonly key: string;
@@ -44,6 +45,19 @@ interface WindowTableProps<R> {
 
 const ROW = 26;
 const HEAD = 28;
+const HEAD_FONT = '500 11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
+/** The sign of the order, and the gap before it. */
+const ORDER_SIGN = 14;
+
+/** The track of a column in the grid: never narrower than the words of its head. */
+function trackOf<R>({ label, unit, isSortable, width }: WindowColumn<R>): string {
+  const words = unit === undefined ? label : `${label} ${unit}`;
+  const head = Math.ceil(textWidth(words, HEAD_FONT)) + (isSortable ? ORDER_SIGN : 2);
+  return width.replace(
+    /^minmax\((\d+)px/,
+    (_, least: string) => `minmax(${Math.max(Number(least), head)}px`,
+  );
+}
 
 /** What a key does to the row that has the focus. */
 function openedBy(key: string, row: string, opened: string | null): string | null | undefined {
@@ -72,7 +86,8 @@ export function WindowTable<R extends { readonly key: string }>(props: WindowTab
   const last = items.at(-1)?.index ?? 0;
   const { onRange } = windows;
   useEffect(() => onRange(first, last), [onRange, first, last]);
-  const grid = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
+  const tracks = useMemo(() => columns.map(trackOf).join(" "), [columns]);
+  const grid = { gridTemplateColumns: tracks };
 
   const focusRow = (index: number) => {
     virtual.scrollToIndex(index);
@@ -162,8 +177,4 @@ export function WindowTable<R extends { readonly key: string }>(props: WindowTab
       {windows.count === 0 && !isOld ? <p className="empty">{props.empty}</p> : null}
     </div>
   );
-}
-
-export function cellClass<R>(column: WindowColumn<R>): string {
-  return [column.isNumber ? "num" : "", column.isMinor ? "minor" : ""].filter(Boolean).join(" ");
 }

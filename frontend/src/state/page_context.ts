@@ -1,6 +1,6 @@
 /** What is shown right now: the server's registry, the catalog, and the chosen trace. */
 import { createContext, useContext } from "react";
-import type { TraceKey } from "../api/routes";
+import type { TraceKey, ViewStem } from "../api/routes";
 import type { Catalog, Info, TraceInfo } from "../api/types.gen";
 
 /** The chosen trace, as far as it can be asked for. */
@@ -10,6 +10,15 @@ export interface Shown {
   readonly digest: string;
   /** null until it is known. */
   readonly trace: TraceInfo | null;
+}
+
+/** Every recording fills these, be it with what is missing. */
+const ALWAYS: ReadonlySet<ViewStem> = new Set(["overview", "health"]);
+
+/** Whether the recording is known to fill a view: what it cannot fill is not asked for. */
+export function canFill(shown: Shown | null, stem: ViewStem): boolean {
+  const view = shown?.trace?.views.find((candidate) => candidate.stem === stem);
+  return ALWAYS.has(stem) || view?.unavailable === null;
 }
 
 export interface Page {

@@ -21,7 +21,7 @@ import {
 } from "../api/routes";
 import type { Catalog, ReadProgress, ViewAnswers, ViewQueries } from "../api/types.gen";
 import { isBusy } from "./choice";
-import { usePage } from "./page_context";
+import { canFill, usePage } from "./page_context";
 import { usePageVisible } from "./visibility";
 
 const QUICK_MS = 1000;
@@ -148,7 +148,7 @@ export function useView<S extends ViewStem>(stem: S, query: ViewQueries[S]) {
       shown === null
         ? Promise.reject(noTrace())
         : getView(stem, shown.key, shown.digest, query, signal),
-    enabled: shown !== null && shown.digest !== "",
+    enabled: shown !== null && shown.digest !== "" && canFill(shown, stem),
     placeholderData: (previous) => previous,
     refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),
   });

@@ -58,7 +58,7 @@ export function columnsOf(
       key: "name",
       label: query.group_by === "class" ? "Class" : "Kernel",
       isSortable: true,
-      width: "minmax(240px, 4fr)",
+      width: "minmax(170px, 4fr)",
       cell: (row) => (
         <>
           <span className="wt-mark" aria-hidden="true" />

@@ -54,11 +54,13 @@ function Stack({ stack }: { stack: StackRow }) {
   const first = own ?? stack.frames[0];
   return (
     <details>
-      <summary>{first === undefined ? DASH : <CodeName name={first.name} />}</summary>
+      <summary className="clip">
+        {first === undefined ? DASH : <CodeName name={first.name} />}
+      </summary>
       <ol className="frames">
         {stack.frames.map((frame, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a recursion has equal frames
-          <li key={place}>
+          <li key={place} className="clip">
             <SourceLink name={frame.name} file={frame.file} line={frame.line} />
           </li>
         ))}
@@ -132,7 +134,7 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
               <tbody>
                 {data.stacks.slice(0, SHOWN).map((one) => (
                   <tr key={one.row.key}>
-                    <td className="name">
+                    <td className="name clip">
                       <Stack stack={one} />
                     </td>
                     <td className="num">{count(one.row.calls)}</td>

@@ -14,6 +14,7 @@ import { TaintMark } from "./taint_mark";
 
 const LABEL_FONT = "600 11px system-ui, sans-serif";
 const LABEL_PADDING = 14;
+const TICK_FONT = '400 11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
 const MODES = [
   ["mean", "Mean"],
@@ -82,12 +83,17 @@ function Ticks({ model, width }: { model: RulerModel; width: number }) {
   const ticks = roundTicks(whole, Math.max(2, Math.min(10, Math.floor(width / 110))));
   return (
     <div className="ruler-ticks" aria-hidden="true">
-      {ticks.map((tick) => (
-        <span key={tick} style={{ left: `${(tick / whole) * 100}%` }}>
-          {axisNumber(tick)}
-          {tick === 0 ? `${NBSP}${unit.name}` : ""}
-        </span>
-      ))}
+      {ticks.map((tick) => {
+        const words = tick === 0 ? `${axisNumber(tick)}${NBSP}${unit.name}` : axisNumber(tick);
+        // Around its place, but never over the edge of the ruler.
+        const wide = Math.ceil(textWidth(words, TICK_FONT)) + 1;
+        const left = Math.min((tick / whole) * width - wide / 2, width - wide);
+        return (
+          <span key={tick} style={{ left: Math.max(0, left) }}>
+            {words}
+          </span>
+        );
+      })}
     </div>
   );
 }

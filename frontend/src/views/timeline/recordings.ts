@@ -11,7 +11,7 @@ import type {
   TraceInfo,
 } from "../../api/types.gen";
 import { share } from "../../base/format";
-import { usePage } from "../../state/page_context";
+import { canFill, usePage } from "../../state/page_context";
 import { usePageVisible } from "../../state/visibility";
 import type { Recording } from "./sources";
 
@@ -41,7 +41,7 @@ export function useManifest(layout: LayoutName): ManifestState {
   const { data, error, refetch } = useQuery<Answer<TimelineManifest>>({
     queryKey: queryKey(key, digest, layout),
     queryFn: ({ signal }) => getView("timeline", key, digest, { layout }, signal),
-    enabled: digest !== "",
+    enabled: digest !== "" && canFill(shown, "timeline"),
     placeholderData: (before, query) => (query?.queryKey[1] === digest ? before : undefined),
     refetchInterval: whileReading(visible),
   });

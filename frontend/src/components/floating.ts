@@ -1,0 +1,68 @@
+/**
+ * Where something stands that floats over the page: beside its anchor, inside the window.
+ *
+ * It lies in the browser's top layer, so that nothing clips it and no moved parent shifts it, and it
+ * is placed anew whenever its content or its anchor moves: what comes late may be larger.
+ */
+import { type RefObject, useLayoutEffect } from "react";
+
+const MARGIN = 8;
+const GAP = 4;
+/** Less room than this is no use: rather over the edge of the anchor. */
+const LEAST = 160;
+
+/** Beneath the anchor, or above it where only there is room; the rest of it scrolls. */
+function place(anchor: HTMLElement, body: HTMLElement): void {
+  const at = anchor.getBoundingClientRect();
+  const below = window.innerHeight - at.bottom - MARGIN - GAP;
+  const above = at.top - MARGIN - GAP;
+  body.style.maxHeight = "";
+  const isAbove = body.offsetHeight > below && above > below;
+  const most = Math.max(LEAST, isAbove ? above : below);
+  body.style.maxHeight = `${most}px`;
+  const height = Math.min(body.offsetHeight, most);
+  const left = Math.min(at.left, window.innerWidth - body.offsetWidth - MARGIN);
+  const top = Math.min(
+    isAbove ? at.top - GAP - height : at.bottom + GAP,
+    window.innerHeight - height - MARGIN,
+  );
+  body.style.left = `${Math.max(MARGIN, left)}px`;
+  body.style.top = `${Math.max(MARGIN, top)}px`;
+}
+
+/** Keeps the body beside its anchor for as long as it is open. Give the body `popover="manual"`. */
+export function useFloating(
+  open: boolean,
+  anchor: RefObject<HTMLElement | null>,
+  body: RefObject<HTMLElement | null>,
+): void {
+  useLayoutEffect(() => {
+    const [from, floating] = [anchor.current, body.current];
+    if (!open || from === null || floating === null) {
+      return;
+    }
+    // Browsers without a top layer keep it where it is, above the page by its z-index.
+    floating.showPopover?.();
+    const settle = () => place(from, floating);
+    settle();
+    // In the next frame: a size must not change while sizes are being observed.
+    let frame = 0;
+    const later = () => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(settle);
+    };
+    const onScroll = ({ target }: Event) => {
+      if (!(target instanceof Node && floating.contains(target))) {
+        later();
+      }
+    };
+    const observer = new ResizeObserver(later);
+    observer.observe(floating);
+    window.addEventListener("scroll", onScroll, true);
+    return () => {
+      cancelAnimationFrame(frame);
+      observer.disconnect();
+      window.removeEventListener("scroll", onScroll, true);
+    };
+  }, [open, anchor, body]);
+}
