@@ -50,7 +50,11 @@ class Partition(Struct, frozen=True):
 
 
 class HostPartition(Struct, frozen=True):
-    """A step without device activity, seen from the main thread. All parts sum to the step."""
+    """A step without device activity, seen from the main thread.
+
+    All parts but the last sum to the step. ``overlap_ns`` is the time of collectives under which
+    the main thread worked; with ``communication_ns`` it sums to ``Breakdown.communication_ns``.
+    """
 
     dataloader_ns: int = 0
     forward_ns: int = 0
@@ -58,8 +62,10 @@ class HostPartition(Struct, frozen=True):
     optimizer_ns: int = 0
     communication_ns: int = 0
     compile_ns: int = 0
-    python_ns: int = 0  # annotations and Python frames outside the parts above
-    uninstrumented_ns: int = 0
+    runtime_ns: int = 0
+    python_ns: int = 0  # Python frames outside the parts above
+    uninstrumented_ns: int = 0  # nothing was recorded, or annotations alone
+    overlap_ns: int = 0
 
 
 class Gauges(Struct, frozen=True):

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.intervals import Intervals, merge, union
-from ..trace.model import HostKind, Trace
-from .names import Role, roles_of
+from ..trace.model import DeviceClass, HostKind, Link, Trace
+from .names import BACKEND_RANGE, COPY_CALL, NEED_NOT_WAIT, PAGEABLE, Role, matches, roles_of
 
 Mask = NDArray[np.bool_]
 
 _ROWS = 1 << 16
+_LONG_CALL_NS = 50_000  # no call that only enqueues a copy takes so long
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,9 +31,10 @@ class Hosts:
     annotation: Mask
     frame: Mask  # Python frames, those of modules too
     runtime: Mask
-    collective: Mask
+    collective: Mask  # calls of collectives, and ranges of collectives under way
+    under_way: Mask  # of those, ranges that a back end keeps open: no work of their thread
     loader: Mask  # of the DataLoader; kinds are not asked
-    blocking: Mask  # runtime calls that wait for the device, or may
+    blocking: Mask  # runtime calls that wait for the device, or may; see ``_blocking``
     executing: Mask  # ops, annotations, Python frames
 
     def ranges(self, mask: Mask, threads: Iterable[int] | None = None) -> Intervals:
@@ -63,13 +65,13 @@ def hosts_of(trace: Trace) -> Hosts:
     role = roles_of(trace.strings, host.name)
     marker = role == Role.STEP
     marker[trace.steps.host[trace.steps.host >= 0]] = True
-    collective = role == Role.COMMUNICATION
+    runtime = host.kind == HostKind.RUNTIME
+    collective = (role == Role.COMMUNICATION) & ~runtime
     collective[trace.collectives.host[trace.collectives.host >= 0]] = True
     role[collective] = Role.COMMUNICATION
     op = (host.kind == HostKind.OP) & ~marker
     annotation = (host.kind == HostKind.ANNOTATION) & ~marker
     frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
-    runtime = host.kind == HostKind.RUNTIME
     return Hosts(
         trace=trace,
         first=np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).astype(np.int64),
@@ -81,10 +83,46 @@ def hosts_of(trace: Trace) -> Hosts:
         frame=frame,
         runtime=runtime,
         collective=collective,
+        under_way=collective & matches(trace.strings, host.name, BACKEND_RANGE),
         loader=role == Role.DATALOADER,
-        blocking=runtime & (role == Role.BLOCKING),
+        blocking=_blocking(trace, runtime, role),
         executing=op | annotation | frame,
     )
+
+
+def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
+    """Runtime calls in which the host waits for the device.
+
+    * calls whose name says so: synchronizations, plain copies, allocations;
+    * calls that copy from or to pageable memory, however they are called: the driver goes through
+      a buffer of its own, and the host stands by;
+    * calls that copy and last until the copy has ended.
+
+        cudaMemcpyAsync ███████████████          waits
+        DtoH                        ███
+
+    A copy that need not be waited for (pinned memory, device to device) may end within its call by
+    chance: the call waits where it is long, or mostly the copy.
+    """
+    host, device = trace.host, trace.device
+    result: Mask = runtime & (role == Role.BLOCKING)
+    copies = np.flatnonzero(
+        (device.klass == DeviceClass.COPY) & (device.launch >= 0) & (device.link != Link.GRAPH)
+    )
+    call = device.launch[copies]
+    keep = runtime[call] & matches(trace.strings, host.name[call], COPY_CALL)
+    copies, call = copies[keep], call[keep]
+    if not len(copies):
+        return result
+    names = device.name[copies]
+    ts, end = device.ts[copies], device.ts[copies] + device.dur[copies]
+    begun, returned = host.ts[call], host.ts[call] + host.dur[call]
+    spans = (begun <= ts) & (end <= returned) & (returned > begun)
+    by_chance = matches(trace.strings, names, NEED_NOT_WAIT)
+    by_chance &= (returned - begun < _LONG_CALL_NS) & (2 * (end - ts) < returned - begun)
+    waits = matches(trace.strings, names, PAGEABLE) | (spans & ~by_chance)
+    result[call[waits]] = True
+    return result
 
 
 def main_thread(hosts: Hosts) -> int:

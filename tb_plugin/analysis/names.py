@@ -31,13 +31,14 @@ class Role(IntEnum):
     OPTIMIZER = 5
     BACKWARD = 6
     BLOCKING = 7  # a runtime call that waits for the device, or may
+    WAITING = 8  # a Python frame that does nothing but wait
 
 
 RULES: tuple[tuple[Role, str], ...] = (
     (Role.STEP, r"^ProfilerStep#\d"),
     (Role.DATALOADER, r"^enumerate\(Data(Loader|Pipe)\)#"),
     # Collectives by back end, and the ops that call them.
-    (Role.COMMUNICATION, r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|ccl|oneccl):"),
+    (Role.COMMUNICATION, r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):"),
     (Role.COMMUNICATION, r"^(c10d|_?c10d_functional(_autograd)?|symm_mem|torch_ccl)::"),
     (Role.COMMUNICATION, r"^record_param_comms$"),
     (Role.OPTIMIZER, r"^Optimizer\.(step|zero_grad)\b"),
@@ -48,17 +49,36 @@ RULES: tuple[tuple[Role, str], ...] = (
     (Role.BACKWARD, r"^autograd::engine::evaluate_function: "),
     (Role.BACKWARD, r"Backward\d*$"),
     (Role.BACKWARD, r"run_backward\b"),  # the Python frame that holds the caller meanwhile
-    # CUDA, HIP, Level Zero and SYCL, Ascend, MTIA.
-    (Role.BLOCKING, r"^(cuda|cu|hip)\w*Synchronize"),
-    (Role.BLOCKING, r"^(cuda|cu|hip)(Memcpy|MemcpyWithStream|Memcpy[DH]to[DH](_v2)?|MemcpyPeer)$"),
+    # The C function behind `Work.wait`, locks, queues and processes.
+    (Role.WAITING, r"^<built-in method (wait|acquire|poll|barrier) of (?!Tensor\b)"),
+    # CUDA, HIP, MUSA; Ascend calls are written with their library before them.
+    (Role.BLOCKING, r"^(cuda|cu|hip|musa)\w*Synchronize"),
     (
         Role.BLOCKING,
-        r"^(cuda|cu|hip)(Malloc|Free|MallocHost|HostAlloc|HostMalloc|FreeHost)(_\w+)?$",
+        r"^(cuda|cu|hip|musa)(Memcpy|MemcpyWithStream|Memcpy[DH]to[DH](_v2)?|MemcpyPeer)$",
     ),
-    (Role.BLOCKING, r"^cuMem(Alloc|Free)(_v2)?$|^(cuda|hip)HostFree$"),
+    (
+        Role.BLOCKING,
+        r"^(cuda|cu|hip|musa)(Malloc(Host)?|Free(Host)?|Host(Alloc|Malloc|Free))(_\w+)?$",
+    ),
+    (Role.BLOCKING, r"^cuMem(Alloc|Free)(_v2)?$"),
+    (Role.BLOCKING, r"^(\w+@)?aclrt(Synchronize|Memcpy(2d)?$|Malloc(Host)?$|Free(Host)?$)"),
+    # Level Zero and SYCL, MTIA.
     (Role.BLOCKING, r"^(ur|pi)(QueueFinish|EventWait)|^ze\w+Synchronize$"),
-    (Role.BLOCKING, r"^aclrtSynchronize|^synchronize(Stream|Device|Event)?$"),
+    (Role.BLOCKING, r"^synchronize(Stream|Device|Event)?$"),
 )
+
+BACKEND_RANGE = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):")
+"""Ranges that last as long as a collective is under way, whatever their thread does meanwhile."""
+
+COPY_CALL = re.compile(r"mem_?cpy|copy", re.IGNORECASE)
+"""Runtime calls that copy."""
+
+PAGEABLE = re.compile(r"Pageable")
+"""Copies from or to memory that the operating system may move."""
+
+NEED_NOT_WAIT = re.compile(r"Pinned|[DP]to[DP]|Device -> Device")
+"""Copies that can be enqueued and left to themselves."""
 
 _COMPILED = tuple((role, re.compile(pattern)) for role, pattern in RULES)
 _ANY = re.compile("|".join(f"(?:{pattern})" for _, pattern in RULES))

@@ -12,12 +12,11 @@ from ..trace.model import DeviceClass, Trace
 from .facts import RunTraits
 from .gauges import are_eligible
 from .hosts import Hosts
-from .names import distinct, matches
+from .names import PAGEABLE, distinct, matches
 
 _LOADER = re.compile(r"^enumerate\((Data(?:Loader|Pipe))\)#(?:(.+)\.__next__)?")
 _BACKEND = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|oneccl|ccl):")
 _NCCL_KERNEL = re.compile(r"nccl(Dev)?Kernel", re.IGNORECASE)
-_PAGEABLE = re.compile(r"Pageable")
 _KNOWN = ("nccl", "gloo", "mpi", "ucc", "xccl", "hccl")
 _MOST_OPS = 8
 
@@ -27,7 +26,7 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
     host = trace.host
     names = {trace.strings[code] for code in distinct(host.name, len(trace.strings))}
     loader = np.flatnonzero(hosts.loader)
-    pageable = matches(trace.strings, trace.device.name, _PAGEABLE)
+    pageable = matches(trace.strings, trace.device.name, PAGEABLE)
     pageable &= trace.device.klass == DeviceClass.COPY
     return RunTraits(
         data_parallel="DataParallel.forward" in names,

@@ -91,22 +91,18 @@ HOST: tuple[Part, ...] = (
         "Communication",
         "comm",
         False,
-        "The main thread is in a collective, or waits while another thread is in one.",
+        "The main thread calls a collective, or runs nothing else while one is under way.",
     ),
     Part("compile_ns", "Compile", "cpu-deepest", False, "Code is compiled inside the recording."),
-    Part(
-        "python_ns",
-        "Python",
-        "other",
-        False,
-        "Python frames and annotations without an op below them.",
-    ),
+    Part("runtime_ns", "Runtime", "runtime", False, "Calls of the device's runtime outside ops."),
+    Part("python_ns", "Python", "other", False, "Python frames without an op below them."),
     Part(
         "uninstrumented_ns",
         "Uninstrumented",
         "other",
         True,
-        "The main thread recorded nothing; `with_stack=True` shows its Python.",
+        "The main thread recorded no op and no frame, though annotations may be open; "
+        "`with_stack=True` shows its Python.",
     ),
 )
 
@@ -119,7 +115,7 @@ BREAKDOWN: tuple[Part, ...] = (
         "Communication",
         "comm",
         False,
-        "Collectives, on a device or the host, and nothing above runs.",
+        "Collectives, on a device or the host, and nothing above runs; also under ops of the host.",
     ),
     Part(
         "runtime_ns",

@@ -78,7 +78,7 @@ class Ruler(Struct, frozen=True):
     step_count: int
     mean_ns: float
     shares: tuple[Share, ...]
-    overlap_ns: float  # mean of compute under which communication ran
+    overlap_ns: float  # mean of compute, or of work of the main thread, under which it communicated
     busy_ns: float
     idle_ns: float
 
@@ -171,16 +171,18 @@ def _ruler(selection: Selection) -> Ruler:
     device = selection.device_facts
     total: Partition | HostPartition = selection.partition or selection.host or HostPartition()
     idle = total.idle_ns if isinstance(total, Partition) else 0
-    overlap = total.overlap_ns if isinstance(total, Partition) else 0
-    whole = selection.facts.step_source == "whole_trace"
+    facts = selection.facts
+    whole = facts.step_source == "whole_trace"
     mean = "The recording" if whole else "Mean step" if selection.count > 1 else "The step"
     return Ruler(
         title=f"{mean}, seen from {device_name(device) if device else 'the main thread'}",
         total_ns=selection.total_ns,
         step_count=selection.count,
         mean_ns=selection.mean(selection.total_ns),
-        shares=_shares(selection, total, PARTITION if isinstance(total, Partition) else HOST),
-        overlap_ns=selection.mean(overlap),
+        shares=_shares(
+            selection, total, PARTITION if isinstance(total, Partition) else _host_parts(facts)
+        ),
+        overlap_ns=selection.mean(total.overlap_ns),
         busy_ns=selection.mean(selection.total_ns - idle),
         idle_ns=selection.mean(idle),
     )
@@ -258,6 +260,15 @@ def _breakdown_parts(facts: Facts) -> tuple[Part, ...]:
         if getattr(step.breakdown, part.key)
     }
     return tuple(part for part in BREAKDOWN if part not in DEVICE_PARTS or part.key in seen)
+
+
+def _host_parts(facts: Facts) -> tuple[Part, ...]:
+    """The parts of the main thread that this recording can have, as with the classic categories."""
+    recorded = {
+        "runtime_ns": facts.counts.get("runtime", 0),
+        "python_ns": facts.counts.get("python", 0) + facts.counts.get("module", 0),
+    }
+    return tuple(part for part in HOST if recorded.get(part.key, 1))
 
 
 def _card(selection: Selection, row: int, device: DeviceFacts) -> DeviceCard:

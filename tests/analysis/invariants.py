@@ -62,7 +62,15 @@ def check_step(step: StepFacts) -> None:
     assert (step.host is None) == bool(step.devices)
     if step.host is not None:
         assert min(whole(step.host)) >= 0
-        assert sum(whole(step.host)) == length
+        assert sum(whole(step.host)) - step.host.overlap_ns == length
+        # The two ways to see a step agree on its collectives, to the nanosecond.
+        if not device_time(step.breakdown):
+            told = step.host.communication_ns + step.host.overlap_ns
+            assert told == step.breakdown.communication_ns
+
+
+def device_time(parts: Breakdown) -> int:
+    return parts.kernel_ns + parts.memcpy_ns + parts.memset_ns
 
 
 def check_gauges(gauges: Gauges, length: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kinetoscope.analysis.hosts import hosts_of
 from kinetoscope.analysis.partition import partitions
 from kinetoscope.analysis.windows import step_windows
@@ -144,3 +146,89 @@ def test_work_that_nothing_launched_leaves_idle_time_to_the_main_thread() -> Non
         """
     )
     assert of(trace) == [{"compute": 2, "idle": 8, "idle_cpu_exec": 3, "idle_unattributed": 5}]
+
+
+def test_the_host_waits_in_a_copy_of_pageable_memory() -> None:
+    """The call returns before the copy has ended: it waited for the buffer all the same."""
+    trace = draw(
+        """
+        step   |111111111111|
+        call   |  cccc      |
+        copy   |      ccc   |
+        """,
+        names={"call c": "cudaMemcpyAsync"},
+    )
+    assert of(trace) == [{"exposed_copy": 3, "idle": 9, "idle_sync": 4, "idle_unattributed": 5}]
+
+
+@pytest.mark.parametrize(
+    ("call", "copy"),
+    [
+        ("hipMemcpyWithStream", "Memcpy DtoH (Device -> Host)"),
+        ("hipMemcpyAsync", "CopyDeviceToHost"),
+        ("AscendCL@aclrtMemcpyAsync", "MEMCPY_ASYNC"),
+        ("musaMemcpyAsync", "Memcpy DtoH (Device -> Pinned)"),
+        ("urEnqueueUSMMemcpy", "Memcpy D2M"),
+    ],
+)
+def test_a_copy_call_that_spans_its_copy_waits_for_it(call: str, copy: str) -> None:
+    trace = draw(
+        """
+        step   |11111111111111|
+        call   | l cccccccccc |
+        gpu    |   lllllll    |
+        copy   |          cc  |
+        """,
+        names={"call c": call, "c": copy},
+    )
+    # The copy is short, but the host stood by until all work before it was done.
+    slow = draw(
+        """
+        step   |11111111111111|
+        call   |   cccccccccc |
+        copy   |       cccccc |
+        """,
+        names={"call c": call, "c": copy},
+    )
+    pinned = "Pinned" in copy
+    assert of(trace)[0].get("idle_sync", 0) == (0 if pinned else 1)
+    assert of(slow)[0].get("idle_sync") == 4
+
+
+def test_a_copy_that_need_not_be_waited_for_is_a_launch() -> None:
+    """Its call outlasts a copy of a microsecond by chance."""
+    trace = draw(
+        """
+        step   |111111111111|
+        call   |  cccccc    |
+        copy   |     c      |
+        """,
+        names={"call c": "cudaMemcpyAsync", "c": "Memcpy HtoD (Pinned -> Device)"},
+    )
+    assert of(trace) == [{"exposed_copy": 1, "idle": 11, "idle_runtime": 5, "idle_unattributed": 6}]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cudaMemcpy",
+        "hipMemcpyWithStream",
+        "musaMemcpy",
+        "AscendCL@aclrtMemcpy",
+        "AscendCL@aclrtSynchronizeStreamWithTimeout",
+        "musaStreamSynchronize",
+        "zeCommandQueueSynchronize",
+        "cudaFree",
+        "cudaHostAlloc",
+    ],
+)
+def test_calls_that_wait_by_their_names(call: str) -> None:
+    trace = draw(
+        """
+        step   |1111111111|
+        call   | l ssss   |
+        gpu    |  l       |
+        """,
+        names={"call s": call},
+    )
+    assert of(trace)[0]["idle_sync"] == 4

@@ -25,6 +25,9 @@ HOST_NAMES = (
     "Optimizer.step#SGD.step",
     "autograd::engine::evaluate_function: MmBackward0",
     "nccl:all_reduce",
+    "c10d::allreduce_",
+    "<built-in method wait of PyCapsule object at 0x7f>",
+    "<built-in method run_backward of torch._C._EngineBase object at 0x7f>",
     "note",
 )
 KERNELS = ("sgemm_nt", "ncclDevKernel_AllReduce(Args)", "s884gemm", "triton_tem_1")
@@ -110,6 +113,15 @@ def test_sums_are_exact_whatever_happens(
     for query in ("", "all"):
         check_overview(overview.build(facts, overview.OverviewQuery(steps=query)))
     health.build(facts, health.HealthQuery())
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(step_events(), st.lists(host_events(), max_size=14))
+def test_without_frames_nothing_is_python(steps: list[Event], host: list[Event]) -> None:
+    written = [one for one in host if one["cat"] != "python_function"]
+    facts = summarize(trace_of([*steps, *written]))
+    check_facts(facts)
+    assert all(step.host is not None and not step.host.python_ns for step in facts.steps)
 
 
 @requires_traces

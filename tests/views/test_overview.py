@@ -89,7 +89,11 @@ def test_a_run_on_the_host() -> None:
     assert answer.device_type == "CPU"
     assert answer.device_row is None
     assert answer.ruler.title == "Mean step, seen from the main thread"
-    assert [one.key for one in answer.ruler.shares] == [part.key for part in HOST]
+    # What this recording cannot have is no zero: it holds no frames and no runtime calls.
+    absent = {"runtime_ns", "python_ns"}
+    assert [one.key for one in answer.ruler.shares] == [
+        part.key for part in HOST if part.key not in absent
+    ]
     assert answer.ruler.idle_ns == 0
     assert "ProfilerActivity.CUDA" in answer.missing["devices"]
     assert all(row.partition is None and row.host is not None for row in answer.steps)

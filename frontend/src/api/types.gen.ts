@@ -417,7 +417,12 @@ export interface HitQuery {
   readonly layout?: LayoutName;
 }
 
-/** A step without device activity, seen from the main thread. All parts sum to the step. */
+/**
+ * A step without device activity, seen from the main thread.
+ *
+ * All parts but the last sum to the step. `overlap_ns` is the time of collectives under which
+ * the main thread worked; with `communication_ns` it sums to `Breakdown.communication_ns`.
+ */
 export interface HostPartition {
   readonly dataloader_ns: number;
   readonly forward_ns: number;
@@ -425,9 +430,12 @@ export interface HostPartition {
   readonly optimizer_ns: number;
   readonly communication_ns: number;
   readonly compile_ns: number;
-  /** annotations and Python frames outside the parts above */
+  readonly runtime_ns: number;
+  /** Python frames outside the parts above */
   readonly python_ns: number;
+  /** nothing was recorded, or annotations alone */
   readonly uninstrumented_ns: number;
+  readonly overlap_ns: number;
 }
 
 /** What this program is and which views it has. */
@@ -840,7 +848,7 @@ export interface Ruler {
   readonly step_count: number;
   readonly mean_ns: number;
   readonly shares: readonly Share[];
-  /** mean of compute under which communication ran */
+  /** mean of compute, or of work of the main thread, under which it communicated */
   readonly overlap_ns: number;
   readonly busy_ns: number;
   readonly idle_ns: number;

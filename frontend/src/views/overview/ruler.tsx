@@ -209,10 +209,16 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
             ? [
                 {
                   key: "overlap_ns",
-                  label: "of it overlapping communication",
+                  label:
+                    device === undefined
+                      ? "collectives under other work"
+                      : "of it overlapping communication",
                   category: "overlap",
                   ghost: false,
-                  help: "Compute under which communication ran: part of Compute.",
+                  help:
+                    device === undefined
+                      ? "Collectives of other threads while the main thread worked: counted under that work."
+                      : "Compute under which communication ran: part of Compute.",
                   value: inScale(overlap_ns, scale),
                 },
               ]
