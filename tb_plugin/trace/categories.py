@@ -92,7 +92,8 @@ ANNOTATION_PREFIXES = (
 )
 MODULE_PREFIX = "nn.Module: "
 
-# MTIA writes waits, copies and programs under one category.
+# MTIA writes waits, copies and programs under one category; what has no name of these is a program.
+MTIA_WORK = "mtia_ccp_events"
 MTIA_ROLES: Mapping[str, Role] = {
     "event_record": Role.SYNC,
     "event_wait": Role.SYNC,

@@ -4,8 +4,9 @@ The first evidence that speaks decides:
 
 1. the category: copies and memsets;
 2. collective args on the kernel itself;
-3. the op around its launch, or an op above that, is a collective: communication, unless the name
-   of the kernel is plainly a helper (FSDP copies into and out of its buffers inside such ops);
+3. the innermost op around its launch is a collective: communication, unless the name of the kernel
+   is plainly a helper (FSDP copies into and out of its buffers inside such ops). What lies above
+   that op says nothing: some back ends keep the range of a collective open while other ops run;
 4. the name of the kernel, by ``NAME_RULES``;
 5. none: compute.
 """
@@ -19,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .activity import Activity
-from .columns import seen, where
+from .columns import where
 from .host import Host
-from .model import DeviceClass, DeviceKind
+from .model import DeviceClass, DeviceKind, HostKind
+from .ops import op_above
 from .texts import Texts
 
 I8 = NDArray[np.int8]
@@ -69,6 +71,7 @@ COLLECTIVE_OPS = re.compile(
     r"|symm_mem::|.*(all_reduce|allreduce|all_gather|allgather|reduce_scatter|all_to_all|alltoall)",
     re.IGNORECASE,
 )
+RANGES = re.compile(r"(nccl|gloo|xccl|hccl|ucc|mpi):", re.IGNORECASE)
 # Work that collectives' wrappers do beside the exchange.
 HELPER_KERNELS = re.compile(
     r"at::native|at_cuda_detail|cub::|hipcub|rocprim|thrust::|elementwise|multi_tensor_apply"
@@ -121,22 +124,24 @@ def classify(texts: Texts, host: Host, device: Activity, op: I32) -> I8:
 
 
 def in_collective(texts: Texts, host: Host, op: I32) -> NDArray[np.bool_]:
-    """Whether an op, or something above it, is a collective; False for −1."""
-    result = np.zeros(len(op), bool)
+    """Whether an op is the call of a collective; False for −1 and for ranges that are left open."""
     is_collective = texts.table(
         host.names, lambda text: COLLECTIVE_OPS.match(text) is not None, np.bool_
     )
-    if not is_collective.any():
-        return result
-    asked = seen(op[op >= 0], len(host))
-    inside = np.zeros(len(host), bool)
-    rows = where(asked)
-    at, place = rows, rows
-    while len(at):
-        hit = is_collective[host.name[at]]
-        inside[place[hit]] = True
-        at = host.nesting.parent[at]
-        going = ~hit & (at >= 0)
-        at, place = at[going], place[going]
-    result[op >= 0] = inside[op[op >= 0]]
+    asked = where(op >= 0)
+    result = np.zeros(len(op), np.bool_)
+    result[asked] = is_collective[host.name[op[asked]]]
+    is_range = texts.table(host.names, lambda text: RANGES.match(text) is not None, np.bool_)
+    asked = asked[result[asked] & is_range[host.name[op[asked]]]]
+    if len(asked):
+        result[asked] = ~_left_open(host, is_collective)[op[asked]]
+    return result
+
+
+def _left_open(host: Host, is_collective: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Ops below which other ops run that are no collectives."""
+    others = where((host.kind == HostKind.OP) & ~is_collective[host.name])
+    above = op_above(host)[others]
+    result = np.zeros(len(host), np.bool_)
+    result[above[above >= 0]] = True
     return result

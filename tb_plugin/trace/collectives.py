@@ -4,6 +4,9 @@ c10d::allreduce_ ███████████████████
 record_param_comms ████████████████      one call: its outermost marked event
   nccl:all_reduce    ███████████         gives the name where the args do not
     cudaLaunchKernel   ███ → kernel      device rows
+
+What lies below another op belongs to that op: some back ends keep the range of a collective open
+around all that runs meanwhile.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ def find_collectives(texts: Texts, host: Host, launch: I32, op: I32, klass: I8) 
     rows = where(marked)
     if not len(rows):
         return _none()
-    top = np.searchsorted(rows, _outermost(host.nesting.parent, marked, rows))
+    top = np.searchsorted(rows, _outermost(host, marked, rows))
     name = _first_of_call(_names(texts, host, rows), top)
     group = _first_of_call(cells(host.args.get("group_name"), rows, -1).astype(np.int32), top)
     calls = np.flatnonzero(top == np.arange(len(rows)))
@@ -72,8 +75,9 @@ def _is_mark(name: str) -> bool:
     return name == PARAMETERS or _BACKEND.match(name) is not None
 
 
-def _outermost(parent: I32, marked: NDArray[np.bool_], rows: I32) -> I32:
-    """For each row the highest marked row among itself and its ancestors."""
+def _outermost(host: Host, marked: NDArray[np.bool_], rows: I32) -> I32:
+    """For each row the highest marked row among itself and its ancestors, up to any other op."""
+    parent: I32 = host.nesting.parent
     top: I32 = rows.copy()
     at, place = parent[rows], np.arange(len(rows))
     while True:
@@ -83,7 +87,20 @@ def _outermost(parent: I32, marked: NDArray[np.bool_], rows: I32) -> I32:
             return top
         hit = marked[at]
         top[place[hit]] = at[hit]
-        at = parent[at]
+        going = hit | (host.kind[at] != HostKind.OP)
+        at, place = parent[at[going]], place[going]
+
+
+def _nearest(host: Host, marked: NDArray[np.bool_], rows: I32) -> I32:
+    """For each row the lowest marked row among itself and its ancestors; the row where none is."""
+    found: I32 = rows.copy()
+    at, place = rows, np.arange(len(rows))
+    while len(at):
+        hit = marked[at]
+        found[place[hit]] = at[hit]
+        at, place = host.nesting.parent[at[~hit]], place[~hit]
+        at, place = at[at >= 0], place[at >= 0]
+    return found
 
 
 def _names(texts: Texts, host: Host, rows: I32) -> I32:
@@ -107,7 +124,9 @@ def _device_rows(
     device = np.flatnonzero(klass == DeviceClass.COMMUNICATION).astype(np.int32)
     origin = np.where(launch[device] >= 0, launch[device], op[device])
     device, origin = device[origin >= 0], origin[origin >= 0]
-    top = _outermost(host.nesting.parent, marked, origin)
+    # A kernel that is known to communicate belongs to the nearest range, whatever op is in between.
+    nearest = _nearest(host, marked, origin)
+    top = _outermost(host, marked, nearest)
     own = marked[top]
     device, top = device[own], top[own]
     order = np.argsort(top, kind="stable")

@@ -44,7 +44,7 @@ def _climb(host: Host, found: I32, at: I64) -> I32:
         wrong |= host.end_of(here) <= at[active]
         active = active[wrong]
         if steps == _PATIENCE:
-            up = _op_above(host)
+            up = op_above(host)
         above = up[found[active]]
         found[active] = above
         active = active[above >= 0]
@@ -52,7 +52,7 @@ def _climb(host: Host, found: I32, at: I64) -> I32:
     return found
 
 
-def _op_above(host: Host) -> I32:
+def op_above(host: Host) -> I32:
     """For each row the next op on the way up, −1 without one; the way is halved in every round."""
     above: I32 = host.nesting.outer.copy()
     active = where(above >= 0)

@@ -18,7 +18,9 @@ from .categories import (
     MEMORY_CATEGORIES,
     MEMORY_NAME,
     MTIA_ROLES,
+    MTIA_WORK,
     PROCESS_ROLES,
+    ROLES,
     TASK_ROLES,
     Role,
     role_of,
@@ -211,10 +213,15 @@ def _roles(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> t
         role[tasks.row[free]] = by_task[tasks.value[free]]
     vendor = where(timed & (role == Role.DEVICE_OTHER))
     if len(vendor):
+        runs = texts.table(
+            events.category[vendor], lambda text: text.casefold() == MTIA_WORK, np.bool_
+        )[events.category[vendor]]
+        role[vendor[runs]] = Role.KERNEL
         by_name = texts.table(
-            events.name[vendor], lambda text: MTIA_ROLES.get(text, Role.DEVICE_OTHER), np.uint8
-        )
-        role[vendor] = by_name[events.name[vendor]]
+            events.name[vendor], lambda text: MTIA_ROLES.get(text, Role.EITHER), np.uint8
+        )[events.name[vendor]]
+        told = by_name != Role.EITHER
+        role[vendor[told]] = by_name[told]
     return role, timed
 
 
@@ -250,7 +257,9 @@ def _settle_either(
     strange = ~_pids(events, is_any(role, HOST_ROLES), len(texts))[pid]
     device |= has_cell(raw.ints.get("stream"), rows)
     device |= strange & (events.category[rows] == texts.code("collective_comm"))
-    role[rows] = np.where(device, Role.DEVICE_OTHER, Role.HOST_OTHER)
+    known = texts.table(events.category[rows], lambda text: text.casefold() in ROLES, np.bool_)
+    on_device = np.where(known[events.category[rows]], Role.KERNEL, Role.DEVICE_OTHER)
+    role[rows] = np.where(device, on_device, Role.HOST_OTHER)
 
 
 def _memory_rows(events: RawEvents, texts: Texts) -> I32:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.trace.classify import COLLECTIVE_OPS, NAME_RULES, class_of_name
-from kinetoscope.trace.model import DeviceClass, Trace
+from kinetoscope.trace.model import DeviceClass, DeviceKind, Trace
 from tests.trace.drawn import annotation, drawn, kernel, launch, x
 
 
@@ -80,6 +80,54 @@ def test_unknown_kernels_inside_a_collective_communicate_but_helpers_do_not() ->
         "void at::native::CatArrayBatchedCopy<float>": "COMPUTE",
         "vendor_exchange_outside": "COMPUTE",
     }
+
+
+@pytest.mark.parametrize("category", ["cpu_op", "user_annotation"])
+def test_a_collective_that_stays_open_makes_no_communication_of_what_runs_meanwhile(
+    category: str,
+) -> None:
+    """MTIA keeps hccl:all_to_all open around a whole forward."""
+    trace = drawn(
+        x("hccl:all_to_all", 0, 100, cat=category),
+        x("aten::addmm", 10, 20),
+        launch(12, 2, 1),
+        launch(40, 2, 2),
+        x("c10d::alltoall_base_", 50, 20),
+        x("record_param_comms", 52, 10),
+        launch(54, 2, 3),
+        kernel("fc_1", 20, 5, correlation=1),
+        kernel("fc_2", 50, 5, correlation=2),
+        kernel("exchange", 60, 5, correlation=3),
+    )
+    assert classes(trace) == {
+        "fc_1": "COMPUTE",
+        "fc_2": "COMPUTE",
+        "exchange": "COMMUNICATION",
+    }
+
+
+@pytest.mark.parametrize(
+    ("category", "kind"),
+    [
+        ("mtia_ccp_events", DeviceKind.KERNEL),
+        ("hpu_op", DeviceKind.KERNEL),
+        ("collective_comm", DeviceKind.KERNEL),
+        ("vendor_thing", DeviceKind.OTHER),
+    ],
+)
+def test_work_of_known_vendor_categories_is_kernels(category: str, kind: DeviceKind) -> None:
+    trace = drawn(kernel("gemm", 0, 5), kernel("fc", 10, 5, cat=category))
+    assert trace.device.kind.tolist() == [DeviceKind.KERNEL, kind]
+
+
+def test_the_op_between_a_collective_and_a_launch_decides() -> None:
+    trace = drawn(
+        x("c10d::allreduce_", 0, 30),
+        x("aten::custom", 2, 20),
+        launch(3, 1, 1),
+        kernel("mystery", 10, 5, correlation=1),
+    )
+    assert classes(trace) == {"mystery": "COMPUTE"}
 
 
 @pytest.mark.parametrize(

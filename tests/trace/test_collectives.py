@@ -51,6 +51,22 @@ def test_old_recorders_name_the_call_in_the_annotation_only() -> None:
     assert table(trace) == [("all_to_all", "", ["ncclKernel_SendRecv"])], "the second is the wait"
 
 
+def test_a_range_that_stays_open_is_a_call_of_its_own() -> None:
+    """Some back ends keep it open until the data has arrived, and other ops run meanwhile."""
+    comms = {"Collective name": "allreduce", "Process Group Name": "0"}
+    trace = drawn(
+        annotation("hccl:all_to_all", 0, 100),
+        x("aten::addmm", 5, 20),
+        launch(6, 2, 1),
+        x("c10d::allreduce_", 50, 30),
+        x("record_param_comms", 52, 20, **comms),
+        launch(54, 2, 2),
+        kernel("fc", 20, 5, correlation=1),
+        kernel("exchange", 60, 5, correlation=2),
+    )
+    assert table(trace) == [("all_to_all", "", []), ("allreduce", "0", ["exchange"])]
+
+
 def test_waits_by_name_are_no_calls() -> None:
     trace = drawn(
         x("record_param_comms", 0, 4, **{"Collective name": "allreduce"}),
