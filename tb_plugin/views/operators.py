@@ -11,7 +11,7 @@ from ..analysis.facts import Facts
 from ..analysis.operators import artifact
 from ..analysis.operators.credit import REASONS
 from ..analysis.operators.model import CallKind, Operators
-from ..analysis.operators.search import in_steps
+from ..analysis.operators.search import NamesFound, in_steps, names_found
 from ..analysis.operators.table import CallTable, Chosen, call_table
 from ..trace.model import DeviceClass
 from . import operators_answers as answers
@@ -22,7 +22,6 @@ from .operators_rows import rows_of, sort_named, table_of, wall_of
 from .operators_text import DEFINITIONS, tables, words
 from .view import Artifact, Part, Scope, Subject, View
 
-MOST_PARTS = 10
 NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
 _NEEDS = {"shape": "shapes", "stack": "stacks", "module": "stacks"}
 Stem = Literal["device_self", "device_total", "host_self", "host_total"]
@@ -49,7 +48,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
         headline=said.headline,
         detail=said.detail,
         step_count=len(facts.steps) if steps is None else len(steps),
-        charts=_charts(by_name, has_device=has_device),
+        charts=_charts(by_name, query.parts, has_device=has_device),
         table=window(subject, query),
         device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
         unattributed=_unattributed(operators, chosen),
@@ -83,20 +82,20 @@ def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTa
     )
 
 
-def _charts(table: CallTable, *, has_device: bool) -> tuple[answers.ShareChart, ...]:
+def _charts(table: CallTable, most: int, *, has_device: bool) -> tuple[answers.ShareChart, ...]:
     return tuple(
-        _chart(table, stem, title, column)
+        _chart(table, stem, title, column, most)
         for stem, title, column in _CHARTS
         if has_device or stem.startswith("host")
     )
 
 
-def _chart(table: CallTable, stem: Stem, title: str, column: str) -> answers.ShareChart:
+def _chart(table: CallTable, stem: Stem, title: str, column: str, most: int) -> answers.ShareChart:
     value: NDArray[np.int64] = getattr(table, column)
     order = table.order(column, ascending=False)
     order = order[value[order] > 0]
     total = int(value[order].sum())
-    top, rest = order[:MOST_PARTS], order[MOST_PARTS:]
+    top, rest = order[:most], order[most:]
     return answers.ShareChart(
         stem=stem,
         title=title,
@@ -106,6 +105,30 @@ def _chart(table: CallTable, stem: Stem, title: str, column: str) -> answers.Sha
         rest_ns=int(value[rest].sum()),
         rest_count=len(rest),
     )
+
+
+def find(subject: Subject, query: answers.FindQuery) -> answers.FindAnswer:
+    """What is called so: ops, annotations and kernels, the best matches of each."""
+    operators: Operators = subject.artifact("")
+    return answers.FindAnswer(
+        tuple(
+            _names_of(operators, kind, names_found(operators, kind, query.search, query.limit))
+            for kind in ("op", "annotation", "kernel")
+        )
+    )
+
+
+def _names_of(
+    operators: Operators, kind: Literal["op", "annotation", "kernel"], found: NamesFound
+) -> answers.NamesOfKind:
+    sums = operators.sums_by_name[kind]
+    rows = (
+        answers.NameFound(
+            operators.strings[code], str(code), int(sums.count[code]), int(sums.ns[code])
+        )
+        for code in found.codes.tolist()
+    )
+    return answers.NamesOfKind(kind, tuple(rows), found.count)
 
 
 def _unattributed(
@@ -160,6 +183,7 @@ VIEW = View(
     artifact=Artifact(artifact.NAME, artifact.MAKE, artifact.open_operators),
     parts=(
         Part("table", answers.OperatorQuery, answers.OperatorTable, window),
+        Part("find", answers.FindQuery, answers.FindAnswer, find),
         Part("row", answers.RowQuery, answers.OperatorDetails, details),
         Part("flame", answers.FlameGraphQuery, answers.Flame, flame),
         Part("around", answers.SandwichQuery, answers.Sandwich, around),

@@ -28,7 +28,7 @@ OperatorSort = Literal[
 class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which rows, grouped how."""
 
-    steps: str = ""  # "0-3,5"; "" = all that is recorded
+    steps: str = ""  # numbers, "2-4,7"; "" = all that is recorded
     group_by: GroupBy = "name"
     stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5  # frames, innermost first
     kinds: Words = ""  # "op,annotation"; "" = all, as key_averages() has
@@ -38,6 +38,8 @@ class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     ascending: bool = False
     offset: Count = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 200
+    # How many operators each bar of shares names; the rest is one part.
+    parts: Annotated[int, Meta(ge=1, le=50)] = 10
     # What key_averages() calls two of the groupings.
     group_by_input_shape: bool = False
     group_by_stack_n: Annotated[int, Meta(ge=0, le=64)] = 0
@@ -80,6 +82,36 @@ class OperatorTable(Struct, frozen=True):
     self_ns: int
     device_self_ns: int | None
     sort_by: str
+
+
+class FindQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is called so, anywhere in the recording."""
+
+    search: Words  # every word, in any case
+    limit: Annotated[int, Meta(ge=1, le=100)] = 6  # names of each kind
+
+
+class NameFound(Struct, frozen=True):
+    """One name that matches. ``key`` names its row of the Operator or the Kernel view."""
+
+    name: str
+    key: str
+    count: int
+    total_ns: int
+
+
+class NamesOfKind(Struct, frozen=True):
+    """The best matches among the names of one kind, and how many match."""
+
+    kind: Literal["op", "annotation", "kernel"]
+    names: tuple[NameFound, ...]
+    count: int
+
+
+class FindAnswer(Struct, frozen=True):
+    """What was found, kind by kind; steps are no annotations here."""
+
+    kinds: tuple[NamesOfKind, ...]
 
 
 class ShareChart(Struct, frozen=True):

@@ -14,8 +14,9 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.reader import read
-from kinetoscope.views.operators import VIEW, build, window
+from kinetoscope.views.operators import VIEW, build, find, window
 from kinetoscope.views.operators_answers import (
+    FindQuery,
     FlameGraphQuery,
     FoldedQuery,
     OperatorQuery,
@@ -73,6 +74,45 @@ def test_the_answer_adds_up(subject: Subject) -> None:
         "host_total",
     ]
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Operators) == answer
+
+
+def test_names_are_found_kind_by_kind() -> None:
+    """Steps are no annotations; a name itself comes before longer ones, then the longest time."""
+    picture = """
+        step   |111111111111222222222222|
+        note   | AAAAAA                 |
+        op     |   a bbbbb cccccccc     |
+        call   |   k  l                 |
+        gpu    |    kkk llll            |
+        """
+    names = {"a": "aten::mm", "b": "aten::mm_out", "c": "aten::MM.Tensor", "A": "my mm"}
+    subject = subject_of(draw(picture, names=names))
+
+    def found(search: str, limit: int = 6) -> dict[str, tuple[list[str], int]]:
+        kinds = find(subject, FindQuery(search, limit)).kinds
+        return {one.kind: ([name.name for name in one.names], one.count) for one in kinds}
+
+    assert found("MM") == {
+        "op": (["aten::MM.Tensor", "aten::mm_out", "aten::mm"], 3),
+        "annotation": (["my mm"], 1),
+        "kernel": ([], 0),
+    }
+    assert found("aten::mm", 1)["op"] == (["aten::mm"], 3)
+    assert found("kernel_ k")["kernel"] == (["kernel_l", "kernel_k"], 2)
+    assert found("ProfilerStep")["annotation"] == ([], 0)
+    best = find(subject, FindQuery("aten::mm")).kinds[0].names[0]
+    row = details(subject, RowQuery(key=best.key)).row
+    assert (row.name, row.calls, row.total_ns) == (best.name, best.count, best.total_ns)
+
+
+def test_so_many_operators_are_named_in_each_bar_as_asked_for(subject: Subject) -> None:
+    for parts in (1, 2, 10):
+        for chart in build(subject, OperatorQuery(parts=parts)).charts:
+            assert len(chart.parts) <= parts
+            assert sum(part.ns for part in chart.parts) + chart.rest_ns == chart.total_ns
+    one = build(subject, OperatorQuery(parts=1)).charts[0]
+    shown = window(subject, OperatorQuery(kinds="op", sort_by="device_self_ns", offset=1))
+    assert one.rest_ns == sum(row.device_self_ns or 0 for row in shown.rows)
 
 
 def test_steps_kinds_search_and_windows(subject: Subject) -> None:

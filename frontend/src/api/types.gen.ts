@@ -262,6 +262,19 @@ export interface FileInfo {
   readonly hint: string;
 }
 
+/** What was found, kind by kind; steps are no annotations here. */
+export interface FindAnswer {
+  readonly kinds: readonly NamesOfKind[];
+}
+
+/** What is called so, anywhere in the recording. */
+export interface FindQuery {
+  /** every word, in any case */
+  readonly search: string;
+  /** names of each kind */
+  readonly limit?: number;
+}
+
 /** One piece of advice. Text between backticks is code. */
 export interface Finding {
   /** "IN1" */
@@ -596,6 +609,14 @@ export interface MoveQuery {
   readonly layout?: LayoutName;
 }
 
+/** One name that matches. `key` names its row of the Operator or the Kernel view. */
+export interface NameFound {
+  readonly name: string;
+  readonly key: string;
+  readonly count: number;
+  readonly total_ns: number;
+}
+
 /** One name that a search found. */
 export interface NameHit {
   /** code */
@@ -607,6 +628,13 @@ export interface NameHit {
   readonly total_ns: number;
   /** slice id */
   readonly first: number;
+}
+
+/** The best matches among the names of one kind, and how many match. */
+export interface NamesOfKind {
+  readonly kind: "annotation" | "kernel" | "op";
+  readonly names: readonly NameFound[];
+  readonly count: number;
 }
 
 /** Name codes [first, first + count). */
@@ -658,7 +686,7 @@ export interface OperatorDetails {
 
 /** Which rows, grouped how. */
 export interface OperatorQuery {
-  /** "0-3,5"; "" = all that is recorded */
+  /** numbers, "2-4,7"; "" = all that is recorded */
   readonly steps?: string;
   readonly group_by?: GroupBy;
   /** frames, innermost first */
@@ -671,6 +699,8 @@ export interface OperatorQuery {
   readonly ascending?: boolean;
   readonly offset?: number;
   readonly limit?: number;
+  /** How many operators each bar of shares names; the rest is one part. */
+  readonly parts?: number;
   /** What key_averages() calls two of the groupings. */
   readonly group_by_input_shape?: boolean;
   readonly group_by_stack_n?: number;
@@ -765,7 +795,7 @@ export interface Overview {
 
 /** Which steps, seen from which device. */
 export interface OverviewQuery {
-  /** "" = all but warm-up and incomplete ones, "all", or indexes: "3", "2-5", "1,4-6" */
+  /** "" = all but warm-up and incomplete ones, "all", or step numbers: "3", "2-5", "1,4-6" */
   readonly steps?: string;
   /** row of the devices; null = the busiest */
   readonly device?: number | null;
@@ -1337,6 +1367,7 @@ export interface ViewQueries {
 /** The answer of each part of a view, by its address; downloads have none. */
 export interface PartAnswers {
   readonly "operators/table": OperatorTable;
+  readonly "operators/find": FindAnswer;
   readonly "operators/row": OperatorDetails;
   readonly "operators/flame": Flame;
   readonly "operators/around": Sandwich;
@@ -1360,6 +1391,7 @@ export interface PartAnswers {
 /** The parameters of each part of a view, by its address. */
 export interface PartQueries {
   readonly "operators/table": OperatorQuery;
+  readonly "operators/find": FindQuery;
   readonly "operators/row": RowQuery;
   readonly "operators/flame": FlameGraphQuery;
   readonly "operators/around": SandwichQuery;

@@ -1,5 +1,13 @@
 /** A list to choose from by keyboard or pointer, searchable when it is long. */
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import {
+  Fragment,
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
 import { walked } from "../base/walk";
 import { SearchIcon } from "./icons";
 
@@ -9,6 +17,10 @@ export interface Option {
   readonly text: string;
   readonly content: ReactNode;
   readonly isSelected?: boolean;
+  /** What stands above the first of those that belong together; "" or none: nothing. */
+  readonly group?: string;
+  /** It stands there whatever is typed. */
+  readonly isLasting?: boolean;
 }
 
 interface OptionListProps {
@@ -17,6 +29,10 @@ interface OptionListProps {
   readonly onPick: (key: string) => void;
   readonly isSearchable: boolean;
   readonly placeholder?: string;
+  /** Hears what is typed, where options are found elsewhere too. */
+  readonly onQuery?: (query: string) => void;
+  /** What the search is doing; "" where there is nothing to say. */
+  readonly status?: string;
 }
 
 const SHOWN_MAX = 200;
@@ -36,10 +52,14 @@ export function OptionList({
   onPick,
   isSearchable,
   placeholder = "Search",
+  onQuery,
+  status = "",
 }: OptionListProps) {
   const id = useId();
   const [query, setQuery] = useState("");
-  const found = options.filter((option) => matches(option.text, query));
+  const found = options.filter(
+    (option) => option.isLasting === true || matches(option.text, query),
+  );
   const shown = found.slice(0, SHOWN_MAX);
   const [active, setActive] = useState(() =>
     Math.max(
@@ -53,7 +73,9 @@ export function OptionList({
 
   useEffect(() => (field.current ?? list.current)?.focus(), []);
   useEffect(() => {
-    list.current?.children[current]?.scrollIntoView?.({ block: "nearest" });
+    list.current
+      ?.querySelectorAll("[role=option]")
+      [current]?.scrollIntoView?.({ block: "nearest" });
   }, [current]);
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -79,18 +101,24 @@ export function OptionList({
       aria-activedescendant={isSearchable ? undefined : activeId}
     >
       {shown.map((option, place) => (
-        // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles keys
-        <div
-          key={option.key}
-          id={`${id}-${place}`}
-          role="option"
-          tabIndex={-1}
-          className={place === current ? "option active" : "option"}
-          aria-selected={option.isSelected === true}
-          onClick={() => onPick(option.key)}
-        >
-          {option.content}
-        </div>
+        <Fragment key={option.key}>
+          {(option.group ?? "") === (shown[place - 1]?.group ?? "") ? null : (
+            <div role="presentation" className="label option-group">
+              {option.group}
+            </div>
+          )}
+          {/* biome-ignore lint/a11y/useKeyWithClickEvents: the list handles keys */}
+          <div
+            id={`${id}-${place}`}
+            role="option"
+            tabIndex={-1}
+            className={place === current ? "option active" : "option"}
+            aria-selected={option.isSelected === true}
+            onClick={() => onPick(option.key)}
+          >
+            {option.content}
+          </div>
+        </Fragment>
       ))}
     </div>
   );
@@ -115,12 +143,18 @@ export function OptionList({
             onChange={(event) => {
               setQuery(event.target.value);
               setActive(0);
+              onQuery?.(event.target.value);
             }}
           />
         </div>
       ) : null}
       {items}
-      {shown.length === 0 ? <p className="empty">Nothing of that name.</p> : null}
+      {status === "" ? null : (
+        <p className="empty" role="status">
+          {status}
+        </p>
+      )}
+      {shown.length === 0 && status === "" ? <p className="empty">Nothing of that name.</p> : null}
       {found.length > shown.length ? (
         <p className="empty">{found.length - shown.length} more: type to narrow the list.</p>
       ) : null}

@@ -1,12 +1,22 @@
-/** Ctrl K: type the name of a run, a worker, a view or what the view can do, and be there. */
-import type { Catalog, ViewInfo } from "../api/types.gen";
+/**
+ * Ctrl K: type the name of a view, a step, an operator, an annotation, a kernel, a worker, a run, or
+ * of what the view can do, and be there.
+ */
+import { useEffect, useState } from "react";
+import type { Catalog, FindAnswer, NamesOfKind, TraceInfo, ViewInfo } from "../api/types.gen";
+import { count, plural, time } from "../base/format";
+import { harmless } from "../base/shown_name";
+import { oneStep } from "../base/steps";
+import { CodeName } from "../components/code_name";
 import { Modal } from "../components/modal";
-import { type Option, OptionList } from "../components/option_list";
+import { matches, type Option, OptionList } from "../components/option_list";
 import { viewPatch } from "../components/view_link";
 import { type Choice, patchForRun, patchForWorker } from "../state/choice";
 import { useCommands } from "../state/commands";
 import { useAddress, useValues } from "../state/environment";
 import type { Patch, Values } from "../state/fragment";
+import { usePage } from "../state/page_context";
+import { NOBODY, type PartState, usePart } from "../state/parts";
 
 interface PaletteProps {
   readonly catalog: Catalog;
@@ -16,63 +26,208 @@ interface PaletteProps {
 }
 
 interface Jump {
-  readonly kind: "Do" | "View" | "Worker" | "Run";
+  readonly kind: "Do" | "View" | "Step" | "Operator" | "Annotation" | "Kernel" | "Worker" | "Run";
   readonly name: string;
   readonly note: string;
   readonly go: Patch | (() => void);
+  /** Stands above the first of its kind, with how many there are. */
+  readonly group: string;
+  /** It is not one thing but leads to the rest of them. */
+  readonly isRest?: boolean;
 }
 
-function jumpsTo({ catalog, choice, views }: PaletteProps, values: Values): Jump[] {
-  const toViews = views.map(({ stem, title, question }) => ({
-    kind: "View" as const,
-    name: title,
-    note: question,
-    go: viewPatch(stem),
-  }));
-  const toWorkers = (choice?.run.workers ?? []).map((worker) => ({
-    kind: "Worker" as const,
-    name: worker.name,
-    note: worker.rank === null ? "" : `rank ${worker.rank}`,
-    go: patchForWorker(worker, values),
-  }));
-  const toRuns = catalog.runs.map((run) => ({
-    kind: "Run" as const,
-    name: run.name,
-    note: run.logdir,
-    go: patchForRun(run, values),
-  }));
-  return [...toViews, ...(toWorkers.length > 1 ? toWorkers : []), ...toRuns];
+const STEPS_MAX = 6;
+/** So long nothing is typed before the server is asked. */
+const PAUSE_MS = 150;
+
+/** What is found by name: where it leads to, and how its kind is called. */
+const FOUND = {
+  op: { kind: "Operator", words: "operator", calls: "call" },
+  annotation: { kind: "Annotation", words: "annotation", calls: "call" },
+  kernel: { kind: "Kernel", words: "kernel", calls: "launch" },
+} as const;
+
+const pluralOf = (number: number, word: string) =>
+  plural(number, word, word.endsWith("ch") ? `${word}es` : `${word}s`);
+
+/** What an address says of a name: those of kernels may be longer than any address should be. */
+const SEARCH_MAX = 300;
+
+/** Of all rows by name, the one with this key open; what was searched before is forgotten. */
+function patchForName(kind: NamesOfKind["kind"], name: string, key: string): Patch {
+  const search = name.slice(0, SEARCH_MAX);
+  return kind === "kernel"
+    ? viewPatch("kernels", { search, row: key, group: "", op: "" })
+    : viewPatch("operators", { search, row: key, kinds: kind, group: "", mode: "" });
 }
 
-function toOption({ kind, name, note }: Jump, place: number): Option {
+function jumpsToFound(found: FindAnswer | undefined, search: string): Jump[] {
+  return (found?.kinds ?? []).flatMap(({ kind, names, count: total }) => {
+    const words = FOUND[kind];
+    const caption = `${words.kind}s`;
+    const group = names.length < total ? `${caption}, ${names.length} of ${count(total)}` : caption;
+    const jumps = names.map(
+      ({ name, key, count: calls, total_ns }): Jump => ({
+        kind: words.kind,
+        name,
+        note: `${pluralOf(calls, words.calls)} · ${time(total_ns)}`,
+        go: patchForName(kind, name, key),
+        group,
+      }),
+    );
+    const rest: Jump = {
+      kind: words.kind,
+      name: `${count(total - names.length)} more`,
+      note: "list them all",
+      go: patchForName(kind, search, ""),
+      group,
+      isRest: true,
+    };
+    return names.length < total ? [...jumps, rest] : jumps;
+  });
+}
+
+function jumpsToSteps(trace: TraceInfo | null, query: string): Jump[] {
+  if (trace === null || trace.step_source === "whole_trace") {
+    return [];
+  }
+  const { steps } = trace;
+  const hits = steps.filter(({ name, number }) => matches(`Step ${number} ${name}`, query));
+  const typed = /\d+/.exec(query)?.[0] ?? "";
+  const best = [...hits].sort(
+    (a, b) => Number(`${b.number}` === typed) - Number(`${a.number}` === typed),
+  );
+  const shown = best.slice(0, STEPS_MAX);
+  const group = shown.length < hits.length ? `Steps, ${shown.length} of ${hits.length}` : "Steps";
+  return shown.map(({ index, name, number, dur_ns, excluded }) => ({
+    kind: "Step",
+    name: name.includes(`${number}`) ? name : `${number} ${name}`,
+    note: [time(dur_ns), excluded ?? ""].filter(Boolean).join(" · "),
+    go: { steps: oneStep(steps, index) },
+    group,
+  }));
+}
+
+function jumpsTo({ catalog, choice, views }: PaletteProps, values: Values) {
+  const toViews = views.map(
+    ({ stem, title, question }): Jump => ({
+      kind: "View",
+      name: title,
+      note: question,
+      go: viewPatch(stem),
+      group: "Views",
+    }),
+  );
+  const toWorkers = (choice?.run.workers ?? []).map(
+    (worker): Jump => ({
+      kind: "Worker",
+      name: worker.name,
+      note: worker.rank === null ? "" : `rank ${worker.rank}`,
+      go: patchForWorker(worker, values),
+      group: "Workers",
+    }),
+  );
+  const toRuns = catalog.runs.map(
+    (run): Jump => ({
+      kind: "Run",
+      name: run.name,
+      note: run.logdir,
+      go: patchForRun(run, values),
+      group: "Runs",
+    }),
+  );
+  return { toViews, toOthers: [...(toWorkers.length > 1 ? toWorkers : []), ...toRuns] };
+}
+
+const IS_CODE: readonly Jump["kind"][] = ["Operator", "Kernel", "Annotation"];
+
+function toOption({ kind, name, note, group, isRest }: Jump, place: number): Option {
   return {
     key: String(place),
     text: `${kind} ${name} ${note}`,
+    group,
+    isLasting: isRest === true,
     content: (
       <>
         <span className="label jump-kind">{kind}</span>
-        <span className="nowrap">{name}</span>
-        <span className="hint clip grow">{note}</span>
+        <span className="clip" title={harmless(name)}>
+          {IS_CODE.includes(kind) && isRest !== true ? <CodeName name={name} /> : harmless(name)}
+        </span>
+        <span className="hint nowrap grow">{harmless(note)}</span>
       </>
     ),
   };
 }
 
+/** What was typed, once nothing more is typed for a moment. */
+function useRested(text: string): string {
+  const [rested, rest] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => rest(text), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return rested;
+}
+
+/** Names of the open recording, as the server finds them; whether it still prepares them. */
+function useFound(query: string) {
+  const { shown } = usePage();
+  const trace = shown?.trace ?? null;
+  const isThere =
+    trace?.views.some(({ stem, unavailable }) => stem === "operators" && unavailable === null) ??
+    false;
+  // "kernel gemm" means kernels, but no name holds that word.
+  const words = query.trim().replace(/^(operator|annotation|kernel)\s+/i, "");
+  const search = useRested(words).slice(0, SEARCH_MAX);
+  const asked = shown !== null && shown.digest !== "" ? shown : NOBODY;
+  const isAsked = isThere && asked !== NOBODY && search !== "";
+  const part = usePart("operators/find", asked, isAsked ? { search } : null, true);
+  // Nothing typed finds nothing, whatever was found before.
+  const found = isAsked && words !== "" ? part.data : undefined;
+  return { found, search, status: isAsked ? statusOf(part) : "", trace };
+}
+
+function statusOf({ data, isPreparing, problem }: PartState<FindAnswer>): string {
+  if (isPreparing) {
+    return "The names of this recording are being prepared: operators and kernels follow.";
+  }
+  if (problem !== null) {
+    return "Operators and kernels cannot be searched now.";
+  }
+  return data === undefined ? "Looking for operators and kernels…" : "";
+}
+
 export function Palette(props: PaletteProps) {
   const address = useAddress();
+  const values = useValues();
+  const [query, setQuery] = useState("");
+  const { found, search, status, trace } = useFound(query);
   const acts = useCommands().map(
-    ({ title, keys, run }): Jump => ({ kind: "Do", name: title, note: keys.join("  "), go: run }),
+    ({ title, keys, run }): Jump => ({
+      kind: "Do",
+      name: title,
+      note: keys.join("  "),
+      go: run,
+      group: "Commands",
+    }),
   );
-  const jumps = [...jumpsTo(props, useValues()), ...acts];
+  const { toViews, toOthers } = jumpsTo(props, values);
+  const named =
+    query.trim() === "" ? [] : [...jumpsToSteps(trace, query), ...jumpsToFound(found, search)];
+  const jumps = [...toViews, ...named, ...toOthers, ...acts];
   return (
-    <Modal title="Search or jump" width={560} onClose={props.onClose}>
+    <Modal title="Search or jump" width={640} onClose={props.onClose}>
       <OptionList
         label="Places"
         isSearchable
         placeholder={
-          acts.length > 0 ? "A run, a worker, a view or a command" : "A run, a worker or a view"
+          trace === null
+            ? "A run, a worker or a view"
+            : `An operator, a kernel, a step, a run, a view${acts.length > 0 ? " or a command" : ""}`
         }
         options={jumps.map(toOption)}
+        onQuery={setQuery}
+        status={status}
         onPick={(key) => {
           const jump = jumps[Number(key)];
           props.onClose();

@@ -38,6 +38,8 @@ function options<P extends JsonPart>(
 export interface PartState<T> {
   readonly data: T | undefined;
   readonly isLoading: boolean;
+  /** The server makes ready what the answer is taken from; it is asked again by itself. */
+  readonly isPreparing: boolean;
   /** What is shown belongs to an earlier question. */
   readonly isOld: boolean;
   readonly problem: Error | null;
@@ -49,6 +51,7 @@ function sorted<T>(result: UseQueryResult<Answer<T>>): PartState<T> {
   return {
     data: data?.state === "ready" ? data.data : undefined,
     isLoading: isFetching || data?.state === "reading",
+    isPreparing: data?.state === "reading",
     isOld: isPlaceholderData,
     problem: error,
     again: refetch,

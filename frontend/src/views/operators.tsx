@@ -11,7 +11,7 @@ import { useAddress, useValues } from "../state/environment";
 import { useView } from "../state/queries";
 import { FlameView } from "./operators/flame_view";
 import operatorsCss from "./operators/operators.css?inline";
-import { Shares } from "./operators/shares";
+import { partsOf, Shares } from "./operators/shares";
 import { Skeleton } from "./operators/skeleton";
 import { OperatorRows } from "./operators/table_view";
 import { Unattributed } from "./operators/unattributed";
@@ -42,7 +42,7 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />
       {answer.charts.some((chart) => chart.total_ns > 0) ? (
-        <Shares answer={answer} isOld={isOld} />
+        <Shares answer={answer} isOld={isOld} steps={steps} />
       ) : null}
       {mode === "flame" ? (
         <FlameView steps={steps} hasDevice={answer.device_ns !== null} modes={modes} />
@@ -55,11 +55,13 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
 }
 
 export default function Operators() {
-  const steps = useValues()["steps"] ?? "";
+  const values = useValues();
+  const steps = values["steps"] ?? "";
   const { data, isOld, reading, problem, again } = useView("operators", {
     steps,
     kinds: "op",
     limit: 1,
+    parts: partsOf(values["operators.parts"]),
   });
   if (problem !== null) {
     return <ProblemNote problem={toProblem(problem)} again={again} />;

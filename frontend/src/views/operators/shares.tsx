@@ -1,10 +1,17 @@
 /** Four bars: who takes the self and the total time, on the device and on the host. */
-import type { Operators, ShareChart } from "../../api/types.gen";
-import { plural, share, time } from "../../base/format";
+import { toProblem } from "../../api/problem";
+import type { OperatorSort, Operators, ShareChart } from "../../api/types.gen";
+import { count, plural, share, time } from "../../base/format";
 import { harmless, nameParts } from "../../base/shown_name";
+import { CodeName } from "../../components/code_name";
 import { Panel } from "../../components/panel";
+import { Popover } from "../../components/popover";
+import { ProblemNote } from "../../components/problem_note";
 import { Tip } from "../../components/tip";
-import { useAddress } from "../../state/environment";
+import { useAddress, useValues } from "../../state/environment";
+import type { Patch } from "../../state/fragment";
+import { usePage } from "../../state/page_context";
+import { NOBODY, usePart } from "../../state/parts";
 
 /**
  * Lightness steps of one hue, in percent over the surface. The light hue leaves out the middle,
@@ -24,7 +31,103 @@ function inkOn(hue: string, place: number): string {
   return place < 2 ? "#0d1014" : "var(--ink)";
 }
 
-function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
+/** The column of the table that a chart shows. */
+const COLUMN = {
+  device_self: "device_self_ns",
+  device_total: "device_total_ns",
+  host_self: "self_ns",
+  host_total: "total_ns",
+} as const satisfies Readonly<Record<ShareChart["stem"], OperatorSort>>;
+
+const LISTED_MAX = 100;
+
+/** The operators that the bar has no room for, the largest first; each filters the table. */
+function RestList({ chart, steps, close }: RestProps & { readonly close: () => void }) {
+  const address = useAddress();
+  const { shown } = usePage();
+  const column = COLUMN[chart.stem];
+  const { data, problem, again } = usePart("operators/table", shown ?? NOBODY, {
+    steps,
+    kinds: "op",
+    sort_by: column,
+    offset: chart.parts.length,
+    limit: Math.min(LISTED_MAX, chart.rest_count),
+  });
+  if (problem !== null) {
+    return <ProblemNote problem={toProblem(problem)} again={() => again()} />;
+  }
+  if (data === undefined) {
+    return <p className="empty">Reading…</p>;
+  }
+  const beyond = chart.rest_count - data.rows.length;
+  const go = (patch: Patch) => () => {
+    close();
+    address.replace(patch);
+  };
+  return (
+    <div role="menu" aria-label={`${chart.title}: the rest`}>
+      <p className="empty">
+        {plural(chart.rest_count, "operator")} more take {time(chart.rest_ns)} (
+        {share(chart.rest_ns / chart.total_ns)})
+      </p>
+      {data.rows.map((row) => (
+        <button
+          key={row.key}
+          type="button"
+          role="menuitem"
+          className="option"
+          onClick={go({ "operators.search": row.name })}
+        >
+          <span className="grow clip">
+            <CodeName name={row.name} />
+          </span>
+          <span className="hint nowrap">
+            {time(row[column] ?? 0)} · {share((row[column] ?? 0) / chart.total_ns)}
+          </span>
+        </button>
+      ))}
+      <button
+        type="button"
+        role="menuitem"
+        className="option"
+        onClick={go({
+          "operators.search": undefined,
+          "operators.kinds": "op",
+          "operators.sort": column,
+          "operators.up": undefined,
+          "operators.mode": undefined,
+        })}
+      >
+        {beyond > 0 ? `${count(beyond)} more: ` : ""}All of them in the table, sorted so
+      </button>
+    </div>
+  );
+}
+
+interface RestProps {
+  readonly chart: ShareChart;
+  readonly steps: string;
+}
+
+/** What the bar does not name, as its last part: it opens the list of it. */
+function Rest({ chart, steps }: RestProps) {
+  const ratio = chart.rest_ns / chart.total_ns;
+  const words = `${count(chart.rest_count)} more`;
+  return (
+    <span className="rest" style={{ flexGrow: ratio }} title={`${words}: ${time(chart.rest_ns)}`}>
+      <Popover
+        className="rest-button"
+        kind="menu"
+        label={`${chart.title}: ${words}, ${share(ratio)}`}
+        button={ratio >= WORDS_MIN ? <span>{words}</span> : <span>…</span>}
+      >
+        {(close) => <RestList chart={chart} steps={steps} close={close} />}
+      </Popover>
+    </span>
+  );
+}
+
+function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: string }) {
   const address = useAddress();
   return (
     <div className="share-bar">
@@ -49,27 +152,57 @@ function Bar({ chart, hue }: { chart: ShareChart; hue: string }) {
           ) : null}
         </button>
       ))}
-      {chart.rest_ns > 0 ? (
-        <span
-          className="rest"
-          style={{ flexGrow: chart.rest_ns / chart.total_ns }}
-          title={`${plural(chart.rest_count, "operator")} more: ${time(chart.rest_ns)}`}
-        >
-          {chart.rest_ns >= WORDS_MIN * chart.total_ns ? (
-            <span>{`${chart.rest_count} more`}</span>
-          ) : null}
-        </span>
-      ) : null}
+      {chart.rest_ns > 0 ? <Rest chart={chart} steps={steps} /> : null}
     </div>
   );
 }
 
-export function Shares({ answer, isOld }: { answer: Operators; isOld: boolean }) {
+export const PARTS_USUAL = 10;
+const PARTS = [5, PARTS_USUAL, 20, 50] as const;
+
+/** How many operators each bar names, as the address says it. */
+export function partsOf(text: string | undefined): number {
+  return PARTS.find((parts) => `${parts}` === text) ?? PARTS_USUAL;
+}
+
+function PartsMenu() {
+  const address = useAddress();
+  const parts = partsOf(useValues()["operators.parts"]);
+  return (
+    <label className="row hint">
+      Named in each bar
+      <select
+        className="btn small"
+        value={parts}
+        onChange={({ target }) =>
+          address.replace({
+            "operators.parts": target.value === `${PARTS_USUAL}` ? undefined : target.value,
+          })
+        }
+      >
+        {PARTS.map((known) => (
+          <option key={known} value={known}>
+            {known}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface SharesProps {
+  readonly answer: Operators;
+  readonly isOld: boolean;
+  readonly steps: string;
+}
+
+export function Shares({ answer, isOld, steps }: SharesProps) {
   return (
     <Panel
       title="Shares"
       hint={`${plural(answer.step_count, "step")} · device time is summed by launching operator`}
       isOld={isOld}
+      controls={<PartsMenu />}
     >
       <div className="shares">
         {answer.charts.map((chart) => (
@@ -86,7 +219,11 @@ export function Shares({ answer, isOld }: { answer: Operators; isOld: boolean })
                 time(chart.total_ns)
               )}
             </span>
-            <Bar chart={chart} hue={chart.stem.startsWith("device") ? "--k-compute" : "--k-cpu"} />
+            <Bar
+              chart={chart}
+              hue={chart.stem.startsWith("device") ? "--k-compute" : "--k-cpu"}
+              steps={steps}
+            />
           </div>
         ))}
       </div>
