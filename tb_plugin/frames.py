@@ -126,6 +126,7 @@ def counter_frame(trace: Trace) -> pd.DataFrame:
     return _frame(
         {
             "name": _text(trace, table.name),
+            "device": _labels(_device_labels(trace), table.device),
             "ts_ns": table.ts,
             "values": _text(trace, table.values),
         }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace.categories import is_graph_node
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Trace
 from .kernel_families import family_of
-from .names import distinct
+from .names import distinct, of_names
 
 _HOST = {
     HostKind.OP: "op",
@@ -32,12 +33,19 @@ def counts(trace: Trace) -> dict[str, int]:
         **{name: _how_many(trace.host.kind, kind) for kind, name in _HOST.items()},
         **{name: _how_many(trace.device.kind, kind) for kind, name in _DEVICE.items()},
         "device_annotation": len(trace.device_annotations),
-        "sync": len(trace.syncs),
+        "sync": len(trace.syncs) - (nodes := graph_nodes(trace)),
+        "graph_node": nodes,
         "range": len(trace.ranges),
         "memory": len(trace.memory),
         "counter": len(trace.counters),
         "flow": 2 * len(trace.flows),
     }
+
+
+def graph_nodes(trace: Trace) -> int:
+    """How many waits are nodes of a graph, and no records of synchronization."""
+    category = trace.syncs.category
+    return int(np.count_nonzero(of_names(trace.strings, category, is_graph_node, np.bool_)))
 
 
 def _how_many(kinds: NDArray[np.int8], kind: int) -> int:

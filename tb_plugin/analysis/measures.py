@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from .facts import DeviceFacts, Gauges
 from .selection import Selection
+from .unavailable import no_launch_figure
 
 TENSOR_CORE_CAPABILITY = 7  # Volta was the first with tensor cores
-_NOT_WRITTEN = "The recording carries no {what} of kernels; only CUDA's profiler writes it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ def measures(selection: Selection, row: int) -> tuple[Measure, ...]:
     gauges, covered = selection.gauges(row)
     return (
         _utilization(gauges, covered),
-        _sm_efficiency(gauges, covered),
-        _occupancy(gauges),
+        _sm_efficiency(gauges, covered, selection.facts.devices[row]),
+        _occupancy(gauges, selection.facts.devices[row]),
         _tensor_cores(gauges, selection.facts.devices[row]),
     )
 
@@ -37,15 +37,17 @@ def _utilization(gauges: Gauges, covered: int) -> Measure:
     return Measure("utilization", gauges.busy_ns / covered)
 
 
-def _sm_efficiency(gauges: Gauges, covered: int) -> Measure:
+def _sm_efficiency(gauges: Gauges, covered: int, device: DeviceFacts) -> Measure:
     if gauges.sm_ns is None or not covered:
-        return Measure("sm_efficiency", None, _NOT_WRITTEN.format(what="blocks per SM"))
+        why = no_launch_figure("blocks per SM", device.vendor, device.capability)
+        return Measure("sm_efficiency", None, why)
     return Measure("sm_efficiency", min(gauges.sm_ns / covered, 1.0))
 
 
-def _occupancy(gauges: Gauges) -> Measure:
+def _occupancy(gauges: Gauges, device: DeviceFacts) -> Measure:
     if gauges.occupancy_weighted is None:
-        return Measure("occupancy", None, _NOT_WRITTEN.format(what="achieved occupancy"))
+        why = no_launch_figure("achieved occupancy", device.vendor, device.capability)
+        return Measure("occupancy", None, why)
     if not gauges.occupancy_ns:
         return Measure(
             "occupancy", None, "No kernel with a known occupancy ran in the chosen steps."

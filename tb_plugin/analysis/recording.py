@@ -8,6 +8,7 @@ from typing import Any
 from ..trace.columns import distinct_values
 from ..trace.model import Trace
 from ..trace.raw import Sparse
+from .counts import graph_nodes
 from .facts import RecordingFacts
 
 MOST_PATH_CHARS = 4096
@@ -40,7 +41,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         call_stacks=says(trace, "call_stack"),
         addresses=bool((memory.address != 0).any()),
         totals=bool((memory.total_allocated >= 0).any()),
-        syncs=len(trace.syncs) > 0,
+        syncs=len(trace.syncs) > graph_nodes(trace),
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
         working_directory=_working_directory(told.handler),

@@ -34,3 +34,19 @@ def unavailable(
     elif not counts["memory"]:
         reasons["memory"] = "No allocator event was recorded: record with `profile_memory=True`."
     return reasons
+
+
+def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None) -> str:
+    """Why the kernels of a device have no figure of their launch: not written, not computable."""
+    written = f"The recording carries no {what} of kernels"
+    if vendor != "NVIDIA":
+        return f"{written}, and the rules to compute it are those of NVIDIA's devices."
+    if capability is None:
+        return (
+            f"{written}, and without the properties of the device (`deviceProperties`) it cannot"
+            " be computed."
+        )
+    return (
+        f"{written}, and it cannot be computed: that needs grid, block, registers, shared memory,"
+        " and the limits of the device."
+    )

@@ -23,7 +23,7 @@ I64 = NDArray[np.int64]
 
 INCOMPLETE = "incomplete"
 WARM_UP = "warm-up"
-COMPLETE_RATIO = 0.8  # a last step with less than this part of the work before it was cut off
+COMPLETE_RATIO = 0.8  # a last step with less than this part of any other's work was cut off
 WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming up
 WARM_UP_STEPS = 3  # … told from this many steps on
 
@@ -65,6 +65,9 @@ def step_windows(trace: Trace) -> Windows:
     first, last, events, launches = _device_work(trace, count)
     start, end = _end_to_end(trace, first, last, events)
     work = events if events.any() else _ops_per_step(trace, count)
+    if (launches[events > 0] > 0).all() and launches.any():
+        # A replay of a graph is one launch, however much it starts.
+        work = launches
     excluded = _mark(end - start, work, unfinished=_unfinished(trace))
     return Windows(host_start, host_end, start, end, launches, events, excluded)
 
@@ -144,7 +147,7 @@ def _mark(length: I64, work: I64, unfinished: NDArray[np.bool_]) -> tuple[str | 
         while last > 0 and not work[last]:
             reason[last] = INCOMPLETE
             last -= 1
-        if last > 0 and work[last] < COMPLETE_RATIO * work[last - 1]:
+        if last > 0 and work[last] < COMPLETE_RATIO * int(work[:last].min()):
             reason[last] = INCOMPLETE
     complete = np.array([why is None for why in reason])
     if complete.sum() >= WARM_UP_STEPS and complete[0]:

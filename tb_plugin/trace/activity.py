@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .categories import Role
-from .columns import by_key_then_ts, dense, take
+from .categories import DEVICE_LABELS, Role
+from .columns import by_key_then_ts, dense, distinct, take
 from .devices import Devices
+from .identity import device_type
 from .model import CounterTable, DeviceKind, MemoryTable, RangeTable
+from .occupancy import fill_occupancy
 from .parts import Part
 from .raw import COUNTER_ARGS, RawTrace, Sparse
 from .rows import Rows
@@ -29,6 +33,20 @@ _KINDS = {
 }
 WITHOUT = ("correlation", "device", "stream")
 """Args of device work that are columns of their own."""
+
+_COUNTERS = re.compile(rf"({'|'.join(DEVICE_LABELS)})[\s:_-]*(\d{{1,9}}) Counters$", re.IGNORECASE)
+# CUPTI's numbers, where an exporter writes one in place of the word.
+_COPY_KINDS = {"9": "HtoH"}
+_MEMORY_KINDS = {
+    "1": "Pageable",
+    "2": "Pinned",
+    "3": "Device",
+    "4": "Array",
+    "5": "Managed",
+    "6": "Device Static",
+    "7": "Managed Static",
+}
+_COPY_KIND = re.compile(r"[HDAP]to[HDAP]$")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +77,8 @@ class Activity:
     external_id: I64
     raw: I32
     args: dict[str, Sparse]
+    occupancy_computed: int  # kernels
+    occupancy_unknown: int  # kernels for which 0 was written, and no value can be computed
 
     @property
     def end(self) -> I64:
@@ -72,7 +92,7 @@ class Instants:
 
     ts: I64
     name: I32
-    thread: I32
+    owner: I32  # thread of allocator events, device of counters
     raw: I32
 
 
@@ -95,21 +115,86 @@ def order_device(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> Dev
     )
 
 
-def build_activity(rows: DeviceRows, streams: Streams, args: dict[str, Sparse]) -> Activity:
+def build_activity(
+    texts: Texts, rows: DeviceRows, streams: Streams, devices: Devices, args: dict[str, Sparse]
+) -> Activity:
     """Device work with its ids; ``args`` are its sparse columns."""
+    device = take(streams.table.device, rows.stream)
+    filled = fill_occupancy(texts, rows.kind == DeviceKind.KERNEL, device, devices.limits, args)
+    own = {name: column for name, column in filled.columns.items() if len(column.row)}
+    kept = {name: args[name] for name in args if name not in (*WITHOUT, *filled.columns)}
     return Activity(
         ts=rows.ts,
         dur=rows.dur,
-        name=rows.name,
+        name=_names_by_args(texts, rows, args),
         category=rows.category,
         kind=rows.kind,
-        device=take(streams.table.device, rows.stream),
+        device=device,
         stream=rows.stream,
         correlation=dense(args.pop("correlation", None), len(rows.ts), -1),
         external_id=dense(args.get("external_id"), len(rows.ts), -1),
         raw=rows.raw,
-        args={name: column for name, column in args.items() if name not in WITHOUT},
+        args=kept | own,
+        occupancy_computed=filled.computed,
+        occupancy_unknown=filled.unknown,
     )
+
+
+def _names_by_args(texts: Texts, rows: DeviceRows, args: Mapping[str, Sparse]) -> I32:
+    """The names, those of copies and sets completed from their arguments.
+
+    Kineto calls a copy "Memcpy HtoD (Pinned -> Device)" and a set "Memset (Device)". A recorder
+    that calls all of them "Memcpy" and "Memset" says the same in arguments: one name for one thing.
+    """
+    bare = texts.table(rows.name, lambda text: text in ("Memcpy", "Memset"), np.bool_)
+    row = np.flatnonzero(bare[rows.name])
+    if not len(row):
+        return rows.name
+    columns = ("copy_kind", "source_memory", "target_memory", "memory_kind")
+    told = np.stack([dense(args.get(name), len(rows.ts), -1)[row] for name in columns])
+    kinds, place = np.unique(np.vstack([told, rows.name[row]]), axis=1, return_inverse=True)
+    codes = [
+        texts.code(_full_name(*(texts[code] if code >= 0 else "" for code in kind)))
+        for kind in kinds.T.tolist()
+    ]
+    name: I32 = rows.name.copy()
+    name[row] = np.array(codes, np.int32)[place.reshape(-1)]
+    return name
+
+
+def _full_name(kind: str, source: str, target: str, memory: str, name: str) -> str:
+    """What Kineto calls a copy or a set of these arguments; "" = not told.
+
+    >>> _full_name("HtoD", "pageable", "device", "", "Memcpy")
+    'Memcpy HtoD (Pageable -> Device)'
+    """
+    if name == "Memset":
+        memory = _memory(memory)
+        return f"Memset ({memory})" if memory else name
+    kind = _COPY_KINDS.get(kind, kind)
+    if not _COPY_KIND.match(kind):
+        return name
+    source, target = _memory(source), _memory(target)
+    ends = f" ({source or 'Unknown'} -> {target or 'Unknown'})" if source or target else ""
+    return f"Memcpy {kind}{ends}"
+
+
+def _memory(text: str) -> str:
+    """A kind of memory as Kineto writes it; "" where it is not known."""
+    words = text.replace("_", " ").title()
+    known = _MEMORY_KINDS.get(text, words)
+    return known if known in _MEMORY_KINDS.values() else ""
+
+
+def counter_devices(raw: RawTrace, texts: Texts, part: Part, devices: Devices) -> I32:
+    """Row of the device of each counter event: its process is that, or "GPU 0 Counters"."""
+    pid = take(raw.events.pid, part.row)
+    by_pid = np.full(len(texts), -1, np.int32)
+    for code in distinct(pid, len(texts)).tolist():
+        by_pid[code] = devices.row_of_pid.get(code, -1)
+        if found := _COUNTERS.match(texts[code]):
+            by_pid[code] = devices.numbered(device_type(found[1]), int(found[2]))
+    return take(by_pid, pid)
 
 
 def order_ranges(
@@ -133,14 +218,14 @@ def order_ranges(
     )
 
 
-def order_instants(raw: RawTrace, part: Part, thread: I32, start: int) -> Instants:
-    """Instants in the order of time; ``thread`` has one entry for each row of ``part``, or none."""
+def order_instants(raw: RawTrace, part: Part, owner: I32, start: int) -> Instants:
+    """Instants in the order of time; ``owner`` has one entry for each row of ``part``."""
     order = np.argsort(part.ts, kind="stable")
     row = take(part.row, order)
     return Instants(
         ts=take(part.ts, order) - start,
         name=take(raw.events.name, row),
-        thread=take(thread, order) if len(thread) else thread,
+        owner=take(owner, order),
         raw=row,
     )
 
@@ -159,7 +244,7 @@ def build_memory(rows: Instants, args: dict[str, Sparse]) -> MemoryTable:
         address=column("address", 0),
         total_allocated=column("total_allocated", -1),
         total_reserved=column("total_reserved", -1),
-        thread=rows.thread,
+        thread=rows.owner,
         raw=rows.raw,
     )
 
@@ -167,4 +252,4 @@ def build_memory(rows: Instants, args: dict[str, Sparse]) -> MemoryTable:
 def build_counters(rows: Instants, texts: Texts, args: dict[str, Sparse]) -> CounterTable:
     """Counter samples in time order."""
     values = dense(args.get(COUNTER_ARGS), len(rows.ts), texts.code("{}")).astype(np.int32)
-    return CounterTable(rows.ts, rows.name, values, rows.raw)
+    return CounterTable(rows.ts, rows.name, values, rows.owner, rows.raw)

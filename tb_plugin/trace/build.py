@@ -19,6 +19,7 @@ from .activity import (
     build_activity,
     build_counters,
     build_memory,
+    counter_devices,
     order_device,
     order_instants,
     order_ranges,
@@ -81,7 +82,8 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         )
     )
     memory_rows = order_instants(raw, rows.memory, threads.of_memory, start)
-    counter_rows = order_instants(raw, rows.counters, threads.of_memory[:0], start)
+    of_counter = counter_devices(raw, texts, rows.counters, devices)
+    counter_rows = order_instants(raw, rows.counters, of_counter, start)
     raw = _without(raw, ("pid", "tid"))
     device_rows = order_device(raw, rows, streams, start)
     host_rows = order_host(raw, texts, rows, threads, start)
@@ -95,7 +97,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     open_begins = _of_host(moves, unfinished)
     del moves
     host = build_host(host_rows, threads, args[0], open_begins, resolution)
-    activity = build_activity(device_rows, streams, args[1])
+    activity = build_activity(texts, device_rows, streams, devices, args[1])
     annotations, syncs, ranges = (
         replace(table, args=own) for table, own in zip(tables[2:5], args[2:5], strict=True)
     )
@@ -132,6 +134,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
             steps=steps,
             devices=devices,
             launches=launches,
+            occupancy=(activity.occupancy_computed, activity.occupancy_unknown),
             autograd=autograd,
             recording=recording,
             faults=raw.faults,

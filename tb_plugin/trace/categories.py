@@ -71,6 +71,9 @@ ROLES: Mapping[str, Role] = {
     "gpu_user_annotation": Role.DEVICE_ANNOTATION,
     "cuda_sync": Role.SYNC,
     "cuda_event": Role.SYNC,
+    # Nodes of a CUDA graph at which the device does nothing: it calls the host, it marks an event.
+    "graph_host_node": Role.SYNC,
+    "graph_event_node": Role.SYNC,
     "xpu_sync": Role.SYNC,
     "trace": Role.RANGE,
     "cuda_profiler_range": Role.RANGE,
@@ -78,6 +81,9 @@ ROLES: Mapping[str, Role] = {
     "collective_comm": Role.EITHER,
     "privateuse1_op": Role.EITHER,
 }
+
+GRAPH_NODES = frozenset({"graph_host_node", "graph_event_node"})
+"""Categories of rows that stand on a stream among its work and are none."""
 
 # Python exporters write allocator events as ranges, Kineto as instants.
 MEMORY_CATEGORIES = frozenset({"", "cpu_instant_event"})
@@ -130,6 +136,8 @@ LAUNCH_FLOWS = frozenset(
     {"ac2g", "async_cpu_to_gpu", "async_gpu", "async", "cpu_to_cuda", "hosttodevice"}
 )
 OP_FLOWS = frozenset({"async_npu"})
+# Arrows between nodes of a graph are written as launches are, and numbered from here on.
+DEPENDENCY_FLOW, FIRST_DEPENDENCY = "ac2g", 1 << 40
 
 # Words by which a process label names a device type; first match wins.
 DEVICE_LABELS: Mapping[str, str] = {
@@ -151,6 +159,11 @@ def role_of(category: str) -> Role:
     'OP'
     """
     return ROLES.get(category.casefold(), Role.EITHER)
+
+
+def is_graph_node(category: str) -> bool:
+    """Whether rows of the category are nodes of a graph at which the device does nothing."""
+    return category.casefold() in GRAPH_NODES
 
 
 def is_known(category: str) -> bool:

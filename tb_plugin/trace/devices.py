@@ -19,6 +19,7 @@ from .census import Census
 from .columns import cells, distinct, is_any, take, where
 from .identity import DeviceLabel, Identity
 from .model import Device
+from .occupancy import Limits, limits_of
 from .raw import RawTrace
 from .texts import Texts
 
@@ -58,8 +59,14 @@ class Devices:
     """The devices in order, and the row of each device process by pid code."""
 
     devices: tuple[Device, ...]
+    limits: tuple[Limits | None, ...]  # of each: what occupancy is computed from
     row_of_pid: Mapping[int, int]
     misused_key: bool  # the Python exporter's slip was seen and corrected
+
+    def numbered(self, kind: str, index: int) -> int:
+        """Row of the device of a type and number, −1 where there is none."""
+        rows = [row for row, one in enumerate(self.devices) if one.index == index]
+        return next((row for row in rows if self.devices[row].type == kind), -1)
 
 
 def find_devices(
@@ -100,6 +107,7 @@ def find_devices(
     found.sort(key=lambda item: (item[1], item[0]))
     misused = False
     devices: list[Device] = []
+    limits: list[Limits | None] = []
     row_of_pid: dict[int, int] = {}
     for type_, index, code in found:
         properties = declared.get(index, {})
@@ -120,7 +128,10 @@ def find_devices(
                 used=code in working,
             )
         )
-    return Devices(tuple(devices), row_of_pid, misused)
+        nvidia = devices[-1].vendor == "NVIDIA" and not slipped
+        capability = devices[-1].capability if nvidia else None
+        limits.append(limits_of(properties, capability, multiprocessors))
+    return Devices(tuple(devices), tuple(limits), row_of_pid, misused)
 
 
 def _declared(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:

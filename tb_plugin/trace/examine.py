@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.intervals import union
 from .autograd import Autograd
-from .categories import is_known
+from .categories import is_graph_node, is_known
 from .census import Census
 from .columns import distinct_values, is_among, seen, take, where
 from .correlate import Launches
@@ -21,6 +21,7 @@ from .host import Host
 from .identity import Identity
 from .model import (
     CounterTable,
+    DeviceKind,
     DeviceTable,
     HostKind,
     Link,
@@ -60,6 +61,7 @@ class Evidence:
     steps: StepTable
     devices: Devices
     launches: Launches
+    occupancy: tuple[int, int]  # kernels whose occupancy was computed, and cannot be
     autograd: Autograd
     recording: Recording
     faults: Sequence[Fault]
@@ -232,14 +234,21 @@ def _of_links(evidence: Evidence) -> Iterator[Note]:
             yield note("no_runtime", len(device))
         else:
             yield from _orphans(counts, len(device))
-        if counts[Link.GRAPH]:
-            yield note("graphs", counts[Link.GRAPH], len(device))
+        replayed = device.kind[device.link == Link.GRAPH] == DeviceKind.KERNEL
+        if replayed.any():
+            kernels = device.kind == DeviceKind.KERNEL
+            yield note("graphs", int(replayed.sum()), int(np.count_nonzero(kernels)))
         if (launches.launch >= 0).all() and runtime:
             yield note("all_linked", len(device), len(device))
         if not launches.external_id_used and len(evidence.host.ts) and launches.external_id_seen:
             yield note("external_id_ignored")
         if launches.disagree:
             yield note("external_id_disagrees", launches.disagree, launches.checked)
+    graph_node = evidence.texts.table(evidence.syncs.category, is_graph_node, np.bool_)
+    if nodes := int(np.count_nonzero(graph_node[evidence.syncs.category])):
+        yield note("graph_nodes", nodes)
+    if evidence.flows.dependencies:
+        yield note("graph_dependencies", evidence.flows.dependencies)
     if launches.shared:
         yield note("shared_correlation", launches.shared)
     if lonely := evidence.flows.lonely_starts + evidence.flows.lonely_ends:
@@ -342,6 +351,14 @@ def _of_recorder(evidence: Evidence) -> Iterator[Note]:
         yield note("several_processes", processes)
     if evidence.identity.renamed:
         yield note("thread_renamed", evidence.identity.renamed)
+    if evidence.recording.torch_era == "H":
+        yield note("cuspy")
+    kernels = int(np.count_nonzero(evidence.device.kind == DeviceKind.KERNEL))
+    for kind, kernel_count in zip(
+        ("occupancy_computed", "occupancy_unknown"), evidence.occupancy, strict=True
+    ):
+        if kernel_count:
+            yield note(kind, kernel_count, kernels)
     if evidence.devices.misused_key:
         yield note("python_exporter")
 

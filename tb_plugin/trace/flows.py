@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .categories import DEPENDENCY_FLOW, FIRST_DEPENDENCY
 from .columns import cells, distinct, put, take, where
 from .raw import ID_INT, ID_TEXT, MISSING, RawEvents, RawTrace
 from .rows import FLOW_END, FLOW_START, Rows
@@ -55,6 +56,7 @@ class Flows:
     start: I32
     end: I32
     category: I32
+    dependencies: int  # arrows from node to node of a graph, which are none of those above
     lonely_starts: int
     lonely_ends: int
 
@@ -80,10 +82,16 @@ def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> Flows:
     end = take(ends, paired)
     used = np.zeros(len(starts), bool)
     put(used, source, np.ones(len(source), bool))
+    start = take(starts, source)
+    # Between the nodes of a graph: named as launches are, numbered beyond any correlation.
+    dependency = cells(raw.ints.get(ID_INT), start, -1) >= FIRST_DEPENDENCY
+    dependency &= take(raw.events.category, start) == texts.code(DEPENDENCY_FLOW)
+    others = where(~dependency)
     return Flows(
-        start=take(starts, source),
-        end=end,
-        category=take(raw.events.category, end),
+        start=take(start, others),
+        end=take(end, others),
+        category=take(raw.events.category, take(end, others)),
+        dependencies=len(start) - len(others),
         lonely_starts=len(starts) - int(np.count_nonzero(used)),
         lonely_ends=len(ends) - len(end),
     )

@@ -94,7 +94,16 @@ def device_label(text: str) -> DeviceLabel | None:
     match = _LABEL.match(text.strip())
     if not match:
         return None
-    return DeviceLabel(_LABELS[match[1].casefold()], int(match[2]) if match[2] else None)
+    return DeviceLabel(device_type(match[1]), int(match[2]) if match[2] else None)
+
+
+def device_type(word: str) -> str:
+    """The type that a word of ``DEVICE_LABELS`` names, in any case.
+
+    >>> device_type("cuda")
+    'GPU'
+    """
+    return _LABELS[word.casefold()]
 
 
 def telling(name: str) -> int:

@@ -114,7 +114,7 @@ class DeviceTable:
     step: I32  # row of StepTable: the step that launched it
     link: I8  # Link
     raw: I32
-    args: Mapping[str, Sparse]
+    args: Mapping[str, Sparse]  # "occupancy" … without zeros, computed where not recorded
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -170,6 +170,7 @@ class CounterTable:
     ts: I64
     name: I32
     values: I32
+    device: I32  # row of Trace.devices, −1 where the sample is of no device
     raw: I32
 
     def __len__(self) -> int:
@@ -263,7 +264,7 @@ class Device:
 class Recording:
     """What the file says about how it was made; None where it is silent."""
 
-    torch_era: str  # era of the format, "A" … "G", "Ascend", "unknown"
+    torch_era: str  # era of the format, "A" … "H", "Ascend", "unknown"
     resolution_ns: int  # 1000 for whole-microsecond files, else 1
     trace_id: str | None
     host_name: str | None

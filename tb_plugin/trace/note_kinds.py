@@ -116,8 +116,13 @@ LINKS: Mapping[str, NoteKind] = {
     ),
     "graphs": NoteKind(
         "info",
-        "{count} kernels were replayed by graphs",
+        "{count} of {total} kernels were replayed by graphs",
         "One launch starts many: inside a graph the operator of a kernel is not known.",
+    ),
+    "graph_dependencies": harmless(
+        "{count} arrows say what waits for what inside graphs",
+        "They are no launches and no figure counts them. A node that starts a little before the one"
+        " it waits for ends has an arrow back in time.",
     ),
     "external_id_ignored": harmless(
         "External ids repeat the correlation",
@@ -222,6 +227,27 @@ CONTENT: Mapping[str, NoteKind] = {
         "It was open when the recording stopped: it is shorter than it was.",
         "",
         ("overview",),
+    ),
+    "graph_nodes": harmless(
+        "{count} nodes of graphs are no device work",
+        "At them the stream calls the host or marks an event. They stand among the waits of their"
+        " device in Trace, and count as no kernel and no busy time.",
+    ),
+    "cuspy": harmless(
+        "Device work was recorded by Cuspy, torch's second CUPTI engine",
+        "It writes neither occupancy nor the operator of a launch: kernels are linked by the call"
+        " that launched them, occupancy is computed where the device's properties are in the file.",
+    ),
+    "occupancy_computed": harmless(
+        "The occupancy of {count} of {total} kernels was computed",
+        "The recorder wrote 0 for them, or nothing: it does so for kernels with more than 48 KiB of"
+        " shared memory. It follows from grid, block, registers, shared memory and the device's"
+        " properties, and is an upper bound.",
+    ),
+    "occupancy_unknown": harmless(
+        "The occupancy of {count} of {total} kernels is not known",
+        "The recorder wrote 0 for them, which is no value, and the properties of the device or the"
+        " launch, from which it could be computed, are not in the file. No mean counts them.",
     ),
     "unknown_categories": harmless(
         "Events of unknown categories: {detail}",

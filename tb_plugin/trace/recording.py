@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .categories import DEVICE_LABELS
+from .categories import DEVICE_LABELS, is_graph_node
 from .census import Census
 from .identity import META, Identity
 from .model import Recording
@@ -68,7 +68,7 @@ def era(
     start: int,
     resolution: int,
 ) -> str:
-    """The age of the format, "A" … "G" or "Ascend", by what only that age writes.
+    """The age of the format, "A" … "H" or "Ascend", by what only that age writes.
 
     ========  ==============================================================
     A         no categories (torch ≤ 1.7 and the legacy profiler)
@@ -78,6 +78,7 @@ def era(
     F1        stamps since the epoch with fractions (nightlies of spring 2024)
     F         stamps relative to ``baseTimeNanoseconds`` (2.4 – 2.11)
     G         the same, metadata events first (2.12 and later)
+    H         device work by Cuspy, the second engine (2.15 and later, where chosen)
     ========  ==============================================================
     """
     metadata = raw.metadata
@@ -94,6 +95,7 @@ def era(
         ("A", bare),
         ("C", old and (devices or "memory_bytes" in raw.ints)),
         ("B", old),
+        ("H", based and _is_cuspy(raw, categories)),
         ("G", based and _metadata_first(raw)),
         ("F", based),
         ("unknown", start < _EPOCH_NS),
@@ -102,6 +104,12 @@ def era(
         ("E", later),
     )
     return next((name for name, found in evidence if found), "D")
+
+
+def _is_cuspy(raw: RawTrace, categories: set[str]) -> bool:
+    """Whether rows are there that only Cuspy writes: nodes of graphs, arguments of copies, sets."""
+    own = ("source_memory", "target_memory", "memory_kind")
+    return any(map(is_graph_node, categories)) or any(name in raw.texts for name in own)
 
 
 def _metadata_first(raw: RawTrace) -> bool:

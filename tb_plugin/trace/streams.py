@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import cells, pairs_of, seen, take
+from .categories import is_graph_node
+from .columns import cells, has_cell, pairs_of, seen, take
 from .devices import Devices
 from .identity import Identity
 from .model import StreamTable
@@ -22,6 +23,8 @@ I32 = NDArray[np.int32]
 _NUMBER = re.compile(r"(?:stream[\s:]*)?(\d{1,18})$", re.IGNORECASE)
 # Waits for a whole device are written with this tid.
 _NO_STREAM = "-1"
+# Names that a recorder gives to the lane of such waits, though a stream may have its number.
+_NOT_A_STREAM = re.compile(r"stream -\d+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +63,7 @@ def find_streams(
     _numbers_from_args(raw, rows, index, number)
     split = np.cumsum([len(part) for part in lists])[:-1]
     of_device, of_annotation, of_sync, of_range = np.split(index, split)
-    of_sync = _to_working_stream(raw, rows, of_sync, by_pid, device, number, work)
+    of_sync = _to_working_stream(raw, texts, rows, of_sync, by_pid, device, number, work)
     # Streams that only unplaced waits used are left out.
     used = np.zeros(len(pid), bool)
     for part in (of_device, of_annotation, of_sync, of_range):
@@ -95,6 +98,7 @@ def _numbers_from_args(raw: RawTrace, rows: Rows, index: I32, number: NDArray[np
 
 def _to_working_stream(
     raw: RawTrace,
+    texts: Texts,
     rows: Rows,
     of_sync: I32,
     by_pid: I32,
@@ -104,7 +108,13 @@ def _to_working_stream(
 ) -> I32:
     """Newer recorders give waits a tid of their own; the arg says which stream waits."""
     of_sync = of_sync.copy()
-    named = cells(raw.ints.get("stream"), rows.syncs.row, -1)
+    told = raw.ints.get("stream")
+    named = cells(told, rows.syncs.row, -1)
+    # A graph's node is on the lane it is drawn on: its arg may be overwritten by an annotation. A
+    # wait for the whole device has a tid that may be that of a stream.
+    nodes = texts.table(raw.events.category[rows.syncs.row], is_graph_node, np.bool_)
+    node = nodes[raw.events.category[rows.syncs.row]]
+    of_sync[~node & has_cell(told, rows.syncs.row) & (named == -1)] = -1
     known = {
         (int(device[at]), int(number[at])): at
         for at in range(len(number))
@@ -121,7 +131,8 @@ def _to_working_stream(
         ],
         np.int32,
     )[lane]
-    of_sync[stream >= 0] = stream[stream >= 0]
+    moved = (stream >= 0) & ~node
+    of_sync[moved] = stream[moved]
     return of_sync
 
 
@@ -132,6 +143,6 @@ def _number(tid: str) -> int:
 
 def _name(identity: Identity, texts: Texts, pid: int, tid: int, number: int) -> str:
     given = identity.thread_name.get((pid, tid), "").strip()
-    if given:
+    if given and not _NOT_A_STREAM.match(given):
         return given
     return f"stream {number}" if number >= 0 else texts[tid]

@@ -67,6 +67,7 @@ _ERAS = {
     "F1": "a nightly torch of spring 2024",
     "F": "torch 2.4 to 2.11",
     "G": "torch 2.12 or later",
+    "H": "torch 2.15 or later, by its Cuspy engine",
     "G-py": "torch 2.13 or later, by its Python export",
     "Ascend": "torch_npu",
 }
@@ -85,6 +86,10 @@ _COUNTS = {
     "other_device": ("Other device events", "Device events of a category that says no more."),
     "device_annotation": ("Device annotations", "Annotations as seen on device tracks."),
     "sync": ("Synchronizations", "Records of waiting between streams and host."),
+    "graph_node": (
+        "Graph nodes",
+        "Calls of the host and records of events inside CUDA graphs: no device work.",
+    ),
     "range": ("Recorder ranges", "Ranges of the recorder without a thread."),
     "memory": ("Allocator events", "Allocations and frees."),
     "counter": ("Counter samples", "Samples of counters."),

@@ -71,6 +71,8 @@ ERAS = {
     "hta/mtia_inference_trace/mtia_inference_rank_0.json.gz": "F",
     "fresh_torch2.13/minimal/minimal.json": "G",
     "fresh_torch2.13/gpt_full/gpt.1795227686608472692.pt.trace.json.gz": "G",
+    "torch2.15_cuspy/node0_4242.1795335000000000000.pt.trace.json.gz": "H",
+    "torch2.15_cuspy/node0_4243.1795335000000000000.pt.trace.json.gz": "H",
     "ascend_npu/trace_view.json": "Ascend",
 }
 

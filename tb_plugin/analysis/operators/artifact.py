@@ -17,7 +17,7 @@ from ..gauges import kernel_use
 from ..recording import says
 from ..tensor_cores import MatrixUse
 from ..timeline.files import get, get_texts, put, put_texts
-from ..unavailable import NO_DEVICE
+from ..unavailable import NO_DEVICE, no_launch_figure
 from .activities import find_activities
 from .calls import Keep, find_calls
 from .model import Activities, Calls, Operators, Paths, Stacks, Thread
@@ -79,10 +79,13 @@ def _missing(trace: Trace) -> dict[str, str]:
         missing["stacks"] = "No Python frames were recorded: record with `with_stack=True`."
     if not len(device):
         missing["device"] = NO_DEVICE
-    elif "occupancy" not in device.args:
-        missing["occupancy"] = "The recorder of this device writes no occupancy."
-    if len(device) and "blocks_per_sm" not in device.args:
-        missing["blocks"] = "The recorder of this device writes no blocks per multiprocessor."
+    busy = next((one for one in trace.devices if one.used), None)
+    for key, column, what in (
+        ("occupancy", "occupancy", "achieved occupancy"),
+        ("blocks", "blocks_per_sm", "blocks per multiprocessor"),
+    ):
+        if busy and column not in device.args:
+            missing[key] = no_launch_figure(what, busy.vendor, busy.capability)
     return missing
 
 

@@ -19,6 +19,12 @@ from .model import F64, I64
 
 _MOST_BUCKETS = 100
 _RECORDER_SPAN = "PyTorch Profiler ("
+# The one series that the second engine of torch computes and writes as if it were a counter.
+_CYCLES = "Cycles (Current Kernel)"
+_COMPUTED = (
+    "Computed by the recorder, not measured: the duration of the kernel that starts here times the"
+    " median SM clock of the recording."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,27 +209,28 @@ def _samples(ts: I64, value: I64) -> tuple[I64, F64]:
 
 def _recorded(trace: Trace, groups: Groups) -> Iterator[Series]:
     """Counter events of the file: one series for each key of their values."""
-    ts: dict[tuple[str, str], list[int]] = {}
-    values: dict[tuple[str, str], list[float]] = {}
+    ts: dict[tuple[int, str, str], list[int]] = {}
+    values: dict[tuple[int, str, str], list[float]] = {}
     texts: dict[int, dict[str, float]] = {}
     counters = trace.counters
-    columns = (counters.ts.tolist(), counters.name.tolist(), counters.values.tolist())
-    for at, name, code in zip(*columns, strict=True):
-        if code not in texts:
-            texts[code] = _numbers(trace.text(code))
-        for key, value in texts[code].items():
-            ts.setdefault((trace.text(name), key), []).append(at)
-            values.setdefault((trace.text(name), key), []).append(value)
-    for (name, key), instants in ts.items():
+    columns = (counters.ts, counters.device, counters.name, counters.values)
+    for at, device, code, told in zip(*(one.tolist() for one in columns), strict=True):
+        if told not in texts:
+            texts[told] = _numbers(trace.text(told))
+        for key, value in texts[told].items():
+            ts.setdefault((device, trace.text(code), key), []).append(at)
+            values.setdefault((device, trace.text(code), key), []).append(value)
+    for (device, name, key), instants in ts.items():
+        label = name if key in ("", name) else f"{name} · {key}"
         yield Series(
-            key=f"counter/{name}/{key}",
-            group=groups.recorder,
+            key=f"{_key(trace, device)}/{name}/{key}" if device >= 0 else f"counter/{name}/{key}",
+            group=groups.of_device[device] if device >= 0 else groups.recorder,
             kind="counter",
-            label=name if key in ("", name) else f"{name} · {key}",
+            label=f"{_name(trace, device)} {label}" if device >= 0 else label,
             unit="",
-            definition="As recorded in the file.",
+            definition=_COMPUTED if name == _CYCLES else "As recorded in the file.",
             ts=np.array(instants, np.int64),
-            value=np.array(values[name, key], np.float64),
+            value=np.array(values[device, name, key], np.float64),
         )
 
 

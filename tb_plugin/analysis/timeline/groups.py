@@ -76,6 +76,7 @@ def _devices(trace: Trace) -> list[int]:
     """Rows of the devices that something was recorded of."""
     tables = (trace.device, trace.device_annotations, trace.syncs, trace.ranges)
     found: set[int] = set(memory_devices(trace).values())
+    found |= set(np.unique(trace.counters.device[trace.counters.device >= 0]).tolist())
     for table in tables:
         found |= set(np.unique(table.device[table.device >= 0]).tolist())
     return sorted(found, key=lambda row: (trace.devices[row].index, row))
@@ -91,7 +92,7 @@ def _device(device: Device) -> Group:
 def _has_recorder(trace: Trace, count: I64) -> bool:
     pids = trace.threads.pid[count > 0].tolist()
     return bool(
-        len(trace.counters)
+        (trace.counters.device < 0).any()
         or (trace.ranges.device < 0).any()
         or (trace.syncs.device < 0).any()
         or (trace.device_annotations.device < 0).any()
