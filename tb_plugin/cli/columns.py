@@ -31,7 +31,9 @@ class Unit:
 
 TIMES = (Unit("ns", 1.0), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
 SIZES = tuple(Unit(n, 1024.0**i) for i, n in enumerate(("B", "KiB", "MiB", "GiB", "TiB")))
-SCALES = {"_ns": TIMES, "_bytes": SIZES}
+RATES = tuple(Unit(f"{n}B/s", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T")))
+FLOPS = tuple(Unit(f"{n}FLOP", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T", "P")))
+SCALES = {"_ns": TIMES, "_bytes": SIZES, "_bytes_per_s": RATES, "flops": FLOPS}
 """End of a column's key → units to choose from."""
 
 _UNIT_IN_LABEL = re.compile(r"\s*\((?:ns|bytes)\)$")
@@ -41,9 +43,15 @@ _UNIT_IN_LABEL = re.compile(r"\s*\((?:ns|bytes)\)$")
 class Written:
     """A column as people read it."""
 
+    column: Column
     heading: str
     cells: tuple[str, ...]
     is_numeric: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known in any row."""
+        return all(cell in (NOT_KNOWN, "") for cell in self.cells)
 
 
 def written(table: Table) -> tuple[Written, ...]:
@@ -72,10 +80,10 @@ def _column(column: Column, values: Sequence[Cell], chosen: dict[str, Unit]) -> 
     unit = next((unit for suffix, unit in chosen.items() if column.key.endswith(suffix)), None)
     if unit is not None:
         heading = f"{_UNIT_IN_LABEL.sub('', heading)} ({unit.name})"
-        return Written(heading, _scaled(values, unit), numeric)
+        return Written(column, heading, _scaled(values, unit), numeric)
     if column.key.endswith("ratio"):
-        return Written(heading, tuple(_share(value) for value in values), numeric)
-    return Written(heading, tuple(_plain(value) for value in values), numeric)
+        return Written(column, heading, tuple(_share(value) for value in values), numeric)
+    return Written(column, heading, tuple(_plain(value) for value in values), numeric)
 
 
 def _scaled(values: Sequence[Cell], unit: Unit) -> tuple[str, ...]:

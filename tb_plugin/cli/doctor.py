@@ -8,13 +8,13 @@ import sys
 import click
 import msgspec
 
-from ..base.errors import NotFoundError
+from ..store.choose import local
 from ..trace.health import COSTLY
 from ..views.table import Column, Table
 from .entry import write
 from .examine import FileReport, examine_file, examine_folder
 from .installation import Fact, installation
-from .tables import print_tables
+from .tables import Layout, print_tables, width_of
 
 NOTHING_TO_SHOW = 3
 USABLE = ("in use", "truncated")
@@ -43,7 +43,7 @@ def doctor(path: str, form: str) -> int:
     if form == "json":
         write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     else:
-        print_tables(_tables(report), sys.stdout)
+        print_tables(_tables(report), sys.stdout, Layout(width_of(sys.stdout)))
     if not any(file.verdict in USABLE for file in report.files):
         return NOTHING_TO_SHOW
     return 0
@@ -54,13 +54,13 @@ def examine(path: str) -> Report:
 
     Raises:
         NotFoundError: there is no such path.
+        UnavailableError: it is one of another machine.
     """
+    path = local(path)
     if os.path.isdir(path):
         files, problems = examine_folder(path)
-    elif os.path.exists(path):
-        files, problems = (examine_file(path),), ()
     else:
-        raise NotFoundError(f"there is no file or folder {path}", hint="check the spelling")
+        files, problems = (examine_file(path),), ()
     return Report(installation(), files, problems)
 
 
@@ -68,7 +68,7 @@ def _tables(report: Report) -> tuple[Table, ...]:
     tables = [
         Table(
             "Installation",
-            (Column("what", "What"), Column("value", "Value")),
+            (Column("what", "What"), Column("value", "Value", kind="words")),
             tuple((fact.what, fact.value) for fact in report.installation),
         ),
         _files(report.files),
@@ -76,23 +76,23 @@ def _tables(report: Report) -> tuple[Table, ...]:
     ]
     if report.problems:
         rows = tuple((problem,) for problem in report.problems)
-        tables.append(Table("Problems", (Column("problem", "Problem"),), rows))
+        tables.append(Table("Problems", (Column("problem", "Problem", kind="words"),), rows))
     return tuple(tables)
 
 
 def _files(files: tuple[FileReport, ...]) -> Table:
     columns = (
-        Column("file", "File"),
+        Column("file", "File", kind="path"),
         Column("verdict", "Verdict"),
-        Column("run", "Run"),
-        Column("worker", "Worker"),
-        Column("span", "Span"),
         Column("file_bytes", "Size"),
         Column("event_count", "Events"),
-        Column("reason", "Why"),
+        Column("run", "Run", kind="path", is_minor=True),
+        Column("worker", "Worker", kind="path", is_minor=True),
+        Column("span", "Span", is_minor=True),
+        Column("reason", "Why", kind="text"),
     )
     rows = tuple(
-        (f.file, f.verdict, f.run, f.worker, f.span, f.file_bytes, f.event_count, _why(f))
+        (f.file, f.verdict, f.file_bytes, f.event_count, f.run, f.worker, f.span, _why(f))
         for f in files
     )
     return Table("Files", columns, rows)
@@ -105,12 +105,12 @@ def _why(file: FileReport) -> str:
 def _notes(files: tuple[FileReport, ...]) -> Table:
     """All notes of one file; of several only those that cost something."""
     columns = (
-        Column("file", "File"),
+        Column("file", "File", kind="path"),
         Column("severity", "Severity"),
-        Column("title", "Note"),
+        Column("title", "Note", kind="words"),
         Column("count", "Count"),
-        Column("consequence", "Consequence"),
-        Column("remedy", "Remedy"),
+        Column("consequence", "Consequence", kind="text"),
+        Column("remedy", "Remedy", kind="text"),
     )
     rows = tuple(
         (file.file, note.severity, note.title, note.count or None, note.consequence, note.remedy)

@@ -90,7 +90,7 @@ class Cli(click.Group):
 def _misused(error: BaseException) -> int:
     if not isinstance(error, click.ClickException):
         return INTERRUPTED
-    say(error.format_message(), hint=_usage(error))
+    say(error.format_message(), hint=_choices(error) or _usage(error))
     return MISUSED if isinstance(error, click.UsageError) else FAILED
 
 
@@ -135,6 +135,14 @@ def end_gently() -> None:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def _choices(error: click.ClickException) -> str:
+    """The commands, or the views, there are, where another was typed."""
+    group = error.ctx.command if isinstance(error, click.UsageError) and error.ctx else None
+    if not isinstance(group, click.Group) or "No such command" not in error.format_message():
+        return ""
+    return f"one of: {', '.join(group.commands or COMMANDS)}"
 
 
 def _usage(error: click.ClickException) -> str:

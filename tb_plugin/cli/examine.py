@@ -16,7 +16,7 @@ from ..analysis.facts import Facts
 from ..base.errors import KinetoscopeError, NotReadyError
 from ..store.catalog import CatalogService, Timing
 from ..store.catalog_types import Catalog, FileInfo
-from ..store.choose import NO_PATIENCE
+from ..store.choose import NO_PATIENCE, choose
 from ..store.logdirs import resolve
 from ..store.summaries import truncation_of
 from ..trace.health import Note
@@ -47,7 +47,7 @@ def examine_file(path: str) -> FileReport:
     """One file, read here."""
     size = os.path.getsize(path)
     try:
-        facts = facts_of(path)
+        facts = facts_of(choose(path).path)
     except KinetoscopeError as error:
         return FileReport(path, "not a trace", error.message, error.hint, size)
     except OSError as error:

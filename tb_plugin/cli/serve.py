@@ -10,6 +10,7 @@ import click
 from ..analysis.facts import Facts
 from ..base.errors import QueryError
 from ..store.catalog import CatalogService
+from ..store.choose import local
 from ..store.logdirs import resolve
 from ..views import VIEWS
 from ..web.app import create_app
@@ -48,8 +49,11 @@ def serve(
     for logdir in logdirs:
         if os.path.isfile(logdir):
             raise QueryError(f"{logdir} is a file", hint="serve takes the folder it is in")
+    found = resolve(logdirs, None)
+    if not any(logdir.path for logdir in found):
+        local(logdirs[0])  # says why
     address = Address(host, port, path_prefix, allowed_hosts)
-    catalog = facts_catalog(resolve(logdirs, None))
+    catalog = facts_catalog(found)
     server = listen(create_app(catalog, VIEWS, "standalone"), address)
     end_gently()
     with catalog:

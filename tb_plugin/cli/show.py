@@ -23,13 +23,14 @@ from ..views.view import Subject, View
 from ..web.local_subject import subject_of_trace
 from ..web.subject import available
 from .entry import say, write
+from .fitting import wrapped
 from .query_options import chosen, options
 from .reading import facts_of, trace_of
-from .tables import print_tables, write_csv
+from .tables import ALL_COLUMNS, Layout, how_many, print_tables, width_of, write_csv
 from .text import printable
 
 FORMATS = ("table", "json", "csv")
-COMMON = ("path", "run", "worker", "span", "format", "table")
+COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width")
 """Parameters of every view; no field of a query may be called so."""
 
 
@@ -39,26 +40,72 @@ def show() -> None:
 
     PATH is a trace file, a run or a logdir. Below a folder the newest run, its first worker and
     that worker's last span are shown, unless others are chosen.
+
+    A table fits the terminal and names what it leaves out; JSON and CSV have everything.
     """
 
 
 def show_view(view: View, values: dict[str, Any]) -> None:
     """Reads the trace and writes the answer to standard output."""
-    query = chosen(view.query, values)
+    form = values["format"]
+    query = chosen(view.query, values, whole=form != "table")
     trace = choose(values["path"], Wanted(values["run"], values["worker"], values["span"]))
     if trace.notice():
-        say(trace.notice())
+        say(trace.notice(), hint="choose with --run, --worker, --span")
     answer = view.build(_asked_of(view, trace.path), query)
-    if values["format"] == "json":
+    tables = view.tables(answer)
+    if form == "table":
+        _print(answer, tables, values)
+        return
+    for table in tables:
+        if how_many(table):
+            say(f"{table.title}: {how_many(table)}", hint="without --limit all are written")
+    if form == "json":
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
-        return
-    tables = _selected(view.tables(answer), values["table"])
-    if values["format"] == "csv":
-        write_csv(tables, sys.stdout)
-        return
+    else:
+        write_csv(_with_columns(_selected(tables, values["table"]), values["columns"]), sys.stdout)
+
+
+def _print(answer: Struct, tables: tuple[Table, ...], values: dict[str, Any]) -> None:
+    width = values["width"] or width_of(sys.stdout)
+    tables = _selected(tables, values["table"])
     if values["table"] is None:
-        _print_sentence(answer)
-    print_tables(tables, sys.stdout)
+        _print_sentence(answer, width)
+    keys = _keys(tables, values["columns"])
+    print_tables(tables, sys.stdout, Layout(width, keys, "--columns all shows them"))
+
+
+def _keys(tables: tuple[Table, ...], text: str | None) -> tuple[str, ...] | None:
+    """The columns that are named; None where none are.
+
+    Raises:
+        QueryError: no table has a column of that name.
+    """
+    if text is None:
+        return None
+    keys = tuple(part.strip() for part in text.split(",") if part.strip())
+    known = list(dict.fromkeys(column.key for table in tables for column in table.columns))
+    for key in keys:
+        if key not in known and key != ALL_COLUMNS:
+            raise QueryError(
+                f"--columns: there is no column {key[:60]!r}",
+                hint=f"columns: {', '.join(known)}; or {ALL_COLUMNS}",
+            )
+    return (ALL_COLUMNS,) if ALL_COLUMNS in keys else keys or None
+
+
+def _with_columns(tables: tuple[Table, ...], text: str | None) -> tuple[Table, ...]:
+    """The tables with the named columns only, in that order; those that have none stay whole."""
+    keys = _keys(tables, text)
+    return tables if keys in (None, (ALL_COLUMNS,)) else tuple(_narrowed(t, keys) for t in tables)
+
+
+def _narrowed(table: Table, keys: tuple[str, ...]) -> Table:
+    place = {column.key: at for at, column in enumerate(table.columns)}
+    at = [place[key] for key in keys if key in place] or list(range(len(table.columns)))
+    columns = tuple(table.columns[i] for i in at)
+    rows = tuple(tuple(row[i] for i in at) for row in table.rows)
+    return Table(table.title, columns, rows, table.row_count)
 
 
 def _asked_of(view: View, path: str) -> Facts | Subject:
@@ -82,13 +129,19 @@ def _selected(tables: tuple[Table, ...], number: int | None) -> tuple[Table, ...
     raise QueryError(f"there is no table {number}", hint=f"tables: {titles}")
 
 
-def _print_sentence(answer: Struct) -> None:
+def _print_sentence(answer: Struct, width: int | None) -> None:
     """The answer first, where the view has one in words."""
     sentence = getattr(answer, "sentence", None)
     if isinstance(sentence, Sentence):
-        write(printable(sentence.headline))
-        rest = [text for text in (sentence.detail, sentence.agreement) if text]
-        write(printable(" · ".join(rest)) + "\n")
+        headline = sentence.headline
+        said = " · ".join(text for text in (sentence.detail, sentence.agreement) if text)
+    else:
+        headline, said = getattr(answer, "headline", ""), getattr(answer, "detail", "")
+    if headline:
+        for text in (headline, said):
+            for line in wrapped(printable(text), width):
+                write(line)
+        write("")
 
 
 def _command(view: View) -> click.Command:
@@ -97,11 +150,37 @@ def _command(view: View) -> click.Command:
 
     params: list[click.Parameter] = [
         click.Argument(["path"]),
-        click.Option(["--run"], help="Run: the folder of the trace, below PATH."),
-        click.Option(["--worker"], help="Worker within the run."),
-        click.Option(["--span"], help="Span of the worker: 1, 2, … in time order."),
-        click.Option(["--format"], type=click.Choice(FORMATS), default="table", show_default=True),
-        click.Option(["--table"], type=int, help="Only the table of this number (not for JSON)."),
+        click.Option(
+            ["--run"], help="Run: the folder of the trace, below PATH.  [default: the newest]"
+        ),
+        click.Option(["--worker"], help="Worker of the run.  [default: the first by name]"),
+        click.Option(
+            ["--span"], help="Span of the worker: 1, 2, … in time order.  [default: the last]"
+        ),
+        click.Option(
+            ["--format"],
+            type=click.Choice(FORMATS),
+            default="table",
+            show_default=True,
+            help="For people, for programs, for spreadsheets.",
+        ),
+        click.Option(
+            ["--table"],
+            type=int,
+            help="The table of this number, counted from 1; JSON has all.  [default: all]",
+        ),
+        click.Option(
+            ["--columns"],
+            metavar="NAMES",
+            help=f"Columns by the names that CSV gives them, with commas; or {ALL_COLUMNS}."
+            "  [default: in a table those that fit, in CSV all]",
+        ),
+        click.Option(
+            ["--width"],
+            type=click.IntRange(min=1),
+            help="Characters of a line of a table.  [default: COLUMNS, else the terminal's; in a"
+            " pipe lines are as long as they need]",
+        ),
         *options(view.query),
     ]
     return click.Command(view.stem, params=params, callback=run, help=view.question)

@@ -1,38 +1,67 @@
 """Tables on a terminal and as CSV.
 
-For people, numbers get a unit that fits. For programs (CSV) they stay as they are, in the unit that
-the column's name carries.
+For people, numbers get a unit that fits, and a table keeps within the width of the terminal: names
+are shortened, one line a row, and the last columns give way. What is left out is named below the
+table. For programs (CSV) everything stays as it is, in the unit that the column's name carries.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from io import StringIO
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from ..base.units import NBSP
 from ..views.table import Table
-from .columns import Cell, written
+from .columns import Cell, Written, written
+from .fitting import cut_start, shortened_name, wrapped
 from .text import printable
 
-PIPE_WIDTH = 100_000
-"""A pipe has no width: nothing is wrapped or cut there."""
+GAP = "  "
+LEAST_WIDTH = 40
+LEAST = {"name": 20, "path": 20, "words": 14}
+"""Cells that a column of this kind keeps, however little room there is."""
+INDENT = 4
+FEW_ROWS = 20
+"""A table of so many rows continues below itself instead of leaving columns out."""
+ALL_COLUMNS = "all"
 
 
-def print_tables(tables: Sequence[Table], out: TextIO) -> None:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How tables are drawn."""
+
+    width: int | None = None  # cells of a line; None = as long as needed, nothing is shortened
+    columns: tuple[str, ...] | None = None  # keys of columns, in this order; None = those that fit
+    how_to_see_more: str = "--format json"  # of columns that are left out
+
+
+def width_of(out: TextIO) -> int | None:
+    """The width of the terminal: COLUMNS where it is set, else as asked of it; None of a pipe."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isascii() and told.isdecimal() and int(told):
+        return int(told)
+    return Console(file=out).width if out.isatty() else None
+
+
+def print_tables(tables: Sequence[Table], out: TextIO, layout: Layout) -> None:
     """Each table with its title, a blank line between them; colours only on a terminal."""
-    if out.isatty():
-        _draw(tables, Console(file=out, highlight=False))
-        return
-    text = StringIO()
-    _draw(tables, Console(file=text, highlight=False, color_system=None, width=PIPE_WIDTH))
-    # rich fills every line up to the width of the table
-    out.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+    console = Console(file=out, highlight=False) if out.isatty() else None
+    for index, table in enumerate(tables):
+        if index:
+            out.write("\n")
+        for line, style in drawn(table, layout):
+            if console is not None and style:
+                console.print(Text(line, style), soft_wrap=True)
+            else:
+                out.write(f"{line.rstrip()}\n")
 
 
 def write_csv(tables: Sequence[Table], out: TextIO) -> None:
@@ -54,20 +83,157 @@ def _plain_space(cell: Cell) -> Cell:
     return cell.replace(NBSP, " ") if isinstance(cell, str) else cell
 
 
-def _draw(tables: Sequence[Table], console: Console) -> None:
-    for index, table in enumerate(tables):
-        if index:
-            console.print()
-        console.print(Text(printable(table.title), style="bold"))
-        console.print(_rich_table(table) if table.rows else Text("(none)", style="dim"))
+def how_many(table: Table) -> str:
+    """``200 of 683 rows``; "" where all are there."""
+    if table.row_count is None or table.row_count <= len(table.rows):
+        return ""
+    return f"{len(table.rows):,} of {table.row_count:,} rows"
 
 
-def _rich_table(table: Table) -> RichTable:
-    drawn = RichTable(box=None, pad_edge=False, show_edge=False, header_style="dim")
-    columns = written(table)
-    for column in columns:
-        # Text, not str: names of a trace may look like markup.
-        drawn.add_column(Text(column.heading), justify="right" if column.is_numeric else "left")
-    for row in zip(*(column.cells for column in columns), strict=True):
-        drawn.add_row(*(Text(cell) for cell in row))
-    return drawn
+def drawn(table: Table, layout: Layout) -> Iterator[tuple[str, str]]:
+    """The lines of a table, each with its style."""
+    width = None if layout.width is None else max(LEAST_WIDTH, layout.width)
+    for line in wrapped(printable(table.title), width):
+        yield line, "bold"
+    if not table.rows:
+        yield "(none)", "dim"
+        return
+    everything = written(table)
+    chosen = _chosen(everything, layout.columns)
+    texts = [one for one in chosen if one.column.kind == "text"]
+    columns = [one for one in chosen if one.column.kind != "text"]
+    blocks = _blocks(columns, width)
+    if layout.columns is None and len(table.rows) > FEW_ROWS:  # what does not fit gives way
+        blocks = blocks[:1]
+    shown = {one.column.key for one in (*texts, *(one for block in blocks for one in block))}
+    for place, block in enumerate(blocks):
+        if place:
+            yield "", ""
+        yield from _block(block, texts if place == 0 else [], width)
+    for note in _notes(table, everything, shown, layout.how_to_see_more):
+        for line in wrapped(note, width):
+            yield line, "dim"
+
+
+def _chosen(columns: Sequence[Written], keys: tuple[str, ...] | None) -> list[Written]:
+    if keys is None:
+        return [c for c in columns if not c.column.is_minor and not c.is_empty] or [*columns[:1]]
+    if keys == (ALL_COLUMNS,):
+        return [*columns]
+    by_key = {column.column.key: column for column in columns}
+    return [by_key[key] for key in keys if key in by_key] or [*columns[:1]]
+
+
+def _blocks(columns: Sequence[Written], width: int | None) -> list[list[Written]]:
+    """The columns in blocks that fit the width; each begins with the first column."""
+    if width is None or len(columns) < 2:
+        return [[*columns]]
+    first, *rest = columns
+    blocks, room = [[first]], width - _least(first)
+    for column in rest:
+        needed = len(GAP) + _least(column)
+        if needed > room and len(blocks[-1]) > 1:
+            blocks.append([first])
+            room = width - _least(first)
+        blocks[-1].append(column)
+        room -= needed
+    return blocks
+
+
+def _natural(column: Written) -> int:
+    return max((cell_len(cell) for cell in column.cells), default=0)
+
+
+def _kind(column: Written) -> str:
+    """Long words give way, whatever the column holds."""
+    kind = column.column.kind
+    return "words" if kind == "value" and not column.is_numeric else kind
+
+
+def _least(column: Written) -> int:
+    heading = max(map(cell_len, column.heading.split()), default=0)
+    natural = _natural(column)
+    return max(heading, min(natural, LEAST.get(_kind(column), natural)))
+
+
+def _widths(columns: Sequence[Written], width: int | None) -> list[int]:
+    """Every column has what it needs at least; the rest of the room goes to the shortest first."""
+    wanted = [max(_natural(column), cell_len(column.heading)) for column in columns]
+    if width is None:
+        return wanted
+    natural = [max(_natural(column), _least(column)) for column in columns]
+    widths = [_least(column) for column in columns]
+    room = width - sum(widths) - len(GAP) * (len(columns) - 1)
+    for goals in (natural, wanted):  # headings may be wrapped: cells come first
+        for at in sorted(range(len(columns)), key=lambda at: goals[at] - widths[at]):
+            more = max(0, min(room, goals[at] - widths[at]))
+            widths[at] += more
+            room -= more
+    return widths
+
+
+def _block(
+    columns: Sequence[Written], texts: Sequence[Written], width: int | None
+) -> Iterator[tuple[str, str]]:
+    widths = _widths(columns, width)
+    headings = [wrapped(c.heading, w) for c, w in zip(columns, widths, strict=True)]
+    most = max((len(heading) for heading in headings), default=0)
+    headings = [[""] * (most - len(heading)) + heading for heading in headings]
+    yield from ((line, "dim") for line in _lines(columns, widths, headings))
+    for row in range(len(columns[0].cells) if columns else len(texts[0].cells)):
+        cells = [_fitted(c, c.cells[row], w) for c, w in zip(columns, widths, strict=True)]
+        yield from ((line, "") for line in _lines(columns, widths, cells))
+        below = [*_below(texts, row, width)]
+        yield from ((line, "") for line in below)
+        if below:
+            yield "", ""
+
+
+def _fitted(column: Written, cell: str, width: int) -> list[str]:
+    """A cell in lines; only words take more than one."""
+    if cell_len(cell) <= width:
+        return [cell]
+    match _kind(column):
+        case "name":
+            return [shortened_name(cell, width)]
+        case "path":
+            return [cut_start(cell, width)]
+        case _:
+            return wrapped(cell, width)
+
+
+def _lines(
+    columns: Sequence[Written], widths: Sequence[int], cells: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    for line in zip_longest(*cells, fillvalue=""):
+        parts = (
+            _padded(cell, width, is_right=column.is_numeric)
+            for column, width, cell in zip(columns, widths, line, strict=True)
+        )
+        yield GAP.join(parts)
+
+
+def _padded(cell: str, width: int, *, is_right: bool) -> str:
+    blank = " " * (width - cell_len(cell))
+    return blank + cell if is_right else cell + blank
+
+
+def _below(texts: Sequence[Written], row: int, width: int | None) -> Iterator[str]:
+    """Sentences of a row, below it."""
+    for text in texts:
+        for number, line in enumerate(text.cells[row].split("\\x0a")):
+            if line and line != "–":
+                said = line if number else f"{text.heading}: {line}"
+                room = None if width is None else width - INDENT
+                yield from (" " * INDENT + one for one in wrapped(said, room))
+
+
+def _notes(
+    table: Table, columns: Sequence[Written], shown: set[str], how_to_see_more: str
+) -> Iterator[str]:
+    """What is not there, and how to see it."""
+    if how_many(table):
+        yield f"{how_many(table)}, --limit for more"
+    hidden = [c.column.key for c in columns if c.column.key not in shown and not c.is_empty]
+    if hidden:
+        yield f"Not shown: {', '.join(hidden)} ({how_to_see_more})"

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..base.errors import KinetoscopeError, NotFoundError, QueryError
+from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.units import plural
+from ..trace.sniff import special_file
 from . import looking
 from .catalog_types import Catalog, ErrorInfo
-from .logdirs import Logdir, resolve
+from .logdirs import Logdir, remote_problem, resolve, without_file_scheme
 from .lookup import pick
 from .publish import View, publish
 from .records import Key, Record
@@ -56,8 +57,7 @@ class Chosen:
             return ""
         run, worker, span = self.place
         return (
-            f"showing run {run}, worker {worker}, span {span}; "
-            f"{plural(self.others, 'other trace')}: choose with --run, --worker, --span"
+            f"showing run {run}, worker {worker}, span {span}; {plural(self.others, 'other trace')}"
         )
 
 
@@ -66,12 +66,16 @@ def choose(path: str, wanted: Wanted = Wanted()) -> Chosen:
 
     Raises:
         NotFoundError: there is no such path, no trace below it, or no such run, worker, span.
+        UnavailableError: the path is one of another machine.
+        TraceFormatError: it is a pipe, a socket or a device.
         QueryError: names were given, but the path is one file.
     """
+    path = local(path)
     if os.path.isdir(path):
         return _below(path, wanted)
-    if not os.path.exists(path):
-        raise NotFoundError(f"there is no file or folder {path}", hint="check the spelling")
+    special = special_file(os.stat(path).st_mode)
+    if special is not None:
+        raise special
     if not wanted.is_open:
         raise QueryError(
             f"{path} is one file", hint="--run, --worker and --span choose below a folder"
@@ -79,20 +83,22 @@ def choose(path: str, wanted: Wanted = Wanted()) -> Chosen:
     return Chosen(path, None, 0)
 
 
-def only(path: str) -> str:
-    """The file, or the only trace below a folder.
+def local(path: str) -> str:
+    """The path of a file or folder of this machine.
 
     Raises:
-        NotFoundError: as ``choose``.
-        QueryError: there are several; names some.
+        UnavailableError: it is one of another machine.
+        NotFoundError: there is no such path.
     """
-    chosen = choose(path)
-    if chosen.others:
-        raise QueryError(
-            f"there are {chosen.others + 1} traces below {path}",
-            hint=f"name one of them, for example {chosen.path}",
-        )
-    return chosen.path
+    remote = remote_problem(path)
+    if remote is not None:
+        raise UnavailableError(remote.message, hint=remote.hint)
+    path = os.path.expanduser(without_file_scheme(path))
+    if os.path.exists(path):
+        return path
+    if os.path.islink(path):
+        raise NotFoundError(f"{path} is a link to {os.readlink(path)}, which is not there")
+    raise NotFoundError(f"there is no file or folder {path}", hint="check the spelling")
 
 
 def _below(folder: str, wanted: Wanted) -> Chosen:

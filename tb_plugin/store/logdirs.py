@@ -16,6 +16,10 @@ from .catalog_types import ErrorInfo
 from .discovery import shown
 
 _SCHEME = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
+# pathlib makes one slash of two.
+_REMOTE = re.compile(
+    r"(?:[a-zA-Z][0-9a-zA-Z.+-]*://|(?:s3a?|gs|gcs|azu?r?e?|abfss?|hdfs|https?|ftp):/)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +67,28 @@ def _named(specification: str) -> tuple[str, str]:
 
 
 def _one(name: str, text: str) -> Logdir:
-    if text.lower().startswith("file://"):
-        text = text[len("file://") :]
-    if _SCHEME.match(text):
-        return Logdir(shown=text, path="", name=name, problem=_remote(text))
+    text = without_file_scheme(text)
+    problem = remote_problem(text)
+    if problem is not None:
+        return Logdir(shown=text, path="", name=name, problem=problem)
     path = os.path.abspath(os.path.expanduser(text))
     return Logdir(shown=shown(text), path=path, name=shown(name))
 
 
-def _remote(text: str) -> ErrorInfo:
+def without_file_scheme(text: str) -> str:
+    """``file:///log`` is ``/log``."""
+    return text[len("file://") :] if text.lower().startswith("file://") else text
+
+
+def remote_problem(path: str) -> ErrorInfo | None:
+    """Why a path of another machine cannot be read; None of a path of this machine."""
+    text = path.strip()
+    if os.path.exists(path) or text.lower().startswith("file:/") or not _REMOTE.match(text):
+        return None
     return ErrorInfo(
         kind="remote_logdir",
-        message=f"{text}: remote logdirs are not supported yet",
-        hint="Copy the traces to a local folder and start with that folder as logdir.",
+        message=f"{text}: remote folders are not supported yet",
+        hint="Copy the traces to a local folder and name that folder instead.",
     )
 
 

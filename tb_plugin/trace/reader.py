@@ -9,6 +9,7 @@ from .folded import folded_trace, is_folded
 from .model import Trace
 from .raw import OnProgress, Progress
 from .scan import scan
+from .sniff import special_file
 
 
 def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
@@ -19,6 +20,9 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
         NotFoundError: there is no such file.
     """
     path = Path(path)
+    special = special_file(path.stat().st_mode) if path.exists() else None
+    if special is not None:
+        raise special
     # Only build() may hold the columns, so that it can let them go one by one.
     scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
     file_bytes = path.stat().st_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from dataclasses import dataclass
 
 from ..base.errors import TraceFormatError
@@ -118,6 +119,30 @@ _TEXT = (
         'Export the trace: prof.export_chrome_trace("trace.json").',
     ),
 )
+
+
+_SPECIAL = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe (FIFO)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def special_file(mode: int) -> TraceFormatError | None:
+    """Why a file of this mode is not opened; None of a regular file.
+
+    Opening a pipe waits until somebody writes into it, and a device may have no end.
+    """
+    if stat.S_ISREG(mode):
+        return None
+    what = next((words for is_it, words in _SPECIAL if is_it(mode)), "no regular file")
+    return TraceFormatError(
+        "special_file",
+        f"This is {what}, not a file with a trace.",
+        hint="Write what it gives into a file, and open that.",
+    )
 
 
 def looks_like_trace(head: bytes) -> bool:

@@ -210,40 +210,57 @@ def _recording(facts: Facts) -> dict[str, str]:
 
 
 def tables(answer: Health) -> tuple[Table, ...]:
-    """Notes, counts and answerable questions."""
-    notes = tuple(
-        (note.severity, note.title, note.count, note.consequence, note.remedy)
-        for note in answer.notes
-    )
-    questions = tuple((one.question, one.has, one.lacks, one.answer) for one in answer.answers)
+    """Notes, counts, answerable questions, and what the file says about itself."""
     return (
-        Table(
-            "What to know",
-            (
-                Column("severity", "Severity"),
-                Column("title", "Note"),
-                Column("count", "Events"),
-                Column("consequence", "Consequence"),
-                Column("remedy", "Remedy"),
-            ),
-            notes,
-        ),
+        _notes_table(answer),
         Table(
             "What was read",
-            (Column("kind", "Kind"), Column("event_count", "Events")),
+            (Column("kind", "Kind", kind="words"), Column("event_count", "Events")),
             tuple((row.label, row.count) for row in answer.counts),
         ),
         Table(
             "What this recording answers",
             (
-                Column("question", "Question"),
-                Column("has", "Has"),
-                Column("lacks", "Lacks"),
+                Column("question", "Question", kind="words"),
                 Column("answer", "Answer"),
+                Column("has", "Has", kind="text"),
+                Column("lacks", "Lacks", kind="text"),
             ),
-            questions,
+            tuple((one.question, one.answer, one.has, one.lacks) for one in answer.answers),
+        ),
+        Table(
+            "What the recording says about itself",
+            (Column("label", "What"), Column("value", "Value", kind="words")),
+            tuple(answer.recording.items()),
         ),
     )
+
+
+def _notes_table(answer: Health) -> Table:
+    columns = (
+        Column("severity", "Severity"),
+        Column("title", "Note", kind="words"),
+        Column("event_count", "Events", "How often; empty where counting makes no sense."),
+        Column("consequence", "Consequence", kind="text"),
+        Column("remedy", "Remedy", kind="text"),
+        Column("total_count", "Out of", is_minor=True),
+        Column("example", "Example", kind="text", is_minor=True),
+        Column("byte_offset", "Place in the text", is_minor=True),
+    )
+    rows = tuple(
+        (
+            note.severity,
+            note.title,
+            note.count or None,
+            note.consequence,
+            note.remedy,
+            note.total or None,
+            note.example,
+            note.offset if note.offset >= 0 else None,
+        )
+        for note in answer.notes
+    )
+    return Table("What to know", columns, rows)
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable

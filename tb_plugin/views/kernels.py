@@ -25,7 +25,7 @@ from . import kernels_answers as answers
 from .figures import SharePart
 from .groups import column_named, share_parts
 from .kernels_rows import SORTS, chosen_of, copy_rows, details, rows_of
-from .table import Column, Table
+from .table import Column, ColumnKind, Table
 from .view import Artifact, Part, Scope, Subject, View
 
 MOST_PARTS = 10
@@ -151,49 +151,74 @@ def _words(table: KernelTable, classes: tuple[SharePart, ...]) -> tuple[str, str
 
 
 def tables(answer: answers.Kernels) -> tuple[Table, ...]:
-    """The rows, the classes and the copies for a terminal."""
-    keys = ["name", "kernel_class", "calls", "total_ns", "ratio", "mean_ns", "min_ns", "max_ns"]
-    rows = answer.table.rows
-    sometimes = ("op", "grid", "block", "registers", "blocks_per_sm", "occupancy")
-    keys += [key for key in sometimes if any(getattr(row, key) is not None for row in rows)]
-    keys.append("tensor_core")
-    columns = tuple(Column(key, _LABELS[key], DEFINITIONS.get(key, "")) for key in keys)
-    shown = tuple(tuple(getattr(row, key) for key in keys) for row in rows)
+    """The rows, the classes, the copies and the tensor cores, with every column of the page."""
+    rows = tuple(tuple(getattr(row, field) for field, _ in _COLUMNS) for row in answer.table.rows)
     classes = tuple((part.name, part.ns, part.ratio) for part in answer.classes)
     copies = tuple(
-        (row.name, row.calls, row.total_ns, row.bytes, row.bandwidth) for row in answer.copies
+        tuple(getattr(row, field) for field, _ in _COPY_COLUMNS) for row in answer.copies
     )
-    by_class = (Column("name", "Class"), Column("ns", "Time"), Column("ratio", "Share"))
-    by_copy = (
-        Column("name", "Name"),
-        Column("calls", "Calls"),
-        Column("total_ns", "Total"),
-        Column("bytes", "Bytes"),
-        Column("bandwidth", "Bytes/s"),
+    whole = answer.kernel_ns
+    cores = tuple(
+        (use, ns, ns / whole if whole else None) for use, ns in answer.tensor_core.items()
     )
-    found = [Table("Kernels", columns, shown), Table("Classes", by_class, classes)]
+    time = (Column("total_ns", "Time"), Column("ratio", "Share", DEFINITIONS["ratio"]))
+    found = [
+        Table("Kernels", _named(_COLUMNS), rows, answer.table.count),
+        Table("Classes", (Column("kernel_class", "Class"), *time), classes),
+        Table("Tensor cores", (Column("tensor_core", "Tensor cores"), *time), cores),
+    ]
     if copies:
-        found.append(Table("Copies and sets", by_copy, copies))
+        found.append(Table("Copies and sets", _named(_COPY_COLUMNS), copies))
     return tuple(found)
 
 
-_LABELS = {
-    "name": "Name",
-    "kernel_class": "Class",
-    "calls": "Calls",
-    "total_ns": "Total",
-    "ratio": "Share",
-    "mean_ns": "Mean",
-    "min_ns": "Min",
-    "max_ns": "Max",
-    "op": "Operator",
-    "grid": "Grid",
-    "block": "Block",
-    "registers": "Registers",
-    "blocks_per_sm": "Blocks per SM",
-    "occupancy": "Est. occupancy %",
-    "tensor_core": "Tensor cores",
-}
+def _column(field: str, label: str, key: str = "", *, is_minor: bool = False) -> tuple[str, Column]:
+    """A field of a row and its column, whose key carries the unit."""
+    kind: ColumnKind = "name" if field in ("name", "op", "fused", "source") else "value"
+    return field, Column(key or field, label, DEFINITIONS.get(field, ""), kind, is_minor)
+
+
+def _named(columns: tuple[tuple[str, Column], ...]) -> tuple[Column, ...]:
+    return tuple(column for _, column in columns)
+
+
+_COLUMNS = (
+    _column("name", "Name"),
+    _column("op", "Operator"),
+    _column("grid", "Grid"),
+    _column("block", "Block"),
+    _column("kernel_class", "Class"),
+    _column("calls", "Calls"),
+    _column("total_ns", "Total"),
+    _column("ratio", "Share"),
+    _column("mean_ns", "Mean"),
+    _column("blocks_per_sm", "Blocks per SM"),
+    _column("occupancy", "Est. occupancy %", "occupancy_percent"),
+    _column("tensor_core", "Tensor cores"),
+    _column("registers", "Registers"),
+    _column("shared_bytes", "Shared memory"),
+    _column("min_ns", "Min", is_minor=True),
+    _column("p50_ns", "Median", is_minor=True),
+    _column("p95_ns", "p95", is_minor=True),
+    _column("max_ns", "Max", is_minor=True),
+    _column("launch_ns", "Launch", is_minor=True),
+    _column("queue_ns", "Queue", is_minor=True),
+    _column("op_eligible", "Op eligible", is_minor=True),
+    _column("fused", "Fused ops", is_minor=True),
+    _column("source", "Generated into", is_minor=True),
+    _column("link", "Found by", is_minor=True),
+    _column("class_why", "Class because", is_minor=True),
+)
+_COPY_COLUMNS = (
+    _column("name", "Name"),
+    _column("direction", "Direction", is_minor=True),
+    _column("calls", "Calls"),
+    _column("total_ns", "Total"),
+    _column("bytes", "Size", "total_bytes"),
+    _column("bandwidth", "Bandwidth", "bandwidth_bytes_per_s"),
+    _column("mean_ns", "Mean", is_minor=True),
+    _column("max_ns", "Max", is_minor=True),
+)
 
 
 def unavailable(facts: Facts) -> str | None:

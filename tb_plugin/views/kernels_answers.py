@@ -19,15 +19,15 @@ MatrixUseName = Literal["yes", "no", "unknown"]
 class KernelQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which kernels, grouped how."""
 
-    steps: str = ""
-    group_by: KernelGroupBy = "name"
-    device: Annotated[int, Meta(ge=-1, le=100_000)] = -1  # −1 = all
-    search: Words = ""
-    search_op: Words = ""
-    sort_by: str = ""  # a field of KernelRow; "" = total_ns
-    ascending: bool = False
-    offset: Count = 0
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 200
+    steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
+    group_by: KernelGroupBy = "name"  # what kernels of one row have in common
+    device: Annotated[int, Meta(ge=-1, le=100_000)] = -1  # number of the device; −1 = all
+    search: Words = ""  # kernels whose name has these words; "" = all
+    search_op: Words = ""  # kernels whose operator's name has these words; "" = all
+    sort_by: str = ""  # the column to sort by; "" = total_ns
+    ascending: bool = False  # smallest first
+    offset: Count = 0  # rows to skip
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
 
 
 class KernelRow(Struct, frozen=True):

@@ -28,20 +28,21 @@ OperatorSort = Literal[
 class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which rows, grouped how."""
 
-    steps: str = ""  # numbers, "2-4,7"; "" = all that is recorded
-    group_by: GroupBy = "name"
-    stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5  # frames, innermost first
-    kinds: Words = ""  # "op,annotation"; "" = all, as key_averages() has
-    search: Words = ""
-    # An OperatorSort, or what key_averages().table() calls it; "" = self device, else self host.
+    steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
+    group_by: GroupBy = "name"  # what calls of one row have in common
+    stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5  # frames of a stack, innermost first
+    kinds: Words = ""  # kinds of rows, "op,annotation"; "" = all, as key_averages() has
+    search: Words = ""  # rows whose name has these words; "" = all
+    # The column to sort by, or what key_averages().table() calls it;
+    # "" = device self time where the recording has it, else host self time
     sort_by: str = ""
-    ascending: bool = False
-    offset: Count = 0
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 200
-    # How many operators each bar of shares names; the rest is one part.
+    ascending: bool = False  # smallest first
+    offset: Count = 0  # rows to skip
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
+    # operators that each bar of shares names; the rest is one part
     parts: Annotated[int, Meta(ge=1, le=50)] = 10
-    # What key_averages() calls two of the groupings.
-    group_by_input_shape: bool = False
+    group_by_input_shape: bool = False  # the same as group_by shape, as key_averages() says it
+    # the same as group_by stack with this depth, as key_averages() says it; 0 = not given
     group_by_stack_n: Annotated[int, Meta(ge=0, le=64)] = 0
 
 

@@ -58,50 +58,65 @@ def words(table: CallTable, *, has_device: bool) -> Words:
 
 
 def tables(answer: Operators) -> tuple[Table, ...]:
-    """The rows as ``key_averages().table()`` has them: host first, shares of all rows."""
-    rows = answer.table.rows
-    has_device = answer.device_ns is not None
-    columns = [
-        Column("name", "Name"),
-        *([Column("detail", "Of")] if any(row.detail for row in rows) else []),
-        Column("self_ratio", "Self CPU %", "Of the self time of all rows."),
-        Column("self_ns", "Self CPU", DEFINITIONS["self_ns"]),
-        Column("total_ratio", "CPU total %", "Of the self time of all rows."),
-        Column("total_ns", "CPU total", DEFINITIONS["total_ns"]),
-        Column("mean_ns", "CPU time avg", DEFINITIONS["mean_ns"]),
-    ]
-    if has_device:
-        columns += [
-            Column("device_self_ns", "Self device", DEFINITIONS["device_self_ns"]),
-            Column("device_self_ratio", "Self device %", "Of the self time of all rows."),
-            Column("device_total_ns", "Device total", DEFINITIONS["device_total_ns"]),
-            Column("kernels", "Kernels", DEFINITIONS["kernels"]),
-        ]
-    columns.append(Column("calls", "# of Calls", DEFINITIONS["calls"]))
-    keys = [column.key for column in columns]
-    shown = tuple(tuple(_cell(answer, row, key) for key in keys) for row in rows)
-    found = [Table("Operators", tuple(columns), shown)]
+    """The rows with every column of the page, and with the shares that key_averages() prints."""
+    rows = tuple(
+        tuple(_cell(answer, row, column.key) for column in _COLUMNS) for row in answer.table.rows
+    )
+    found = [Table("Operators", _COLUMNS, rows, answer.table.count)]
     if answer.unattributed:
-        lost = tuple((one.reason, one.ns, one.activities) for one in answer.unattributed)
+        lost = tuple(
+            (one.reason, one.ns, one.activities, one.example) for one in answer.unattributed
+        )
         names = (
-            Column("reason", "Device time of no operator"),
-            Column("ns", "Time"),
+            Column("reason", "Device time of no operator", kind="words"),
+            Column("device_ns", "Time"),
             Column("activities", "Activities"),
+            Column("example", "Longest", kind="name"),
         )
         found.append(Table("Unattributed", names, lost))
     return tuple(found)
 
 
+def _column(key: str, label: str, *, is_minor: bool = False) -> Column:
+    return Column(key, label, DEFINITIONS.get(key, ""), is_minor=is_minor)
+
+
+_OF_ALL = "Of the self time of all rows."
+_COLUMNS = (
+    Column("name", "Name", kind="name"),
+    Column("kind", "Kind", "What the row is: op, annotation, python, module, runtime, other."),
+    Column("detail", "Of", "Shapes, stack, module, thread or annotation of the group.", "name"),
+    _column("calls", "# of Calls"),
+    _column("device_self_ns", "Self device"),
+    Column("device_self_ratio", "Self device %", _OF_ALL),
+    _column("device_total_ns", "Device total"),
+    _column("self_ns", "Self CPU"),
+    Column("self_ratio", "Self CPU %", _OF_ALL),
+    _column("total_ns", "CPU total"),
+    Column("total_ratio", "CPU total %", _OF_ALL),
+    _column("mean_ns", "CPU time avg"),
+    _column("kernels", "Kernels"),
+    _column("min_ns", "CPU time min", is_minor=True),
+    _column("p50_ns", "CPU time median", is_minor=True),
+    _column("p95_ns", "CPU time p95", is_minor=True),
+    _column("max_ns", "CPU time max", is_minor=True),
+    _column("step_ratio", "Share of step", is_minor=True),
+    _column("flops", "FLOPs", is_minor=True),
+    _column("tensor_core_eligible", "Tensor cores: eligible", is_minor=True),
+    _column("tensor_core_self_ratio", "Tensor cores, self", is_minor=True),
+    _column("tensor_core_total_ratio", "Tensor cores, total", is_minor=True),
+)
+
+
 def _cell(answer: Operators, row: OperatorRow, key: str) -> str | int | float | None:
-    whole = answer.table.self_ns
+    host_ns, device_ns = answer.table.self_ns, answer.table.device_self_ns
     if key == "self_ratio":
-        return row.self_ns / whole if whole else None
+        return row.self_ns / host_ns if host_ns else None
     if key == "total_ratio":
-        return row.total_ns / whole if whole else None
+        return row.total_ns / host_ns if host_ns else None
     if key == "device_self_ratio":
-        all_ns = answer.table.device_self_ns
-        return (row.device_self_ns or 0) / all_ns if all_ns else None
+        return (row.device_self_ns or 0) / device_ns if device_ns else None
     if key == "detail":
-        return row.detail.replace("\n", " ‹ ")
+        return row.detail.replace("\n", " ‹ ") or None
     value: str | int | float | None = getattr(row, key)
     return value

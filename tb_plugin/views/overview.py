@@ -36,9 +36,10 @@ from .view import Scope, View
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which steps, seen from which device."""
 
-    # "" = all but warm-up and incomplete ones, "all", or step numbers: "3", "2-5", "1,4-6"
+    # steps by their numbers: "3", "2-5", "1,4-6", or "all";
+    # "" = all but warm-up and incomplete ones
     steps: str = ""
-    device: int | None = None  # row of the devices; None = the busiest
+    device: int | None = None  # row of the devices; None = the busiest of the chosen steps
 
 
 class Share(Struct, frozen=True):
@@ -299,23 +300,30 @@ def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge,
 
 
 def tables(answer: Overview) -> tuple[Table, ...]:
-    """Findings, the mean step in parts, the classic breakdown per step, and the devices."""
-    return (
+    """Findings, the mean step in parts, every step in parts, the devices, how it was recorded."""
+    found = (
         _findings_table(answer),
         _ruler_table(answer),
         _breakdown_table(answer),
         _devices_table(answer),
+        _steps_table(answer),
+        _configuration_table(answer),
     )
+    return (*found, _unchecked_table(answer)) if answer.unchecked else found
 
 
 def _findings_table(answer: Overview) -> Table:
     columns = (
         Column("id", "Rule"),
         Column("severity", "Severity"),
-        Column("title", "Finding"),
+        Column("title", "Finding", kind="words"),
         Column("gain_ratio", "Up to", "Ceiling of what may be gained, of the step."),
         Column("gain_ns", "Per step (ns)"),
-        Column("text", "Evidence and action"),
+        Column("text", "Evidence and action", kind="text"),
+        Column("scope", "Seen in", kind="words", is_minor=True),
+        Column("confidence", "Confidence", is_minor=True),
+        Column("verify", "How to see that it worked", kind="text", is_minor=True),
+        Column("snippet", "Code", kind="text", is_minor=True),
     )
     rows = tuple(
         (
@@ -325,6 +333,10 @@ def _findings_table(answer: Overview) -> Table:
             one.gain.ratio if one.gain else None,
             one.gain.ns_per_step if one.gain else None,
             one.text,
+            one.scope,
+            one.confidence,
+            one.verify,
+            one.snippet or None,
         )
         for one in answer.findings
     )
@@ -344,7 +356,7 @@ def _breakdown_table(answer: Overview) -> Table:
         Column("step", "Step"),
         Column("dur_ns", "Length (ns)"),
         *(Column(part.key, f"{part.label} (ns)", part.help) for part in parts),
-        Column("excluded", "Left out"),
+        Column("excluded", "Left out", kind="words"),
     )
     rows = tuple(
         (row.name, row.dur_ns, *(getattr(row.breakdown, p.key) for p in parts), row.excluded)
@@ -356,7 +368,7 @@ def _breakdown_table(answer: Overview) -> Table:
 def _devices_table(answer: Overview) -> Table:
     columns = (
         Column("device", "Device"),
-        Column("name", "Name"),
+        Column("name", "Name", kind="words"),
         Column("memory_bytes", "Memory (bytes)"),
         *(Column(f"{key}_ratio", label, text) for key, (label, text) in GAUGES.items()),
     )
@@ -371,6 +383,55 @@ def _devices_table(answer: Overview) -> Table:
         if card.used
     )
     return Table("Devices", columns, rows)
+
+
+def _steps_table(answer: Overview) -> Table:
+    """Every step in the parts of the ruler, as the chart of the steps draws it."""
+    shares = answer.ruler.shares
+    columns = (
+        Column("step", "Step"),
+        Column("dur_ns", "Length (ns)"),
+        *(Column(share.key, f"{share.label} (ns)", share.help) for share in shares),
+        Column("overlap_ns", "Overlapped communication (ns)", "Compute under it is in Compute."),
+        Column("chosen", "Chosen"),
+        Column("outlier", "Outlier"),
+        Column("excluded", "Left out", kind="words"),
+    )
+    rows = tuple(
+        (
+            row.name,
+            row.dur_ns,
+            *(_part(row, share.key) for share in shares),
+            row.partition.overlap_ns if row.partition else None,
+            row.chosen,
+            row.outlier,
+            row.excluded,
+        )
+        for row in answer.steps
+    )
+    seen = answer.ruler.title.partition(", ")[2]
+    return Table(f"Steps, {seen}", columns, rows)
+
+
+def _part(row: StepRow, key: str) -> int | None:
+    parts = row.partition or row.host
+    value: int | None = getattr(parts, key, None)
+    return value
+
+
+def _configuration_table(answer: Overview) -> Table:
+    columns = (Column("label", "What"), Column("value", "Value", kind="words"))
+    return Table("Configuration", columns, tuple((o.label, o.value) for o in answer.configuration))
+
+
+def _unchecked_table(answer: Overview) -> Table:
+    columns = (
+        Column("id", "Rule"),
+        Column("title", "Finding", kind="words"),
+        Column("needs", "Needs", kind="text"),
+    )
+    rows = tuple((one.id, one.title, one.needs) for one in answer.unchecked)
+    return Table("Not checked", columns, rows)
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable

@@ -125,15 +125,21 @@ def missing(facts: Facts) -> dict[str, str]:
 
 
 def tables(answer: TimelineManifest) -> tuple[Table, ...]:
-    """Tracks, series, and what the picture cannot show."""
-    return (_tracks_table(answer), _counters_table(answer), _warnings_table(answer))
+    """Tracks, series, what the picture cannot show, steps, and kinds of slices and arrows."""
+    return (
+        _tracks_table(answer),
+        _counters_table(answer),
+        _warnings_table(answer),
+        _steps_table(answer),
+        _kinds_table(answer),
+    )
 
 
 def _tracks_table(answer: TimelineManifest) -> Table:
     columns = (
-        Column("group", "Group"),
-        Column("track", "Track"),
-        Column("detail", "Detail"),
+        Column("group", "Group", kind="words"),
+        Column("track", "Track", kind="words"),
+        Column("detail", "Detail", kind="words", is_minor=True),
         Column("slices", "Slices"),
         Column("busy_ns", "Busy (ns)", "Union of its slices."),
         Column("busy_ratio", "Busy", "Of the whole trace."),
@@ -159,13 +165,13 @@ def _tracks_table(answer: TimelineManifest) -> Table:
 
 def _counters_table(answer: TimelineManifest) -> Table:
     columns = (
-        Column("group", "Group"),
-        Column("series", "Series"),
+        Column("group", "Group", kind="words"),
+        Column("series", "Series", kind="words"),
         Column("unit", "Unit"),
         Column("samples", "Samples"),
         Column("low", "Lowest"),
         Column("high", "Highest"),
-        Column("definition", "Definition"),
+        Column("definition", "Definition", kind="text"),
     )
     rows = tuple(
         (
@@ -183,9 +189,28 @@ def _counters_table(answer: TimelineManifest) -> Table:
 
 
 def _warnings_table(answer: TimelineManifest) -> Table:
-    columns = (Column("about", "About"), Column("text", "What"))
+    columns = (Column("about", "About"), Column("text", "What", kind="text"))
     rows = (
         *(("picture", text) for text in answer.warnings),
         *((f"not recorded: {key}", text) for key, text in answer.missing.items()),
     )
     return Table("What the picture cannot show", columns, rows)
+
+
+def _steps_table(answer: TimelineManifest) -> Table:
+    columns = (
+        Column("step", "Step"),
+        Column("ts_ns", "Start (ns)"),
+        Column("dur_ns", "Length (ns)"),
+    )
+    rows = tuple((step.name, step.ts, step.end - step.ts) for step in answer.steps)
+    return Table("Steps", columns, rows)
+
+
+def _kinds_table(answer: TimelineManifest) -> Table:
+    columns = (Column("kind", "Kind", kind="words"), Column("count", "Count"))
+    rows = (
+        *((kind.label, kind.slices) for kind in answer.kinds),
+        *((f"arrows: {kind.label}", kind.arrows) for kind in answer.flow_kinds),
+    )
+    return Table("Slices and arrows", columns, rows)

@@ -17,6 +17,8 @@ List = Annotated[str, Meta(max_length=4000)]  # "0,1,4-7"
 class LayoutQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """One layout: of the manifest, and of everything that speaks of tracks."""
 
+    # split: Python frames have tracks of their own below the ops of their thread;
+    # merged: both together, as recorded; filtered: split, without the frames of frameworks
     layout: LayoutName = "split"
 
 

@@ -6,13 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from ..analysis.facts import Facts
 from ..trace.model import Trace
 from .table import Table
+
+S = TypeVar("S", bound=Struct)
+
+LIMIT = "limit"
+"""The field of a query that says how many rows of a table are wanted."""
+EVERY_ROW = 2**31 - 1
 
 
 class Scope(Enum):
@@ -92,3 +99,13 @@ class View:
     badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
     artifact: Artifact | None = None
     parts: tuple[Part, ...] = ()
+
+
+def with_limit(query: S, limit: int | None) -> S:
+    """The query with room for ``limit`` rows; None leaves it as it is.
+
+    The bound of the parameter is for windows of the page; a program may have the whole table.
+    """
+    if limit is None or LIMIT not in query.__struct_fields__:
+        return query
+    return msgspec.structs.replace(query, **{LIMIT: limit})

@@ -1,7 +1,8 @@
-"""Query strings become Structs; what does not fit is told in msgspec's words."""
+"""Query strings become Structs; what does not fit is refused with what would."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -17,12 +18,27 @@ def parse(values: Mapping[str, str], query: type[S]) -> S:
     """The parameters as a Struct; texts become numbers and booleans where the Struct says so.
 
     Raises:
-        QueryError: a parameter is unknown, missing, or of another type.
+        QueryError: a parameter is unknown, missing, or of another type; says what may be given.
     """
     try:
         return msgspec.convert(dict(values), query, strict=False)
     except msgspec.ValidationError as error:
-        raise QueryError(short(str(error), 300), hint=_known(query)) from error
+        raise misfit(error, values, query) from error
+
+
+def misfit(
+    error: msgspec.ValidationError, values: Mapping[str, object], query: type[Struct]
+) -> QueryError:
+    """What is wrong with the parameters, and what may be given instead."""
+    at = _FIELD.search(str(error))
+    field = next((f for f in _fields(query) if at and f.name == at[1]), None)
+    if field is None:
+        return QueryError(short(str(error), 300), hint=_known(query))
+    given = short(str(values.get(field.name, "")), 60)
+    choices = _choices(field.type)
+    if choices:
+        return QueryError(f"{field.name}: there is no {given!r}", hint=f"one of: {choices}")
+    return QueryError(f"{field.name}: {given!r} is not {_wanted(field.type)}")
 
 
 def once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -42,6 +58,40 @@ def once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 def short(text: str, length: int = 80) -> str:
     """A text from outside, cut so that a message about it stays a message."""
     return text if len(text) <= length else text[:length] + "…"
+
+
+_FIELD = re.compile(r" - at `\$\.(\w+)")
+
+
+def _fields(query: type[Struct]) -> tuple[msgspec.inspect.Field, ...]:
+    info = msgspec.inspect.type_info(query)
+    return info.fields if isinstance(info, msgspec.inspect.StructType) else ()
+
+
+def _members(node: msgspec.inspect.Type) -> Iterable[msgspec.inspect.Type]:
+    return node.types if isinstance(node, msgspec.inspect.UnionType) else (node,)
+
+
+def _choices(node: msgspec.inspect.Type) -> str:
+    """The values of a literal type; "" of any other."""
+    literals = [m for m in _members(node) if isinstance(m, msgspec.inspect.LiteralType)]
+    return ", ".join(str(value) for one in literals for value in one.values)
+
+
+def _wanted(node: msgspec.inspect.Type) -> str:
+    """What a parameter of this type may be, in words."""
+    for one in _members(node):
+        if isinstance(one, msgspec.inspect.IntType | msgspec.inspect.FloatType):
+            what = "a whole number" if isinstance(one, msgspec.inspect.IntType) else "a number"
+            least = "" if one.ge is None else f" from {one.ge}"
+            most = "" if one.le is None else f" to {one.le}"
+            most = most or ("" if one.lt is None else f", less than {one.lt}")
+            return f"{what}{least}{most}"
+        if isinstance(one, msgspec.inspect.BoolType):
+            return "true or false"
+        if isinstance(one, msgspec.inspect.StrType) and one.max_length is not None:
+            return f"a text of at most {one.max_length} characters"
+    return "what fits here"
 
 
 def _known(query: type[Struct]) -> str:

@@ -72,7 +72,7 @@ def test_a_remote_logdir_is_a_problem_and_not_a_folder(typed: str) -> None:
     for (one,) in (resolve(typed, None), resolve(None, typed), resolve(None, f"name:{typed}")):
         assert one.path == ""
         assert one.problem is not None
-        assert "remote logdirs are not supported yet" in one.problem.message
+        assert "remote folders are not supported yet" in one.problem.message
 
 
 def test_several_folders_given_one_by_one_get_names() -> None:

@@ -476,16 +476,23 @@ export interface KernelDetails {
 
 /** Which kernels, grouped how. */
 export interface KernelQuery {
+  /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
   readonly steps?: string;
+  /** what kernels of one row have in common */
   readonly group_by?: KernelGroupBy;
-  /** −1 = all */
+  /** number of the device; −1 = all */
   readonly device?: number;
+  /** kernels whose name has these words; "" = all */
   readonly search?: string;
+  /** kernels whose operator's name has these words; "" = all */
   readonly search_op?: string;
-  /** a field of KernelRow; "" = total_ns */
+  /** the column to sort by; "" = total_ns */
   readonly sort_by?: string;
+  /** smallest first */
   readonly ascending?: boolean;
+  /** rows to skip */
   readonly offset?: number;
+  /** rows of the window */
   readonly limit?: number;
 }
 
@@ -592,6 +599,7 @@ export interface LaunchedKernel {
 
 /** One layout: of the manifest, and of everything that speaks of tracks. */
 export interface LayoutQuery {
+  /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks */
   readonly layout?: LayoutName;
 }
 
@@ -686,23 +694,29 @@ export interface OperatorDetails {
 
 /** Which rows, grouped how. */
 export interface OperatorQuery {
-  /** numbers, "2-4,7"; "" = all that is recorded */
+  /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
   readonly steps?: string;
+  /** what calls of one row have in common */
   readonly group_by?: GroupBy;
-  /** frames, innermost first */
+  /** frames of a stack, innermost first */
   readonly stack_depth?: number;
-  /** "op,annotation"; "" = all, as key_averages() has */
+  /** kinds of rows, "op,annotation"; "" = all, as key_averages() has */
   readonly kinds?: string;
+  /** rows whose name has these words; "" = all */
   readonly search?: string;
-  /** An OperatorSort, or what key_averages().table() calls it; "" = self device, else self host. */
+  /** The column to sort by, or what key_averages().table() calls it; "" = device self time where the recording has it, else host self time */
   readonly sort_by?: string;
+  /** smallest first */
   readonly ascending?: boolean;
+  /** rows to skip */
   readonly offset?: number;
+  /** rows of the window */
   readonly limit?: number;
-  /** How many operators each bar of shares names; the rest is one part. */
+  /** operators that each bar of shares names; the rest is one part */
   readonly parts?: number;
-  /** What key_averages() calls two of the groupings. */
+  /** the same as group_by shape, as key_averages() says it */
   readonly group_by_input_shape?: boolean;
+  /** the same as group_by stack with this depth, as key_averages() says it; 0 = not given */
   readonly group_by_stack_n?: number;
 }
 
@@ -795,9 +809,9 @@ export interface Overview {
 
 /** Which steps, seen from which device. */
 export interface OverviewQuery {
-  /** "" = all but warm-up and incomplete ones, "all", or step numbers: "3", "2-5", "1,4-6" */
+  /** steps by their numbers: "3", "2-5", "1,4-6", or "all"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
-  /** row of the devices; null = the busiest */
+  /** row of the devices; null = the busiest of the chosen steps */
   readonly device?: number | null;
 }
 

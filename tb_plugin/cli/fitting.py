@@ -1,0 +1,111 @@
+"""Texts in a given width: names are shortened as on the page, sentences are wrapped.
+
+Widths are cells of a terminal: a Chinese character takes two.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+_PYTHON = re.compile(r"(.*/)?([^/]+\.py\(\d+\): .+)", re.DOTALL)
+_ANONYMOUS = "(anonymous namespace)"
+_ARGUMENTS_END = re.compile(r"[)>](?:…| const)?$|…$")
+_ARGUMENTS_BEGIN = re.compile(r"(?<!^)[<(]")
+
+
+class NameParts(NamedTuple):
+    """A name of code: ``base`` is what matters; the page shows the rest dim."""
+
+    before: str  # namespace, folder
+    base: str
+    after: str  # template arguments and parameters
+
+
+def name_parts(name: str) -> NameParts:
+    """A name as the page parts it; ``void`` in front is no news.
+
+    >>> name_parts("void at::native::f<int>(x)")
+    NameParts(before='at::native::', base='f', after='<int>(x)')
+    """
+    frame = _PYTHON.fullmatch(name)
+    if frame:
+        return NameParts(frame[1] or "", frame[2], "")
+    text = name.removeprefix("void ")
+    end = _arguments_at(text) if _ARGUMENTS_END.search(text) else len(text)
+    head = text[:end]
+    at = head.rfind("::")
+    # "aten::mm" is a name; of "at::native::f" only f is.
+    start = at + 2 if at > 0 and head.find("::") != at else 0
+    return NameParts(head[:start], head[start:], text[end:])
+
+
+def _arguments_at(text: str) -> int:
+    hidden = text.replace(_ANONYMOUS, "_" * len(_ANONYMOUS))
+    found = _ARGUMENTS_BEGIN.search(hidden)
+    return found.start() if found else len(text)
+
+
+def shortened_name(name: str, width: int) -> str:
+    """A name in ``width`` cells: the namespace goes first, then the arguments, then the middle."""
+    if cell_len(name) <= width:
+        return name
+    before, base, after = name_parts(name)
+    if cell_len(before + base + after) <= width:
+        return before + base + after
+    if cell_len(base) < width:
+        return cut(base + after, width)
+    return cut_middle(base, width)
+
+
+def cut(text: str, width: int) -> str:
+    """The text in ``width`` cells; "…" stands for the end that is left out."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def cut_start(text: str, width: int) -> str:
+    """The text in ``width`` cells; "…" stands for the start that is left out."""
+    return text if cell_len(text) <= width else "…" + _tail(text, width - 1)
+
+
+def cut_middle(text: str, width: int) -> str:
+    """The text in ``width`` cells; "…" stands for its middle: ends tell names apart."""
+    if cell_len(text) <= width:
+        return text
+    left = width // 2
+    return set_cell_size(text, left) + "…" + _tail(text, width - 1 - left)
+
+
+def _tail(text: str, width: int) -> str:
+    tail = text[-width:] if width > 0 else ""
+    while cell_len(tail) > width:
+        tail = tail[1:]
+    return tail
+
+
+def wrapped(text: str, width: int | None) -> list[str]:
+    """The text in lines of at most ``width`` cells, parted at blanks where that is possible."""
+    if width is None or cell_len(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+            lines[-1] += f" {word}"
+            continue
+        pieces = _pieces(word, width)
+        lines += pieces if lines[-1] else []
+        if not lines[0]:
+            lines = pieces
+    return lines
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    """A word in pieces that fit."""
+    pieces = []
+    while cell_len(word) > width:
+        piece = set_cell_size(word, width).rstrip()
+        pieces.append(piece)
+        word = word[len(piece) :]
+    return [*pieces, word]
