@@ -17,14 +17,26 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "open"]
 
 
-def open(path: str | PathLike[str]) -> OpenTrace:
-    """Read a trace file, or the only one below a folder; its tables are pandas DataFrames.
+def open(
+    path: str | PathLike[str],
+    *,
+    run: str | None = None,
+    worker: str | None = None,
+    span: str | int | None = None,
+) -> OpenTrace:
+    """Read a trace file, or one below a folder; its tables are pandas DataFrames.
+
+    Below a folder it is the trace that ``kinetoscope show`` would take: of the newest run, its
+    first worker, that worker's last span, unless others are named.
 
     Raises:
         kinetoscope.base.errors.TraceFormatError: the file is no PyTorch trace; names what it is.
-        kinetoscope.base.errors.NotFoundError: there is no such file, or no trace below the folder.
-        kinetoscope.base.errors.QueryError: there are several below the folder.
+        kinetoscope.base.errors.NotFoundError: there is no such file, no trace below the folder, or
+            no such run, worker or span in it.
+        kinetoscope.base.errors.QueryError: a run, worker or span is named, but the path is one
+            file.
+        kinetoscope.base.errors.UnavailableError: the path is one of another machine.
     """
     from .notebook import open_trace
 
-    return open_trace(path)
+    return open_trace(path, run=run, worker=worker, span=span)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .base.units import NBSP
 from .trace.columns import dense
 from .trace.model import (
     DeviceClass,
@@ -20,6 +21,7 @@ from .trace.model import (
     Trace,
 )
 from .trace.raw import FLOAT_ARGS, TEXT_ARGS, Sparse
+from .views.table import Column, Table
 
 Codes = NDArray[Any]
 
@@ -131,6 +133,37 @@ def counter_frame(trace: Trace) -> pd.DataFrame:
             "values": _text(trace, table.values),
         }
     )
+
+
+def table_frame(table: Table) -> pd.DataFrame:
+    """A table of a view: texts as categoricals, whole numbers with <NA> where nothing is known."""
+    cells = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
+    frame = _frame(
+        {c.key: _cells(c, values) for c, values in zip(table.columns, cells, strict=True)}
+    )
+    frame.attrs = {
+        "title": table.title,
+        "definitions": {c.key: c.help for c in table.columns if c.help},
+    }
+    return frame
+
+
+def _cells(column: Column, values: Sequence[str | int | float | None]) -> object:
+    kinds = {type(value) for value in values if value is not None}
+    if not kinds and column.kind != "value":
+        kinds = {str}
+    if kinds == {bool}:
+        return pd.Series(list(values), dtype="boolean" if None in values else "bool")
+    if kinds == {int}:
+        if None not in values:
+            return np.array(values, np.int64)
+        return pd.Series(list(values), dtype="Int64")
+    if kinds <= {int, float}:
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+    texts = [None if value is None else str(value).replace(NBSP, " ") for value in values]
+    # object: a text may hold what is no valid UTF-8, which other dtypes refuse
+    categories = pd.Index(list(dict.fromkeys(t for t in texts if t is not None)), dtype=object)
+    return pd.Categorical(texts, categories=categories)
 
 
 def _frame(columns: Mapping[str, object]) -> pd.DataFrame:

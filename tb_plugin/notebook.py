@@ -11,6 +11,7 @@ row is the index of that row, <NA> where there is none. Frames are made when the
 from __future__ import annotations
 
 import os
+import shlex
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, TypeVar
@@ -23,7 +24,7 @@ from . import views
 from .analysis.facts import Facts
 from .analysis.summarize import summarize
 from .base import units
-from .base.errors import QueryError
+from .base.errors import NotFoundError, QueryError
 from .frames import (
     counter_frame,
     device_frame,
@@ -31,41 +32,56 @@ from .frames import (
     memory_frame,
     range_frame,
     step_frame,
+    table_frame,
 )
-from .store.choose import only
+from .store.choose import Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .trace.reader import read
+from .views.overview import Overview, Ruler, Share
 from .views.timeline_answers import AreaAnswer, SearchAnswer, TimelineManifest
-from .views.view import Subject
+from .views.view import EVERY_ROW, LIMIT, Subject, View, with_limit
 from .web.local_subject import subject_of_trace
+from .web.params import misfit
 from .web.subject import available
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .views.health import Health
-    from .views.overview import Overview
 
 Value = str | int | float | bool | None
 A = TypeVar("A")
 
 
-def open_trace(path: str | os.PathLike[str]) -> OpenTrace:
-    """Read a trace file, or the only one below a folder.
+def open_trace(
+    path: str | os.PathLike[str],
+    *,
+    run: str | None = None,
+    worker: str | None = None,
+    span: str | int | None = None,
+) -> OpenTrace:
+    """Read a trace file, or the one below a folder that the command line would choose.
 
     Raises:
         TraceFormatError: the file is no PyTorch trace; names what it is.
-        NotFoundError: there is no such file, or no trace below the folder.
-        QueryError: there are several below the folder.
+        NotFoundError: there is no such file, no trace below the folder, or no such run, worker or
+            span.
+        QueryError: a run, worker or span is given, but the path is one file.
+        UnavailableError: the path is one of another machine.
     """
-    return OpenTrace(read(only(os.path.expanduser(path))))
+    chosen = choose(os.fspath(path), Wanted(run, worker, None if span is None else str(span)))
+    return OpenTrace(read(chosen.path), chosen.notice())
 
 
 class OpenTrace:
-    """One trace. ``trace`` holds the numpy columns that the frames are made from."""
+    """One trace. ``trace`` holds the numpy columns that the frames are made from.
 
-    def __init__(self, trace: Trace) -> None:
+    ``notice`` says which trace of a folder was chosen, where there was a choice.
+    """
+
+    def __init__(self, trace: Trace, notice: str = "") -> None:
         self.trace = trace
+        self.notice = notice
         self._subjects: dict[str, Subject] = {}
 
     # --- tables -----------------------------------------------------------------------------------
@@ -131,6 +147,44 @@ class OpenTrace:
         """Steps, host side as recorded."""
         return step_frame(self.trace)
 
+    # --- tables of the views ----------------------------------------------------------------------
+
+    def table(self, view: str, which: str | int = 1, **query: Value) -> pd.DataFrame:
+        """A table of a view: its first one, or the one of that title or number.
+
+            trace.table("operators", group_by="shape", kinds="op")
+            trace.table("kernels", "Copies and sets", steps="2-5")
+
+        The parameters are those of the view on the page; all rows are there unless there is a
+        ``limit``. Column names carry their unit; ``frame.attrs["definitions"]`` explains them.
+
+        Raises:
+            NotFoundError: there is no such view, or no such table in it.
+            QueryError: a parameter has no meaning here; says what may be given.
+            UnavailableError: this recording cannot fill the view; says why.
+        """
+        tables = self.tables(view, **query)
+        found = dict(enumerate(tables.values(), start=1)) | tables
+        if which not in found:
+            known = ", ".join(f"{number} {title}" for number, title in enumerate(tables, start=1))
+            raise NotFoundError(f"{view} has no table {which!r}", hint=f"tables: {known}")
+        return found[which]
+
+    def tables(self, view: str, **query: Value) -> dict[str, pd.DataFrame]:
+        """All tables of a view by their titles, the main one first; see ``table``.
+
+        Raises:
+            NotFoundError: there is no such view.
+            QueryError: a parameter has no meaning here; says what may be given.
+            UnavailableError: this recording cannot fill the view; says why.
+        """
+        found = next((one for one in views.VIEWS if one.stem == view), None)
+        if found is None:
+            known = ", ".join(one.stem for one in views.VIEWS)
+            raise NotFoundError(f"there is no view {view!r}", hint=f"views: {known}")
+        answer = found.build(self._asked(found), _whole(found.query, query))
+        return {table.title: table_frame(table) for table in found.tables(answer)}
+
     # --- views ------------------------------------------------------------------------------------
 
     @cached_property
@@ -182,8 +236,10 @@ class OpenTrace:
 
     def _view(self, stem: str, answer: type[A], **query: Value) -> A:
         view = views.view_named(stem)
-        asked = self._subject(stem) if view.artifact else available(view, self.facts)
-        return _as(answer, view.build(asked, _query(view.query, query)))
+        return _as(answer, view.build(self._asked(view), _query(view.query, query)))
+
+    def _asked(self, view: View) -> Facts | Subject:
+        return self._subject(view.stem) if view.artifact else available(view, self.facts)
 
     def _part(self, stem: str, name: str, answer: type[A], query: dict[str, Value]) -> A:
         part = next(part for part in views.view_named(stem).parts if part.stem == name)
@@ -204,13 +260,29 @@ class OpenTrace:
     # --- in a notebook ----------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"<OpenTrace {self.trace.path}: {', '.join(f'{k} {v}' for k, v in self._rows())}>"
+        rows = ", ".join(f"{name} {value}" for name, value in self._rows())
+        chosen = f"; {self.notice}" if self.notice else ""
+        return f"<OpenTrace {self.trace.path!r}: {rows}{chosen}>".replace(units.NBSP, " ")
 
     def _repr_html_(self) -> str:
-        """A small table; every text of the trace is escaped."""
-        rows = [("file", self.trace.path), *self._rows()]
-        cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
-        return f"<table>{cells}</table>"
+        """Headline, ruler, first finding, and how to open the page.
+
+        Every text of the trace is escaped. Styles are inline, colours fit light and dark pages, and
+        nothing is loaded from anywhere.
+        """
+        overview = self.overview()
+        facts = " · ".join(f"{name} {value}" for name, value in self._rows())
+        said = overview.sentence
+        parts = (
+            f'<div style="font-size:1.15em;font-weight:600">{_prose(said.headline)}</div>',
+            _paragraph(_prose(" · ".join(t for t in (said.detail, said.agreement) if t))),
+            _ruler(overview.ruler),
+            _finding(overview),
+            *(_dim(_text(self.notice)) for _ in (1,) if self.notice),
+            _dim(f"{_text(self.trace.path)}<br>{_text(facts)}"),
+            _dim(f"The page: {_code(_serve_command(self.trace.path))}"),
+        )
+        return f'<div style="{_BOX}">{"".join(parts)}</div>'
 
     def _rows(self) -> list[tuple[str, str]]:
         trace = self.trace
@@ -230,14 +302,126 @@ class OpenTrace:
         ]
 
 
+# --- a trace as HTML ------------------------------------------------------------------------------
+
+_BOX = (
+    "font-family:system-ui,sans-serif;max-width:60em;line-height:1.4;color:inherit;"
+    "padding:.6em .8em;border:1px solid rgba(128,128,128,.4);border-radius:6px"
+)
+_COLORS = {
+    "compute": "#5576d3",
+    "comm": "#e8672b",
+    "memcpy": "#22a680",
+    "memset": "#83d3ad",
+    "runtime": "#e0ac1e",
+    "loader": "#96359a",
+    "cpu": "#61b4ea",
+    "cpu-light": "#a9d6f4",
+    "cpu-deep": "#3d93cc",
+    "cpu-deepest": "#2a6f9e",
+    "other": "#8d95a1",
+}
+"""Category of a part → a colour that can be seen on white and on black."""
+
+
+def _text(text: str) -> str:
+    """A text as HTML; what is no valid UTF-8 becomes a question mark."""
+    return escape(text.encode("utf-8", "replace").decode())
+
+
+def _code(text: str) -> str:
+    return f'<code style="color:inherit;background:rgba(128,128,128,.15)">{_text(text)}</code>'
+
+
+def _prose(text: str) -> str:
+    """A sentence as HTML; what stands between backticks is code."""
+    pieces = text.strip().split("`")
+    if len(pieces) % 2 == 0:  # a backtick of a name
+        return _text(text)
+    return "".join(_code(p) if at % 2 else _text(p) for at, p in enumerate(pieces))
+
+
+def _paragraph(html: str) -> str:
+    return f'<div style="margin:.2em 0 .5em">{html}</div>'
+
+
+def _dim(html: str) -> str:
+    return f'<div style="font-size:.85em;opacity:.75;overflow-wrap:anywhere">{html}</div>'
+
+
+def _fill(share: Share) -> str:
+    """The colour of a part; hatched where the device was idle."""
+    color = _COLORS.get(share.category, _COLORS["other"])
+    if not share.ghost:
+        return f"background:{color}"
+    stripes = f"{color} 0 2px,transparent 2px 5px"
+    return f"background:repeating-linear-gradient(135deg,{stripes});outline:1px solid {color}"
+
+
+def _ruler(ruler: Ruler) -> str:
+    """The mean step as a bar with a legend; nothing where no time was recorded."""
+    shares = [share for share in ruler.shares if share.ratio > 0]
+    if not shares:
+        return ""
+    bar = "".join(
+        f'<span title="{_text(_words(one))}" style="flex:{one.ratio:.6f} 1 0;min-width:1px;'
+        f'outline-offset:-1px;{_fill(one)}"></span>'
+        for one in shares
+    )
+    legend = "".join(
+        f'<span style="margin-right:1.2em;white-space:nowrap"><span style="display:inline-block;'
+        f'width:.8em;height:.8em;outline-offset:-1px;margin-right:.35em;{_fill(one)}"></span>'
+        f"{_text(_words(one))}</span>"
+        for one in shares
+    )
+    title = f"{ruler.title}: {units.duration(ruler.mean_ns)}"
+    return (
+        f'<div style="font-size:.9em">{_text(title)}</div>'
+        f'<div style="display:flex;height:1.4em;margin:.2em 0" role="img">{bar}</div>'
+        f'<div style="font-size:.85em;margin-bottom:.6em">{legend}</div>'
+    )
+
+
+def _words(share: Share) -> str:
+    return f"{share.label} {units.duration(share.mean_ns)}, {units.share(share.ratio)}"
+
+
+def _finding(overview: Overview) -> str:
+    """The first finding, and how many more there are."""
+    if not overview.findings:
+        return ""
+    first, *rest = overview.findings
+    gain = f", up to {units.share(first.gain.ratio)} of the step" if first.gain else ""
+    more = f" ({units.plural(len(rest), 'more finding')})" if rest else ""
+    return _paragraph(
+        f"<b>{_prose(first.title)}</b>{_text(gain)}{_text(more)}<br>{_prose(first.text)}"
+    )
+
+
+def _serve_command(path: str) -> str:
+    """What opens the page on the folder of a trace."""
+    return f"kinetoscope serve {shlex.quote(os.path.dirname(os.path.abspath(path)))}"
+
+
 def _as(answer: type[A], built: object) -> A:
     if not isinstance(built, answer):
         raise TypeError(f"{answer.__name__} was asked for, and {type(built).__name__} answered")
     return built
 
 
+def _whole(query: type[Struct], values: dict[str, Value]) -> Struct:
+    """The query; a table without a given limit has all its rows."""
+    limit = values.get(LIMIT, EVERY_ROW)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise QueryError(f"limit: {limit!r} is not a whole number from 1")
+    rest = {name: value for name, value in values.items() if name != LIMIT}
+    if LIMIT in values and LIMIT not in query.__struct_fields__:
+        return _query(query, values)  # says that there is none
+    return with_limit(_query(query, rest), limit)
+
+
 def _query(query: type[Struct], values: dict[str, Value]) -> Struct:
     try:
         return msgspec.convert(values, query)
     except msgspec.ValidationError as error:
-        raise QueryError(str(error)) from error
+        raise misfit(error, values, query) from error

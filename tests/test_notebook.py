@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,15 @@ import pandas as pd
 import pytest
 
 import kinetoscope
-from kinetoscope.base.errors import NotFoundError, QueryError, TraceFormatError
+from kinetoscope import views
+from kinetoscope.base.errors import (
+    NotFoundError,
+    QueryError,
+    TraceFormatError,
+    UnavailableError,
+)
 from kinetoscope.notebook import OpenTrace
-from tests.cli.runs import write_logdir
+from tests.cli.runs import run, write_logdir
 from tests.conftest import ROOT, TRACES, requires_traces
 from tests.trace.drawn import (
     Event,
@@ -154,7 +162,7 @@ def test_the_timeline_is_asked_without_a_server(trace: OpenTrace) -> None:
     assert trace.search("^aten::", mode="regex").names[0].text == "aten::mm"
     with pytest.raises(QueryError, match="empty"):
         trace.area(5, 5)
-    with pytest.raises(QueryError, match="Invalid enum value"):
+    with pytest.raises(QueryError, match="there is no 'upside down'"):
         trace.timeline(layout="upside down")
 
 
@@ -167,7 +175,8 @@ def test_a_trace_without_anything_has_empty_frames() -> None:
 
 
 def test_its_html_holds_texts_not_markup(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "<img src=x onerror=alert(1)>.json")
+    hostile = "<img src=x onerror=alert(1)>"
+    path = write_trace(tmp_path / f"{hostile}`.json", op=hostile)
     html = kinetoscope.open(path)._repr_html_()
     assert "<img" not in html
     assert "&lt;img" in html
@@ -193,9 +202,104 @@ def test_open_takes_the_only_trace_of_a_folder(tmp_path: Path) -> None:
     assert kinetoscope.open(tmp_path / "log").trace.path == str(path)
 
 
-def test_open_does_not_guess_among_several(tmp_path: Path) -> None:
-    with pytest.raises(QueryError, match="4 traces"):
-        kinetoscope.open(write_logdir(tmp_path / "log"))
+@pytest.mark.parametrize(
+    ("names", "path", "others"),
+    [
+        ({}, "new/rank0.1700000060000", 3),
+        ({"run": "old"}, "old/host_1", 0),
+        ({"run": "new", "worker": "rank1"}, "new/rank1.1700000000000", 0),
+        ({"run": "new", "worker": "rank0", "span": 1}, "new/rank0.1700000000000", 0),
+    ],
+)
+def test_open_chooses_below_a_folder_as_the_command_line_does(
+    tmp_path: Path, names: dict[str, Any], path: str, others: int
+) -> None:
+    trace = kinetoscope.open(write_logdir(tmp_path / "log"), **names)
+    assert path in trace.trace.path
+    assert bool(trace.notice) is bool(others)
+    assert not others or f"{others} other trace" in repr(trace).replace("\u00a0", " ")
+
+
+def test_open_says_which_names_there_are(tmp_path: Path) -> None:
+    logdir = write_logdir(tmp_path / "log")
+    with pytest.raises(NotFoundError) as error:
+        kinetoscope.open(logdir, worker="rank7")
+    assert "rank0" in error.value.hint
+    with pytest.raises(QueryError, match="is one file"):
+        kinetoscope.open(logdir / "old" / "host_1.pt.trace.json", run="old")
+    with pytest.raises(UnavailableError, match="not supported yet"):
+        kinetoscope.open("s3://bucket/log")
+    with pytest.raises(UnavailableError, match="not supported yet"):
+        kinetoscope.open(Path("s3://bucket/log"))
+
+
+# --- tables of the views --------------------------------------------------------------------------
+
+
+def test_the_table_of_a_view_is_a_frame(trace: OpenTrace) -> None:
+    frame = trace.table("operators", group_by="shape", kinds="op")
+    (row,) = frame.to_dict("records")
+    assert (row["name"], row["calls"], row["self_ns"]) == ("aten::mm", 1, 25_000)
+    assert row["device_self_ns"] == 40_000
+    assert isinstance(frame["name"].dtype, pd.CategoricalDtype)
+    assert "children" in frame.attrs["definitions"]["total_ns"]
+
+
+@pytest.mark.parametrize("view", [view.stem for view in views.VIEWS])
+def test_every_view_has_the_tables_that_the_command_line_writes(view: str, tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "x.pt.trace.json")
+    tables = kinetoscope.open(path).tables(view)
+    for number, frame in enumerate(tables.values(), start=1):
+        written = run("show", view, path, "--format", "csv", "--table", number).stdout
+        head, *rows = csv.reader(StringIO(written))
+        assert head == list(frame.columns)
+        assert len(rows) == len(frame)
+
+
+def test_a_table_has_all_rows_unless_there_is_a_limit(tmp_path: Path) -> None:
+    trace = OpenTrace(drawn(x(f"aten::op_{at}", 10 * at, 5) for at in range(300)))
+    assert len(trace.table("operators")) == 300
+    assert len(trace.table("operators", limit=7)) == 7
+
+
+def test_a_table_that_cannot_be_had_says_why(trace: OpenTrace) -> None:
+    for name in ("Classes", 2):
+        assert trace.table("kernels", name)["total_ns"].iloc[0] == 40_000
+    with pytest.raises(NotFoundError) as error:
+        trace.table("kernels", "Clases")
+    assert "2 Classes" in error.value.hint
+    with pytest.raises(NotFoundError, match="no view 'memory'"):
+        trace.table("memory")
+    with pytest.raises(QueryError) as wrong:
+        trace.table("operators", group_by="nmae")
+    assert "shape" in wrong.value.hint
+    with pytest.raises(QueryError, match="limit"):
+        trace.table("operators", limit="7")
+    with pytest.raises(UnavailableError, match="device"):
+        OpenTrace(drawn(x("aten::mm", 0, 1))).table("kernels")
+
+
+# --- a trace in a notebook ------------------------------------------------------------------------
+
+
+def test_its_html_answers_first(trace: OpenTrace) -> None:
+    html = trace._repr_html_()
+    overview = trace.overview()
+    assert overview.sentence.headline.partition("`")[0] in html
+    assert overview.ruler.title in html
+    for share in overview.ruler.shares:
+        assert (f"{share.label} " in html) is (share.ratio > 0)
+    assert "kinetoscope serve" in html
+
+
+def test_its_html_has_the_first_finding_and_loads_nothing() -> None:
+    trace = kinetoscope.open(ROOT / "samples" / "traces" / "train_cpu")
+    html = trace._repr_html_()
+    assert trace.overview().findings[0].title in html
+    assert "`" not in html
+    for loaded in ("<script", "<style", "<link", "<img", "http", "url(", "class="):
+        assert loaded not in html
+    assert "<" not in repr(trace)[1:-1]
 
 
 def test_open_says_what_is_wrong(tmp_path: Path) -> None:
