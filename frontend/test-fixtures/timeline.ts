@@ -117,6 +117,7 @@ export const MANIFEST: TimelineManifest = {
     name: `ProfilerStep#${number}`,
     ts: index * 16_000_000,
     end: (index + 1) * 16_000_000,
+    length_ns: 16_000_000,
   })),
   warnings: [],
   missing: {},

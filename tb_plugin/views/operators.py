@@ -25,11 +25,12 @@ from .view import Artifact, Part, Scope, Subject, View
 NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
 _NEEDS = {"shape": "shapes", "stack": "stacks", "module": "stacks"}
 Stem = Literal["device_self", "device_total", "host_self", "host_total"]
-_CHARTS: tuple[tuple[Stem, str, str], ...] = (
-    ("device_self", "Device self time", "device_self_ns"),
-    ("device_total", "Device total time", "device_total_ns"),
-    ("host_self", "Host self time", "self_ns"),
-    ("host_total", "Host total time", "total_ns"),
+# Stem, title, column, and the column that sums to the whole: totals hold what is inside them.
+_CHARTS: tuple[tuple[Stem, str, str, str], ...] = (
+    ("device_self", "Device self time", "device_self_ns", "device_self_ns"),
+    ("device_total", "Device total time", "device_total_ns", "device_self_ns"),
+    ("host_self", "Host self time", "self_ns", "self_ns"),
+    ("host_total", "Host total time", "total_ns", "self_ns"),
 )
 OPS = frozenset({CallKind.OP})
 
@@ -84,17 +85,20 @@ def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTa
 
 def _charts(table: CallTable, most: int, *, has_device: bool) -> tuple[answers.ShareChart, ...]:
     return tuple(
-        _chart(table, stem, title, column, most)
-        for stem, title, column in _CHARTS
+        _chart(table, stem, title, (column, whole), most)
+        for stem, title, column, whole in _CHARTS
         if has_device or stem.startswith("host")
     )
 
 
-def _chart(table: CallTable, stem: Stem, title: str, column: str, most: int) -> answers.ShareChart:
+def _chart(
+    table: CallTable, stem: Stem, title: str, columns: tuple[str, str], most: int
+) -> answers.ShareChart:
+    column, whole = columns
     value: NDArray[np.int64] = getattr(table, column)
     order = table.order(column, ascending=False)
     order = order[value[order] > 0]
-    total = int(value[order].sum())
+    total = int(getattr(table, whole).sum())
     top, rest = order[:most], order[most:]
     return answers.ShareChart(
         stem=stem,

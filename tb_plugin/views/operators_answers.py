@@ -116,7 +116,11 @@ class FindAnswer(Struct, frozen=True):
 
 
 class ShareChart(Struct, frozen=True):
-    """One of the four shares; its parts and the rest sum to the whole."""
+    """One of the four shares.
+
+    ``total_ns`` is the whole: the self time of all operators. Parts and rest of a chart of self
+    time sum to it; those of a chart of totals sum to more, because calls lie inside calls.
+    """
 
     stem: Literal["device_self", "device_total", "host_self", "host_total"]
     title: str

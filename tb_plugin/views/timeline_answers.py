@@ -54,12 +54,13 @@ class TimelineCounter(Struct, frozen=True):
 
 
 class TimelineStepMark(Struct, frozen=True):
-    """One step on the ruler."""
+    """One step on the ruler: its range on the host, and how long the step is everywhere else."""
 
     index: int
     name: str
     ts: int
     end: int
+    length_ns: int  # from the end of the step before to the end of the device work it launched
 
 
 class TimelineKind(Struct, frozen=True):

@@ -62,7 +62,14 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
         ),
         flow_kinds=_flow_kinds(timeline),
         steps=tuple(
-            TimelineStepMark(step.index, step.name, step.ts, step.end) for step in timeline.steps
+            TimelineStepMark(
+                step.index,
+                step.name,
+                step.ts,
+                step.end,
+                length_ns=subject.facts.steps[step.index].dur_ns,
+            )
+            for step in timeline.steps
         ),
         warnings=timeline.warnings,
         missing=missing(subject.facts),

@@ -67,6 +67,17 @@ def test_layouts_differ_in_their_tracks_alone(view: Asked) -> None:
     assert merged.tracks[0].lanes == 4  # the step, the frame, ops, calls
 
 
+def test_a_step_is_as_long_as_everywhere_else(tmp_path: Path) -> None:
+    """Its range on the host is drawn; the device works on after it."""
+    picture = """
+        step |1111111111          |
+        call | a                  |
+        gpu  |   aaaaaaaaaaaaa    |
+        """
+    (step,) = asked(tmp_path, picture).manifest().steps
+    assert (step.end - step.ts, step.length_ns) == (10_000, 16_000)
+
+
 def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
     missing = asked(tmp_path, "op |aaa|").manifest().missing
     assert missing.keys() == {"steps", "devices", "memory", "stacks", "modules", "shapes"}

@@ -979,7 +979,12 @@ export interface Share {
   readonly help: string;
 }
 
-/** One of the four shares; its parts and the rest sum to the whole. */
+/**
+ * One of the four shares.
+ *
+ * `total_ns` is the whole: the self time of all operators. Parts and rest of a chart of self
+ * time sum to it; those of a chart of totals sum to more, because calls lie inside calls.
+ */
 export interface ShareChart {
   readonly stem: "device_self" | "device_total" | "host_self" | "host_total";
   readonly title: string;
@@ -1278,12 +1283,14 @@ export interface TimelineManifest {
   readonly missing: Readonly<Record<string, string>>;
 }
 
-/** One step on the ruler. */
+/** One step on the ruler: its range on the host, and how long the step is everywhere else. */
 export interface TimelineStepMark {
   readonly index: number;
   readonly name: string;
   readonly ts: number;
   readonly end: number;
+  /** from the end of the step before to the end of the device work it launched */
+  readonly length_ns: number;
 }
 
 /** One labelled band of slices; `track` in a tile request is its index. */

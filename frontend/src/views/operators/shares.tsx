@@ -212,7 +212,7 @@ export function Shares({ answer, isOld, steps }: SharesProps) {
             </Tip>
             <span className="num">
               {chart.stem.endsWith("total") ? (
-                <Tip text="Calls inside calls count in both, so these do not add up to a whole.">
+                <Tip text="Shares are of the self time of all operators. Calls inside calls count in both, so they add up to more than that, and widths only compare.">
                   nested
                 </Tip>
               ) : (

@@ -67,7 +67,7 @@ export function ordinal(value: number): string {
 }
 
 /** "step 16" of "ProfilerStep#16". */
-const stepWord = (step: string) => stepTitle({ index: 0, name: step, ts: 0, end: 0 });
+const stepWord = (step: string) => stepTitle({ name: step });
 
 function startText({ step, step_offset_ns, slice }: SliceDetails): string {
   return step_offset_ns === null

@@ -1,6 +1,5 @@
 /** The view as a picture: minimap, steps, ruler, labels and tracks on one canvas. */
 
-import { time } from "../../base/format";
 import { harmless } from "../../base/shown_name";
 import type { TimelinePalette } from "../../timeline/contract";
 import { detailOf } from "./gutter";
@@ -9,7 +8,7 @@ import type { RowModel } from "./rows";
 import { stepTitle } from "./ruler";
 import type { Source } from "./sources";
 import { type Frame, viewOf } from "./stage_context";
-import { stepBoxes } from "./steps_band";
+import { lengthOf, stepBoxes } from "./steps_band";
 import { CANVAS_FONT } from "./time_ruler";
 
 const GUTTER = 184;
@@ -87,8 +86,7 @@ function paintSteps(context: CanvasRenderingContext2D, parts: PictureParts): voi
     context.fillRect(left, 2, Math.max(1, width), 16);
     if (box.count === 1 && width > 40) {
       context.fillStyle = palette.ink;
-      const length = time(box.first.end - box.first.ts);
-      text(context, `${stepTitle(box.first)}  ${length}`, left + 6, 10, width - 8);
+      text(context, `${stepTitle(box.first)}  ${lengthOf(box.first)}`, left + 6, 10, width - 8);
     }
   }
 }

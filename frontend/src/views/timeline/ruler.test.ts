@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { originOf, rulerModel, wallText } from "./ruler";
 
 const STEPS = [
-  { index: 0, name: "ProfilerStep#15", ts: 0, end: 16e6 },
-  { index: 1, name: "ProfilerStep#16", ts: 16e6, end: 32e6 },
+  { index: 0, name: "ProfilerStep#15", ts: 0, end: 16e6, length_ns: 16e6 },
+  { index: 1, name: "ProfilerStep#16", ts: 16e6, end: 32e6, length_ns: 16e6 },
 ];
 
 const plain = (text: string) => text.replaceAll("\u00a0", " ");

@@ -44,7 +44,7 @@ function minorOf(major: number, nsPerPx: number): number {
 }
 
 /** "step 16" of "ProfilerStep#16"; else the name itself, cut. */
-export function stepTitle({ name }: TimelineStepMark): string {
+export function stepTitle({ name }: Pick<TimelineStepMark, "name">): string {
   const number = /^ProfilerStep#(\d+)$/.exec(name)?.[1];
   return number === undefined ? name.slice(0, 40) : `step ${number}`;
 }

@@ -4,7 +4,9 @@ import { align, wholeRange } from "./sources";
 
 const BASE = BigInt(MANIFEST.base_ns);
 const later = (ns: bigint) => ({ base_ns: String(BASE + ns) });
-const steps = (ts: number) => [{ index: 0, name: "ProfilerStep#15", ts, end: ts + 1000 }];
+const steps = (ts: number) => [
+  { index: 0, name: "ProfilerStep#15", ts, end: ts + 1000, length_ns: 1000 },
+];
 
 const offsets = (aligned: ReturnType<typeof align>) => aligned.sources.map((s) => s.offset);
 

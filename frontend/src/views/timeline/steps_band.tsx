@@ -9,7 +9,7 @@ import { useStage, viewOf } from "./stage_context";
 import { withMargin } from "./view_range";
 
 const LABEL_PX = 54;
-const LENGTH_PX = 104;
+const LENGTH_PX = 140;
 const LEAST_PX = 6;
 const SHOWN_MAX = 300;
 
@@ -61,10 +61,21 @@ export function stepBoxes(
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-function wordsOf({ first, last, count }: StepBox): string {
-  return count === 1
-    ? `${capital(stepTitle(first))}, ${time(first.end - first.ts)}`
-    : `${plural(count, "step")}, ${stepTitle(first)} to ${stepTitle(last)}`;
+/** "176 ms", or "176 ms on host" where the step is counted with more than its range there. */
+export function lengthOf({ ts, end, length_ns }: TimelineStepMark): string {
+  return length_ns === end - ts ? time(end - ts) : `${time(end - ts)} on host`;
+}
+
+/** A step has one length on the page; where its range on the host has another, both are said. */
+export function wordsOf({ first, last, count }: StepBox): string {
+  if (count > 1) {
+    return `${plural(count, "step")}, ${stepTitle(first)} to ${stepTitle(last)}`;
+  }
+  const { ts, end, length_ns } = first;
+  const step = `${capital(stepTitle(first))}, ${lengthOf(first)}`;
+  return length_ns === end - ts
+    ? step
+    : `${step}; ${time(length_ns)} as a step, which lasts from the end of the step before to the end of the device work it launched`;
 }
 
 /** As much as fits; all of it for those who listen. */
@@ -76,7 +87,7 @@ function StepWords({ box, width }: { box: StepBox; width: number }) {
   return (
     <span className="clip">
       {capital(stepTitle(first))}
-      <i className={width >= LENGTH_PX ? "" : "unseen"}>{time(first.end - first.ts)}</i>
+      <i className={width >= LENGTH_PX ? "" : "unseen"}>{lengthOf(first)}</i>
     </span>
   );
 }
