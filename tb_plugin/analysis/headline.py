@@ -17,7 +17,7 @@ _DEVICE_CAUSES = {
     "idle_dataloader_ns": "{device} waits for the DataLoader for {part}.",
     "idle_host_ns": "{device} waits for the host to launch work for {part}.",
     "idle_sync_ns": "{device} is idle under blocking calls of the host for {part}.",
-    "idle_unattributed_ns": "{device} is idle for {part}, and the recording does not say why.",
+    "idle_unattributed_ns": "{device} is idle without a recorded cause for {part}.",
     "exposed_communication_ns": "{device} waits for communication for {part}.",
     "exposed_copy_ns": "{device} only copies for {part}.",
 }
@@ -87,7 +87,11 @@ def _compute_bound(compute: float, largest_other: float) -> bool:
 
 def _device_detail(selection: Selection, total: Partition) -> str:
     busy = selection.total_ns - total.idle_ns
-    return f"Of {_mean_step(selection)} it is busy for {duration(selection.mean(busy))}."
+    idle = f", idle for {duration(selection.mean(total.idle_ns))}" if total.idle_ns else ""
+    part = f" ({share(selection.ratio(total.idle_ns))})" if total.idle_ns else ""
+    return (
+        f"Of {_mean_step(selection)} it is busy for {duration(selection.mean(busy))}{idle}{part}."
+    )
 
 
 def _mean_step(selection: Selection) -> str:

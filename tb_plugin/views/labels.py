@@ -150,8 +150,9 @@ GAUGES: dict[str, tuple[str, str]] = {
     "utilization": (
         "Utilization",
         (
-            "Part of the time in which at least one kernel runs. Coarse: one thread of one kernel "
-            "keeps it at 100 %. Higher is better."
+            "Part of the time in which at least one kernel runs, gaps between neighbouring steps "
+            "included. The rest is not all idle: copies and memsets run in some of it. Coarse: one "
+            "thread of one kernel keeps it at 100 %. Higher is better."
         ),
     ),
     "sm_efficiency": (

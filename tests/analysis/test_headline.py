@@ -6,6 +6,7 @@ from kinetoscope.analysis.findings import Sentence
 from kinetoscope.analysis.headline import headline
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.units import NBSP
 from tests.drawing import LOADER, draw
 
 
@@ -27,7 +28,8 @@ def test_waiting_for_the_data_loader() -> None:
     )
     assert said.headline == "The GPU waits for the DataLoader for a third of every step."
     assert said.detail == (
-        "Of a mean step of 9.00 µs it is busy for 5.00 µs. For 3.00 µs nothing is queued because "
+        "Of a mean step of 9.00 µs it is busy for 5.00 µs, idle for 4.00 µs (44.4 %). "
+        "For 3.00 µs nothing is queued because "
         "`_SingleProcessDataLoaderIter.__next__` runs on a thread that launches kernels."
     )
     assert said.agreement == "2 of 2 steps agree"
@@ -84,9 +86,21 @@ def test_only_copies() -> None:
 
 def test_idle_without_a_recorded_cause() -> None:
     said = of("gpu |aa    aa|")
-    assert said.headline == (
-        "The GPU is idle for half of the recording, and the recording does not say why."
+    assert said.headline == "The GPU is idle without a recorded cause for half of the recording."
+
+
+def test_one_cause_of_idle_time_is_not_all_of_it() -> None:
+    """The page draws the whole idle time beside the sentence: it names both."""
+    said = of(
+        """
+        step   |11111111111111111111|
+        op     |aaaa                |
+        call   |   l                |
+        gpu    |    llll            |
+        """
     )
+    assert said.headline == "The GPU is idle without a recorded cause for 60.0 % of the step."
+    assert "idle for 16.0 µs (80.0 %)" in said.detail.replace(NBSP, " ")
 
 
 def test_compute_bound() -> None:
@@ -152,7 +166,7 @@ def test_several_devices_are_named() -> None:
         gpu1   |   bb     |
         """
     )
-    assert said.headline.startswith("GPU 1 is idle for 60.0 % of the step")
+    assert said.headline.startswith("GPU 1 is idle without a recorded cause for 60.0 % of the step")
 
 
 def test_nothing_recorded() -> None:

@@ -21,7 +21,7 @@ function byLargestRemainder(scaled: readonly number[], target: number): number[]
   return rounded;
 }
 
-/** Each part to the nearest, and one part, by its place, gives or takes a single unit. */
+/** Each part to the nearest, and one part, by its place, gives or takes a unit or two. */
 function bySlack(scaled: readonly number[], target: number, slack: number): number[] | null {
   const rounded = scaled.map(Math.round);
   const missing = target - sum(rounded);
@@ -29,7 +29,7 @@ function bySlack(scaled: readonly number[], target: number, slack: number): numb
     return rounded;
   }
   const taken = (rounded[slack] ?? 0) + missing;
-  if (slack < 0 || Math.abs(missing) > 1 || taken < 1) {
+  if (slack < 0 || Math.abs(missing) > 2 || taken < 1) {
     return null;
   }
   rounded[slack] = taken;

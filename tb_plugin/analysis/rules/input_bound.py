@@ -94,7 +94,9 @@ def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
     loader = Reference("The loader in the trace", "timeline", {**steps, "find": "enumerate(Data"})
     if selection.count < 2:
         return (loader,)
-    return (Reference(f"Step {step.number}, the longest wait", "overview", steps), loader)
+    # Not the longest range of the loader: only the part in which the device idles counts here.
+    what = "most time in the loader" if selection.device is None else "most idle under the loader"
+    return (Reference(f"Step {step.number}, {what}", "overview", steps), loader)
 
 
 RULE = Rule("IN1", "Steps that wait for their batch", (TIME, HOST_RANGES), check)

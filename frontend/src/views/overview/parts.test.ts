@@ -88,3 +88,27 @@ it("survives a recording without any time", () => {
   const model = rulerModel(empty, "mean");
   expect(model.parts.every((part) => part.ratio === 0)).toBe(true);
 });
+
+it("says of the host what the sentence says: only what was not recorded gives way", () => {
+  const values = { dataloader: 23.96, forward: 30.96, backward: 28.77, communication: 12.26 };
+  const shares = Object.entries({ ...values, optimizer: 0.46, uninstrumented: 4.16 }).map(
+    ([key, ms]) => ({
+      key: `${key}_ns`,
+      label: key,
+      category: "cpu",
+      ghost: key === "uninstrumented",
+      mean_ns: ms * 1e6,
+      ratio: 0,
+      help: "",
+    }),
+  );
+  const model = rulerModel({ ...OVERVIEW, ruler: { ...OVERVIEW.ruler, shares } }, "mean");
+  expect(model.parts.map((part) => part.time)).toEqual([
+    "24.0",
+    "31.0",
+    "28.8",
+    "12.3",
+    "0.5",
+    "4.0",
+  ]);
+});

@@ -65,8 +65,21 @@ function shownTime(ns: number, rounded: number, scale: Scale): string {
 export const isRemainder = ({ key }: { readonly key: string }): boolean =>
   /unattributed|uninstrumented|^other/.test(key);
 
-/** Rounds busy and idle to the whole, then the parts of each to what is shown of it. */
+/**
+ * Rounds busy and idle to the whole, then the parts of each to what is shown of it.
+ *
+ * On the host there is no idle but what nothing was recorded of: that part gives way, or else Python,
+ * so that all others stay what the sentence above says of them.
+ */
 function rounded(values: readonly number[], kinds: readonly PartKind[], quantum: number) {
+  if (kinds.every((kind) => kind.ghost === isRemainder(kind))) {
+    const rest = kinds.findIndex(isRemainder);
+    const enough = (values[rest] ?? 0) > 2 * quantum;
+    const slack = enough ? rest : kinds.findIndex(({ key }) => key === "python_ns");
+    const parts = roundToSum(values, quantum, { slack });
+    const idle = rest < 0 ? 0 : (parts[rest] ?? 0);
+    return { parts, busy: sum(parts) - idle, idle };
+  }
   const busy = sum(values.filter((_, place) => kinds[place]?.ghost === false));
   const groups = roundToSum([busy, sum(values) - busy], quantum);
   const parts = new Array<number>(values.length).fill(0);
