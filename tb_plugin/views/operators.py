@@ -54,7 +54,8 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
         device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
         unattributed=_unattributed(operators, chosen),
         flops_coverage=coverage,
-        flops_missing="" if coverage else operators.missing.get("shapes", ""),
+        flops_missing=operators.missing.get("flops", "")
+        or ("" if coverage else operators.missing.get("shapes", "")),
         groupings={
             grouping: operators.missing.get(_NEEDS.get(grouping, ""), "")
             for grouping in ("name", "shape", "stack", "module", "thread", "annotation")

@@ -152,7 +152,7 @@ class Operators(Struct, frozen=True):
     device_ns: int | None  # all device activity of the chosen steps; = Σ self + Σ unattributed
     unattributed: tuple[Unattributed, ...]
     flops_coverage: float | None  # share of device compute time with a model
-    flops_missing: str
+    flops_missing: str  # what is not known of them, and why
     groupings: dict[str, str]  # grouping → why it is not available, "" = it is
     missing: dict[str, str]
     definitions: dict[str, str]  # of each column

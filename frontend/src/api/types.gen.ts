@@ -775,6 +775,7 @@ export interface Operators {
   readonly unattributed: readonly Unattributed[];
   /** share of device compute time with a model */
   readonly flops_coverage: number | null;
+  /** what is not known of them, and why */
   readonly flops_missing: string;
   /** grouping → why it is not available, "" = it is */
   readonly groupings: Readonly<Record<string, string>>;

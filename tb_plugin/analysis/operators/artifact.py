@@ -20,6 +20,7 @@ from ..timeline.files import get, get_texts, put, put_texts
 from ..unavailable import NO_DEVICE, no_launch_figure
 from .activities import find_activities
 from .calls import Keep, find_calls
+from .flops import OddArguments
 from .model import Activities, Calls, Operators, Paths, Stacks, Thread
 
 NAME = "operators-2"
@@ -56,7 +57,7 @@ def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> Operato
             f"{one.type} {one.index}{' · ' + one.name if one.name else ''}" for one in trace.devices
         ),
         steps=tuple(trace.strings[code] for code in trace.steps.name.tolist()),
-        missing=_missing(trace),
+        missing=_missing(trace, called.odd),
     )
 
 
@@ -68,12 +69,18 @@ def _thread(trace: Trace, row: int) -> str:
     return f"{name} ({place})" if name else place
 
 
-def _missing(trace: Trace) -> dict[str, str]:
+def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
     """What this recording cannot show, why, and how to record it."""
     missing = {}
     host, device = trace.host, trace.device
     if not says(trace, "input_dims"):
         missing["shapes"] = "No input shapes were recorded: record with `record_shapes=True`."
+    if odd.calls:
+        calls = "1 call" if odd.calls == 1 else f"{odd.calls:,} calls"
+        missing["flops"] = (
+            f"The FLOPs of {calls} are not known, because no op can have been called like that: "
+            f"{odd.example}{', for example' if odd.calls > 1 else ''}."
+        )
     frames = (host.kind == HostKind.PYTHON).any() or (host.kind == HostKind.MODULE).any()
     if not frames and not says(trace, "call_stack"):
         missing["stacks"] = "No Python frames were recorded: record with `with_stack=True`."

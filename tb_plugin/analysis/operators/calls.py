@@ -15,7 +15,7 @@ from ...trace.model import HostKind, Trace
 from ...trace.raw import Sparse
 from ..tensor_cores import MatrixUse
 from .credit import Credit, credit, summed
-from .flops import flops_of
+from .flops import OddArguments, flops_of
 from .inherit import call_paths, innermost, sums_below
 from .model import CallKind, Calls, Paths, Stacks
 from .tree import call_tree
@@ -57,6 +57,7 @@ class Called:
     paths: Paths
     call_of: I32  # per device activity: row of calls, −1
     credit: Credit
+    odd: OddArguments
 
 
 def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: column) -> Called:
@@ -93,7 +94,8 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     add("module", _around(HostKind.MODULE, trace))
     add("annotation", _around(HostKind.ANNOTATION, trace))
     shapes = spread(host.args.get("input_dims"), count)
-    columns["flops"] = keep("flops", flops_of(trace, rows, take(shapes, rows)))
+    flops, odd = flops_of(trace, rows, take(shapes, rows))
+    columns["flops"] = keep("flops", flops)
     add("shapes", shapes)
     del shapes
     add("types", spread(host.args.get("input_types"), count))
@@ -110,7 +112,7 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     call_of = np.full(len(trace.device), _NONE, np.int32)
     call_of[owned] = place[owner[owned]]
     paths = Paths(up, labels >> _KIND_BITS, (labels & (1 << _KIND_BITS) - 1).astype(np.int8))
-    return Called(strings, Calls(**columns), stacks, paths, call_of, owed)
+    return Called(strings, Calls(**columns), stacks, paths, call_of, owed, odd)
 
 
 def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent: I32) -> None:

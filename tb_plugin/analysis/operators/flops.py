@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,39 @@ Dims = Sequence[Any]  # of each input: a list of sizes, [] for what is no tensor
 Inputs = Sequence[str]  # concrete values where recorded, "" for tensors
 Model = Callable[[Dims, Inputs], float]
 UNKNOWN = math.nan
+MOST_RANK = 64
+"""What torch allows; the product of a million sizes would take minutes."""
+SIZE_END = 2**63
+
+
+class OddArgumentError(ValueError):
+    """A number that no call can have had; the message says which: "a stride of 0"."""
+
+
+@dataclass(frozen=True, slots=True)
+class OddArguments:
+    """How many calls with a model have arguments that cannot be computed with."""
+
+    calls: int
+    example: str  # "`aten::convolution` has a stride of 0"
 
 
 def _sizes(dims: Dims, at: int, rank: int) -> list[int]:
     """The sizes of an input of this rank (0: any). Raises ValueError when it is something else."""
     sizes = dims[at]
-    if not isinstance(sizes, list) or not all(isinstance(size, int) for size in sizes):
+    if not isinstance(sizes, list) or not all(isinstance(size, int | float) for size in sizes):
         raise ValueError("no tensor")
-    if (rank and len(sizes) != rank) or not sizes:
+    if (rank and len(sizes) != rank) or not 0 < len(sizes) <= MOST_RANK:
         raise ValueError("another rank")
-    return sizes
+    return [_integer(size, "size", least=0) for size in sizes]
+
+
+def _integer(value: object, what: str, least: int) -> int:
+    """A whole number of 64 bits. Raises OddArgumentError."""
+    if type(value) is int and least <= value < SIZE_END:
+        return value
+    shown = str(value) if isinstance(value, float) or value in (0, -1) else "an impossible number"
+    raise OddArgumentError(f"a {what} of {shown}")
 
 
 def _mm(dims: Dims, first: int) -> float:
@@ -59,9 +83,14 @@ def _linear(dims: Dims, _: Inputs) -> float:
     return 2.0 * math.prod(rows[:-1]) * weight[0] * weight[1]
 
 
-def _numbers(inputs: Inputs, at: int) -> list[int]:
+def _numbers(inputs: Inputs, at: int, what: str, rank: int, least: int) -> list[int]:
+    """One number for each dimension; a single one is that of all of them."""
     value = json.loads(inputs[at])
-    return [int(one) for one in (value if isinstance(value, list) else [value])]
+    given = value if isinstance(value, list) else [value]
+    if len(given) not in {1, rank}:
+        raise ValueError("another rank")
+    numbers = [_integer(one, what, least) for one in given]
+    return numbers * rank if len(numbers) == 1 else numbers
 
 
 def _conv(dims: Dims, inputs: Inputs) -> float:
@@ -74,18 +103,18 @@ def _conv(dims: Dims, inputs: Inputs) -> float:
     if inputs[6].lower() == "true":
         positions = math.prod(space)
         return 2.0 * image[0] * positions * math.prod(weight)
-    stride, padding, dilation = (_wide(_numbers(inputs, at), rank) for at in (3, 4, 5))
+    stride = _numbers(inputs, 3, "stride", rank, least=1)
+    padding = _numbers(inputs, 4, "padding", rank, least=0)
+    dilation = _numbers(inputs, 5, "dilation", rank, least=1)
     out = [
         (size + 2 * pad - spread * (kernel - 1) - 1) // step + 1
         for size, pad, spread, kernel, step in zip(
             space, padding, dilation, weight[2:], stride, strict=True
         )
     ]
+    if min(out) < 0:
+        raise OddArgumentError("a kernel larger than its image")
     return 2.0 * image[0] * math.prod(out) * math.prod(weight)
-
-
-def _wide(values: list[int], rank: int) -> list[int]:
-    return values * rank if len(values) == 1 else values
 
 
 def _conv_backward(dims: Dims, inputs: Inputs) -> float:
@@ -123,8 +152,10 @@ MODELS: Mapping[str, Model] = {
 }
 
 
-def flops_of(trace: Trace, rows: I32, shapes: I32) -> F64:
+def flops_of(trace: Trace, rows: I32, shapes: I32) -> tuple[F64, OddArguments]:
     """The operations of each of these host rows, by its own model; NaN where there is none.
+
+    Arguments that cannot be computed with cost the figure of their own call.
 
     A call inside another one with a model counts too: whoever sums takes the innermost ones.
     """
@@ -133,21 +164,32 @@ def flops_of(trace: Trace, rows: I32, shapes: I32) -> F64:
     asked = where(take(modelled, take(trace.host.name, rows)) & (shapes >= 0))
     calls = take(rows, asked)
     values = cells(trace.host.args.get("concrete_inputs"), calls, -1)
-    answers: dict[tuple[int, int, int], float] = {}
+    answers: dict[tuple[int, int, int], tuple[float, str]] = {}
+    odd, example = 0, ""
     keys = zip(
         take(trace.host.name, calls).tolist(), shapes[asked].tolist(), values.tolist(), strict=True
     )
     for at, key in zip(asked.tolist(), keys, strict=True):
         if key not in answers:
             answers[key] = _answer(trace, *key)
-        result[at] = answers[key]
-    return result
+        result[at], reason = answers[key]
+        if reason:
+            odd += 1
+            example = example or f"`{trace.strings[key[0]]}` has {reason}"
+    return result, OddArguments(odd, example)
 
 
-def _answer(trace: Trace, name: int, shapes: int, values: int) -> float:
+def _answer(trace: Trace, name: int, shapes: int, values: int) -> tuple[float, str]:
+    """The operations of a call, NaN where they are not known; what is odd about its arguments."""
     try:
         dims = json.loads(trace.strings[shapes])
         inputs = json.loads(trace.strings[values]) if values >= 0 else []
-        return MODELS[trace.strings[name]](dims, inputs)
-    except (ValueError, IndexError, TypeError, AttributeError):
-        return UNKNOWN
+        found = float(MODELS[trace.strings[name]](dims, inputs))
+    except OddArgumentError as error:
+        return UNKNOWN, str(error)
+    except OverflowError:
+        return UNKNOWN, "sizes whose product is no number"
+    # A text that is no JSON, nests too deeply, or lacks what the model needs.
+    except (ValueError, IndexError, TypeError, AttributeError, RecursionError):
+        return UNKNOWN, ""
+    return (found, "") if math.isfinite(found) else (UNKNOWN, "sizes whose product is no number")

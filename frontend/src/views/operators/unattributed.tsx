@@ -7,10 +7,11 @@ import { ViewLink } from "../../components/view_link";
 
 export function Unattributed({ answer }: { answer: Operators }) {
   const { device_ns, unattributed } = answer;
+  const odd = answer.missing["flops"] ?? "";
   if (device_ns === null) {
     return (
       <p className="prose dim">
-        <Prose text={answer.missing["device"] ?? ""} />
+        <Prose text={`${answer.missing["device"] ?? ""} ${odd}`.trim()} />
       </p>
     );
   }
@@ -22,7 +23,8 @@ export function Unattributed({ answer }: { answer: Operators }) {
         = {exactTime(device_ns)}, all device activity
         {answer.flops_coverage === null || answer.flops_coverage === 0
           ? "."
-          : `. FLOPs are known for ${share(answer.flops_coverage)} of the compute time.`}
+          : `. FLOPs are known for ${share(answer.flops_coverage)} of the compute time.`}{" "}
+        <Prose text={odd} />
       </p>
       {unattributed.map((one) => (
         <p key={one.reason} className="prose">
