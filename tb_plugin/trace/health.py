@@ -10,6 +10,8 @@ WORST_FIRST = ("error", "warning", "info", "good")
 """The severities of notes."""
 COSTLY = ("error", "warning")
 """Those that cost something: part of the file is lost, or a figure is tainted."""
+CUTS = ("truncated", "gzip_truncated", "gzip_corrupt", "too_many_events")
+"""The kinds of notes that say that the recording went on; the one that has a place comes first."""
 
 
 class Note(Struct, frozen=True):
@@ -48,6 +50,15 @@ class HealthRecord(Struct, frozen=True):
     skipped: int  # pieces of text that could not be decoded as an event
     repaired: int  # events that needed a repair
     notes: tuple[Note, ...]  # worst first
+
+    @property
+    def cut(self) -> Note | None:
+        """The note that the file ends in the middle, whichever way it was cut; None: it is whole.
+
+        ``offset`` is where in the inflated text the last complete event ends, or −1.
+        """
+        by_kind = {note.kind: note for note in self.notes}
+        return next((by_kind[kind] for kind in CUTS if kind in by_kind), None)
 
     @property
     def costly(self) -> tuple[Note, ...]:
