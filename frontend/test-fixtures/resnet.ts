@@ -106,6 +106,10 @@ const SHARES: readonly Share[] = PARTS.map(([key, label, category, ghost]) => {
     mean_ns,
     ratio: mean_ns / MEAN,
     help: `What ${label} means.`,
+    link:
+      key === "idle_sync_ns"
+        ? { text: "The longest: cudaFree", view: "timeline", params: { at: "100-900" }, url: "" }
+        : null,
   };
 });
 
@@ -210,7 +214,8 @@ export const OVERVIEW: Overview = {
     headline: "The GPU waits for the DataLoader for a third of every step.",
     detail:
       "Of a mean step of 177.6 ms it is busy for 100.6 ms. For 59.3 ms nothing is queued because `_SingleProcessDataLoaderIter.__next__` runs on the thread that launches kernels.",
-    agreement: "6 of 6 steps agree",
+    agreement: "in 6 of 6 steps",
+    cause: "idle_dataloader_ns",
   },
   device_type: "GPU",
   device_row: 0,
@@ -252,6 +257,7 @@ export const OVERVIEW: Overview = {
     { label: "Steps", value: "6" },
     { label: "DataLoader", value: "`_SingleProcessDataLoaderIter`" },
   ],
+  unanswered: null,
   findings: FINDINGS,
   unchecked: [
     { id: "ME1", title: "Memory leak", needs: "allocator events with addresses" },

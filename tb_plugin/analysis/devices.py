@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,8 +26,9 @@ def device_facts(trace: Trace) -> tuple[DeviceFacts, ...]:
             memory_bytes=device.memory_bytes,
             capability=device.capability,
             used=device.used,
-            peak_allocated_bytes=_peak(trace, device, trace.memory.total_allocated),
-            peak_reserved_bytes=_peak(trace, device, trace.memory.total_reserved),
+            peak_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.max),
+            peak_reserved_bytes=_extreme(trace, device, trace.memory.total_reserved, np.max),
+            least_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.min),
         )
         for device in trace.devices
     )
@@ -40,8 +43,13 @@ def rows_of(trace: Trace, device: int) -> slice:
     return slice(low, high)
 
 
-def _peak(trace: Trace, device: Device, totals: NDArray[np.int64]) -> int | None:
-    """The highest total written for this device; None where the recorder wrote none.
+def _extreme(
+    trace: Trace,
+    device: Device,
+    totals: NDArray[np.int64],
+    chosen: Callable[[NDArray[np.int64]], np.int64],
+) -> int | None:
+    """The highest or lowest total written for this device; None where the recorder wrote none.
 
     Memory of the host is never a device's: it carries device id −1 and another type.
     """
@@ -49,7 +57,7 @@ def _peak(trace: Trace, device: Device, totals: NDArray[np.int64]) -> int | None
     types = [code for code, name in _MEMORY_TYPES.items() if name in ("", device.type)]
     rows = is_any(memory.device_type, types) & (memory.device_id >= 0) & (totals >= 0)
     rows &= memory.device_id == _allocator_id(trace, device, memory.device_id[rows])
-    return int(totals[rows].max()) if rows.any() else None
+    return int(chosen(totals[rows])) if rows.any() else None
 
 
 def _allocator_id(trace: Trace, device: Device, ids: NDArray[np.int32]) -> int:

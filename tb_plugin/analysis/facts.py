@@ -7,6 +7,7 @@ the recording cannot give is None, with the reason in ``Facts.unavailable`` unde
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -85,6 +86,76 @@ class Gauges(Struct, frozen=True):
     eligible_plain_ns: int = 0  # Σ dur of eligible kernels that, by name, use no tensor cores
 
 
+First = Literal["", "call", "kernel"]
+"""Nothing; it is the first event of its name; it launched a kernel for the first time."""
+
+
+class HeldName(Struct, frozen=True):
+    """A name under which the host stood while a device was idle, and its kind."""
+
+    name: str  # "hipMemcpyWithStream"
+    kind: str  # field of Idle: "blocking_ns", "runtime_ns", "op_ns", "python_ns", …
+
+
+class Place(Struct, frozen=True):
+    """What was open around a call; "" = nothing of that kind."""
+
+    op: str  # innermost op
+    frame: str  # innermost Python frame of the user's code, else innermost of any
+
+
+class IdleTables(Struct, frozen=True):
+    """The texts that the numbers of ``Held`` stand for."""
+
+    names: tuple[HeldName, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
+class Held(Struct, frozen=True, array_like=True):
+    """Idle time of a device in one step under the events of one name."""
+
+    name: int  # row of IdleTables.names
+    count: int  # events
+    idle_ns: int  # of the instants at which one of them was the innermost open event
+    longest_ns: int  # … of the one that held the device longest
+    ts: int  # of that one
+    dur_ns: int
+    first: First  # what happens in that one for the first time of the recording
+    place: int  # row of IdleTables.places; −1: not kept
+
+
+class Idle(Struct, frozen=True):
+    """The idle time of one device in one step, by what held the thread that launched next.
+
+    The first nine sum to the idle time of the step.
+    """
+
+    dataloader_ns: int = 0  # in the DataLoader's range, whatever ran there
+    capture_ns: int = 0  # a graph was recorded: launches put nothing on the device
+    blocking_ns: int = 0  # in calls that wait for the device, or may
+    runtime_ns: int = 0  # in other calls of the runtime or driver
+    op_ns: int = 0  # in ops, outside of calls
+    python_ns: int = 0  # in Python frames, outside of ops
+    annotation_ns: int = 0  # in annotated ranges with nothing recorded below
+    other_ns: int = 0  # in the profiler's own time and unknown events
+    unrecorded_ns: int = 0
+    queued_ns: int = 0  # of all: the next work was launched, and the device did not start it
+    unlinked_ns: int = 0  # of all: who launched the next work is not known
+    short_count: int = 0  # stretches below 1 ms that ended with a launch …
+    short_ns: int = 0  # … and their sum: what many short launches leave
+    frame_ns: int = 0  # under ``frame``
+    frame: str = ""  # innermost frame of the user's code that holds half of it; of the recording
+    held: tuple[Held, ...] = ()  # the names that hold most, the largest first
+
+
+class Longest(Struct, frozen=True, array_like=True):
+    """The longest device activity of one class in a step: where its part can be looked at."""
+
+    part: str  # field of Partition: "compute_ns" …
+    ts: int
+    dur_ns: int
+
+
 class DeviceStep(Struct, frozen=True):
     """One device in one step. ``gap`` covers [end of the step before, start of this step)."""
 
@@ -92,6 +163,8 @@ class DeviceStep(Struct, frozen=True):
     partition: Partition
     gauges: Gauges
     gap: Gauges
+    idle: Idle = field(default_factory=Idle)
+    longest: tuple[Longest, ...] = ()
 
 
 class StepFacts(Struct, frozen=True):
@@ -132,6 +205,7 @@ class DeviceFacts(Struct, frozen=True):
     used: bool
     peak_allocated_bytes: int | None  # highest allocated total of the recording
     peak_reserved_bytes: int | None
+    least_allocated_bytes: int | None = None  # lowest allocated total
 
 
 class RunTraits(Struct, frozen=True):
@@ -145,6 +219,15 @@ class RunTraits(Struct, frozen=True):
     dataloader_shortest_ns: int
     pageable_copy_count: int
     eligible_ops: tuple[str, ...]  # names of ops that could use tensor cores, by kernel time
+    backward: bool = False  # autograd ran
+    fully_sharded: bool = False  # FSDP ran
+    gradient_collectives: bool = False  # an all-reduce or reduce-scatter began during backward
+    gradient_dtype: str = ""  # of these, as the recorder writes it: "Float", "BFloat16"; "" unknown
+    # Time of collectives by operation: on devices, else on the host. Keys: OPERATIONS of traits.
+    collective_ns: Mapping[str, int] = {}
+    serving: str = ""  # framework that serves a model and takes its memory beforehand: "vLLM"
+    compiled: bool = False  # code of torch.compile ran
+    graph_launches: int = 0  # calls that replayed a graph
 
 
 class RecordingFacts(Struct, frozen=True):
@@ -191,3 +274,4 @@ class Facts(Struct, frozen=True):
     unavailable: Mapping[str, str]  # fact → "why; record with …"
     health: HealthRecord
     recording: RecordingFacts = field(default_factory=RecordingFacts)
+    idle: IdleTables = field(default_factory=IdleTables)

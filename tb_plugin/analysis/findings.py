@@ -17,7 +17,8 @@ class Sentence(Struct, frozen=True):
 
     headline: str  # "The GPU waits for the DataLoader for a third of every step."
     detail: str
-    agreement: str = ""  # "6 of 6 steps agree"
+    agreement: str = ""  # "in 4 of 6 steps"
+    cause: str = ""  # what it blames: a field of Partition or HostPartition, or of CAUSES
 
 
 class Reference(Struct, frozen=True):
@@ -27,6 +28,12 @@ class Reference(Struct, frozen=True):
     view: str = ""
     params: dict[str, str] = {}
     url: str = ""
+
+
+def at_time(text: str, ts: int, dur_ns: int) -> Reference:
+    """A door to the Trace view at an event, with a margin of a quarter on each side."""
+    margin = max(dur_ns // 4, 1000)
+    return Reference(text, "timeline", {"at": f"{ts - margin}-{ts + dur_ns + margin}"})
 
 
 class Evidence(Struct, frozen=True):
@@ -61,6 +68,13 @@ class Finding(Struct, frozen=True):
     scope: str  # "6 of 6 steps, GPU 0"
     links: tuple[Reference, ...]
     verify: str  # how to see that it worked
+
+
+class Explanation(Struct, frozen=True):
+    """Why what the sentence on top says has no finding, and where to look instead."""
+
+    text: str
+    links: tuple[Reference, ...] = ()
 
 
 class Unchecked(Struct, frozen=True):

@@ -6,11 +6,15 @@ from ..base.units import duration, plural, share
 from .facts import HostPartition, Partition, StepFacts
 from .findings import Sentence
 from .selection import Selection
-from .wording import fraction, of_step, step_noun, the_device
+from .wording import fraction, held_by, of_step, step_noun, the_device
 
 COMPUTE_BOUND_RATIO = 0.85  # kernels fill the step
 MOSTLY_RATIO = 0.50  # … or they fill most of it
 SMALL_RATIO = 0.10  # … and nothing else takes this much
+NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not said
+
+# What the sentence may say that is no field of a partition.
+CUT, CAPTURE, NOTHING = "cut", "capture", "nothing"
 
 # What can hold a device up: the field of Partition, and the sentence that says so.
 _DEVICE_CAUSES = {
@@ -31,36 +35,78 @@ _HOST_WORK = {
     "forward_ns": "forward",
     "backward_ns": "backward",
     "optimizer_ns": "the optimizer",
+    "runtime_ns": "calls of the runtime",
     "python_ns": "Python",
 }
 
 
 def headline(selection: Selection) -> Sentence:
-    """What is so, with a number; then why; then how many steps agree."""
+    """What is so, with a number; then why; then in how many of the steps."""
     if not selection.total_ns:
         return Sentence(
             "Nothing was recorded that takes time.",
             "The file holds no op, no kernel and no annotation: "
             "did the code run inside `with profile(…)`?",
+            cause=NOTHING,
         )
+    if selection.cut:
+        return _cut_sentence(selection)
     if selection.partition is not None:
         return _device_sentence(selection, selection.partition)
     return _host_sentence(selection, selection.host or HostPartition())
 
 
+def _cut_sentence(selection: Selection) -> Sentence:
+    """That a part is missing, first; then only what was there, and no cause of what was not."""
+    part, host = selection.partition, selection.host or HostPartition()
+    if selection.facts.health.is_cut:
+        whole = duration(selection.facts.duration_ns)
+        said = f"The file ends after {whole} of an unknown length: no cause is told from a part."
+    else:
+        said = "The recording ended within a chosen step: no cause is told from a part of a step."
+    if part is not None:
+        busy = duration(selection.mean(selection.total_ns - part.idle_ns))
+        detail = f"In what was read, of {_mean_step(selection)}, work of the device fills {busy}."
+    else:
+        detail = f"In what was read: {_host_parts(selection, host) or 'nothing that takes time'}."
+    return Sentence(said, detail, cause=CUT)
+
+
 def _device_sentence(selection: Selection, total: Partition) -> Sentence:
+    if selection.idle.capture_ns * 2 > total.idle_ns and _is_largest(selection, total):
+        return _capture_sentence(selection, total)
     parts = device_causes(total)
     cause = max(parts, key=lambda key: parts[key])
     compute = selection.ratio(total.compute_ns)
     noun = step_noun(selection.facts)
-    if _compute_bound(compute, selection.ratio(parts[cause])):
+    if is_compute_bound(selection, total):
         said = f"The {noun} is compute-bound: {share(compute)} of it runs kernels."
         detail = _device_detail(selection, total) + _rest(selection, cause, parts[cause])
-        return Sentence(said, detail, _agreement(selection, "compute_ns"))
+        return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
     part = _part(selection, cause, parts[cause])
-    said = _DEVICE_CAUSES[cause].format(device=the_device(selection), part=part)
+    text = _DEVICE_CAUSES[cause]
+    if cause == "idle_unattributed_ns" and selection.idle.queued_ns * 2 >= total.idle_ns:
+        text = "{device} is idle for {part}, mostly with work launched that had not started."
+    said = text.format(device=the_device(selection), part=part)
     detail = _device_detail(selection, total) + _why(selection, cause, parts[cause])
-    return Sentence(said, detail, _agreement(selection, cause))
+    return Sentence(said, detail, _agreement(selection, cause), cause)
+
+
+def _is_largest(selection: Selection, total: Partition) -> bool:
+    others = (total.compute_ns, total.exposed_communication_ns, total.exposed_copy_ns)
+    return selection.idle.capture_ns > max(others)
+
+
+def _capture_sentence(selection: Selection, total: Partition) -> Sentence:
+    captured = selection.idle.capture_ns
+    noun = step_noun(selection.facts)
+    rest = duration(selection.mean(total.idle_ns - captured))
+    return Sentence(
+        f"For {fraction(selection.ratio(captured))} of the {noun} a graph is captured: launches "
+        "are noted then, not run.",
+        f"{_device_detail(selection, total)} Apart from the capture it idles {rest}.",
+        cause=CAPTURE,
+    )
 
 
 def device_causes(part: Partition) -> dict[str, int]:
@@ -78,6 +124,12 @@ def device_causes(part: Partition) -> dict[str, int]:
 def _part(selection: Selection, cause: str, ns: int) -> str:
     """``a third of every step``."""
     return f"{fraction(selection.ratio(ns))} {of_step(selection, _agreeing(selection, cause))}"
+
+
+def is_compute_bound(selection: Selection, total: Partition) -> bool:
+    """Whether kernels fill the chosen steps, or most of them and nothing else takes a tenth."""
+    largest = max(device_causes(total).values())
+    return _compute_bound(selection.ratio(total.compute_ns), selection.ratio(largest))
 
 
 def _compute_bound(compute: float, largest_other: float) -> bool:
@@ -107,13 +159,14 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
     match cause:
         case "idle_dataloader_ns":
             what = f"`{loader}.__next__`" if loader else "the DataLoader"
-            why = f"{what} runs on a thread that launches kernels"
-            return f" For {mean} nothing is queued because {why}."
+            return f" For {mean} it idles while {what} runs on a thread that launches kernels."
         case "idle_host_ns":
-            return f" For {mean} nothing is queued: the host still runs ops and launch calls."
+            named = _named(selection, ns)
+            return f" For {mean} it idles while the host runs ops and launch calls{named}."
         case "idle_sync_ns":
             return (
-                f" For {mean} it idles while a launching thread sits in a call that waits for it."
+                f" For {mean} it idles while a launching thread sits in a call that waits or may "
+                f"wait{_named(selection, ns)}."
             )
         case "exposed_communication_ns":
             return f" For {mean} collectives run and nothing computes."
@@ -121,6 +174,13 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
             return f" For {mean} copies run and nothing computes."
         case _:
             return f" For {mean} no launching thread recorded any activity."
+
+
+def _named(selection: Selection, ns: int) -> str:
+    """What the host was in for a good part of that time."""
+    over = f" over {plural(selection.count, 'step')}" if selection.count > 1 else ""
+    names = held_by(selection, NAMED_RATIO * ns, most=1)
+    return f", above all{over} in {names}" if names else ""
 
 
 def _rest(selection: Selection, cause: str, ns: int) -> str:
@@ -145,25 +205,32 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
     if waits[cause] > work[largest]:
         part = _part(selection, cause, waits[cause])
         said = _HOST_CAUSES[cause].format(part=part)
-        return Sentence(said, detail, _agreement(selection, cause))
+        return Sentence(said, detail, _agreement(selection, cause), cause)
     noun = step_noun(selection.facts)
     part = fraction(selection.ratio(work[largest]))
-    said = f"The {noun} runs on the host; {_HOST_WORK[largest]} takes {part} of it."
-    return Sentence(said, detail, _agreement(selection, largest))
+    verb = "take" if largest == "runtime_ns" else "takes"
+    said = f"The {noun} runs on the host; {_HOST_WORK[largest]} {verb} {part} of it."
+    return Sentence(said, detail, _agreement(selection, largest), largest)
 
 
 def _host_detail(selection: Selection, total: HostPartition) -> str:
-    named = {**_HOST_WORK, "dataloader_ns": "the DataLoader", "communication_ns": "communication"}
-    parts = sorted(((getattr(total, key), text) for key, text in named.items()), reverse=True)
-    said = [f"{text} {duration(selection.mean(ns))}" for ns, text in parts[:3] if ns]
-    known = f": {', '.join(said)}" if said else ""
+    parts = _host_parts(selection, total)
+    known = f": {parts}" if parts else ""
     return f"Of {_mean_step(selection)}{known}. No device activity was recorded."
 
 
+def _host_parts(selection: Selection, total: HostPartition) -> str:
+    """``backward 37.2 ms, communication 31.2 ms``: the three largest parts."""
+    named = {**_HOST_WORK, "dataloader_ns": "the DataLoader", "communication_ns": "communication"}
+    parts = sorted(((getattr(total, key), text) for key, text in named.items()), reverse=True)
+    return ", ".join(f"{text} {duration(selection.mean(ns))}" for ns, text in parts[:3] if ns)
+
+
 def _agreement(selection: Selection, cause: str) -> str:
+    """In how many of the steps it is so; "" where that is said already, or there is one step."""
     if selection.count < 2:
         return ""
-    return f"{_agreeing(selection, cause)} of {plural(selection.count, 'step')} agree"
+    return f"in {_agreeing(selection, cause)} of {plural(selection.count, 'step')}"
 
 
 def _agreeing(selection: Selection, cause: str) -> int:

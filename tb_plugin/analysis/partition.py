@@ -11,7 +11,7 @@ from ..base.intervals import Intervals, intersect, length_within, union
 from ..trace.columns import seen
 from ..trace.model import DeviceClass, Trace
 from .devices import rows_of
-from .facts import Partition
+from .facts import Longest, Partition
 from .hosts import Hosts
 from .stack import shares
 from .windows import Windows
@@ -55,6 +55,32 @@ def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> lis
         unattributed,
     )
     return [Partition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+_PARTS = (
+    (DeviceClass.COMPUTE, "compute_ns"),
+    (DeviceClass.COMMUNICATION, "exposed_communication_ns"),
+    (DeviceClass.COPY, "exposed_copy_ns"),
+    (DeviceClass.MEMSET, "memset_ns"),
+)
+
+
+def longest_activity(trace: Trace, windows: Windows, device: int) -> list[tuple[Longest, ...]]:
+    """Per step, the longest activity of each class of a device that began in its window."""
+    rows = rows_of(trace, device)
+    ts, dur = trace.device.ts[rows], trace.device.dur[rows]
+    found: list[list[Longest]] = [[] for _ in range(len(windows))]
+    for klass, part in _PARTS:
+        chosen = np.flatnonzero(trace.device.klass[rows] == klass)
+        window = np.searchsorted(windows.start, ts[chosen], side="right") - 1
+        inside = (window >= 0) & (ts[chosen] < windows.end[np.maximum(window, 0)])
+        chosen, window = chosen[inside], window[inside]
+        order = np.lexsort((-dur[chosen], window))
+        first = np.flatnonzero(np.diff(window[order], prepend=-1))
+        for at in order[first].tolist():
+            row = chosen[at]
+            found[int(window[at])].append(Longest(part, int(ts[row]), int(dur[row])))
+    return [tuple(one) for one in found]
 
 
 def _busy(trace: Trace, rows: slice, klass: DeviceClass) -> Intervals:

@@ -17,8 +17,11 @@ from .facts import (
     DeviceStep,
     Facts,
     Gauges,
+    Held,
     HostPartition,
+    Idle,
     Partition,
+    Place,
     StepFacts,
 )
 
@@ -26,6 +29,18 @@ _PIECE = re.compile(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)
 _HINT = 'Use "", "all", a step like "3", a range like "2-5", or several: "1,4-6".'
 
 Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges)
+
+
+@dataclass(frozen=True)
+class HeldSum:
+    """Idle time of a device under the events of one name, over the chosen steps."""
+
+    name: str
+    kind: str  # field of Idle
+    count: int
+    idle_ns: int
+    longest: Held
+    place: Place | None  # of the longest
 
 
 @dataclass(frozen=True)
@@ -69,6 +84,45 @@ class Selection:
         """Of the chosen device; None in a run without device activity."""
         parts = [one.partition for step in self.steps if (one := self.device_step(step))]
         return total_of(parts, Partition()) if parts else None
+
+    @cached_property
+    def idle(self) -> Idle:
+        """What held the host while the chosen device was idle; its names are in ``held``."""
+        parts = [one.idle for step in self.steps if (one := self.device_step(step))]
+        names = [name for name in Idle.__struct_fields__ if name not in ("frame", "held")]
+        sums = {name: sum(getattr(part, name) for part in parts) for name in names}
+        return Idle(**sums, frame=next((part.frame for part in parts if part.frame), ""))
+
+    @cached_property
+    def held(self) -> tuple[HeldSum, ...]:
+        """The names that held the host while the chosen device was idle, the largest sum first."""
+        found: dict[int, list[Held]] = {}
+        for step in self.steps:
+            if one := self.device_step(step):
+                for held in one.idle.held:
+                    found.setdefault(held.name, []).append(held)
+        tables = self.facts.idle
+        sums = (
+            HeldSum(
+                name=tables.names[row].name,
+                kind=tables.names[row].kind,
+                count=sum(one.count for one in parts),
+                idle_ns=sum(one.idle_ns for one in parts),
+                longest=(longest := max(parts, key=lambda one: one.longest_ns)),
+                place=tables.places[longest.place] if longest.place >= 0 else None,
+            )
+            for row, parts in found.items()
+        )
+        return tuple(sorted(sums, key=lambda one: -one.idle_ns))
+
+    @cached_property
+    def cut(self) -> str:
+        """Why a part of what was recorded may be missing; "" where all of it is there."""
+        if self.facts.health.is_cut:
+            return "the file ends in the middle"
+        if any(step.excluded == "incomplete" for step in self.steps):
+            return "a chosen step was cut off at the end of the recording"
+        return ""
 
     @cached_property
     def host(self) -> HostPartition | None:

@@ -10,7 +10,8 @@ from .facts import DeviceStep, Facts, StepFacts
 from .gauges import gauges
 from .host_partition import host_partitions
 from .hosts import Hosts, hosts_of
-from .partition import partitions
+from .idle import IdleCauses
+from .partition import longest_activity, partitions
 from .recording import recording_facts
 from .traits import traits
 from .unavailable import unavailable
@@ -21,7 +22,8 @@ def summarize(trace: Trace) -> Facts:
     """The facts of a trace: a few kilobytes per step, whatever the size of the file."""
     hosts = hosts_of(trace)
     windows = step_windows(trace)
-    steps = _steps(trace, hosts, windows)
+    causes = IdleCauses(trace, hosts, windows)
+    steps = _steps(trace, hosts, windows, causes)
     devices = device_facts(trace)
     rows = counts(trace)
     recording = recording_facts(trace)
@@ -45,14 +47,19 @@ def summarize(trace: Trace) -> Facts:
         unavailable=unavailable(steps, trace.steps.source, devices, rows, recording),
         health=trace.health,
         recording=recording,
+        idle=causes.tables(),
     )
 
 
-def _steps(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[StepFacts, ...]:
+def _steps(
+    trace: Trace, hosts: Hosts, windows: Windows, causes: IdleCauses
+) -> tuple[StepFacts, ...]:
     by_category = breakdowns(trace, hosts, windows)
     used = [row for row, device in enumerate(trace.devices) if device.used]
     on_host = None if used else host_partitions(trace, hosts, windows)
     parts = {row: partitions(trace, hosts, windows, row) for row in used}
+    longest = {row: longest_activity(trace, windows, row) for row in used}
+    idle = {row: causes.of_device(row) for row in used}
     measures = {row: gauges(trace, windows, row) for row in used}
     return tuple(
         StepFacts(
@@ -65,7 +72,14 @@ def _steps(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[StepFacts, ...
             end_ns=int(windows.end[i]),
             breakdown=by_category[i],
             devices=tuple(
-                DeviceStep(row, parts[row][i], measures[row][i].window, measures[row][i].gap)
+                DeviceStep(
+                    row,
+                    parts[row][i],
+                    measures[row][i].window,
+                    measures[row][i].gap,
+                    idle[row][i],
+                    longest[row][i],
+                )
                 for row in used
             ),
             host=on_host[i] if on_host is not None else None,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..base.units import NBSP, duration, listing, plural, share
-from .facts import DeviceFacts, Facts
-from .selection import Selection
+from .facts import DeviceFacts, Facts, Place
+from .selection import HeldSum, Selection
+
+MOST_FOLDERS = 3
+_FRAME = re.compile(r"^(?P<path>[^()]+\.py)(?P<rest>\(\d+\): .+)$")
 
 EVERY_RATIO = 0.8  # of the steps agree: "every step"
 
@@ -38,6 +42,12 @@ def the_device(selection: Selection) -> str:
         return "The host"
     used = sum(one.used for one in selection.facts.devices)
     return f"The {device.type}" if used == 1 else device_name(device)
+
+
+def device_noun(selection: Selection) -> str:
+    """``GPU``, ``NPU`` …: what kind of device is looked at; ``device`` where that is not known."""
+    device = selection.device_facts
+    return (device.type if device else "") or "device"
 
 
 def device_names(devices: Sequence[DeviceFacts]) -> str:
@@ -82,3 +92,58 @@ def spread(values: Sequence[int]) -> str:
     """``48.1 ms to 69.3 ms``, or one value where they read alike."""
     low, high = duration(min(values)), duration(max(values))
     return low if low == high else f"{low} to {high}"
+
+
+def called(held: HeldSum) -> str:
+    """```hipLaunchKernel` for 332 ms (once, its first call)``: a name, how long, how often."""
+    longest = held.longest
+    notable = held.kind in ("runtime_ns", "blocking_ns", "op_ns")
+    firsts = {
+        "call": "the first call in the recording",
+        "kernel": "the first launch of its kernel",
+    }
+    first = firsts.get(longest.first, "") if notable else ""
+    often = "once" if held.count == 1 else f"{held.count:,} times"
+    # Of several, one that takes most of it is named apart.
+    if held.count > 1 and longest.longest_ns * 2 > held.idle_ns:
+        often += f", {duration(longest.longest_ns)} of it in one"
+    elif held.count > 1:
+        first = ""
+    if held.kind == "annotation_ns":
+        often += ", nothing recorded inside"
+    return (
+        f"`{short_frame(held.name)}` for {duration(held.idle_ns)} ({often}{first and f', {first}'})"
+    )
+
+
+def short_frame(name: str) -> str:
+    """A Python frame with the last two directories of its file; other names as they are."""
+    match = _FRAME.match(name)
+    if match is None:
+        return name
+    parts = match["path"].split("/")
+    return name if len(parts) <= MOST_FOLDERS else f"…/{'/'.join(parts[-2:])}{match['rest']}"
+
+
+def whereabouts(place: Place | None, name: str = "") -> str:
+    """``in `aten::copy_`, at `train.py(12): load` ``; "" where nothing is known."""
+    if place is None:
+        return ""
+    op = f"in `{place.op}`" if place.op and place.op != name else ""
+    frame = f"at `{short_frame(place.frame)}`" if place.frame else ""
+    return ", ".join(text for text in (op, frame) if text)
+
+
+def held_by(selection: Selection, least_ns: float, most: int = 2) -> str:
+    """What the host was in during idle time, as a list, with where the longest of it was.
+
+    Names that hold less than ``least_ns`` are not said; "" where none holds that much.
+    """
+    some = [held for held in selection.held if held.idle_ns >= least_ns][:most]
+    if not some:
+        return ""
+    where = whereabouts(some[0].place, some[0].name)
+    said = [called(held) for held in some]
+    if where:
+        said[0] = f"{said[0]}, the longest {where}" if some[0].count > 1 else f"{said[0]}, {where}"
+    return "; ".join(said)

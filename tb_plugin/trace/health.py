@@ -10,8 +10,9 @@ WORST_FIRST = ("error", "warning", "info", "good")
 """The severities of notes."""
 COSTLY = ("error", "warning")
 """Those that cost something: part of the file is lost, or a figure is tainted."""
-CUTS = ("truncated", "gzip_truncated", "gzip_corrupt", "too_many_events")
-"""The kinds of notes that say that the recording went on; the one that has a place comes first."""
+
+CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "too_many_events")
+"""Kinds of notes that say so: the rest of the file was not there, or could not be read."""
 
 
 class Note(Struct, frozen=True):
@@ -52,13 +53,9 @@ class HealthRecord(Struct, frozen=True):
     notes: tuple[Note, ...]  # worst first
 
     @property
-    def cut(self) -> Note | None:
-        """The note that the file ends in the middle, whichever way it was cut; None: it is whole.
-
-        ``offset`` is where in the inflated text the last complete event ends, or −1.
-        """
-        by_kind = {note.kind: note for note in self.notes}
-        return next((by_kind[kind] for kind in CUTS if kind in by_kind), None)
+    def is_cut(self) -> bool:
+        """Whether the file ends before the recording did: what came later is not known."""
+        return any(note.kind in CUT for note in self.notes)
 
     @property
     def costly(self) -> tuple[Note, ...]:

@@ -12,11 +12,11 @@ from ..analysis.facts import (
     HostPartition,
     Partition,
 )
-from ..analysis.findings import Finding, Sentence, Unchecked
+from ..analysis.findings import Explanation, Finding, Reference, Sentence, Unchecked, at_time
 from ..analysis.headline import headline
 from ..analysis.measures import measures
 from ..analysis.outliers import outliers
-from ..analysis.rules import RULES, check_all
+from ..analysis.rules import RULES, check_all, unanswered
 from ..analysis.selection import Selection, select
 from ..analysis.wording import device_name
 from ..base.units import NBSP
@@ -54,6 +54,7 @@ class Share(Struct, frozen=True):
     mean_ns: float
     ratio: float  # of the mean step
     help: str  # the definition, for the tooltip
+    link: Reference | None = None  # the longest event or stretch of it, in the Trace view
 
 
 class StepRow(Struct, frozen=True):
@@ -140,6 +141,8 @@ class Overview(Struct, frozen=True):
     devices: tuple[DeviceCard, ...]
     configuration: tuple[Configuration, ...]
     findings: tuple[Finding, ...]
+    # Why what the sentence blames has no finding; None where it has one, or blames nothing.
+    unanswered: Explanation | None
     unchecked: tuple[Unchecked, ...]
     rule_count: int
     missing: dict[str, str]  # part of the page → "not available, because …, record with …"
@@ -150,8 +153,9 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
     """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
     selection = select(facts, query.steps, query.device)
     findings, unchecked = check_all(selection)
+    sentence = headline(selection)
     return Overview(
-        sentence=headline(selection),
+        sentence=sentence,
         device_type=facts.device_type,
         device_row=selection.device,
         ruler=_ruler(selection),
@@ -161,6 +165,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=findings,
+        unanswered=unanswered(selection, sentence, findings),
         unchecked=unchecked,
         rule_count=len(RULES),
         missing={key: why for key, why in facts.unavailable.items() if key in ("steps", "devices")},
@@ -199,9 +204,43 @@ def _shares(selection: Selection, total: Struct, parts: tuple[Part, ...]) -> tup
             mean_ns=selection.mean(getattr(total, part.key)),
             ratio=selection.ratio(getattr(total, part.key)),
             help=part.help,
+            link=_door(selection, total, part.key),
         )
         for part in parts
     )
+
+
+# Parts of a device's idle time → what held the host in it: fields of Idle.
+_HELD_IN = {
+    "idle_runtime_ns": ("runtime_ns",),
+    "idle_sync_ns": ("blocking_ns",),
+    "idle_cpu_exec_ns": ("op_ns", "python_ns", "annotation_ns", "other_ns"),
+}
+
+
+def _door(selection: Selection, total: Struct, key: str) -> Reference | None:
+    """The event that is most of a part, in the Trace view; None where none is known."""
+    if not isinstance(total, Partition) or not getattr(total, key, 0):
+        return None
+    if key in _HELD_IN:
+        held = [one for one in selection.held if one.kind in _HELD_IN[key]]
+        if not held:
+            return None
+        longest = max(held, key=lambda one: one.longest.longest_ns)
+        return at_time(f"The longest: {longest.name}", longest.longest.ts, longest.longest.dur_ns)
+    if key == "idle_dataloader_ns":
+        return Reference("The loader in the trace", "timeline", {"find": "enumerate(Data"})
+    parts = [
+        one
+        for step in selection.steps
+        if (device := selection.device_step(step))
+        for one in device.longest
+        if one.part == key
+    ]
+    if not parts:
+        return None
+    longest_work = max(parts, key=lambda one: one.dur_ns)
+    return at_time("The longest of it in the trace", longest_work.ts, longest_work.dur_ns)
 
 
 def _step_rows(selection: Selection) -> tuple[StepRow, ...]:

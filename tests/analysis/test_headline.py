@@ -13,7 +13,7 @@ from tests.drawing import LOADER, draw
 def of(picture: str, **names: str) -> Sentence:
     sentence = headline(select(summarize(draw(picture, names=names))))
     return Sentence(*(text.replace("\u00a0", " ") for text in (
-        sentence.headline, sentence.detail, sentence.agreement)))  # fmt: skip
+        sentence.headline, sentence.detail, sentence.agreement, sentence.cause)))  # fmt: skip
 
 
 def test_waiting_for_the_data_loader() -> None:
@@ -29,10 +29,10 @@ def test_waiting_for_the_data_loader() -> None:
     assert said.headline == "The GPU waits for the DataLoader for a third of every step."
     assert said.detail == (
         "Of a mean step of 9.00 µs it is busy for 5.00 µs, idle for 4.00 µs (44.4 %). "
-        "For 3.00 µs nothing is queued because "
+        "For 3.00 µs it idles while "
         "`_SingleProcessDataLoaderIter.__next__` runs on a thread that launches kernels."
     )
-    assert said.agreement == "2 of 2 steps agree"
+    assert said.agreement == "in 2 of 2 steps"
 
 
 def test_waiting_for_the_host() -> None:
@@ -112,7 +112,7 @@ def test_compute_bound() -> None:
         """
     )
     assert said.headline == "The step is compute-bound: 90.0 % of it runs kernels."
-    assert said.agreement == "2 of 2 steps agree"
+    assert said.agreement == "in 2 of 2 steps"
 
 
 def test_a_sentence_that_half_of_the_steps_contradict_is_of_the_mean_step() -> None:
@@ -127,7 +127,7 @@ def test_a_sentence_that_half_of_the_steps_contradict_is_of_the_mean_step() -> N
         D=LOADER,
     )
     assert said.headline == "The GPU waits for the DataLoader for 40.0 % of the mean step."
-    assert said.agreement == "1 of 2 steps agree"
+    assert said.agreement == "in 1 of 2 steps"
 
 
 def test_input_bound_on_the_host() -> None:

@@ -61,7 +61,7 @@ GAUGES = {
     0: {"utilization": 55.51, "sm_efficiency": 54.68, "occupancy": 49.13, "tensor_core": 0.0},
     4: {"utilization": 70.27, "sm_efficiency": 69.22, "occupancy": 48.91, "tensor_core": 0.0},
 }
-FINDINGS = {0: ["IN1", "DT2"], 4: ["DT2"]}
+FINDINGS = {0: ["IN1", "DT2"], 4: ["DT2", "UT1"]}
 WORKERS = (0, 4)
 
 
@@ -116,7 +116,7 @@ def test_the_advice(workers: int) -> None:
 def test_the_partition_and_the_sentence() -> None:
     answer = overview(0)
     assert answer.sentence.headline == "The GPU waits for the DataLoader for a third of every step."
-    assert answer.sentence.agreement.replace("\u00a0", " ") == "6 of 6 steps agree"
+    assert answer.sentence.agreement.replace("\u00a0", " ") == "in 6 of 6 steps"
     assert answer.ruler.total_ns == 6 * 177_592_000 + 1_000
     shares = {one.key: round(one.mean_ns / 1000) for one in answer.ruler.shares}
     assert shares["compute_ns"] == 98_589

@@ -161,7 +161,7 @@ def test_without_a_device_there_are_no_zeros_for_kernels() -> None:
         "Step", "Communication", "DataLoader", "CPU exec", "Other",
     ]  # fmt: skip
     assert "device activity" in answer.missing["devices"]
-    (_, _, breakdown, _) = tables(answer)
+    breakdown = next(one for one in tables(answer) if one.title == "Step time breakdown")
     assert [column.key for column in breakdown.columns] == [
         "step", "dur_ns", "communication_ns", "dataloader_ns", "cpu_exec_ns", "other_ns",
         "excluded",

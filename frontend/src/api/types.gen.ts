@@ -2,6 +2,8 @@
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
+export type First = "" | "call" | "kernel";
+
 export type FlameMetric = "host" | "device" | "calls";
 
 export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
@@ -228,6 +230,12 @@ export interface Evidence {
   /** "ns" | "ratio" | "bytes" | "count" */
   readonly unit: string;
   readonly threshold: number | null;
+}
+
+/** Why what the sentence on top says has no finding, and where to look instead. */
+export interface Explanation {
+  readonly text: string;
+  readonly links: readonly Reference[];
 }
 
 /** A window as a trace file of its own. */
@@ -800,6 +808,8 @@ export interface Overview {
   readonly devices: readonly DeviceCard[];
   readonly configuration: readonly Configuration[];
   readonly findings: readonly Finding[];
+  /** Why what the sentence blames has no finding; null where it has one, or blames nothing. */
+  readonly unanswered: Explanation | null;
   readonly unchecked: readonly Unchecked[];
   readonly rule_count: number;
   /** part of the page → "not available, because …, record with …" */
@@ -960,8 +970,10 @@ export interface Sentence {
   /** "The GPU waits for the DataLoader for a third of every step." */
   readonly headline: string;
   readonly detail: string;
-  /** "6 of 6 steps agree" */
+  /** "in 4 of 6 steps" */
   readonly agreement: string;
+  /** what it blames: a field of Partition or HostPartition, or of CAUSES */
+  readonly cause: string;
 }
 
 /** One part of a whole. `key` is the field name in Partition, Breakdown or HostPartition. */
@@ -978,6 +990,8 @@ export interface Share {
   readonly ratio: number;
   /** the definition, for the tooltip */
   readonly help: string;
+  /** the longest event or stretch of it, in the Trace view */
+  readonly link: Reference | null;
 }
 
 /**

@@ -27,7 +27,7 @@ describe("the ruler", () => {
   it("says in words what it draws", async () => {
     await open();
     const ruler = panel(/^Mean step/);
-    expect(ruler.getByRole("img").getAttribute("aria-label")?.replaceAll("\u00a0", " ")).toMatch(
+    expect(ruler.getByRole("figure").getAttribute("aria-label")?.replaceAll("\u00a0", " ")).toMatch(
       /^178 ms: Compute 98.6 ms, 55.5 %; Exposed copy 1.9 ms/,
     );
     expect(ruler.getByText(/parts sum to 1,065,553 µs exactly/)).toBeDefined();
@@ -39,6 +39,12 @@ describe("the ruler", () => {
     await user.click(screen.getByRole("radio", { name: "Longest" }));
     expect(panel("Longest step, 5, seen from GPU 0").getByText(/187,948 µs exactly/)).toBeDefined();
     expect(window.location.hash).toContain("overview.ruler=worst");
+  });
+
+  it("leads from a part to the event that is most of it", async () => {
+    await open();
+    const door = panel(/^Mean step/).getByRole("link", { name: /The longest: cudaFree/ });
+    expect(door.getAttribute("href")).toContain("timeline.at=100-900");
   });
 
   it("lets choose the device when several were used", async () => {
@@ -96,9 +102,15 @@ describe("findings", () => {
     expect(list.getByRole("row", { name: /Memory leak.*allocator events/ })).toBeDefined();
   });
 
+  it("are explained where what the sentence says has none", async () => {
+    const links = [{ text: "The longest kernels", view: "kernels", params: {}, url: "" }];
+    await open({ unanswered: { text: "The device works most of the time.", links } });
+    expect(panel("Findings").getByText(/The device works most of the time/)).toBeDefined();
+  });
+
   it("have a sentence for a run without any", async () => {
     await open({ findings: [] });
-    expect(panel("Findings").getByText(/None of the 5 rules that ran found/)).toBeDefined();
+    expect(panel("Findings").getByText("5 rules ran and had nothing to say.")).toBeDefined();
   });
 });
 

@@ -47,7 +47,8 @@ function Hero({ sentence, isOld }: { sentence: Sentence; isOld: boolean }) {
 const PLACED = new Set(["steps", "devices"]);
 
 function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
-  const { findings, unchecked, rule_count, summary, devices, configuration, missing } = overview;
+  const { findings, unanswered, unchecked, rule_count, summary } = overview;
+  const { devices, configuration, missing } = overview;
   return (
     <>
       <Hero sentence={overview.sentence} isOld={isOld} />
@@ -56,6 +57,7 @@ function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
         <div className="span-6 stack">
           <Findings
             findings={findings}
+            unanswered={unanswered}
             unchecked={unchecked}
             ruleCount={rule_count}
             isOld={isOld}

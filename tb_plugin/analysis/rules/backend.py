@@ -6,7 +6,7 @@ from ...base.units import listing
 from ..findings import Evidence, Finding, Reference
 from ..selection import Selection
 from ..wording import scope
-from .needs import CAPABILITY, DEVICE_ACTIVITY, OPS
+from .needs import CAPABILITY, DEVICE_ACTIVITY, OPS, WHOLE
 from .rule import Rule
 from .thresholds import NCCL_CAPABILITY
 
@@ -14,17 +14,18 @@ _DOCS = "https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-
 
 
 def check(selection: Selection) -> Finding | None:
-    """Fires when DDP ran on a device that NCCL supports, and NCCL was neither seen nor declared."""
+    """Fires when DDP ran on a device that NCCL supports, and only other back ends were seen."""
     traits = selection.facts.traits
     able = [
         device
         for device in selection.facts.devices
         if device.used and device.type == "GPU" and (device.capability or (0, 0)) >= NCCL_CAPABILITY
     ]
-    if not traits.distributed_data_parallel or "nccl" in traits.communication_backends or not able:
+    backends = traits.communication_backends
+    # Where nothing was seen to communicate, nothing can be said of how.
+    if not traits.distributed_data_parallel or not backends or "nccl" in backends or not able:
         return None
-    seen = listing([f"`{name}`" for name in traits.communication_backends])
-    with_what = f"with {seen}" if seen else "without NCCL"
+    with_what = f"with {listing([f'`{name}`' for name in backends])}"
     return Finding(
         id="CO9",
         title="Gradients do not travel by NCCL",
@@ -39,11 +40,17 @@ def check(selection: Selection) -> Finding | None:
         evidence=(Evidence("collectives seen", selection.facts.recording.collectives, "count"),),
         gain=None,
         scope=scope(selection, device=False),
-        links=(Reference("Which back end to use", url=_DOCS),),
+        links=(
+            Reference("The collectives in the trace", "timeline", {"find": f"{backends[0]}:"}),
+            Reference("Which back end to use", url=_DOCS),
+        ),
         verify="Record again: collectives are named `nccl:…`.",
     )
 
 
 RULE = Rule(
-    "CO9", "The back end of DistributedDataParallel", (OPS, DEVICE_ACTIVITY, CAPABILITY), check
+    "CO9",
+    "The back end of DistributedDataParallel",
+    (WHOLE, OPS, DEVICE_ACTIVITY, CAPABILITY),
+    check,
 )

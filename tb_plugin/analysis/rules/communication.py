@@ -3,14 +3,162 @@
 from __future__ import annotations
 
 from ...base.units import duration, share
-from ..findings import Evidence, Finding, Reference
+from ..facts import RunTraits
+from ..findings import Evidence, Finding, Reference, at_time
 from ..selection import Selection
 from ..wording import per_step, scope, step_noun
-from .needs import HOST_RANGES, TIME
-from .rule import Rule, ceiling, severity_of
-from .thresholds import COMMUNICATION_RATIO
+from .needs import HOST_RANGES, TIME, WHOLE
+from .rule import Fact, Remedy, Rule, ceiling, remedy_of, sentences, severity_of
+from .thresholds import BFLOAT_CAPABILITY, COMMUNICATION_RATIO
 
-_DOCS = "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html"
+_HOOKS = "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html"
+_SHARDED = "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html"
+_NO_SYNC = (
+    "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
+)
+
+
+def leading(traits: RunTraits) -> str:
+    """The operation that takes most of the time of collectives; "" where none was seen."""
+    return max(traits.collective_ns, key=lambda kind: traits.collective_ns[kind], default="")
+
+
+def _leads(*kinds: str) -> Fact:
+    said = " or ".join(kind.replace("_", "-") for kind in kinds)
+    return Fact(
+        f"most of the time of collectives is {said}",
+        lambda chosen: leading(chosen.facts.traits) in kinds,
+    )
+
+
+def _nccl(selection: Selection) -> bool:
+    backends = selection.facts.traits.communication_backends
+    used = [device for device in selection.facts.devices if device.used]
+    return "nccl" in backends and bool(used) and all(one.type == "GPU" for one in used)
+
+
+def _has_bfloat(selection: Selection) -> bool:
+    return all(
+        device.vendor == "AMD" or (device.capability or (0, 0)) >= BFLOAT_CAPABILITY
+        for device in selection.facts.devices
+        if device.used
+    )
+
+
+DDP_GRADIENTS = Fact(
+    "DistributedDataParallel reduces gradients",
+    lambda chosen: (
+        chosen.facts.traits.distributed_data_parallel
+        and chosen.facts.traits.gradient_collectives
+        and chosen.facts.traits.backward
+    ),
+)
+GRADIENTS = Fact(
+    "gradients are reduced while autograd runs",
+    lambda chosen: chosen.facts.traits.gradient_collectives and chosen.facts.traits.backward,
+)
+NO_GRADIENTS = Fact(
+    "no gradients are reduced", lambda chosen: not chosen.facts.traits.gradient_collectives
+)
+SHARDED = Fact("FSDP ran", lambda chosen: chosen.facts.traits.fully_sharded)
+NOT_SHARDED = Fact("FSDP did not run", lambda chosen: not chosen.facts.traits.fully_sharded)
+NCCL = Fact("NCCL communicates between GPUs", _nccl)
+WIDE = Fact(
+    "gradients travel with more than 16 bits, as the recorder says",
+    lambda chosen: chosen.facts.traits.gradient_dtype in ("Float", "Double"),
+)
+WIDTH_UNKNOWN = Fact(
+    "the recorder does not say how wide the gradients are",
+    lambda chosen: not chosen.facts.traits.gradient_dtype,
+)
+BFLOAT = Fact("all devices compute in bfloat16", _has_bfloat)
+REDUCES = _leads("all_reduce", "reduce_scatter")
+ON_DEVICE = Fact("collectives run on devices", lambda chosen: chosen.partition is not None)
+
+_ACCUMULATE = (
+    "Accumulate gradients over several batches: inside `no_sync()` a backward pass reduces none."
+)
+_ACCUMULATE_CODE = (
+    "with ddp_model.no_sync():  # for all batches of a step but the last\n"
+    "    loss_fn(ddp_model(x), y).backward()"
+)
+
+
+def _hook(name: str) -> str:
+    return (
+        "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
+        f"ddp_model.register_comm_hook(None, default_hooks.{name})"
+    )
+
+
+_COMPRESS_LINK = (Reference("How to compress gradients", url=_HOOKS),)
+
+REMEDIES = (
+    Remedy(
+        "Most of it takes tokens to experts and back: it lasts as long as the busiest expert. "
+        "Balance the load of the experts, or let a second part of the batch compute meanwhile.",
+        (_leads("experts"),),
+    ),
+    Remedy(
+        "Most of it is all-to-all, in which every rank sends a part to every other, as sharded "
+        "embeddings and experts do: it lasts as long as the rank with most to send. Balance what "
+        "the ranks hold.",
+        (_leads("all_to_all"),),
+    ),
+    Remedy(
+        "Most of it is sending and receiving between two ranks, as the stages of a pipeline do: "
+        "more and smaller parts of the batch shorten the wait of each stage for its neighbour.",
+        (_leads("send_recv"),),
+    ),
+    Remedy(
+        "FSDP gathers the parameters of each wrapped module before it runs: prefetch those of the "
+        "next one earlier, or shard within one machine only.",
+        (SHARDED,),
+        links=(Reference("How FSDP shards and prefetches", url=_SHARDED),),
+    ),
+    Remedy(
+        "Most of it reduces gradients with 32 bits: send them with 16, or accumulate them over "
+        "several batches (`no_sync()`).",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE, BFLOAT),
+        _hook("bf16_compress_hook"),
+        _COMPRESS_LINK,
+    ),
+    Remedy(
+        "Most of it reduces gradients with 32 bits: send them with 16 (this device has no "
+        "bfloat16: watch the loss), or accumulate them over several batches (`no_sync()`).",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE),
+        _hook("fp16_compress_hook"),
+        _COMPRESS_LINK,
+    ),
+    Remedy(
+        "Most of it reduces gradients. If they have 32 bits, send them with 16; or accumulate "
+        "them over several batches (`no_sync()`).",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDTH_UNKNOWN, BFLOAT),
+        _hook("bf16_compress_hook"),
+        _COMPRESS_LINK,
+    ),
+    Remedy(
+        f"Most of it reduces gradients. {_ACCUMULATE}",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES),
+        _ACCUMULATE_CODE,
+        (Reference("How to accumulate with DistributedDataParallel", url=_NO_SYNC),),
+    ),
+    Remedy(
+        "Most of it reduces gradients: accumulate them over several batches before they are "
+        "reduced.",
+        (GRADIENTS, NOT_SHARDED, REDUCES),
+    ),
+    Remedy(
+        "It is part of the model's own pass, as tensor parallelism has it, and each layer waits "
+        "for its own: split layers over fewer devices, or over those with the fastest links.",
+        (
+            NO_GRADIENTS,
+            NOT_SHARDED,
+            ON_DEVICE,
+            _leads("all_reduce", "reduce_scatter", "all_gather"),
+        ),
+    ),
+)
 
 
 def check(selection: Selection) -> Finding | None:
@@ -34,31 +182,62 @@ def check(selection: Selection) -> Finding | None:
     where = (
         f", and for {duration(selection.mean(exposed))} of that nothing computes" if part else ""
     )
+    remedy = remedy_of(REMEDIES, selection)
     return Finding(
         id="CO1",
-        title="Communication takes a large part of the step",
+        title=f"Communication takes a large part of the {step_noun(selection.facts)}",
         severity=severity_of(gain, "low"),
         confidence=0.8,
-        text=(
+        text=sentences(
             f"Collectives take {duration(selection.mean(running))} {per_step(selection)}, "
             f"{share(selection.ratio(running))} of the {step_noun(selection.facts)}{where}. "
-            "Waiting for slower ranks is part of that. Communicate less often or less: "
-            "accumulate gradients over several batches, compress them, or use larger batches "
-            "(with LAMB, for example; check that training still converges)."
+            "Waiting for slower ranks is part of that.",
+            remedy.text,
         ),
-        snippet=(
-            "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
-            "ddp_model.register_comm_hook(None, default_hooks.bf16_compress_hook)"
-        ),
+        snippet=remedy.snippet,
         evidence=(
             Evidence("communication", classic, "ratio", COMMUNICATION_RATIO),
             Evidence("exposed communication, per step", selection.mean(exposed), "ns"),
+            *_operations(selection.facts.traits),
         ),
         gain=gain,
         scope=scope(selection),
-        links=(Reference("How to compress gradients", url=_DOCS),),
-        verify="Record again: communication should fall below 10 % of the step.",
+        links=(*_longest(selection), *remedy.links),
+        verify=f"Record again: communication should fall below 10 % of the "
+        f"{step_noun(selection.facts)}.",
     )
 
 
-RULE = Rule("CO1", "Communication in the way of the step", (TIME, HOST_RANGES), check)
+def _operations(traits: RunTraits) -> tuple[Evidence, ...]:
+    """Of the whole recording, what the ranks did together, the longest first."""
+    spent = sorted(traits.collective_ns.items(), key=lambda one: -one[1])
+    return tuple(
+        Evidence(f"{kind.replace('_', '-')}, in the whole recording", float(ns), "ns")
+        for kind, ns in spent[:4]
+    )
+
+
+def _longest(selection: Selection) -> tuple[Reference, ...]:
+    """The longest collective of a device; else the collectives of the host, by their range."""
+    parts = [
+        one
+        for step in selection.steps
+        if (device := selection.device_step(step))
+        for one in device.longest
+        if one.part == "exposed_communication_ns"
+    ]
+    if parts:
+        longest = max(parts, key=lambda one: one.dur_ns)
+        return (at_time("The longest collective in the trace", longest.ts, longest.dur_ns),)
+    backend = next(iter(selection.facts.traits.communication_backends), "")
+    return (Reference("The collectives in the trace", "timeline", {"find": f"{backend}:"}),)
+
+
+RULE = Rule(
+    "CO1",
+    "Communication in the way of the step",
+    (TIME, WHOLE, HOST_RANGES),
+    check,
+    frozenset({"exposed_communication_ns", "communication_ns"}),
+    REMEDIES,
+)

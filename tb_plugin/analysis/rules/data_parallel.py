@@ -33,7 +33,12 @@ def check(selection: Selection) -> Finding | None:
         evidence=(Evidence("devices of one process", len(used), "count", 1),),
         gain=None,
         scope=scope(selection, device=False),
-        links=(Reference("How to use DistributedDataParallel", url=_DOCS),),
+        links=(
+            Reference(
+                "DataParallel.forward in the trace", "timeline", {"find": "DataParallel.forward"}
+            ),
+            Reference("How to use DistributedDataParallel", url=_DOCS),
+        ),
         verify="Record one rank again: `DataParallel.forward` is gone, each rank uses one device.",
     )
 

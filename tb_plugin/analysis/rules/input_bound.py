@@ -6,11 +6,43 @@ from ...base.units import NBSP, duration, share
 from ..findings import Evidence, Finding, Reference
 from ..selection import Selection, step_parameter
 from ..wording import per_step, scope, spread, step_noun, the_device
-from .needs import HOST_RANGES, TIME
-from .rule import Rule, ceiling, severity_of
+from .needs import HOST_RANGES, TIME, WHOLE
+from .rule import Fact, Remedy, Rule, ceiling, remedy_of, sentences, severity_of
 from .thresholds import DATALOADER_RATIO
 
 _DOCS = "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
+
+
+def _class(selection: Selection) -> str:
+    return selection.facts.traits.dataloader_class or ""
+
+
+IN_PROCESS = Fact(
+    "batches are made in the training process",
+    lambda chosen: _class(chosen).startswith("_SingleProcess"),
+)
+IN_WORKERS = Fact(
+    "batches come from worker processes",
+    lambda chosen: _class(chosen).startswith("_MultiProcess"),
+)
+PAGEABLE = Fact(
+    "copies from pageable memory were recorded",
+    lambda chosen: chosen.facts.traits.pageable_copy_count > 0,
+)
+
+_GIVE = "The dataset is read in the training process itself: give the DataLoader workers."
+_MORE = "Use more workers or prefetch more, or do less work per sample."
+_PIN = ", pin_memory=True"
+_WORKERS = "DataLoader(…, num_workers=4{})  # now 0"
+_PREFETCH = "DataLoader(…, num_workers=8, prefetch_factor=4, persistent_workers=True{})"
+
+REMEDIES = (
+    Remedy(_GIVE, (IN_PROCESS, PAGEABLE), _WORKERS.format(_PIN)),
+    Remedy(_GIVE, (IN_PROCESS,), _WORKERS.format("")),
+    Remedy(_MORE, (IN_WORKERS, PAGEABLE), _PREFETCH.format(_PIN)),
+    Remedy(_MORE, (IN_WORKERS,), _PREFETCH.format("")),
+    Remedy("Make batches ahead of time in other processes, or do less work per sample.", ()),
+)
 
 
 def check(selection: Selection) -> Finding | None:
@@ -29,17 +61,15 @@ def check(selection: Selection) -> Finding | None:
         else "idle time of the device while a launching thread was in the DataLoader",
         "idle_dataloader_ns" if selection.device is not None else "dataloader_ns",
     )
-    workers = not (selection.facts.traits.dataloader_class or "").startswith("_SingleProcess")
+    remedy = remedy_of(REMEDIES, selection)
     worst = max(range(selection.count), key=waits.__getitem__)
     return Finding(
         id="IN1",
-        title="Input-bound: the loader's workers do not keep up"
-        if workers
-        else "Input-bound: load batches in worker processes",
+        title=_title(selection),
         severity=severity_of(gain, "low"),
         confidence=0.95,
-        text=f"{_evidence(selection, waits, workers)} {_action(workers)}",
-        snippet=_snippet(selection, workers),
+        text=sentences(_evidence(selection, waits), remedy.text),
+        snippet=remedy.snippet,
         evidence=(
             Evidence("DataLoader", classic, "ratio", DATALOADER_RATIO),
             Evidence("waiting for the DataLoader, per step", selection.mean(total), "ns"),
@@ -61,9 +91,17 @@ def _waits(selection: Selection) -> list[int]:
     ]
 
 
-def _evidence(selection: Selection, waits: list[int], workers: bool) -> str:
+def _title(selection: Selection) -> str:
+    if IN_PROCESS.holds(selection):
+        return "Input-bound: load batches in worker processes"
+    if IN_WORKERS.holds(selection):
+        return "Input-bound: the loader's workers do not keep up"
+    return "Input-bound: batches are not there in time"
+
+
+def _evidence(selection: Selection, waits: list[int]) -> str:
     mean = duration(selection.mean(sum(waits)))
-    doing = "waits for the next batch" if workers else "prepares the batch"
+    doing = "prepares the batch" if IN_PROCESS.holds(selection) else "waits for the next batch"
     steps = f" ({spread(waits)}, {selection.count}{NBSP}steps)" if selection.count > 1 else ""
     if selection.device is None:
         part = share(selection.ratio(sum(waits)))
@@ -72,19 +110,6 @@ def _evidence(selection: Selection, waits: list[int], workers: bool) -> str:
         return f"For {when}, the main thread {doing}."
     where = the_device(selection)
     return f"{where} idles {mean} {per_step(selection)} while the launching thread {doing}{steps}."
-
-
-def _action(workers: bool) -> str:
-    if workers:
-        return "Use more workers or prefetch more, or do less work per sample."
-    return "The dataset is read in the training process itself: give the DataLoader workers."
-
-
-def _snippet(selection: Selection, workers: bool) -> str:
-    pin = ", pin_memory=True" if selection.device is not None else ""
-    if workers:
-        return f"DataLoader(…, num_workers=8, prefetch_factor=4, persistent_workers=True{pin})"
-    return f"DataLoader(…, num_workers=4{pin})  # now 0"
 
 
 def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
@@ -99,4 +124,11 @@ def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
     return (Reference(f"Step {step.number}, {what}", "overview", steps), loader)
 
 
-RULE = Rule("IN1", "Steps that wait for their batch", (TIME, HOST_RANGES), check)
+RULE = Rule(
+    "IN1",
+    "Steps that wait for their batch",
+    (TIME, WHOLE, HOST_RANGES),
+    check,
+    frozenset({"idle_dataloader_ns", "dataloader_ns"}),
+    REMEDIES,
+)

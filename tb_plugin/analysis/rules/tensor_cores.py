@@ -8,7 +8,7 @@ from ..findings import Evidence, Finding, Reference
 from ..selection import Selection
 from ..tensor_cores import DEFAULT_PEAK_RATIO, PEAK_RATIO
 from ..wording import device_name, per_step, scope
-from .needs import CAPABILITY, DEVICE_ACTIVITY, KERNELS_OF_OPS, TIME
+from .needs import CAPABILITY, DEVICE_ACTIVITY, KERNELS_OF_OPS, TIME, WHOLE
 from .rule import Rule, ceiling, severity_of
 from .thresholds import TENSOR_CORE_CAPABILITY
 
@@ -56,6 +56,9 @@ def _finding(selection: Selection, own: Gauges, device: DeviceFacts, row: int) -
     of_kernels = own.eligible_plain_ns / own.op_kernel_ns
     dtype = "bfloat16" if capability >= (8, 0) else "float16"
     scaler = "" if dtype == "bfloat16" else "  # and torch.amp.GradScaler() for the gradients"
+    trains = selection.facts.traits.backward
+    scaler = scaler if trains else ""
+    body = "loss = loss_fn(model(x), y)" if trains else "y = model(x)"
     tf32 = (
         '\n# or, for float32 products alone: torch.set_float32_matmul_precision("high")'
         if capability >= (8, 0)
@@ -73,19 +76,28 @@ def _finding(selection: Selection, own: Gauges, device: DeviceFacts, row: int) -
             "Use mixed precision; "
             f"where the work is compute-bound it gets up to {factor} times as fast."
         ),
-        snippet=(
-            f'with torch.autocast("cuda", dtype=torch.{dtype}):{scaler}\n'
-            f"    loss = loss_fn(model(x), y){tf32}"
-        ),
+        snippet=(f'with torch.autocast("cuda", dtype=torch.{dtype}):{scaler}\n    {body}{tf32}'),
         evidence=(
             Evidence("kernel time of eligible ops", of_kernels, "ratio", 0.0),
             Evidence("tensor-core time", 0.0, "ratio", 0.0),
         ),
         gain=gain,
         scope=scope(seen),
-        links=(Reference("How to use mixed precision", url=_DOCS),),
+        links=(
+            *_kernels(selection),
+            Reference("How to use mixed precision", url=_DOCS),
+        ),
         verify="Record again: tensor-core time is above zero.",
     )
+
+
+def _kernels(selection: Selection) -> tuple[Reference, ...]:
+    """The calls of the op that takes most of it, in the Trace view."""
+    names = selection.facts.traits.eligible_ops
+    if not names:
+        return ()
+    find = {"find": names[0], "match": "exact"}
+    return (Reference(f"Calls of {names[0]} in the trace", "timeline", find),)
 
 
 def _ops(selection: Selection) -> str:
@@ -99,6 +111,6 @@ def _ops(selection: Selection) -> str:
 RULE = Rule(
     "DT2",
     "Matrix work without tensor cores",
-    (TIME, DEVICE_ACTIVITY, CAPABILITY, KERNELS_OF_OPS),
+    (TIME, WHOLE, DEVICE_ACTIVITY, CAPABILITY, KERNELS_OF_OPS),
     check,
 )

@@ -1,97 +1,416 @@
-"""UT1: do kernels run less than half of the time?"""
+"""UT1: is a device idle for a good part of its time, and what held the host meanwhile?"""
 
 from __future__ import annotations
 
-from ...base.units import duration, share
-from ..facts import Partition
-from ..findings import Evidence, Finding, Reference
-from ..selection import Selection
-from ..wording import device_name, device_names, per_step, scope
-from .needs import DEVICE_ACTIVITY, TIME
-from .rule import Rule, ceiling, severity_of
-from .thresholds import UTILIZATION_RATIO
+import re
 
-_DOCS = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+from ...base.units import duration, plural, share
+from ..facts import Idle, Partition
+from ..findings import Evidence, Finding, Gain, Reference, at_time
+from ..headline import is_compute_bound
+from ..selection import HeldSum, Selection
+from ..wording import (
+    device_name,
+    device_names,
+    device_noun,
+    held_by,
+    per_step,
+    scope,
+    short_frame,
+    step_noun,
+)
+from .needs import DEVICE_ACTIVITY, TIME, WHOLE
+from .rule import Fact, Remedy, Rule, ceiling, remedy_of, sentences, severity_of
+from .thresholds import (
+    CAUSE_RATIO,
+    IDLE_RATIO,
+    MANY_LAUNCHES,
+    NAMED_RATIO,
+    UTILIZATION_RATIO,
+)
+
+_TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+_COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
+_GRAPHS = "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html"
+_SCHEDULE = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+
+# Blocking calls, and ops around them, by what they wait for; names of all vendors that have them.
+_READS_BACK = r"^aten::(_local_scalar_dense|item|is_nonzero|nonzero|equal|_unique2?)$"
+_COPIES = r"Memcpy|[cC]opy"
+_ALLOCATES = r"^(cuda|cu|hip)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)"
+_WAITS = r"[sS]ynchronize|QueueFinish|EventWait"
+
+COMPILE_DEVICES = ("GPU", "XPU")
+LONG_NS = 1_000_000  # a call below this is no start of the runtime
+
+
+def _most_of_idle(name: str) -> Fact:
+    """A field of ``Idle`` is at least half of the device's time without kernels."""
+    return Fact(
+        f"{name} is at least half of the idle time",
+        lambda chosen: getattr(chosen.idle, name) >= CAUSE_RATIO * max(_rest(chosen), 1),
+    )
+
+
+def _rest(selection: Selection) -> int:
+    """The time without kernels: idle time, exposed copies and memsets."""
+    part = selection.partition or Partition()
+    return part.idle_ns + part.exposed_copy_ns + part.memset_ns
+
+
+def _top(selection: Selection) -> HeldSum | None:
+    return selection.held[0] if selection.held else None
+
+
+def _blocks_in(calls: str = "", op: str = "") -> Fact:
+    """One blocking call holds half of the idle time, and its name, or the op around it, is so."""
+    call_name, op_name = re.compile(calls), re.compile(op)
+
+    def holds(selection: Selection) -> bool:
+        top = _top(selection)
+        if top is None or top.idle_ns < CAUSE_RATIO * _rest(selection):
+            return False
+        around = top.place.op if top.place else ""
+        return (
+            top.kind == "blocking_ns"
+            and call_name.search(top.name) is not None
+            and op_name.search(around) is not None
+        )
+
+    return Fact(f"a blocking call like {calls or op} holds most of the idle time", holds)
+
+
+def _is_first(selection: Selection) -> bool:
+    """One long call, the first of its kind, of those that may start the runtime or load code."""
+    top = _top(selection)
+    if top is None or not top.longest.first or top.longest.longest_ns < LONG_NS:
+        return False
+    if top.kind == "blocking_ns" and re.search(_ALLOCATES, top.name) is None:
+        return False
+    return top.kind in (
+        "blocking_ns",
+        "runtime_ns",
+        "op_ns",
+    ) and top.longest.longest_ns >= CAUSE_RATIO * _rest(selection)
+
+
+def _launch_bound(selection: Selection) -> bool:
+    idle = selection.idle
+    return idle.short_ns - idle.dataloader_ns - idle.capture_ns >= CAUSE_RATIO * _rest(
+        selection
+    ) and idle.short_count >= MANY_LAUNCHES * max(selection.count, 1)
+
+
+def _copies(selection: Selection) -> bool:
+    part = selection.partition or Partition()
+    return part.exposed_copy_ns >= CAUSE_RATIO * max(_rest(selection), 1)
+
+
+LOADER = _most_of_idle("dataloader_ns")
+CAPTURE = _most_of_idle("capture_ns")
+UNRECORDED = _most_of_idle("unrecorded_ns")
+IN_PYTHON = Fact(
+    "one frame of the user's code holds at least half of the idle time",
+    lambda chosen: (
+        bool(chosen.idle.frame) and chosen.idle.frame_ns >= CAUSE_RATIO * max(_rest(chosen), 1)
+    ),
+)
+COPIES = Fact("copies are at least half of the time without kernels", _copies)
+PAGEABLE = Fact(
+    "copies from or to pageable memory were recorded",
+    lambda chosen: chosen.facts.traits.pageable_copy_count > 0,
+)
+FIRST = Fact("one call that came for the first time holds half of the idle time", _is_first)
+LAUNCH_BOUND = Fact(
+    "many short stretches that end with a launch are at least half of the idle time", _launch_bound
+)
+COMPILED = Fact("code of torch.compile ran", lambda chosen: chosen.facts.traits.compiled)
+NOT_COMPILED = Fact("no code of torch.compile ran", lambda chosen: not chosen.facts.traits.compiled)
+NO_GRAPHS = Fact("no graph was replayed", lambda chosen: not chosen.facts.traits.graph_launches)
+SERVES = Fact("a framework serves the model", lambda chosen: bool(chosen.facts.traits.serving))
+TRAINS = Fact("autograd ran", lambda chosen: chosen.facts.traits.backward)
+CAN_COMPILE = Fact(
+    "torch.compile has a back end for this device",
+    lambda chosen: device_noun(chosen) in COMPILE_DEVICES,
+)
+CUDA = Fact("the device is a GPU", lambda chosen: device_noun(chosen) == "GPU")
+STACKS = Fact(
+    "Python frames were recorded", lambda chosen: chosen.facts.counts.get("python", 0) > 0
+)
+NO_STACKS = Fact(
+    "no Python frame was recorded", lambda chosen: not chosen.facts.counts.get("python")
+)
+HAS_OPS = Fact("ops were recorded", lambda chosen: chosen.facts.counts.get("op", 0) > 0)
+
+_LARGER = "Larger batches give each launch more work"
+_LARGER_TRAINING = f"{_LARGER} (check that the training still converges)"
+_COMPILES = "`torch.compile` launches fewer kernels."
+_REPLAYS = '`torch.compile(mode="reduce-overhead")` replays the launches as one graph.'
+_COMPILE_LINK = (Reference("How torch.compile works", url=_COMPILE),)
+_GRAPH_LINK = (Reference("How graphs are replayed", url=_GRAPHS),)
+
+REMEDIES = (
+    Remedy("Most of it is the DataLoader: see to that first.", (LOADER,)),
+    Remedy(
+        "Copy from pinned memory with `non_blocking=True` while kernels run, or copy less.",
+        (COPIES, PAGEABLE),
+    ),
+    Remedy("Copy less, or on a stream of its own while kernels run.", (COPIES,)),
+    Remedy(
+        "A first call may start the runtime or load kernels, which later steps do not pay for: run "
+        "some steps before the recording starts.",
+        (FIRST,),
+        "profile(…, schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1))",
+        (Reference("How to record after a warm-up", url=_SCHEDULE),),
+    ),
+    Remedy(
+        "Reading a value back (`.item()`, `if tensor:`, printing) waits for the device: do it less "
+        "often, or after the next work was launched.",
+        (_blocks_in(op=_READS_BACK),),
+    ),
+    Remedy(
+        "Such a copy returns when it is done: keep the tensor on the device, or copy between "
+        "pinned memory and the device with `non_blocking=True`.",
+        (_blocks_in(_COPIES),),
+    ),
+    Remedy(
+        "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
+        "to step, and call no `empty_cache()` between steps.",
+        (_blocks_in(_ALLOCATES),),
+    ),
+    Remedy(
+        "Nothing is launched until the call returns: wait for the device less often.",
+        (_blocks_in(_WAITS),),
+    ),
+    Remedy(
+        f"{_LARGER}. Graphs replay many launches at once: do not run the server in eager mode.",
+        (LAUNCH_BOUND, SERVES, NO_GRAPHS),
+    ),
+    Remedy(f"{_LARGER}.", (LAUNCH_BOUND, SERVES)),
+    Remedy(
+        f"{_LARGER_TRAINING}; {_COMPILES}",
+        (LAUNCH_BOUND, TRAINS, NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
+        links=_COMPILE_LINK,
+    ),
+    Remedy(
+        f"{_LARGER}; {_COMPILES}",
+        (LAUNCH_BOUND, NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
+        links=_COMPILE_LINK,
+    ),
+    Remedy(
+        f"{_LARGER_TRAINING}; {_REPLAYS}",
+        (LAUNCH_BOUND, TRAINS, COMPILED, NO_GRAPHS, CUDA),
+        links=_GRAPH_LINK,
+    ),
+    Remedy(f"{_LARGER}; {_REPLAYS}", (LAUNCH_BOUND, COMPILED, NO_GRAPHS, CUDA), links=_GRAPH_LINK),
+    Remedy(f"{_LARGER_TRAINING}.", (LAUNCH_BOUND, TRAINS)),
+    Remedy(f"{_LARGER}.", (LAUNCH_BOUND,)),
+    Remedy(
+        "Look at that code first. Recording stacks slows Python down, too: compare with a "
+        "recording without `with_stack=True`.",
+        (IN_PYTHON, STACKS),
+    ),
+    Remedy(
+        "Record with `with_stack=True` to see the Python that ran there.",
+        (UNRECORDED, NO_STACKS, HAS_OPS),
+    ),
+)
 
 
 def check(selection: Selection) -> Finding | None:
-    """Fires when the kernels of some used device cover less than half of its time."""
-    low = {
-        row: ratio
-        for row, device in enumerate(selection.facts.devices)
-        if device.used and (ratio := utilization(selection, row)) < UTILIZATION_RATIO
-    }
-    if not low or not selection.total_ns:
+    """Fires for a used device with kernels in less than half of its time, or 10 % of it idle.
+
+    Neither time in which a graph is captured counts, nor, for the idle time, that of the
+    DataLoader, which is another finding's.
+    """
+    if not selection.total_ns:
         return None
-    devices = [selection.facts.devices[row] for row in low]
-    shown = selection.device if selection.device in low else min(low, key=low.__getitem__)
-    part = Selection(selection.facts, selection.indexes, shown).partition or Partition()
-    # The DataLoader's part is another finding's.
+    seen = {
+        row: Selection(selection.facts, selection.indexes, row)
+        for row, device in enumerate(selection.facts.devices)
+        if device.used
+    }
+    low = {row: utilization(one, row) for row, one in seen.items()}
+    low = {row: ratio for row, ratio in low.items() if ratio < UTILIZATION_RATIO}
+    shown = selection.device
+    if low and shown not in low:
+        shown = min(low, key=low.__getitem__)
+    if shown is None or not (low or _idles(seen[shown])):
+        return None
+    one = seen[shown]
+    part, idle = one.partition or Partition(), one.idle
+    if idle.capture_ns >= CAUSE_RATIO * (part.idle_ns - idle.dataloader_ns) > 0:
+        return None
     gain = ceiling(
-        selection,
-        part.idle_ns - part.idle_dataloader_ns,
-        "idle time of the device that is not under the DataLoader",
+        one,
+        part.idle_ns - part.idle_dataloader_ns - _captured(one),
+        f"idle time of the {device_noun(one)} without the DataLoader's part and without the "
+        "capture of graphs",
         "idle_ns without idle_dataloader_ns",
     )
+    return _finding(selection, one, low, gain)
+
+
+def _captured(selection: Selection) -> int:
+    """Idle time under the capture of a graph, as far as the DataLoader's part leaves room."""
+    part = selection.partition or Partition()
+    return min(selection.idle.capture_ns, part.idle_ns - part.idle_dataloader_ns)
+
+
+def _idles(selection: Selection) -> bool:
+    """Whether a device that is used half of the time, and is not compute-bound, idles a tenth."""
+    part = selection.partition or Partition()
+    if is_compute_bound(selection, part):
+        return False
+    rest = part.idle_ns - part.idle_dataloader_ns - _captured(selection)
+    return selection.ratio(rest) >= IDLE_RATIO
+
+
+def utilization(selection: Selection, row: int) -> float:
+    """Union of kernels of a device, of the chosen time in which no graph was captured."""
+    gauges, covered = selection.gauges(row)
+    covered -= _captured(selection)
+    return gauges.busy_ns / covered if covered > 0 else 1.0
+
+
+def _finding(
+    selection: Selection, one: Selection, low: dict[int, float], gain: Gain | None
+) -> Finding:
+    part, idle, facts = one.partition or Partition(), one.idle, selection.facts
+    row = one.device
+    assert row is not None
+    device = facts.devices[row]
+    name = device_name(device)
+    gauges, covered = selection.gauges(row)
+    busy = gauges.busy_ns / covered if covered else 0.0
+    low_devices = [facts.devices[other] for other in low]
     several = (
-        f" {len(devices)} devices are below half: {device_names(devices)}." if devices[1:] else ""
+        f"{len(low)} devices are below half: {device_names(low_devices)}." if len(low) > 1 else ""
     )
-    worst = selection.facts.devices[shown]
+    remedy = remedy_of(REMEDIES, one)
+    title = (
+        f"{name} runs kernels {share(busy)} of the time"
+        if row in low
+        else f"{name} idles {share(one.ratio(part.idle_ns))} of the {step_noun(facts)}"
+    )
+    copies = part.exposed_copy_ns
     return Finding(
         id="UT1",
-        title=f"{device_name(worst)} runs kernels {share(low[shown])} of the time",
+        title=title,
         severity=severity_of(gain, "info"),
         confidence=0.7,
-        text=(
-            f"Kernels cover {share(low[shown])} of the time on {device_name(worst)}, and it idles "
-            f"{duration(selection.mean(part.idle_ns))} {per_step(selection)}.{several} "
-            f"{_advice(part)}"
+        text=sentences(
+            f"Kernels cover {share(busy)} of the time on {name}, and it idles "
+            f"{duration(one.mean(part.idle_ns))} {per_step(one)}.",
+            several,
+            f"For {duration(one.mean(copies))} {per_step(one)} it only copies."
+            if copies >= NAMED_RATIO * _rest(one)
+            else "",
+            *_causes(one, idle),
+            remedy.text,
         ),
-        snippet="",
-        evidence=tuple(
-            Evidence(
-                f"utilization of {device_name(selection.facts.devices[row])}",
-                ratio,
-                "ratio",
-                UTILIZATION_RATIO,
-            )
-            for row, ratio in low.items()
+        snippet=remedy.snippet,
+        evidence=(
+            *(
+                Evidence(
+                    f"utilization of {device_name(facts.devices[other])}",
+                    ratio,
+                    "ratio",
+                    UTILIZATION_RATIO,
+                )
+                for other, ratio in (low or {row: busy}).items()
+            ),
+            *_parts(one, idle),
         ),
         gain=gain,
-        scope=scope(Selection(selection.facts, selection.indexes, shown)),
-        links=(Reference("How to keep the GPU busy", url=_DOCS),),
+        scope=scope(one),
+        links=(
+            *_doors(one),
+            *remedy.links,
+            Reference(f"How to keep the {device_noun(one)} busy", url=_TUNING),
+        ),
         verify="Record again: utilization should rise; the step per sample should get shorter.",
     )
 
 
-def utilization(selection: Selection, row: int) -> float:
-    """Union of kernels of a device, of the chosen time."""
-    gauges, covered = selection.gauges(row)
-    return gauges.busy_ns / covered if covered else 0.0
-
-
-def _advice(part: Partition) -> str:
-    """What takes most of the time without kernels, and the act that answers it."""
-    rest = part.idle_ns + part.exposed_copy_ns + part.memset_ns
-    if part.idle_dataloader_ns * 2 > rest:
-        return "Most of the rest is the DataLoader: see to it first."
-    if part.exposed_copy_ns * 2 > rest:
-        return (
-            "Most of the rest is copies: copy from pinned memory with `non_blocking=True` while "
-            "kernels run, or copy less."
+def _causes(selection: Selection, idle: Idle) -> list[str]:
+    """What was seen in the idle time: its kind, names with count and longest, the frame."""
+    total = max(_rest(selection), 1)
+    noun = device_noun(selection)
+    said = []
+    if idle.capture_ns >= NAMED_RATIO * total:
+        said.append(
+            f"For {duration(idle.capture_ns)} of that a graph is captured: launches put nothing on "
+            f"the {noun} then."
         )
-    if part.idle_sync_ns * 2 > rest:
-        return (
-            "Most of the rest the host sits in calls that wait for the device: "
-            "read results back (`.item()`, `.cpu()`, printing) less often."
+    if _launch_bound(selection):
+        said.append(
+            f"Of that, {duration(idle.short_ns)} lie in "
+            f"{plural(idle.short_count, 'stretch', 'stretches')} below 1 ms that each end with a "
+            "launch: the host launches no faster."
         )
-    if (part.idle_cpu_exec_ns + part.idle_runtime_ns) * 2 > rest:
-        return (
-            "Most of the rest the host is still preparing the next launch. Larger batches give "
-            "each launch more work (in training, check that it still converges); `torch.compile` "
-            "launches less often."
+    if idle.queued_ns >= CAUSE_RATIO * total:
+        within = _replays(selection) and idle.blocking_ns < CAUSE_RATIO * total
+        graphs = " (within a graph, kernels wait for each other)" if within else ""
+        said.append(
+            f"For {duration(idle.queued_ns)} of that the next work was launched, and the {noun} "
+            f"had not started it{graphs}."
         )
-    return "Larger batches give each launch more work; in training, check that it still converges."
+    names = held_by(selection, NAMED_RATIO * total)
+    if names:
+        said.append(f"Meanwhile the host is in {names}.")
+    frame = short_frame(idle.frame)
+    if frame and frame not in names and idle.frame_ns >= CAUSE_RATIO * total:
+        said.append(f"{duration(idle.frame_ns)} lie under `{frame}`.")
+    if idle.unrecorded_ns >= NAMED_RATIO * total:
+        said.append(
+            f"For {duration(idle.unrecorded_ns)} the thread that launches next recorded nothing."
+        )
+    if selection.count > 1 and said:
+        said[0] = f"Over {plural(selection.count, 'step')}: {said[0][0].lower()}{said[0][1:]}"
+    return said
 
 
-RULE = Rule("UT1", "Devices that are idle half of the time", (TIME, DEVICE_ACTIVITY), check)
+def _replays(selection: Selection) -> bool:
+    return selection.facts.traits.graph_launches > 0
+
+
+_PARTS = {
+    "dataloader_ns": "idle, in the DataLoader",
+    "capture_ns": "idle, while a graph is captured",
+    "blocking_ns": "idle, in calls that wait",
+    "runtime_ns": "idle, in other calls of the runtime",
+    "op_ns": "idle, in ops",
+    "python_ns": "idle, in Python",
+    "annotation_ns": "idle, in annotated ranges",
+    "other_ns": "idle, in other events",
+    "unrecorded_ns": "idle, nothing recorded",
+}
+
+
+def _parts(selection: Selection, idle: Idle) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(f"{text}, per step", selection.mean(getattr(idle, name)), "ns")
+        for name, text in _PARTS.items()
+        if getattr(idle, name)
+    )
+
+
+def _doors(selection: Selection) -> tuple[Reference, ...]:
+    """The longest event of the name that holds most, in the Trace view."""
+    top = _top(selection)
+    if top is None:
+        return ()
+    return (
+        at_time(f"The longest {short_frame(top.name)[:80]}", top.longest.ts, top.longest.dur_ns),
+    )
+
+
+RULE = Rule(
+    "UT1",
+    "Devices that are idle",
+    (TIME, WHOLE, DEVICE_ACTIVITY),
+    check,
+    frozenset({"idle_host_ns", "idle_sync_ns", "idle_unattributed_ns", "exposed_copy_ns"}),
+    REMEDIES,
+)

@@ -26,7 +26,7 @@ def test_a_device_that_waits_for_the_batch() -> None:
     assert found.gain is not None
     assert (found.gain.ns_per_step, found.gain.ratio) == (5000, 0.25)
     assert found.severity == "high"
-    assert "num_workers=4, pin_memory=True" in found.snippet
+    assert found.snippet == "DataLoader(…, num_workers=4)  # now 0"
     assert plain(found.scope) == "1 of 1 step, GPU 0"
 
 

@@ -28,6 +28,7 @@ def everything() -> tuple[Finding, ...]:
         gpu0   |        aa          |
         gpu1   |        bbb         |
         gpu1.9 |            nnnnnn  |
+        note2  |            gg      |
         """,
         names={
             "D": LOADER,
@@ -37,6 +38,7 @@ def everything() -> tuple[Finding, ...]:
             "a": "volta_sgemm_64x64_nt",
             "b": "volta_sgemm_64x64_nt",
             "n": NCCL.replace("nccl", "hccl"),
+            "g": "gloo:all_reduce",
         },
         deviceProperties=[{**V100, "id": 0}, {**V100, "id": 1}],
         events=[memory(1, 1, 31 << 30)],

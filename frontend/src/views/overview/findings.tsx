@@ -1,6 +1,13 @@
 /** The advice, ranked: title, ceiling of the gain, evidence, what to do, where to look. */
 import { useState } from "react";
-import type { Evidence, Finding, Gain, Reference, Unchecked } from "../../api/types.gen";
+import type {
+  Evidence,
+  Explanation,
+  Finding,
+  Gain,
+  Reference,
+  Unchecked,
+} from "../../api/types.gen";
 import { bytes, count, plural, share, time } from "../../base/format";
 import { CopyButton } from "../../components/copy_button";
 import { Modal } from "../../components/modal";
@@ -12,6 +19,8 @@ import { usePage } from "../../state/page_context";
 
 interface FindingsProps {
   readonly findings: readonly Finding[];
+  /** Why what the sentence on top says has no finding; null where it has one. */
+  readonly unanswered: Explanation | null;
   readonly unchecked: readonly Unchecked[];
   readonly ruleCount: number;
   readonly isOld: boolean;
@@ -173,7 +182,19 @@ function UncheckedList({ rules, onClose }: { rules: readonly Unchecked[]; onClos
   );
 }
 
-export function Findings({ findings, unchecked, ruleCount, isOld }: FindingsProps) {
+/** The sentence on top and the findings must agree: what has no finding is explained. */
+function Unanswered({ explanation }: { explanation: Explanation }) {
+  return (
+    <p className="body ink2">
+      <Prose text={explanation.text} />{" "}
+      {explanation.links.map((door) => (
+        <Door key={door.text} door={door} />
+      ))}
+    </p>
+  );
+}
+
+export function Findings({ findings, unanswered, unchecked, ruleCount, isOld }: FindingsProps) {
   const [open, setOpen] = useState(false);
   const rules = plural(ruleCount, "rule");
   return (
@@ -192,11 +213,12 @@ export function Findings({ findings, unchecked, ruleCount, isOld }: FindingsProp
         )
       }
     >
+      {unanswered === null ? null : <Unanswered explanation={unanswered} />}
       {findings.length === 0 ? (
         <p className="body ink2">
           {ruleCount === unchecked.length
             ? "No rule could be checked on this recording."
-            : `None of the ${plural(ruleCount - unchecked.length, "rule")} that ran found anything to gain here.`}
+            : `${plural(ruleCount - unchecked.length, "rule")} ran and had nothing to say.`}
         </p>
       ) : (
         <ol>

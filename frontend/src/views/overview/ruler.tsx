@@ -1,12 +1,13 @@
 /** The mean step, drawn once at full width: busy at the left, idle at the right. */
 import { useState } from "react";
-import type { DeviceCard, Overview } from "../../api/types.gen";
+import type { DeviceCard, Overview, Reference } from "../../api/types.gen";
 import { axisNumber, inScale, NBSP, time, withUnit } from "../../base/format";
 import { textWidth, useWidth } from "../../base/measure";
 import { roundTicks } from "../../base/ticks";
 import { fillClass } from "../../components/category";
 import { Panel } from "../../components/panel";
 import { Segmented } from "../../components/segmented";
+import { ViewLink } from "../../components/view_link";
 import { useAddress, useValues } from "../../state/environment";
 import { Legend } from "./legend";
 import { type Part, type RulerMode, type RulerModel, rulerModel, stepOf } from "./parts";
@@ -52,18 +53,31 @@ interface SegmentProps {
   readonly isDim: boolean;
   /** Of this part, the share under which communication ran. */
   readonly overlap: number;
+  /** The event that is most of it, in the Trace view. */
+  readonly door: Reference | null;
 }
 
-function Segment({ part, unit, width, isDim, overlap }: SegmentProps) {
+function Segment({ part, unit, width, isDim, overlap, door }: SegmentProps) {
   const label = part.ghost ? part.label.replace(/^Idle: /, "") : part.label;
   const value = `${part.time}${NBSP}${unit} · ${part.percent}`;
   const needed = Math.max(textWidth(label, LABEL_FONT), textWidth(value, LABEL_FONT));
+  const title = `${part.label}: ${value}\n${part.help}`;
   return (
     <div
       className={`ruler-part ${fillClass(part.category, part.ghost)} ${isDim ? "dimmed" : ""}`}
       style={{ flexGrow: part.ratio }}
-      title={`${part.label}: ${value}\n${part.help}`}
+      title={title}
     >
+      {door === null ? null : (
+        <ViewLink
+          stem={door.view}
+          params={door.params}
+          className="ruler-door"
+          title={`${title}\n${door.text}`}
+        >
+          <span className="unseen">{`${part.label}, ${value}: ${door.text}`}</span>
+        </ViewLink>
+      )}
       {overlap > 0 ? (
         <i className="k overlap ruler-overlap" style={{ width: `${overlap * 100}%` }} />
       ) : null}
@@ -149,7 +163,7 @@ function titleOf(overview: Overview, mode: RulerMode): string {
 export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean }) {
   const address = useAddress();
   const mode = toMode(useValues()["overview.ruler"]);
-  const [bar, width] = useWidth<HTMLDivElement>();
+  const [bar, width] = useWidth<HTMLElement>();
   const [active, setActive] = useState<string | null>(null);
   const model = rulerModel(overview, mode);
   const { scale, parts, total_ns, overlap_ns } = model;
@@ -158,6 +172,7 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
     .filter((part) => part.ns > 0)
     .map((part) => `${part.label} ${part.time} ${scale.unit.name}, ${part.percent}`)
     .join("; ");
+  const doors = new Map(overview.ruler.shares.map(({ key, link }) => [key, link]));
   const isOneStep = overview.steps.filter((step) => step.chosen).length < 2;
   return (
     <Panel
@@ -184,7 +199,7 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
       {device === undefined ? null : (
         <Brackets model={model} device={device.type === "" ? "Device" : device.type} />
       )}
-      <div ref={bar} className="ruler" role="img" aria-label={`${time(total_ns)}: ${summary}`}>
+      <figure ref={bar} className="ruler" aria-label={`${time(total_ns)}: ${summary}`}>
         {parts.map((part) =>
           part.ns > 0 ? (
             <Segment
@@ -193,11 +208,12 @@ export function Ruler({ overview, isOld }: { overview: Overview; isOld: boolean 
               unit={scale.unit.name}
               width={width}
               isDim={active !== null && active !== part.key}
+              door={mode === "mean" ? (doors.get(part.key) ?? null) : null}
               overlap={part.key === "compute_ns" && part.ns > 0 ? overlap_ns / part.ns : 0}
             />
           ) : null,
         )}
-      </div>
+      </figure>
       <Ticks model={model} width={width} />
       <Legend
         note={scale.unit.name}

@@ -1,0 +1,477 @@
+"""What did the host do while a device was idle? Calls and frames by name, with count and longest.
+
+Each stretch of idle time belongs to the thread that launched the next work of the device: it was
+that thread's turn. Of what was open on it, the innermost event holds the instant. So every idle
+instant has one holder, and the kinds of holders sum to the idle time.
+
+    device  ▒▒▒▒▒                     ▒▒▒▒
+    thread    ├ aten::copy_ ───────┤
+                ├ hipMemcpy… ────┤├ launch ┤
+    holder       ↑ hipMemcpy…     ↑ launch
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.intervals import (
+    EMPTY,
+    Intervals,
+    intersect,
+    length_before,
+    length_within,
+    merge,
+    subtract,
+    union,
+)
+from ..trace.model import HostKind, Trace
+from .devices import rows_of
+from .facts import First, Held, HeldName, Idle, IdleTables, Place
+from .hosts import Hosts
+from .names import of_names
+from .windows import Windows
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+SHORT_NS = 1_000_000  # idle stretches below this are what one launch after another leaves
+MOST_NAMES = 24  # kept, the longest sums first, and beside them …
+MOST_CALLS = 24  # … the names of the longest single calls
+MOST_PLACES = 400
+HEAVY = 2_000  # events that the frame is told from, the heaviest first
+
+# What a kind of event makes of the idle time that it holds: a field of ``Idle``.
+_FIELDS = {
+    HostKind.OP: "op_ns",
+    HostKind.ANNOTATION: "annotation_ns",
+    HostKind.PYTHON: "python_ns",
+    HostKind.MODULE: "python_ns",
+    HostKind.RUNTIME: "runtime_ns",
+    HostKind.OVERHEAD: "other_ns",
+    HostKind.OTHER: "other_ns",
+}
+KINDS = ("blocking_ns", "runtime_ns", "op_ns", "python_ns", "annotation_ns", "other_ns")
+
+_BEGINS, _ENDS, _INSIDE = 1, 2, 3
+_CAPTURE_BEGIN = re.compile(r"^(cuda|cu|hip)(Stream|ThreadExchangeStream)BeginCapture")
+_CAPTURE_END = re.compile(r"^(cuda|cu|hip)(StreamEndCapture|GraphInstantiate)")
+# Frames of the capture itself: entering it waits for the device and collects garbage.
+_CAPTURE_FRAME = re.compile(r"torch/cuda/graphs\.py\(\d+\): (__enter__|__exit__|capture_\w+)$")
+_FRAME = re.compile(r"^(?P<file>[^()]+?\.py)\((?P<line>\d+)\): (?P<function>.+)$")
+
+
+class _Rows(NamedTuple):
+    """Idle time under single events: one entry per event and window that it touches."""
+
+    row: I64  # of the host table
+    window: I64
+    idle: I64  # ns, of the instants at which this was the innermost open event
+
+
+class IdleCauses:
+    """Collects the idle time of all devices of a trace; names and places are kept once."""
+
+    def __init__(self, trace: Trace, hosts: Hosts, windows: Windows) -> None:
+        self._trace, self._hosts, self._windows = trace, hosts, windows
+        self._names: dict[tuple[str, str], int] = {}
+        self._places: dict[Place, int] = {}
+        self._first: dict[int, int] = {}  # name code → row of its first event
+        self._marks: NDArray[np.int8] | None = None  # of host events: see _capture_mark
+        self._capture: dict[int, Intervals] = {}  # by thread
+
+    def tables(self) -> IdleTables:
+        """What the numbers in ``Held`` stand for."""
+        names = tuple(HeldName(name, kind) for name, kind in self._names)
+        return IdleTables(names, tuple(self._places))
+
+    def of_device(self, device: int) -> list[Idle]:
+        """One entry per step; the parts of each sum to the idle time of the device in it."""
+        pieces = _idle_pieces(self._trace, self._hosts, self._windows, device)
+        count = len(self._windows)
+        if not len(pieces.start) or not len(self._trace.threads):
+            return [
+                Idle(unrecorded_ns=ns)
+                for ns in np.bincount(pieces.window, pieces.end - pieces.start, count)
+                .astype(np.int64)
+                .tolist()
+            ]
+        sums = {name: np.zeros(count, np.int64) for name in Idle.__struct_fields__}
+        held: list[list[Held]] = [[] for _ in range(count)]
+        sums |= _timing(pieces, count)
+        found: list[_Rows] = []
+        left_of: dict[int, Intervals] = {}
+        for thread in np.unique(pieces.thread).tolist():
+            turn = pieces.thread == thread
+            left = Intervals(pieces.start[turn], pieces.end[turn])
+            for name, taken in (
+                ("dataloader_ns", self._hosts.ranges(self._hosts.loader, [thread])),
+                ("capture_ns", self._captures(thread)),
+            ):
+                rest = subtract(left, taken)
+                sums[name] += self._within(left) - self._within(rest)
+                left = rest
+            left_of[thread] = left
+            found.append(self._holders(thread, left))
+            self._sum_kinds(found[-1], left, sums)
+        rows = _Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        frame, sums["frame_ns"] = self._frame(rows, left_of)
+        self._name_rows(rows, held)
+        numbers = {name: sums[name] for name in sums if name not in ("frame", "held")}
+        return [
+            Idle(
+                **{name: int(values[i]) for name, values in numbers.items()},
+                frame=frame,
+                held=tuple(held[i]),
+            )
+            for i in range(count)
+        ]
+
+    def _within(self, some: Intervals) -> I64:
+        return length_within(some, self._windows.start, self._windows.end)
+
+    def _captures(self, thread: int) -> Intervals:
+        """When a thread recorded a graph: its launches put nothing on the device."""
+        if self._marks is None:
+            host = self._trace.host
+            self._marks = of_names(self._trace.strings, host.name, _capture_mark, np.int8)
+        if thread not in self._capture:
+            self._capture[thread] = _capture_ranges(self._hosts, self._marks, thread)
+        return self._capture[thread]
+
+    def _holders(self, thread: int, pieces: Intervals) -> _Rows:
+        """The idle time that each event of a thread holds, per window."""
+        host = self._trace.host
+        low, high = int(self._hosts.first[thread]), int(self._hosts.first[thread + 1])
+        nothing = np.empty(0, np.int64)
+        if low == high or not len(pieces):
+            return _Rows(nothing, nothing, nothing)
+        ts = host.ts[low:high]
+        end = ts + host.dur[low:high]
+        # The pieces that an event touches: [begin, stop); most events of a busy device touch none.
+        begin = np.searchsorted(pieces.end, ts, side="right")
+        stop = np.searchsorted(pieces.start, end, side="left")
+        some = np.flatnonzero(stop > begin)
+        begin, stop = begin[some], stop[some]
+        passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces.end - pieces.start)])
+        idle = passed[stop] - passed[begin]
+        idle -= np.maximum(ts[some] - pieces.start[begin], 0)
+        idle -= np.maximum(pieces.end[stop - 1] - end[some], 0)
+        window = np.searchsorted(self._windows.start, pieces.start, side="right") - 1
+        entries = _by_window(self._windows, pieces, ts[some], end[some], window[begin],
+                             window[stop - 1], idle)  # fmt: skip
+        # What a child holds, its parent does not; a parent touches what its child touches.
+        at = np.full(high - low, -1, np.int64)  # of an event: its place in ``some``
+        at[some] = np.arange(len(some))
+        parent = host.parent[low:high][some].astype(np.int64) - low
+        above = np.where(parent >= 0, at[np.maximum(parent, 0)], -1)[entries.event]
+        child = np.flatnonzero(above >= 0)
+        entry = entries.first[above[child]] + (
+            entries.window[child] - entries.first_window[above[child]]
+        )
+        inside = (entries.window[child] >= entries.first_window[above[child]]) & (
+            entry < entries.first[above[child] + 1]
+        )
+        held = np.bincount(entry[inside], entries.idle[child[inside]], len(entries.idle))
+        own = entries.idle - held.astype(np.int64)
+        keep = np.flatnonzero(own > 0)
+        return _Rows(some[entries.event[keep]] + low, entries.window[keep], own[keep])
+
+    def _sum_kinds(self, rows: _Rows, pieces: Intervals, sums: dict[str, I64]) -> None:
+        """By kind of holder; what none holds is unrecorded."""
+        host, hosts = self._trace.host, self._hosts
+        kind = host.kind[rows.row]
+        count = len(self._windows)
+        covered = np.zeros(count, np.int64)
+        total = self._within(pieces)
+        blocking = hosts.blocking[rows.row]
+        parts: dict[str, I64] = {
+            "blocking_ns": np.bincount(rows.window[blocking], rows.idle[blocking], count).astype(
+                np.int64
+            )
+        }
+        for one, name in _FIELDS.items():
+            mask = (kind == one) & ~blocking
+            part = np.bincount(rows.window[mask], rows.idle[mask], count).astype(np.int64)
+            parts[name] = parts.get(name, np.zeros(count, np.int64)) + part
+        for name in KINDS:
+            # Events that outlive each other (generators) may hold an instant twice: never more
+            # than there is.
+            part = np.minimum(parts[name], total - covered)
+            sums[name] += part
+            covered += part
+        sums["unrecorded_ns"] += total - covered
+
+    def _frame(self, rows: _Rows, pieces: Mapping[int, Intervals]) -> tuple[str, I64]:
+        """The innermost frame of the user's code that holds half of the idle time, and how much.
+
+        From the outermost frame inwards, calls of one name taken together, as long as one name
+        holds half of what the heaviest events hold. The time is exact: idle time under that name.
+        """
+        host, strings = self._trace.host, self._trace.strings
+        nothing = np.zeros(len(self._windows), np.int64)
+        if not len(rows.row) or not self._hosts.frame.any():
+            return "", nothing
+        heavy = _largest(rows.idle, HEAVY)
+        weight = rows.idle[heavy]
+        best, inside = -1, np.ones(len(heavy), np.bool_)
+        for level in _from_the_root(host.parent, rows.row[heavy]):
+            known = inside & (level >= 0)
+            if not known.any():
+                break
+            names = host.name[level[known]]
+            under = np.bincount(names, weight[known])
+            code = int(under.argmax())
+            if under[code] * 2 < rows.idle.sum():
+                break
+            inside = known.copy()
+            inside[known] = names == code
+            if is_own_frame(strings[code]):
+                best = code
+        if best < 0:
+            return "", nothing
+        calls = (host.name == best) & self._hosts.frame
+        for thread, left in pieces.items():
+            nothing += self._within(intersect(left, self._hosts.ranges(calls, [thread])))
+        return strings[best], nothing
+
+    def _name_rows(self, rows: _Rows, held: list[list[Held]]) -> None:
+        """Keeps the names that hold most, or held the device up longest in one call."""
+        if not len(rows.row):
+            return
+        host, hosts = self._trace.host, self._hosts
+        rows = _Rows(*(column[~hosts.marker[rows.row]] for column in rows))  # steps are no work
+        if not len(rows.row):
+            return
+        names = host.name[rows.row]
+        per_name = np.bincount(names, rows.idle)
+        kept = set(np.argsort(-per_name, kind="stable")[:MOST_NAMES].tolist())
+        longest = _largest(rows.idle, MOST_CALLS)
+        kept.update(names[longest].tolist())
+        table = np.zeros(len(self._trace.strings), np.bool_)
+        table[[code for code in kept if per_name[code] > 0]] = True
+        some = np.flatnonzero(table[names])
+        order = some[np.lexsort((-rows.idle[some], names[some], rows.window[some]))]
+        key = rows.window[order] * len(self._trace.strings) + names[order]
+        head = np.flatnonzero(np.diff(key, prepend=-1))
+        count = np.diff(np.append(head, len(order)))
+        sums = np.add.reduceat(rows.idle[order], head)
+        self._find_first(table)
+        top = order[head]
+        rank = np.empty(len(top), np.int64)
+        rank[np.argsort(-rows.idle[top], kind="stable")] = np.arange(len(top))
+        for i, at in enumerate(top.tolist()):
+            row = int(rows.row[at])
+            code = int(host.name[row])
+            kind = "blocking_ns" if hosts.blocking[row] else _FIELDS[HostKind(host.kind[row])]
+            name = self._names.setdefault((self._trace.strings[code], kind), len(self._names))
+            place = self._place(row) if rank[i] < MOST_PLACES else -1
+            held[int(rows.window[at])].append(
+                Held(
+                    name=name,
+                    count=int(count[i]),
+                    idle_ns=int(sums[i]),
+                    longest_ns=int(rows.idle[at]),
+                    ts=int(host.ts[row]),
+                    dur_ns=int(host.dur[row]),
+                    first=self._first_of(row, code, int(rows.idle[at])),
+                    place=place,
+                )
+            )
+        for one in held:
+            one.sort(key=lambda entry: -entry.idle_ns)
+
+    def _first_of(self, row: int, code: int, idle_ns: int) -> First:
+        """Whether something happens for the first time in a call, where that may explain it."""
+        if self._first.get(code) == row:
+            return "call"
+        device = self._trace.device
+        if idle_ns < SHORT_NS or self._trace.host.kind[row] != HostKind.RUNTIME:
+            return ""
+        launched = np.flatnonzero(device.launch == row)
+        if not len(launched):
+            return ""
+        same = device.name == device.name[launched[0]]
+        return "kernel" if device.ts[same].min() == device.ts[launched].min() else ""
+
+    def _find_first(self, wanted: NDArray[np.bool_]) -> None:
+        """The earliest event of each wanted name, on any thread."""
+        host = self._trace.host
+        rows = np.flatnonzero(wanted[host.name])
+        rows = rows[np.argsort(-host.ts[rows], kind="stable")]
+        first = np.full(len(self._trace.strings), -1, np.int64)
+        first[host.name[rows]] = rows  # of several the last that is written stays
+        for code in np.flatnonzero(first >= 0).tolist():
+            self._first[code] = int(first[code])
+
+    def _place(self, row: int) -> int:
+        """The op and the line of code around an event."""
+        host, strings = self._trace.host, self._trace.strings
+        op = frame = other = ""
+        for above in _upwards(host.parent, row):
+            name = strings[int(host.name[above])]
+            kind = int(host.kind[above])
+            if kind == HostKind.OP and not op and above != row:
+                op = name
+            elif kind == HostKind.PYTHON and not frame and above != row:
+                if is_own_frame(name):
+                    frame = name
+                other = other or (name if _FRAME.match(name) else "")
+        return self._places.setdefault(Place(op, frame or other), len(self._places))
+
+
+def is_own_frame(name: str) -> bool:
+    """Whether a Python frame is of the user's code, not of torch or the standard library."""
+    match = _FRAME.match(name)
+    if match is None:
+        return False
+    parts = match["file"].removeprefix("/").split("/")
+    if parts[0] in ("torch", "<frozen") or "/torch/" in match["file"]:
+        return False
+    if any(re.fullmatch(r"python3\.\d+", part) for part in parts[:-1]) and not any(
+        part.endswith("-packages") for part in parts
+    ):
+        return False
+    module = parts[0].removesuffix(".py")
+    return module not in sys.stdlib_module_names
+
+
+class _Entries(NamedTuple):
+    """Events by the windows they touch; those of event i are [first[i], first[i + 1])."""
+
+    first: I64
+    first_window: I64  # of each event
+    event: I64  # of each entry
+    window: I64
+    idle: I64
+
+
+def _by_window(
+    windows: Windows, pieces: Intervals, ts: I64, end: I64, low: I64, high: I64, idle: I64
+) -> _Entries:
+    """Idle time of events, cut at the edges of the windows [low, high] that each touches."""
+    spans = high - low + 1
+    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(spans)])
+    events = np.arange(len(ts))
+    if not (spans > 1).any():
+        return _Entries(first, low, events, low, idle)
+    event = np.repeat(events, spans)
+    window = np.arange(len(event)) - first[event] + low[event]
+    cut = np.flatnonzero(spans[event] > 1)
+    values = idle[event]
+    values[cut] = length_before(pieces, np.minimum(end[event[cut]], windows.end[window[cut]]))
+    values[cut] -= length_before(pieces, np.maximum(ts[event[cut]], windows.start[window[cut]]))
+    return _Entries(first, low, event, window, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Stretches of idle time of one device, in time order, cut at the windows' edges."""
+
+    start: I64
+    end: I64
+    window: I64
+    thread: I64  # that launched the next work; the main thread where that is not known
+    launched: I64  # end of the call that launched it, −1: not known
+
+
+def _idle_pieces(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _Pieces:
+    rows = rows_of(trace, device)
+    ts = trace.device.ts[rows]
+    busy = union(ts, ts + trace.device.dur[rows])
+    far = np.iinfo(np.int64).max
+    gap_start = np.concatenate([np.array([-far], np.int64), busy.end])
+    gap_end = np.concatenate([busy.start, np.array([far], np.int64)])
+    some = windows.end > windows.start
+    frames = Intervals(windows.start[some], windows.end[some])
+    idle = intersect(Intervals(gap_start, gap_end), frames)
+    gap = np.searchsorted(gap_start, idle.start, side="right") - 1
+    window = np.flatnonzero(some)[np.searchsorted(frames.start, idle.start, side="right") - 1]
+    # The work that ends each gap: of several that start together, any.
+    order = np.argsort(ts, kind="stable")
+    following = np.searchsorted(ts[order], busy.start, side="left")
+    launch = np.append(trace.device.launch[rows][order[following]], -1)[gap].astype(np.int64)
+    known = launch >= 0
+    thread = np.full(len(gap), max(hosts.main, 0), np.int64)
+    launched = np.full(len(gap), -1, np.int64)
+    if len(trace.host):
+        thread[known] = trace.host.thread[launch[known]]
+        launched[known] = trace.host.ts[launch[known]] + trace.host.dur[launch[known]]
+    return _Pieces(idle.start, idle.end, window, thread, launched)
+
+
+def _timing(pieces: _Pieces, count: int) -> dict[str, I64]:
+    """Whether the next work was launched already, and the idle time in short stretches."""
+    length = pieces.end - pieces.start
+    known = pieces.launched >= 0
+    before = np.where(known, np.clip(pieces.launched - pieces.start, 0, length), 0)
+    queued = np.where(known, length - before, 0)
+    short = (before > 0) & (length < SHORT_NS)
+
+    def per_window(values: I64) -> I64:
+        return np.bincount(pieces.window, values, count).astype(np.int64)
+
+    return {
+        "queued_ns": per_window(queued),
+        "unlinked_ns": per_window(np.where(known, 0, length)),
+        "short_ns": per_window(np.where(short, length, 0)),
+        "short_count": per_window(short.astype(np.int64)),
+    }
+
+
+def _capture_ranges(hosts: Hosts, marks: NDArray[np.int8], thread: int) -> Intervals:
+    """From the begin of each capture to its end, and to the end of making the graph of it."""
+    host = hosts.trace.host
+    rows = slice(int(hosts.first[thread]), int(hosts.first[thread + 1]))
+    if not marks[rows].any():
+        return EMPTY
+    found = hosts.ranges(marks >= _ENDS, [thread])
+    starts = host.ts[rows][marks[rows] == _BEGINS]
+    ends = marks[rows] == _ENDS
+    stops = np.sort((host.ts[rows] + host.dur[rows])[ends])
+    following = np.searchsorted(stops, starts, side="right")
+    closed = following < len(stops)
+    return merge(found, union(starts[closed], stops[following[closed]]))
+
+
+def _capture_mark(name: str) -> int:
+    """Whether a name begins or ends the capture of a graph, or is a part of it."""
+    if not ("Capture" in name or "GraphInstantiate" in name or "graphs.py" in name):
+        return 0
+    if _CAPTURE_BEGIN.search(name):
+        return _BEGINS
+    if _CAPTURE_END.search(name):
+        return _ENDS
+    return _INSIDE if _CAPTURE_FRAME.search(name) else 0
+
+
+def _largest(values: I64, count: int) -> I64:
+    """The places of the largest values, in no order."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.argpartition(values, len(values) - count)[-count:]
+
+
+def _from_the_root(parent: I32, rows: I64) -> Iterator[I64]:
+    """For each event its outermost ancestor, then the one below it, down to itself, then −1."""
+    levels = [rows]
+    while (levels[-1] >= 0).any():
+        at = levels[-1]
+        levels.append(np.where(at >= 0, parent[np.maximum(at, 0)].astype(np.int64), -1))
+    chain = np.stack(levels[:-1])  # from itself upwards
+    length = (chain >= 0).sum(axis=0)
+    for depth in range(len(chain)):
+        at = length - 1 - depth
+        yield np.where(at >= 0, chain[np.maximum(at, 0), np.arange(len(rows))], -1)
+
+
+def _upwards(parent: I32, row: int) -> Iterator[int]:
+    while row >= 0:
+        yield row
+        row = int(parent[row])
