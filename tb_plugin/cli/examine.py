@@ -1,4 +1,8 @@
-"""Reads every file that a path means, as TensorBoard would, and says what came of each."""
+"""Reads every file that a path means, as TensorBoard would, and says what came of each.
+
+A folder is searched by names and first bytes, a file that is named is read. So what the search
+passed over is opened here, too: the reason is the one that ``kinetoscope show FILE`` gives.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +12,47 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 from msgspec import Struct
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from ..analysis.facts import Facts
 from ..base.errors import KinetoscopeError, NotReadyError
+from ..store import discovery, sniffing
 from ..store.catalog import CatalogService, Timing
 from ..store.catalog_types import Catalog, FileInfo
-from ..store.choose import NO_PATIENCE, choose
+from ..store.choose import NO_PATIENCE, choose, lost_link
 from ..store.logdirs import resolve
 from ..store.summaries import truncation_of
 from ..trace.health import Note
+from ..trace.sniff import special_file
 from ..web.catalog import facts_catalog
 from .reading import facts_of
 
 LOOK_SECONDS = 600.0
 POLL_SECONDS = 0.2
 UNDECIDED = ("queued", "reading")
+NOT_A_TRACE, LEFT_OUT = "not a trace", "left out"
+MOST_READ_BYTES = 64 << 20
+"""A file that begins like no trace is read whole for its reason up to this size."""
+
+_UNDECIDED_KINDS = ("json", "empty")  # what the first bytes alone cannot tell
+_BY_ITSELF = "kinetoscope show FILE reads it."
+_HIDDEN_FOLDER = "Folders whose name begins with a dot are not searched."
+_HIDDEN_FILE = (
+    "It begins like a trace, but a folder is not searched for files whose name begins with a dot."
+)
+_OTHER_NAME = "It begins like a trace, but its name is not one that a folder is searched for."
+_LATE_EVENTS = "It holds a trace, but not in its first 64 KiB, and a folder is searched by these."
 
 
 class FileReport(Struct, frozen=True):
     """One file: what it is used as, or why not, and what there is to know about it."""
 
     file: str
-    verdict: str  # "in use" | "truncated" | "not a trace" | "failed" | "waiting"
+    # "in use" | "truncated" | "not a trace" | "left out" | "failed" | "waiting" | "abandoned"
+    verdict: str
     reason: str
     hint: str
     file_bytes: int
@@ -45,11 +65,14 @@ class FileReport(Struct, frozen=True):
 
 def examine_file(path: str) -> FileReport:
     """One file, read here."""
-    size = os.path.getsize(path)
+    try:
+        size = os.path.getsize(path)
+    except OSError as error:
+        return FileReport(path, "failed", error.strerror or str(error), "", 0)
     try:
         facts = facts_of(choose(path).path)
     except KinetoscopeError as error:
-        return FileReport(path, "not a trace", error.message, error.hint, size)
+        return FileReport(path, NOT_A_TRACE, error.message, error.hint, size)
     except OSError as error:
         return FileReport(path, "failed", error.strerror or str(error), "", size)
     lost = truncation_of(facts)
@@ -63,9 +86,57 @@ def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
         catalog.wait_first_look(LOOK_SECONDS)
         with _bar() as bar:
             known = _read_all(catalog, bar)
-        files = tuple(_report(catalog, file) for file in known.files)
+        listed = [_report(catalog, file) for file in known.files]
         problems = tuple(f"{problem.message} {problem.hint}" for problem in known.problems)
-    return files, problems
+    known_paths = {report.file: report for report in listed}
+    found = dict(discovery.everything(path))
+    files = [
+        _with_reason_of_reading(report, found.get(report.file, ""))
+        if report.verdict == NOT_A_TRACE
+        else report
+        for report in listed
+    ]
+    others = sorted(found.items() - {(f, found.get(f, "")) for f in known_paths})
+    files += [_passed_over(relative, absolute) for relative, absolute in others]
+    return tuple(files), problems
+
+
+def _with_reason_of_reading(report: FileReport, path: str) -> FileReport:
+    """What is said of a file that its first bytes refused, once it was read whole."""
+    if not path or report.file_bytes > MOST_READ_BYTES:
+        return report
+    read = examine_file(path)
+    if read.verdict in (NOT_A_TRACE, "failed"):
+        return msgspec.structs.replace(report, reason=read.reason, hint=read.hint)
+    return _left_out(report.file, report.file_bytes, _LATE_EVENTS)
+
+
+def _passed_over(relative: str, path: str) -> FileReport:
+    """A file, or a folder, that the search did not enter."""
+    if relative.endswith("/"):
+        return FileReport(relative, LEFT_OUT, _HIDDEN_FOLDER, "", 0)
+    try:
+        size = os.path.getsize(path)
+        special = special_file(os.stat(path).st_mode)
+        if special is not None:
+            return FileReport(relative, NOT_A_TRACE, special.message, special.hint, size)
+        other = sniffing.not_a_trace(path)
+    except OSError as error:
+        lost = lost_link(path)
+        verdict = NOT_A_TRACE if lost else "failed"
+        return FileReport(relative, verdict, lost or error.strerror or str(error), "", 0)
+    if other is None:
+        return _left_out(relative, size, _hidden(relative) or _OTHER_NAME)
+    report = FileReport(relative, NOT_A_TRACE, other.message, other.hint, size)
+    return _with_reason_of_reading(report, path) if other.kind in _UNDECIDED_KINDS else report
+
+
+def _left_out(file: str, size: int, reason: str) -> FileReport:
+    return FileReport(file, LEFT_OUT, reason, _BY_ITSELF, size)
+
+
+def _hidden(relative: str) -> str:
+    return _HIDDEN_FILE if relative.rpartition("/")[2].startswith(".") else ""
 
 
 def _read_all(catalog: CatalogService[Facts], bar: Progress | None) -> Catalog:

@@ -96,9 +96,17 @@ def local(path: str) -> str:
     path = os.path.expanduser(without_file_scheme(path))
     if os.path.exists(path):
         return path
-    if os.path.islink(path):
-        raise NotFoundError(f"{path} is a link to {os.readlink(path)}, which is not there")
+    lost = lost_link(path)
+    if lost:
+        raise NotFoundError(f"{path}: {lost}")
     raise NotFoundError(f"there is no file or folder {path}", hint="check the spelling")
+
+
+def lost_link(path: str) -> str:
+    """What is said of a link to nowhere; "" of everything else."""
+    if not os.path.islink(path) or os.path.exists(path):
+        return ""
+    return f"This is a link to {os.readlink(path)}, which is not there."
 
 
 def _below(folder: str, wanted: Wanted) -> Chosen:

@@ -76,6 +76,36 @@ class Tally:
 
 def look(root: str, tally: Tally) -> Iterator[Found | Unreadable]:
     """Everything worth listing below ``root``, in no particular order, as it is found."""
+    for item in _entries(root, tally):
+        if isinstance(item, Unreadable):
+            yield item
+        elif item.is_folder:
+            continue
+        elif found := _file(item.entry, item.path):
+            yield found
+        else:
+            tally.others += 1
+
+
+def everything(root: str) -> Iterator[tuple[str, str]]:
+    """Every file below ``root``, whatever its name: its path relative to it, and absolute.
+
+    Folders that are not entered are among them, with a slash at the end.
+    """
+    for item in _entries(root, Tally()):
+        if not isinstance(item, Unreadable):
+            yield shown(item.path) + "/" * item.is_folder, item.entry.path
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    entry: os.DirEntry[str]
+    path: str  # relative
+    is_folder: bool  # one that is not entered
+
+
+def _entries(root: str, tally: Tally) -> Iterator[_Entry | Unreadable]:
+    """Every file below ``root``, and the folders that are not entered."""
     real: deque[tuple[str, str]] = deque([(root, "")])
     links: deque[tuple[str, str]] = deque()
     seen: set[tuple[int, int] | str] = set()
@@ -97,12 +127,12 @@ def look(root: str, tally: Tally) -> Iterator[Found | Unreadable]:
         for entry in listed:
             below = f"{path}/{entry.name}" if path else entry.name
             if _is_directory(entry):
-                if not entry.name.startswith("."):
+                if entry.name.startswith("."):
+                    yield _Entry(entry, below, is_folder=True)
+                else:
                     (links if entry.is_symlink() else real).append((entry.path, below))
-            elif found := _file(entry, below):
-                yield found
             else:
-                tally.others += 1
+                yield _Entry(entry, below, is_folder=False)
 
 
 def shown(path: str) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from ..base.units import plural
 from . import discovery, names, settle, sniffing
 from .catalog_types import ErrorInfo
 from .discovery import Found, Tally, Unreadable
@@ -19,6 +20,9 @@ from .settle import Patience
 
 UNREADABLE_SHOWN = 20
 _OF_NO_INTEREST = ("text", "binary", "csv", "empty")  # what a .gz of somebody else's may be
+_MAY_LIST = (
+    "A logdir is a folder this user may list; a single file is opened with kinetoscope show."
+)
 _UNFINISHED = (
     "The name is that of a file being written; it is read as soon as it has its final name."
 )
@@ -33,6 +37,7 @@ class Outcome:
     kept: list[Key] = field(
         default_factory=list
     )  # folders that could not be listed: what was below stays
+    unreadable: int = 0  # folders
     tally: Tally = field(default_factory=Tally)
 
     def covers(self, key: Key) -> bool:
@@ -45,6 +50,17 @@ class Outcome:
 
 def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, Found]]:
     """Every file worth listing, as it is found; problems and the rest go into ``outcome``."""
+    yield from _walk(logdirs, outcome)
+    more = outcome.unreadable - UNREADABLE_SHOWN
+    if more > 0:
+        outcome.problems.append(
+            ErrorInfo(
+                "folder_unreadable", f"{plural(more, 'more folder')} cannot be read.", _MAY_LIST
+            )
+        )
+
+
+def _walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, Found]]:
     for number, logdir in enumerate(logdirs):
         if logdir.problem is not None:
             outcome.problems.append(logdir.problem)
@@ -61,7 +77,8 @@ def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, F
 def _note(outcome: Outcome, number: int, logdir: Logdir, item: Unreadable) -> None:
     if not item.missing:
         outcome.kept.append((number, item.path))
-    if len(outcome.problems) < UNREADABLE_SHOWN:
+    outcome.unreadable += 1
+    if outcome.unreadable <= UNREADABLE_SHOWN:
         outcome.problems.append(_problem(logdir, item))
 
 
@@ -76,7 +93,7 @@ def _problem(logdir: Logdir, item: Unreadable) -> ErrorInfo:
     return ErrorInfo(
         "folder_unreadable",
         f"{where}: the folder cannot be read: {item.reason}.",
-        "A logdir is a folder this user may list; a single file is opened with kinetoscope show.",
+        _MAY_LIST,
     )
 
 

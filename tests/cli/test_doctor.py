@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,81 @@ def test_every_file_of_a_folder_is_listed(tmp_path: Path) -> None:
     assert all(file["reason"] for file in found["files"] if file["verdict"] != "in use")
 
 
+# What a folder may hold besides traces; each is what `kinetoscope show FILE` says of it.
+ODD = {
+    "object.json": b"{}",
+    "keys.json": b'{"a": 1}',
+    "list.json": b"[1, 2]",
+    "text.json": b'"x"',
+    "number.json": b'{"traceEvents": 5}',
+    "empty.json": b"",
+    "repr.json": b"{'traceEvents': []}",
+    "damaged.json.gz": b"\x1f\x8b",
+    "damaged.pt.trace.json.gz": b"\x1f\x8b",
+    "notes.txt": b"hello",
+    "table.csv": b"a,b,c\n1,2,3\n",
+    "page.html": b"<!doctype html>",
+    "picture.png": b"\x89PNG\r\n\x1a\n",
+    "weights.bin": bytes(range(256)),
+    "sub/README": b"read me",
+}
+
+
+def test_every_file_it_met_is_listed_with_the_reason_that_show_gives(tmp_path: Path) -> None:
+    logdir = tmp_path / "log"
+    write_trace(logdir / "a.pt.trace.json")
+    for name, content in ODD.items():
+        (logdir / name).parent.mkdir(parents=True, exist_ok=True)
+        (logdir / name).write_bytes(content)
+    os.mkfifo(logdir / "pipe.json")
+    (logdir / "link.json").symlink_to("nowhere.json")
+    found = {file["file"]: file for file in report(logdir)[1]["files"]}
+    assert found.keys() == {"a.pt.trace.json", "pipe.json", "link.json", *ODD}
+    for name, file in found.items():
+        said = run("show", "health", logdir / name).stderr
+        if name == "a.pt.trace.json":
+            assert (file["verdict"], said) == ("in use", "")
+        else:
+            assert file["verdict"] == "not a trace"
+            assert file["reason"].rstrip(".") in said, name
+
+
+def test_what_a_folder_is_not_searched_for_is_listed_too(tmp_path: Path) -> None:
+    logdir = tmp_path / "log"
+    write_trace(logdir / "other_name.bin")
+    write_trace(logdir / ".hidden")
+    write_trace(logdir / ".folder" / "x.pt.trace.json")
+    late = {"of": "x" * 200_000, "traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2}]}
+    (logdir / "late.json").write_text(json.dumps(late))
+    files = report(logdir)[1]["files"]
+    assert {file["file"]: file["verdict"] for file in files} == {
+        "other_name.bin": "left out",
+        ".hidden": "left out",
+        ".folder/": "left out",
+        "late.json": "left out",
+    }
+    assert all(file["reason"] for file in files)
+
+
+def test_folders_that_cannot_be_read_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinetoscope.store.looking.UNREADABLE_SHOWN", 1)
+    listed = os.scandir
+
+    def refuse(path: str) -> Any:
+        if Path(path).name.startswith("locked"):
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    for number in range(4):
+        (tmp_path / "log" / f"locked{number}").mkdir(parents=True)
+    monkeypatch.setattr("os.scandir", refuse)
+    problems = report(tmp_path / "log")[1]["problems"]
+    assert len(problems) == 2
+    assert "3\u00a0more folders cannot be read" in problems[1]
+
+
 def test_one_file(tmp_path: Path) -> None:
     code, found = report(write_trace(tmp_path / "x.json"))
     (file,) = found["files"]
@@ -58,8 +134,9 @@ def test_one_truncated_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "<!doctype html>", "version https://git-lfs.github.com"])
 def test_a_file_that_is_no_trace_is_named(tmp_path: Path, content: str) -> None:
-    (tmp_path / "x.json").write_text(content)
-    for path in (tmp_path / "x.json", tmp_path):
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "x.json").write_text(content)
+    for path in (tmp_path / "log" / "x.json", tmp_path / "log"):
         code, found = report(path)
         (file,) = found["files"]
         assert (code, file["verdict"]) == (3, "not a trace")
@@ -106,7 +183,8 @@ def test_as_a_table_every_verdict_is_read_beside_its_file(tmp_path: Path) -> Non
 def test_of_the_odd_files_none_is_without_a_verdict() -> None:
     code, found = report(TRACES / "derived_oddities")
     assert code == 0
-    assert {f["verdict"] for f in found["files"]} <= {"in use", "truncated", "not a trace"}
+    verdicts = {"in use", "truncated", "not a trace", "left out"}
+    assert {f["verdict"] for f in found["files"]} <= verdicts
     for file in found["files"]:
         if file["verdict"] == "in use":
             assert file["event_count"]
