@@ -16,7 +16,7 @@ from ..base.errors import KinetoscopeError, NotFoundError
 from ..views.view import View
 from . import routes
 from .answers import Answer, error_answer
-from .page import Page
+from .page import Page, page_alone
 from .service import Traces
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def create_app(
 ) -> WSGIApplication:
     """The application over a catalog. Every request gets an answer; errors are JSON."""
     site = routes.site(catalog, views, host)
-    files = page or Page()
+    files = page or (page_alone() if host == "standalone" else Page())
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -36,7 +36,11 @@ def body_answer(request: Request, body: Body, *, etag: str, cache: str) -> Answe
     machine cannot be seen, because the far end of a tunnel looks the same.
     """
     if isinstance(body, Download):
-        return kept(request, _download(body), etag=etag, cache=cache)
+        answer = _download(body)
+        # Not ``kept``: to learn a length, it would put all pieces into a list.
+        answer.headers["Cache-Control"] = cache
+        answer.set_etag(etag, weak=True)
+        return answer
     if isinstance(body, bytes):
         return kept(request, packed(request, body, FRAME_TYPE), etag=etag, cache=cache)
     return json_answer(request, body, etag=etag, cache=cache)
@@ -50,6 +54,8 @@ def _download(body: Download) -> Answer:
         chain([first], body.pieces), content_type=DOWNLOAD_TYPES.get(suffix, FRAME_TYPE)
     )
     answer.headers["Content-Disposition"] = _disposition(body.name)
+    if isinstance(body.pieces, Generator):
+        answer.call_on_close(body.pieces.close)  # when the client has gone, what it holds is let go
     return answer
 
 

@@ -42,6 +42,12 @@ CONTENT_POLICY = (
     "connect-src 'self'"
 )
 
+# TensorBoard is framed by notebooks and by VS Code; the page alone by nobody but itself.
+FRAMED_ALONE = "frame-ancestors 'self'"
+FRAMED_IN_VSCODE = (
+    f"{FRAMED_ALONE} vscode-webview: https://*.vscode-cdn.net http://127.0.0.1:* http://localhost:*"
+)
+
 RENDER = "export function render()"
 NOT_BUILT = (
     "The page of kinetoscope is not built here. "
@@ -52,8 +58,9 @@ NOT_BUILT = (
 class Page:
     """The files below one folder. A request names one of a list; no path is made from it."""
 
-    def __init__(self, folder: Path = STATIC) -> None:
+    def __init__(self, folder: Path = STATIC, policy: str = CONTENT_POLICY) -> None:
         self._folder = folder
+        self._policy = policy
 
     def answer(self, request: Request, name: str) -> Answer:
         """The file of this name: "index.js", "assets/x-1a2b.js".
@@ -65,12 +72,18 @@ class Page:
         path = files.get(name)
         if path is None:
             if "index.js" not in files and name in NOT_BUILT_ANSWERS:
-                return _not_built(name)
+                return self._guarded(_not_built(name))
             raise NotFoundError(f"the page has no file {short(name)!r}")
         content, packing = path.read_bytes(), None
         if f"{name}.gz" in files and takes_gzip(request):
             packing = files[f"{name}.gz"].read_bytes()
-        return _file_answer(request, name, content, packing)
+        return self._guarded(_file_answer(request, name, content, packing))
+
+    def _guarded(self, answer: Answer) -> Answer:
+        """A document carries what it may load, and who may frame it."""
+        if answer.mimetype == "text/html":
+            answer.headers["Content-Security-Policy"] = self._policy
+        return answer
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -91,7 +104,6 @@ def _file_answer(request: Request, name: str, content: bytes, packing: bytes | N
         answer = Answer(packing, content_type=content_type)
         answer.headers["Content-Encoding"] = "gzip"
         answer.vary.add("Accept-Encoding")
-    _guard(answer)
     # The names in assets/ carry a digest of their content.
     hashed = name.startswith("assets/")
     cache = NEVER_CHANGES if hashed else REVALIDATE
@@ -102,14 +114,14 @@ def _not_built(name: str) -> Answer:
     status, content_type, body = NOT_BUILT_ANSWERS[name]
     answer = Answer(body, status=status, content_type=content_type)
     answer.headers["Cache-Control"] = "no-store"
-    _guard(answer)
     return answer
 
 
-def _guard(answer: Answer) -> None:
-    """A document carries what it may load."""
-    if answer.mimetype == "text/html":
-        answer.headers["Content-Security-Policy"] = CONTENT_POLICY
+def page_alone() -> Page:
+    """The page as the standalone server has it."""
+    in_vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
+    framed = FRAMED_IN_VSCODE if in_vscode else FRAMED_ALONE
+    return Page(policy=f"{CONTENT_POLICY}; {framed}")
 
 
 NOT_BUILT_ANSWERS: Mapping[str, tuple[int, str, str]] = MappingProxyType(

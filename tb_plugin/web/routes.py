@@ -23,6 +23,7 @@ from ..views.view import Part, View
 from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, json_answer, unchanged
 from .bodies import Body, Download, body_answer
 from .contract import Info, Reading, ViewInfo
+from .hosts import refuse_other_sites
 from .identity import answer_digest, program
 from .params import S, once, parse, short
 from .recipe import RECIPE
@@ -93,12 +94,14 @@ def catalog(site: Site, request: Request) -> Answer:
 
 def rescan(site: Site, request: Request) -> Answer:
     """Looks again at once."""
+    refuse_other_sites(request)
     _asked(request, Nothing)
     return _catalog_answer(request, site.catalog.rescan())
 
 
 def retry(site: Site, request: Request) -> Answer:
     """Reads a failed or refused file again."""
+    refuse_other_sites(request)
     file = _asked(request, FileChoice)
     return _catalog_answer(request, site.catalog.retry(file.logdir, file.path))
 

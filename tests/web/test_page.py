@@ -14,6 +14,7 @@ from werkzeug.test import Client
 
 from kinetoscope.web.app import create_app
 from kinetoscope.web.page import CONTENT_POLICY, Page
+from kinetoscope.web.routes import Host
 from tests.web.drawn import DrawnCatalog
 
 SCRIPT = b"export function render() {}\n" * 100
@@ -135,6 +136,22 @@ def test_an_absolute_path_is_a_name_like_any_other(folder: Path) -> None:
     path = str(folder.parent / "secret.txt")
     assert client(folder).get("/", environ_overrides={"PATH_INFO": f"/{path}"}).status_code == 404
     assert client(folder).get("/", environ_overrides={"PATH_INFO": path}).status_code == 404
+
+
+def test_the_page_alone_is_framed_by_itself_and_by_vs_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def framed(host: Host) -> str:
+        policy = (
+            Client(create_app(DrawnCatalog(), (), host)).get("/").headers["Content-Security-Policy"]
+        )
+        return policy.partition("frame-ancestors ")[2]
+
+    monkeypatch.delenv("VSCODE_TENSORBOARD_LAUNCH", raising=False)
+    assert framed("standalone") == "'self'"
+    assert framed("tensorboard") == ""  # notebooks frame it from other addresses
+    monkeypatch.setenv("VSCODE_TENSORBOARD_LAUNCH", "1")
+    assert framed("standalone").startswith("'self' vscode-webview: ")
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="the system has no symbolic links")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from tensorboard.backend.security_validator import SecurityValidatorMiddleware
-from werkzeug.test import Client
+from werkzeug.test import Client, create_environ, run_wsgi_app
 
+from kinetoscope.views.view import Subject
 from kinetoscope.web.app import create_app
-from tests.web.drawn import CHOICE, DrawnCatalog, parted_view
+from tests.web.drawn import CHOICE, DrawnCatalog, TimesQuery, parted_view
 from tests.web.test_app import IMMUTABLE, error_of, span_digest
 
 VIEW = "/api/view/parted"
@@ -57,11 +60,30 @@ def test_a_download_has_a_name_that_is_no_path() -> None:
     )
 
 
-def test_a_download_is_sent_while_it_is_made() -> None:
-    response = client().get(f"{VIEW}/download", query_string=CHOICE, buffered=False)
-    assert response.is_streamed
-    pieces = response.iter_encoded()
-    assert next(pieces) == b"piece 0\n"
+def test_a_download_is_sent_while_it_is_made_and_ends_with_its_client() -> None:
+    made: list[int] = []
+
+    def pieces(subject: Subject, query: TimesQuery) -> Iterator[bytes]:
+        try:
+            for index in range(100):
+                made.append(index)
+                yield b"piece"
+        finally:
+            made.append(-1)
+
+    view = parted_view()
+    parts = tuple(replace(one, build=pieces) if one.file else one for one in view.parts)
+    app = create_app(DrawnCatalog(), (replace(view, parts=parts),), "tensorboard")
+    environ = create_environ(f"{VIEW}/download", query_string=CHOICE)
+    sent, status, headers = run_wsgi_app(app, environ)
+    arriving = iter(sent)
+    assert (next(arriving), next(arriving)) == (b"piece", b"piece")
+    assert made == [0, 1]
+    assert status == "200 OK"
+    assert headers["ETag"]
+    assert "Content-Length" not in headers
+    sent.close()  # type: ignore[attr-defined]  # as a WSGI server does
+    assert made == [0, 1, -1]
 
 
 def test_what_goes_wrong_before_the_first_piece_is_told() -> None:
