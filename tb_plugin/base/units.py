@@ -5,11 +5,13 @@ Columns and charts format for themselves; these are for prose, terminals and fin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 NBSP = "\u00a0"
 
 _DURATIONS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
+_POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -44,6 +46,16 @@ def size(count: float) -> str:
             return f"{value:.0f}{NBSP}B" if unit == "B" else f"{three_digits(value)}{NBSP}{unit}"
         value /= 1024
     return f"{three_digits(value)}{NBSP}{_BYTES[-1]}"
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes meant by ``20GB``, ``512 MiB`` or ``1000000``; None when it is no size.
+
+    >>> parse_size("2 GB")
+    2147483648
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text.lower())
+    return int(float(match[1]) * 2 ** _POWERS[match[2]]) if match else None
 
 
 def share(ratio: float) -> str:

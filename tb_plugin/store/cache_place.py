@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import platformdirs
 
+from ..base.units import parse_size
 from .cache import ABANDONED_SECONDS, ENTRIES, TMP, Cache
 
 DIR_VARIABLE = "KINETOSCOPE_CACHE_DIR"
@@ -25,7 +25,6 @@ _TAG = (
     "# Answers of kinetoscope; may be deleted at any time.\n"
 )
 _SESSION = "kinetoscope-"
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def open_cache(folder: str | None = None, limit_bytes: int | None = None) -> Cache:
@@ -54,16 +53,6 @@ def open_cache(folder: str | None = None, limit_bytes: int | None = None) -> Cac
 def close_session(cache: Cache) -> None:
     """Removes what was kept for this session only."""
     shutil.rmtree(cache.roots[-1], ignore_errors=True)
-
-
-def parse_size(text: str) -> int | None:
-    """Bytes meant by ``20GB``, ``512 MiB`` or ``1000000``; None when it is no size.
-
-    >>> parse_size("2 GB")
-    2147483648
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text.lower())
-    return int(float(match[1]) * 2 ** _UNITS[match[2]]) if match else None
 
 
 def _session_root() -> Path:

@@ -10,14 +10,14 @@ of all events than an hour and than a hundred times the length of that half.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .raw import MISSING
+from .raw import MISSING, RawEvents
 
 I64 = NDArray[np.int64]
 
@@ -76,3 +76,25 @@ def base_ns(metadata: Mapping[str, Any]) -> int:
         return int(value)
     except (TypeError, ValueError, OverflowError):
         return 0
+
+
+def on_one_axis(
+    events: RawEvents, metadata: Mapping[str, Any], bases: Sequence[tuple[int, Any]]
+) -> RawEvents:
+    """The events of several traces in one file, with the stamps of all on the axis of the first.
+
+    ``bases``: the first row of each trace behind the first, and its ``baseTimeNanoseconds``; where
+    one of the two is missing, stamps stay as they are written.
+    """
+    ts = events.ts
+    for number, (first, base) in enumerate(bases):
+        behind = bases[number + 1][0] if number + 1 < len(bases) else len(events)
+        shift = base_ns({"baseTimeNanoseconds": base}) - base_ns(metadata)
+        if base is None or "baseTimeNanoseconds" not in metadata or not 0 < abs(shift) < EDGE_NS:
+            continue
+        if ts is events.ts:
+            ts = ts.copy()
+        part = ts[first:behind]
+        moves = (part > -EDGE_NS) & (part < EDGE_NS)  # not what is missing, or beyond all times
+        part[moves] += shift
+    return events if ts is events.ts else replace(events, ts=ts)

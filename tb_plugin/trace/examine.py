@@ -16,7 +16,7 @@ from .columns import distinct_values, is_among, seen, take, where
 from .correlate import Launches
 from .devices import Devices
 from .flows import Flows
-from .health import HealthRecord, Note, worst_first
+from .health import COSTLY, HealthRecord, Note, worst_first
 from .host import Host
 from .identity import Identity
 from .model import (
@@ -79,8 +79,9 @@ def examine(evidence: Evidence) -> HealthRecord:
         "flow end without a start": evidence.flows.lonely_ends,
     }
     ignored |= {reason: count for reason, count in lonely.items() if count}
+    of_file = list(_of_file(evidence))
     notes = [
-        *_of_file(evidence),
+        *of_file,
         *_of_time(evidence),
         *_of_links(evidence),
         *_of_content(evidence),
@@ -88,6 +89,7 @@ def examine(evidence: Evidence) -> HealthRecord:
         *_of_recorder(evidence),
     ]
     lost = any(note.severity == "error" for note in notes)
+    lost = lost or any(note.severity in COSTLY for note in of_file)
     counted = {"skipped": 0, "repaired": 0}
     for fault in evidence.faults:
         kind = CATALOG.get(fault.kind, UNKNOWN)

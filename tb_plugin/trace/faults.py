@@ -16,6 +16,7 @@ EXAMPLE_CHARS = 200
 KINDS: Mapping[str, str] = {
     # The container. Each counts occurrences.
     "gzip_truncated": "the compressed stream ends early; all that it holds was read",
+    "gzip_unfinished": "the compressed stream ends early, but behind the end of the trace",
     "gzip_checksum": "checksum or length in the gzip trailer are wrong; the text was used as it is",
     "gzip_corrupt": "compressed data is damaged; the text before the damage was read",
     "gzip_trailing": "bytes after the last gzip member were ignored",
@@ -41,6 +42,8 @@ KINDS: Mapping[str, str] = {
     "bad_metadata": "a top-level value that is no JSON; left out, read on at the next key",
     "repeated_key": "a top-level key given twice; the last one counts",
     "repeated_events": "a second traceEvents; its events follow those of the first",
+    "repeated_document": "another trace behind the end of the first; its events follow",
+    "json_lines": "events line by line instead of a list; read as one",
     "trailing_text": "text after the end of the JSON; ignored",
     # Fields. Each counts values.
     "not_an_event": "a member of traceEvents that is no object; left out",
@@ -85,6 +88,12 @@ class FaultLog:
             return
         found = (offset if isinstance(offset, int) else offset(), shorten(example))
         self._first[kind] = found if first is None else min(first, found)
+
+    def rename(self, kind: str, better: str) -> None:
+        """What was noted as ``kind`` turned out to be another one."""
+        if kind in self._count:
+            self._count[better] = self._count.pop(kind)
+            self._first[better] = self._first.pop(kind)
 
     def merge(self, other: FaultLog) -> None:
         """Adds what another log holds."""

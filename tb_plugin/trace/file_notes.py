@@ -25,6 +25,13 @@ FILE: Mapping[str, NoteKind] = {
         _AGAIN,
         EVERYTHING,
     ),
+    "gzip_unfinished": NoteKind(
+        "warning",
+        "The compressed file lacks its last bytes",
+        "The trace in it is whole, but its checksum is missing: single characters may be wrong.",
+        _AGAIN,
+        EVERYTHING,
+    ),
     "gzip_corrupt": NoteKind(
         "error",
         "The compressed file is damaged",
@@ -100,7 +107,23 @@ FILE: Mapping[str, NoteKind] = {
     "repeated_events": harmless(
         "Two lists of events in one file", "The second was read after the first."
     ),
-    "trailing_text": harmless("Text after the end of the trace", "It was ignored."),
+    "repeated_document": NoteKind(
+        "warning",
+        "Several traces in one file",
+        "Behind the first, {count} more were read: their events are part of this recording, their"
+        " metadata is not. If they come from different processes or machines, sums and idle times"
+        " mix them.",
+        "Write each recording into a file of its own.",
+        EVERYTHING,
+    ),
+    "json_lines": harmless("One event a line", "The lines were read as a list of events."),
+    "trailing_text": NoteKind(
+        "warning",
+        "Text after the end of the trace",
+        "{count} pieces were left out: they are no trace and no events.",
+        _AGAIN,
+        counts_as="skipped",
+    ),
     "not_an_event": _skipped(
         "{count} members of the event list are no events", "They were left out.", ""
     ),

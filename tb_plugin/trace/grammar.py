@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 
 BLANK = re.compile(rb"[ \t\r\n]*")
-COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _GAP = re.compile(r"[ \t\r\n,]*")
 
 # Longest token that an error may point into the middle of: a pair of \uXXXX, -Infinity.

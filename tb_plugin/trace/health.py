@@ -12,7 +12,7 @@ COSTLY = ("error", "warning")
 """Those that cost something: part of the file is lost, or a figure is tainted."""
 
 CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "too_many_events")
-"""Kinds of notes that say so: the rest of the file was not there, or could not be read."""
+"""Kinds of notes that say that the rest could not be read; the one with a place first."""
 
 
 class Note(Struct, frozen=True):
@@ -56,6 +56,15 @@ class HealthRecord(Struct, frozen=True):
     def is_cut(self) -> bool:
         """Whether the file ends before the recording did: what came later is not known."""
         return any(note.kind in CUT for note in self.notes)
+
+    @property
+    def cut(self) -> Note | None:
+        """The note that the file ends in the middle, whichever way it was cut; None: it is whole.
+
+        ``offset`` is where in the inflated text the last complete event ends, or −1.
+        """
+        by_kind = {note.kind: note for note in self.notes}
+        return next((by_kind[kind] for kind in CUT if kind in by_kind), None)
 
     @property
     def costly(self) -> tuple[Note, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+from typing import NamedTuple
 
 from .grammar import CutOff, NotJson, end_of_value
 from .window import Window
 
-_FIRST = 2 * 1024
+FIRST_BYTES = 2 * 1024
+"""A look so far is always free."""
 
 
 class Found(enum.Enum):
@@ -19,21 +21,38 @@ class Found(enum.Enum):
     OVERSIZED = "a value larger than the limit"
 
 
-def probe(window: Window, limit: int) -> tuple[Found, int]:
-    """What begins at ``window.pos``, and the length of a whole value, else −1."""
-    size = min(_FIRST, limit)
+class Probe(NamedTuple):
+    """What was found at a position."""
+
+    found: Found
+    length: int  # of a whole value, else −1
+    seen: int  # bytes that were looked at
+
+
+def probe(window: Window, limit: int, spare: int) -> Probe:
+    """What begins at ``window.pos``.
+
+    A value larger than ``limit`` is oversized. ``spare`` is how far a look may be in vain: beyond
+    it, a value that does not end counts as damage.
+    """
+    most = min(limit, max(FIRST_BYTES, spare))
+    size = min(FIRST_BYTES, most)
+    seen = 0
     while True:
         window.fill(size)
         text = window.data[window.pos : window.pos + size].decode("latin-1")
         whole = window.eof and len(text) == window.left
+        seen += len(text)
         try:
             # At the end of the text a blank tells that a number does not go on.
-            return Found.VALUE, min(end_of_value(text + " " * whole), len(text))
+            length = min(end_of_value(text + " " * whole), len(text))
         except NotJson:
-            return Found.DAMAGE, -1
+            return Probe(Found.DAMAGE, -1, seen)
         except CutOff:
             if whole:
-                return Found.OPEN, -1
-            if size >= limit:
-                return Found.OVERSIZED, -1
-        size = min(size * 8, limit)
+                return Probe(Found.OPEN, -1, seen)
+            if size >= most:
+                return Probe(Found.OVERSIZED if most == limit else Found.DAMAGE, -1, seen)
+        else:
+            return Probe(Found.VALUE, length, length)
+        size = min(size * 8, most)

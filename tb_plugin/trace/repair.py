@@ -20,17 +20,20 @@ MAX_BYTES = 1024 * 1024
 """Larger damage is not repaired: that would take long."""
 
 _BLANK = re.compile(r"[ \t\r\n]*")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LINE_COMMENT = re.compile(r"//[^\n]*")
 _PLAIN_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+# The same, or one that the end of the text cuts off: so none is looked at twice.
+_ANY_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)', re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
-_ODD_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
+_ODD_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.+#-])", re.ASCII)
 _WORD = re.compile(r"[^\s,\[\]{}\":]+", re.ASCII)
 _OPEN_KEY = re.compile(r'[^"\\:,{}\[\]\s]+"(?=\s*:)', re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 
 # What follows the quote that ends a text: in an object the next member, or the end of the object
-# and then something that may follow an object.
-_GAP = r"\s*(?://[^\n]*\n\s*|/\*[^*]*\*/\s*)*"
+# and then something that may follow an object. How far that is looked for has bounds: it is asked
+# at every quote.
+_GAP = r"\s{0,400}(?:(?://[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s{0,400}){0,4}"
 _NEXT_KEY = rf'"?(?:[^"\\\n]|\\.){{0,200}}"{_GAP}:'
 _AFTER_KEY = re.compile(_GAP + ":", re.ASCII)
 _AFTER_MEMBER = re.compile(
@@ -105,7 +108,7 @@ def _nearly_strict(text: bytes) -> tuple[Json, tuple[str, ...]] | None:
                 controls = True
                 kinds["control_char"] = None
             elif error.msg.startswith("Invalid \\") and "bad_escape" not in kinds:
-                decoded = _PLAIN_STRING.sub(_escaped, decoded)
+                decoded = _ANY_STRING.sub(_escaped, decoded)
                 kinds["bad_escape"] = None
             else:
                 return None
@@ -120,7 +123,8 @@ def _escaped(string: re.Match[str]) -> str:
     raw = string[1]
     if "\\" not in raw or all(match[3] is None for match in _ESCAPE.finditer(raw)):
         return string[0]
-    return '"' + raw.replace('\\"', '"').replace("\\", "\\\\").replace('"', '\\"') + '"'
+    end = string[0][1 + len(raw) :]
+    return '"' + raw.replace('\\"', '"').replace("\\", "\\\\").replace('"', '\\"') + end
 
 
 class _Parser:
@@ -128,6 +132,7 @@ class _Parser:
         self.text = text
         self.at = 0
         self.kinds: dict[str, None] = {}
+        self._comment_end = 0  # The first "*/" that was found so far, −1 where none follows.
 
     def note(self, kind: str) -> None:
         self.kinds[kind] = None
@@ -138,11 +143,22 @@ class _Parser:
             blank = _BLANK.match(self.text, self.at)
             self.at = blank.end() if blank else self.at
             char = self.text[self.at : self.at + 1]
-            comment = _COMMENT.match(self.text, self.at) if char == "/" else None
-            if not comment:
+            end = self.comment() if char == "/" else -1
+            if end < 0:
                 return char
             self.note("comment")
-            self.at = comment.end()
+            self.at = end
+
+    def comment(self) -> int:
+        """The index behind the comment here; −1: there is none."""
+        line = _LINE_COMMENT.match(self.text, self.at)
+        if line:
+            return line.end()
+        if not self.text.startswith("/*", self.at) or self._comment_end < 0:
+            return -1
+        if self._comment_end < self.at + 2:
+            self._comment_end = self.text.find("*/", self.at + 2)
+        return self._comment_end + 2 if self._comment_end >= 0 else -1
 
     def value(self, after: re.Pattern[str], depth: int) -> Json:
         char = self.blank()

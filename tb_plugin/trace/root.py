@@ -1,4 +1,7 @@
-"""The outermost array or object of a trace: keys in any order, some of them damaged."""
+"""The outermost array or object of a trace: keys in any order, some of them damaged.
+
+Behind it another one may stand, or events line by line: what was written into one file twice.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,25 @@ import re
 from ..base.errors import TraceFormatError
 from .events import EventReader
 from .faults import FaultLog, shorten
-from .limits import Limits
+from .limits import Effort, Limits
 from .probe import Found, probe
 from .repair import MAX_BYTES, Unrepairable, repair_front
+from .sniff import SNIFF_BYTES, looks_like_trace, python_repr
 from .strict import decode_strict, plain
 from .values import Json
 from .window import Window
 
-_NEXT_KEY = re.compile(rb'(?:,|(?=\n))\s*"[^"\\\n]{1,200}"\s*:')
+_NEXT_KEY = re.compile(rb'(?:,|(?=\n))\s{0,200}"[^"\\\n]{1,200}"\s{0,200}:')
 _END_OF_ROOT = re.compile(rb"\}\s*\Z")
+_OVERLAP = 1024  # More than a match of it may have.
+_DOCUMENT = re.compile(
+    rb'\{\s{0,200}"(?:traceEvents|schemaVersion|deviceProperties|displayTimeUnit|traceName'
+    rb'|baseTimeNanoseconds|distributedInfo|trace_id)"\s{0,200}:'
+    rb'|\[\s{0,200}\{\s{0,200}"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s{0,200}:'
+)
+_EVENT = re.compile(rb'\{\s{0,200}"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s{0,200}:')
+_REPR = re.compile(rb"\s{0,200}\{\s{0,200}'")
+_BASE = "baseTimeNanoseconds"
 _FIRST = 16 * 1024
 MAX_REPAIRS = 1000  # of top-level values; no writer damages more, and each try takes time
 _AHEAD = 4096  # More than decides where a damaged string ends.
@@ -29,13 +42,18 @@ class RootReader:
         self, window: Window, faults: FaultLog, events: EventReader, limits: Limits
     ) -> None:
         self.metadata: dict[str, Json] = {}
+        self.bases: list[tuple[int, Json]] = []
+        """The first row of each document behind the first, and its ``baseTimeNanoseconds``."""
         self._window = window
         self._faults = faults
         self._events = events
         self._limits = limits
         self._lists = 0
+        self._lists_before = 0  # in the documents before this one
+        self._documents = 0
         self._repairs_left = MAX_REPAIRS
         self._kept_bytes = 0
+        self._no_key = 0  # No next key begins before this place, from where it was looked for.
 
     def read_array(self) -> None:
         """A bare array of events."""
@@ -45,20 +63,30 @@ class RootReader:
             self._behind()
         self._drain()
 
+    def read_lines(self) -> None:
+        """Events line by line, without a root."""
+        self._faults.add("json_lines", self._window.seen(100), self._window.place)
+        self._events.read_lines(self._window)
+        self._drain()
+
     def read_object(self) -> None:
         """An object with ``traceEvents``.
 
         Raises:
             TraceFormatError: it has none, or none that is a list.
         """
-        self._window.gap(self._faults)
-        self._window.pos += 1
-        whole = self._members()
+        whole = self._object()
         if whole:
             self._behind()
         self._drain()
         if not self._lists:
             raise _no_events(self.metadata) if whole else _ends_early()
+
+    def _object(self) -> bool:
+        """From ``{`` to behind ``}``; False when the text ends before."""
+        self._window.gap(self._faults)
+        self._window.pos += 1
+        return self._members()
 
     def _members(self) -> bool:
         """From behind ``{`` to behind ``}``; False when the text ends before."""
@@ -82,16 +110,19 @@ class RootReader:
     def _member(self) -> bool:
         window = self._window
         place = window.place
-        found, length = probe(window, self._limits.value_bytes)
+        if window.data[window.pos : window.pos + 1] != b'"':
+            return self._skip("skipped_text")
+        found, length, _ = probe(window, self._limits.value_bytes, self._limits.value_bytes)
+        if found is Found.OPEN:
+            seen = window.seen(150)
+            self._faults.add("truncated", f"inside a key of the outermost object: {seen}", place)
+            window.pos = len(window.data)
+            return False
         try:
             key = decode_strict(window.data[window.pos : window.pos + length])
         except ValueError:
             return self._skip("skipped_text")
-        if (
-            found is not Found.VALUE
-            or not isinstance(key, str)
-            or window.peek_behind(length) != b":"
-        ):
+        if found is not Found.VALUE or window.peek_behind(length) != b":":
             return self._skip("skipped_text")
         window.pos += length
         self._window.gap(self._faults)
@@ -102,20 +133,24 @@ class RootReader:
                 return self._list(place)
             if not self._lists:
                 raise _odd_events(char)
-        if key in self.metadata:
+        if key in self.metadata and not self._documents:
             self._faults.add("repeated_key", key, place)
         return self._value(key)
 
     def _list(self, place: int) -> bool:
         self._window.pos += 1
-        if self._lists:
+        if self._lists > self._lists_before:
             self._faults.add("repeated_events", "", place)
         self._lists += 1
+        self._window.fill(SNIFF_BYTES)
+        if _REPR.match(self._window.data, self._window.pos):
+            raise python_repr()
         return self._events.read(self._window)
 
     def _value(self, key: str) -> bool:
         window = self._window
-        found, length = probe(window, self._limits.value_bytes)
+        before, effort = window.place, self._events.effort
+        found, length, seen = probe(window, self._limits.value_bytes, effort.spare(before))
         if found is Found.VALUE and window.peek_behind(length) in (b",", b"}", b"/", b""):
             text = window.data[window.pos : window.pos + length]
             try:
@@ -128,21 +163,25 @@ class RootReader:
         if found is Found.OVERSIZED:
             return self._skip("oversized", key)
         self._repairs_left -= 1
-        if self._repairs_left >= 0 and self._repaired(key):
-            return True
-        if found is Found.OPEN:
+        go_on = self._repairs_left >= 0 and self._repaired(key)
+        if not go_on and found is Found.OPEN:
             self._faults.add("truncated", f"inside the value of {key!r}", window.place)
             window.pos = len(window.data)
             return False
-        return self._skip("bad_metadata", key)
+        go_on = go_on or self._skip("bad_metadata", key)
+        effort.wasted += max(0, seen - (window.place - before))
+        return go_on
 
     def _repaired(self, key: str) -> bool:
         """Takes a value that is nearly JSON, if something follows it that may follow a value."""
-        window = self._window
+        window, effort = self._window, self._events.effort
         size = _FIRST
         while True:
+            if size * Effort.REPAIR_WEIGHT > effort.spare(window.place):
+                return False
             window.fill(size)
             text = window.data[window.pos : window.pos + size]
+            effort.wasted += len(text) * Effort.REPAIR_WEIGHT
             found = None
             try:
                 found = repair_front(text)
@@ -166,7 +205,11 @@ class RootReader:
     def _keep(self, key: str, value: Json, text: bytes) -> None:
         """Takes the value and moves behind its text."""
         self._kept_bytes += len(key) + len(text)
-        if self._kept_bytes > self._limits.metadata_bytes:
+        if self._documents:
+            if key == _BASE:
+                self.bases[-1] = (self.bases[-1][0], value)
+            self.metadata.setdefault(key, value)
+        elif self._kept_bytes > self._limits.metadata_bytes:
             self._faults.add("oversized", f"{key}: {shorten(text)}", self._window.place)
         else:
             self.metadata[key] = value
@@ -192,25 +235,73 @@ class RootReader:
         """Distance to what seems to be the next key, or to the last bracket; −1: neither seen."""
         window = self._window
         while True:
-            match = _NEXT_KEY.search(window.data, window.pos)
+            start = max(window.pos, self._no_key - window.offset)
+            quote = window.data.find(b'"', start)
+            match = quote >= 0 and _NEXT_KEY.search(window.data, max(start, quote - _OVERLAP))
             if match:
+                self._no_key = window.offset + match.start()
                 return match.start() - window.pos
+            self._no_key = max(self._no_key, window.offset + len(window.data) - _OVERLAP)
             if window.left >= self._limits.value_bytes or not window.grow():
                 break
         last = _END_OF_ROOT.search(window.data, window.pos) if window.eof else None
         return last.start() - window.pos if last else -1
 
     def _behind(self) -> None:
-        """Text behind the root."""
+        """What stands behind the root: documents and events are read, other text is counted."""
         window = self._window
-        char = self._window.gap(self._faults)
-        if char and char != b"\0":
-            self._faults.add("trailing_text", window.seen(400), window.place)
+        while (char := window.gap(self._faults)) and char != b"\0":
+            window.fill(SNIFF_BYTES)
+            head = window.data[window.pos : window.pos + SNIFF_BYTES]
+            if _EVENT.match(head) and b'"traceEvents"' not in head.partition(b"\n")[0]:
+                self._faults.add("json_lines", window.seen(100), window.place)
+                self._lists += 1
+                self._events.read_lines(window)
+                return
+            if char in b"{[" and (_DOCUMENT.match(head) or looks_like_trace(head)):
+                if not self._document(char):
+                    return
+            else:
+                self._faults.add("trailing_text", window.seen(400), window.place)
+                if not self._next_document():
+                    return
+
+    def _document(self, char: bytes) -> bool:
+        """Another trace behind the first; False when the text ends inside it."""
+        window = self._window
+        self._faults.add("repeated_document", window.seen(100), window.place)
+        self._documents += 1
+        self._lists_before = self._lists
+        self.bases.append((self._events.rows, None))
+        if char == b"{":
+            return self._object()
+        window.pos += 1
+        self._lists += 1
+        return self._events.read(window)
+
+    def _next_document(self) -> bool:
+        """Moves to where another trace seems to begin; False at the end of the text."""
+        window = self._window
+        window.pos += 1
+        while True:
+            self._events.covered_bytes += window.left
+            match = _DOCUMENT.search(window.data, window.pos)
+            if match:
+                self._events.covered_bytes -= len(window.data) - match.start()
+                window.pos = match.start()
+                return True
+            if window.eof:
+                window.pos = len(window.data)
+                return False
+            self._events.covered_bytes -= min(_OVERLAP, window.left)
+            window.pos = max(window.pos, len(window.data) - _OVERLAP)
+            window.fill(window.left + self._limits.block_bytes)
 
     def _drain(self) -> None:
         """Reads to the end: the container is checked, and the size of the text is known."""
         window = self._window
         while not window.eof:
+            self._events.covered_bytes += window.left
             window.pos = len(window.data)
             window.fill(self._limits.block_bytes)
 
@@ -233,7 +324,7 @@ def _ends_early() -> TraceFormatError:
 
 
 def _no_events(metadata: dict[str, Json]) -> TraceFormatError:
-    if "nodes" in metadata:
+    if _is_execution_trace(metadata):
         return TraceFormatError(
             "execution_trace",
             "This is an execution trace (a graph of operators without times), not a Kineto trace.",
@@ -244,4 +335,15 @@ def _no_events(metadata: dict[str, Json]) -> TraceFormatError:
         "no_trace_events",
         f"The file is JSON, but has no traceEvents (its keys: {keys}).",
         hint=_HINT,
+    )
+
+
+def _is_execution_trace(metadata: dict[str, Json]) -> bool:
+    """Whether it has what ExecutionTraceObserver writes: nodes with an id, and a schema or pid."""
+    nodes = metadata.get("nodes")
+    return (
+        isinstance(nodes, list)
+        and bool(nodes)
+        and all(isinstance(node, dict) and "id" in node for node in nodes[:10])
+        and ("schema" in metadata or "pid" in metadata)
     )

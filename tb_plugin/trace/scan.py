@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from ..base.errors import TraceFormatError
 from ..base.native import native
+from .clock import on_one_axis
 from .events import EventReader
 from .faults import FaultLog
 from .inflate import Source, TextAhead
-from .limits import Limits
+from .limits import Guard, Limits
+from .lines import EventLines
 from .native_columns import NativeColumns, NativePanic
 from .native_scan import NativeSink
 from .raw import OnProgress, Progress, RawTrace
@@ -86,13 +89,14 @@ def _open_and_read(
     gc.disable()  # Millions of short-lived objects without cycles: it would only look at them.
     try:
         with TextAhead(stream, faults) as text:
-            return _read(text, sink_of(faults), faults, on_progress, limits)
+            return _read(stream, text, sink_of(faults), faults, on_progress, limits)
     finally:
         if collecting:
             gc.enable()
 
 
 def _read(
+    stream: Source,
     text: TextAhead,
     sink: ColumnsSink | NativeSink,
     faults: FaultLog,
@@ -100,8 +104,14 @@ def _read(
     limits: Limits,
 ) -> RawTrace:
     columns: Columns = sink.columns
-    tick = _ticker(text, columns, on_progress)
-    window = Window(text, limits.block_bytes)
+    guard = Guard(_name_of(stream), limits, text.bytes_total)
+    progress = _ticker(text, columns, on_progress)
+
+    def tick() -> None:
+        guard.check(window.place, events.covered_bytes, columns.rows)
+        progress()
+
+    window = Window(text, limits.block_bytes, tick)
     events = EventReader(sink, faults, limits, tick)
     window.fill(SNIFF_BYTES)
     if not window.data and ("gzip_truncated" in faults or "gzip_corrupt" in faults):
@@ -110,18 +120,24 @@ def _read(
             "The compressed file is damaged before any of its text.",
             hint="Copy it again, or record again.",
         )
+    root = root_of(window.data[:SNIFF_BYTES])
+    if root == "lines":
+        window = Window(EventLines(window.data, text), limits.block_bytes, tick)
+        window.fill(SNIFF_BYTES)
     reader = RootReader(window, faults, events, limits)
-    if root_of(window.data[:SNIFF_BYTES]) == "array":
-        reader.read_array()
-        columns.check_phases()
-    else:
+    if root == "object":
         reader.read_object()
+    else:
+        reader.read_lines() if root == "lines" else reader.read_array()
+        columns.check_phases()
     if on_progress is not None:
         on_progress(Progress("reading", text.bytes_total, text.bytes_total, columns.rows))
     blocks = columns.blocks()
     found = columns.finish()
+    if "truncated" not in faults and "gzip_corrupt" not in faults:
+        faults.rename("gzip_truncated", "gzip_unfinished")
     return RawTrace(
-        events=found.events,
+        events=on_one_axis(found.events, reader.metadata, reader.bases),
         ints=found.ints,
         floats=found.floats,
         texts=found.texts,
@@ -132,6 +148,12 @@ def _read(
         text_bytes=window.offset + len(window.data),
         seek=text.seek_index(),
     )
+
+
+def _name_of(stream: Source) -> str:
+    if isinstance(stream, (str, os.PathLike)):
+        return os.path.basename(os.fspath(stream))
+    return "The file"
 
 
 def _ticker(

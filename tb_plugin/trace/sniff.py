@@ -12,6 +12,7 @@ SNIFF_BYTES = 64 * 1024
 
 _RECORD = "Record one with torch.profiler.profile(...) and export_chrome_trace()."
 _ARRAY_OF_OBJECTS = re.compile(rb"\[\s*(?:\{|\])")
+_EVENT = re.compile(rb'\{[ \t]*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"[ \t]*:')
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _TRACE_KEY = re.compile(
     rb'"(?:traceEvents|schemaVersion|deviceProperties|displayTimeUnit|baseTimeNanoseconds|traceName'
@@ -30,6 +31,9 @@ class _Other:
 def _other(kind: str, pattern: bytes, message: str, hint: str) -> _Other:
     return _Other(kind, re.compile(pattern, re.DOTALL), message, hint)
 
+
+PYTHON_REPR = re.compile(rb"[\[({\s]*\{\s*'[^'\n]{0,200}'\s*:")
+"""How text begins that ``repr()`` made of a dict, or of a list of them."""
 
 _TIMELINE_HINT = "Export the trace itself, recorded with profile_memory=True."
 
@@ -77,8 +81,14 @@ _TEXT = (
         "The download probably ended at an error or sign-in page.",
     ),
     _other(
+        "python_repr",
+        PYTHON_REPR.pattern,
+        "This is a Python repr (single quotes, as print() writes a dict), not JSON.",
+        "Write it with json.dump() instead of str() or print().",
+    ),
+    _other(
         "execution_trace",
-        rb'\{.{0,4000}?"schema"\s*:\s*"[^"]*chakra',
+        rb'\{\s*"schema"\s*:\s*"[^"]{0,40}chakra(?=.{0,4000}?"nodes"\s*:\s*\[)',
         "This is an execution trace (a graph of operators without times).",
         "Open the Kineto trace of the same run; execution traces come from ExecutionTraceObserver.",
     ),
@@ -156,11 +166,11 @@ def looks_like_trace(head: bytes) -> bool:
         return bool(_ARRAY_OF_OBJECTS.match(text) and _PHASE.search(text))
     if not text.startswith(b"{") or any(other.pattern.match(text) for other in _TEXT):
         return False
-    return bool(_TRACE_KEY.search(text))
+    return bool(_TRACE_KEY.search(text)) or _is_event_line(text)
 
 
 def root_of(head: bytes) -> str:
-    """``"object"`` or ``"array"`` when the text may be a trace.
+    """``"object"``, ``"array"`` or ``"lines"`` (one event each) when the text may be a trace.
 
     Raises:
         TraceFormatError: ``kind`` names what the file is instead.
@@ -182,10 +192,24 @@ def root_of(head: bytes) -> str:
         if other.pattern.match(text):
             raise TraceFormatError(other.kind, other.message, hint=other.hint)
     if text.startswith(b"{"):
-        return "object"
+        return "lines" if _is_event_line(text) else "object"
     if text.startswith(b"["):
         return "array"
     raise _unknown(head, text)
+
+
+def python_repr() -> TraceFormatError:
+    """The refusal of events that ``repr()`` wrote."""
+    (other,) = (other for other in _TEXT if other.kind == "python_repr")
+    return TraceFormatError(other.kind, other.message, hint=other.hint)
+
+
+def _is_event_line(text: bytes) -> bool:
+    """Whether the first line is an event by itself: an object with a phase, and no list of them."""
+    if not _EVENT.match(text):
+        return False
+    line = text.partition(b"\n")[0].rstrip(b" \t\r,")
+    return bool(line.endswith(b"}") and _PHASE.search(line)) and b'"traceEvents"' not in line
 
 
 def _unknown(head: bytes, text: bytes) -> TraceFormatError:

@@ -14,7 +14,7 @@ from .raw import MISSING, NO_DUR
 
 MAX_NS = 2**63 - 1
 _PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,3}))?", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 _MAX_CHARS = 1000
 _WIDE = Context(prec=2 * _MAX_CHARS)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from .faults import FaultLog
-from .grammar import BLANK, COMMENT
+from .grammar import BLANK
 
 READ_BLOCKS = 4
 _COMMENT_BYTES = 64 * 1024
@@ -27,9 +28,14 @@ class Window:
     Nothing that a reader decides may depend on how much is in memory: it asks for what it needs.
     """
 
-    def __init__(self, text: Readable, block_bytes: int) -> None:
+    def __init__(
+        self, text: Readable, block_bytes: int, watch: Callable[[], None] = lambda: None
+    ) -> None:
+        """``watch`` is called whenever more was read."""
         self._text = text
         self._block_bytes = block_bytes
+        self._watch = watch
+        self._no_comment_end = 0  # Up to this place of the text no comment ends.
         self.data = b""
         self.pos = 0
         self.offset = 0
@@ -61,6 +67,7 @@ class Window:
         self.offset += self.pos
         self.pos = 0
         self.data = b"".join(pieces)
+        self._watch()
 
     def grow(self) -> bool:
         """Reads more behind what is there; False at the end of the text."""
@@ -104,11 +111,17 @@ class Window:
     def take_comment(self) -> bytes:
         """Moves behind the comment at the position, and returns it; b"" when there is none."""
         self.fill(_COMMENT_BYTES)
-        comment = COMMENT.match(self.data, self.pos, self.pos + _COMMENT_BYTES)
-        if not comment:
-            return b""
-        self.pos = comment.end()
-        return comment[0]
+        start, most = self.pos, min(self.pos + _COMMENT_BYTES, len(self.data))
+        if self.data.startswith(b"//", start):
+            end = self.data.find(b"\n", start, most)
+            self.pos = end if end >= 0 else most
+        elif self.data.startswith(b"/*", start):
+            end = self.data.find(b"*/", max(start + 2, self._no_comment_end - self.offset), most)
+            if end >= 0:
+                self.pos = end + 2
+            else:
+                self._no_comment_end = max(self._no_comment_end, self.offset + most - 1)
+        return self.data[start : self.pos]
 
     def seen(self, length: int) -> str:
         """The next ``length`` bytes as an example of a fault, which are read where they are not."""

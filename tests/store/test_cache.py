@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kinetoscope.base.units import parse_size
 from kinetoscope.store import cache_place
 from kinetoscope.store.cache import (
     COLUMNS,
@@ -156,7 +157,7 @@ def test_the_limit_is_a_tenth_of_the_free_disk_at_most(tmp_path: Path) -> None:
     ],
 )
 def test_sizes(text: str, size: int | None) -> None:
-    assert cache_place.parse_size(text) == size
+    assert parse_size(text) == size
 
 
 def test_session_folders_of_killed_programs_are_swept(

@@ -30,7 +30,7 @@ REFUSED = {
     "cuda_memory_snapshots/wedsonlin/medium_128_inference_memory_snapshot.pickle":
         "memory_snapshot",
     "derived_oddities/container/empty_file.json": "empty",
-    "derived_oddities/container/no_traceEvents.json": "execution_trace",
+    "derived_oddities/container/no_traceEvents.json": "no_trace_events",
     "derived_oddities/container/not_json.json": "html",
     "derived_oddities/container/traceEvents_dict.json": "trace_events_type",
     "derived_oddities/container/traceEvents_null.json": "trace_events_type",
