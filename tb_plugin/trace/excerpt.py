@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,12 +17,14 @@ from .raw import NO_POINTS, Blocks, SeekIndex
 from .rereader import events_in
 from .seek import NotTheFile, can_seek
 from .seeking import taken
+from .strict import has_lone_surrogate
 from .values import json_text
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 I64 = NDArray[np.int64]
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 JUMP_BYTES = 32 << 20
 """Over so much text it is faster to enter a gzip file anew than to inflate what lies between."""
 
@@ -32,7 +35,7 @@ def event_texts(
     """The JSON text of some events by row, in the order of the file; ``rows`` ascend.
 
     The text is what the file writes, so that every digit and every argument stays; that of an event
-    that had to be repaired is made anew. Only a block at a time is in memory.
+    that had to be repaired is made anew, so it is always JSON. Only a block at a time is in memory.
 
     Raises:
         NotFoundError: there is no such file, or it is not the one that was scanned.
@@ -43,12 +46,23 @@ def event_texts(
             data = pieces.read(int(blocks.offset[block]), int(blocks.length[block]))
             first, behind = int(blocks.first_row[block]), int(blocks.first_row[block + 1])
             members = members_of(data)
-            if len(members) != behind - first:
+            wanted = rows[edges[block] : edges[block + 1]] - first
+            if len(members) != behind - first or not _are_strict(members, wanted):
                 members = [json_text(event).encode("utf-8", "replace") for event in events_in(data)]
             for row in rows[edges[block] : edges[block + 1]].tolist():
                 if row - first >= len(members):
                     raise NotFoundError("The file has changed since it was read.")
                 yield row, members[row - first]
+
+
+def _are_strict(members: list[bytes], wanted: I64) -> bool:
+    """Whether some texts are JSON: who takes a block apart does not look into every corner."""
+    try:
+        for at in wanted.tolist():
+            _OBJECT.decode(members[at])
+    except (msgspec.DecodeError, RecursionError, IndexError):
+        return False
+    return not any(has_lone_surrogate(members[at]) for at in wanted.tolist())
 
 
 class _Pieces:

@@ -234,7 +234,7 @@ class _Parser:
         if odd:
             self.note("bad_number")
             self.at = odd.end()
-            return NumberText(odd[0])
+            return NumberText(_as_json(odd[0]))
         word = _WORD.match(self.text, self.at)
         if not word:
             raise Unrepairable(self.at)
@@ -293,6 +293,15 @@ class _Parser:
             self.note("lone_surrogate")
             text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
         return text
+
+
+def _as_json(number: str) -> str:
+    """A number as JSON writes it: 05 is 5, +7 is 7, .5 is 0.5, 1. is 1."""
+    sign = "-" if number.startswith("-") else ""
+    mantissa, mark, power = number.lstrip("+-").lower().partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    point = "." if fraction else ""
+    return f"{sign}{whole.lstrip('0') or '0'}{point}{fraction}{mark}{power}"
 
 
 def _unescaped(match: re.Match[str]) -> str:

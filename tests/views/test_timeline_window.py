@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.trace.faults import KINDS
 from kinetoscope.trace.reader import read
 from tests.drawing import memory
 from tests.views.parts import Asked, asked, asked_file
@@ -240,6 +241,42 @@ def test_a_repaired_event_is_written_as_it_was_read(tmp_path: Path) -> None:
     document, excerpt = exported(asked_file(path), tmp_path, start_ns=0, end_ns=9 * US)
     assert names_of(document) == ["a", "b"]
     assert excerpt.trace.health.repaired == 0
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '"name": "say "hello"", "ts": 5, "dur": 05',
+        '"name": "n", "ts": 005.5, "dur": +2.',
+        '"name": "n", "ts": 5, "dur": .5',
+        '"name": "n", "ts": 5, "dur": 2, "args": {"loss": NaN, "grid": [01, -Infinity, 1,], }',
+        '"name": "a\tb\nc", "ts": 5, "dur": 2',
+        '"name": "C:\\new\\x", "ts": 5, "dur": 2',
+        '"name": "half \\ud83d", "ts": 5, "dur": 2',
+        '"name": "n", "ts": 5, "dur": 2, // two\n "args": {}',
+        'name": "n", "ts": 5, "dur": 2,',
+        '"name": "n", "ts": 5, "dur": 2, "args": {"huge": 1e999, "long": ' + "9" * 500 + "}",
+        '"name": "n", "ts": 5, "dur": 2, "args": {"deep": ' + "[" * 60 + "]" * 60 + ', "x": 01}',
+    ],
+)
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_was_repaired_is_exported_as_json_that_means_the_same(
+    tmp_path: Path, odd: str, cut: bool
+) -> None:
+    sound = '{"ph": "X", "cat": "cpu_op", "name": "b", "pid": 1, "tid": 1, "ts": 1, "dur": 2}'
+    text = '{"traceEvents": [' + sound + ',{"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, '
+    text += odd + "}," + sound.replace('"ts": 1', '"ts": 8') + ('{"ph": "X", "na' if cut else "]}")
+    path = tmp_path / "worker0.pt.trace.json"
+    path.write_text(text)
+    document, excerpt = exported(asked_file(path), tmp_path, start_ns=0, end_ns=20 * US)
+    assert len(document["traceEvents"]) == 3
+    first, again = read(path), excerpt.subject.trace()
+    for column in ("ts", "dur"):
+        assert getattr(first.host, column).tolist() == getattr(again.host, column).tolist()
+    assert [first.strings[code] for code in first.host.name] == [
+        again.strings[code] for code in again.host.name
+    ]
+    assert {note.kind for note in again.health.notes if note.kind in KINDS} == set()
 
 
 def test_the_name_says_what_it_is(view: Asked) -> None:
