@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .categories import DEVICE_LABELS
+from .categories import DEVICE_LABELS, PROCESS_ROLES, Role
 from .columns import cells
 from .raw import RawTrace
 from .texts import Texts
@@ -33,7 +33,7 @@ class Identity:
     """Everything the metadata events say; pids and tids are codes."""
 
     process_name: Mapping[int, str]
-    label: Mapping[int, DeviceLabel]  # processes that are devices
+    label: Mapping[int, DeviceLabel]  # processes that are devices, not those an exporter derived
     host_labelled: frozenset[int]  # processes labelled "CPU"
     thread_name: Mapping[tuple[int, int], str]
     renamed: int  # threads that were named twice, differently
@@ -76,9 +76,10 @@ def identify(raw: RawTrace, texts: Texts) -> Identity:
                 named.setdefault((pid, tid), set()).add(new)
             if telling(new) >= telling(old):
                 thread_name[pid, tid] = new
+    derived = {pid for pid, name in process_name.items() if PROCESS_ROLES.get(name) == Role.RANGE}
     return Identity(
         process_name,
-        label,
+        {pid: found for pid, found in label.items() if pid not in derived},
         frozenset(host_labelled - label.keys()),
         thread_name,
         sum(len(names) > 1 for names in named.values()),

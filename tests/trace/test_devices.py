@@ -130,3 +130,23 @@ def test_the_most_telling_name_of_a_thread_wins() -> None:
         meta("thread_name", 100, 5, name="thread 5 (python)"),
     )
     assert trace.text(int(trace.threads.name[0])) == "loader"
+
+
+def test_what_an_exporter_derived_is_no_device() -> None:
+    """Ascend labels the process of its overlap analysis like a device; its rows are kept, as ranges."""
+    trace = drawn(
+        meta("process_name", 800, name="Ascend Hardware"),
+        meta("process_labels", 800, labels="NPU"),
+        x("MatMul", 0, 5, cat="", pid=800, tid=3, **{"Task Type": "AI_CORE"}),
+        meta("process_name", 900, name="Overlap Analysis"),
+        meta("process_labels", 900, labels="NPU"),
+        x("Computing", 0, 5, cat="", pid=900, tid=0),
+        x("Free", 5, 5, cat="", pid=900, tid=3),
+    )
+    assert [(device.type, device.index, device.used) for device in trace.devices] == [
+        ("NPU", 0, True)
+    ]
+    assert len(trace.device) == 1
+    assert [trace.text(code) for code in trace.ranges.name] == ["Computing", "Free"]
+    assert trace.ranges.device.tolist() == [-1, -1]
+    assert "derived_rows" in {note.kind for note in trace.health.notes}
