@@ -172,6 +172,33 @@ def test_the_command_line_groups_by_shape(recorded: Recorded) -> None:
     assert found == {key: row[0] for key, row in recorded.by_shape.items()}
 
 
+def test_steps_are_one_row_as_torch_prints_them(tmp_path: Path) -> None:
+    path, told = tmp_path / "worker0.pt.trace.json", {}
+    step = convolutions()
+
+    def save(profiler: Any) -> None:
+        profiler.export_chrome_trace(str(path))
+        told.update(sums(profiler.key_averages(), lambda one: one.key))
+
+    schedule = torch.profiler.schedule(wait=0, warmup=1, active=3, repeat=1)
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(
+        activities=activities, schedule=schedule, on_trace_ready=save
+    ) as profiler:
+        for _ in range(4):
+            step()
+            profiler.step()
+    assert told["ProfilerStep*"][0] == 3
+    arguments = ["operators", str(path), "--limit", "1000", "--format", "csv", "--table", "1"]
+    done = CliRunner().invoke(show, [*arguments, "--steps", "all"])
+    rows = {row["name"]: row for row in csv.DictReader(done.stdout.splitlines())}
+    count, self_us, total_us = told["ProfilerStep*"]
+    assert int(rows["ProfilerStep*"]["calls"]) == count
+    assert int(rows["ProfilerStep*"]["self_ns"]) / 1000 == pytest.approx(self_us, abs=0.01)
+    assert int(rows["ProfilerStep*"]["total_ns"]) / 1000 == pytest.approx(total_us, abs=0.01)
+    assert not [name for name in rows if name.startswith("ProfilerStep#")]
+
+
 @requires_traces
 def test_an_exported_table_is_found_again() -> None:
     """key_averages().table() as another machine once printed it, by name and shape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 
+_STEP = re.compile(r"^ProfilerStep#\d+$")
 GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
 
 
@@ -106,6 +108,10 @@ class CallTable(Grouped):
         """Whether an op of this name may use tensor cores."""
         return of_names(self.operators.strings, self.name, ELIGIBLE_OPS.__contains__, np.bool_)
 
+    def text(self, code: int) -> str:
+        """The string behind a code; all steps are ``ProfilerStep*``, as torch prints them."""
+        return _STEP.sub("ProfilerStep*", super().text(code))
+
     def detail(self, at: int) -> str:
         """What the group is grouped by beside the name."""
         key = int(self.groups.key[at])
@@ -147,10 +153,12 @@ def one_group(
 
 
 def keys_of(operators: Operators, group_by: str, stack_depth: int) -> NDArray[np.integer]:
-    """By call: the key of the group that it belongs to."""
+    """By call: the key of the group that it belongs to. Steps are one name."""
     calls = operators.calls
+    steps = _steps(operators)
+    names = _as_one(calls.name, steps)
     if group_by == "name":
-        return calls.name
+        return names
     columns = {
         "shape": calls.shapes,
         "module": calls.module,
@@ -158,8 +166,23 @@ def keys_of(operators: Operators, group_by: str, stack_depth: int) -> NDArray[np
         "annotation": calls.annotation,
     }
     if group_by == "stack":
-        return paired(calls.name, innermost_frames(operators.stacks, calls.stack, stack_depth))
-    return paired(calls.name, columns[group_by])
+        return paired(names, innermost_frames(operators.stacks, calls.stack, stack_depth))
+    column = columns[group_by]
+    return paired(names, _as_one(column, steps) if group_by == "annotation" else column)
+
+
+def _steps(operators: Operators) -> list[int]:
+    """The codes of the names of steps."""
+    calls = operators.calls
+    names = np.unique(calls.name[calls.kind == CallKind.ANNOTATION]).tolist()
+    return [code for code in names if _STEP.match(operators.strings[code])]
+
+
+def _as_one(column: I32, codes: list[int]) -> I32:
+    """The column with the first of these codes for all of them."""
+    if len(codes) < 2:  # nothing to unite
+        return column
+    return np.where(np.isin(column, codes), np.int32(codes[0]), column)
 
 
 def chosen_rows(operators: Operators, chosen: Chosen) -> NDArray[np.intp]:

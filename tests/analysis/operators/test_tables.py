@@ -66,6 +66,27 @@ def test_a_table_of_operators() -> None:
     assert [found.text(code) for code in found.name.tolist()] == ["aten::b"]
 
 
+def test_steps_are_one_row() -> None:
+    operators = operators_of(
+        draw(
+            """
+            step |111111111112222222222|
+            note |  nn          nn     |
+            op   | aaaa  bb   aa  aaaa |
+            """
+        )
+    )
+    table = call_table(operators, Chosen(None, OPS))
+    rows = {table.text(int(table.name[at])): int(table.count[at]) for at in range(len(table))}
+    assert rows == {"ProfilerStep*": 2, "note n": 2, "aten::a": 3, "aten::b": 1}
+    around = call_table(operators, Chosen(None, frozenset({CallKind.OP})), "annotation")
+    details = {
+        (table.text(int(around.name[at])), around.detail(at)): int(around.count[at])
+        for at in range(len(around))
+    }
+    assert details == {("aten::a", "ProfilerStep*"): 3, ("aten::b", "ProfilerStep*"): 1}
+
+
 def test_equal_rows_are_in_order_of_their_names_and_unknown_figures_come_last() -> None:
     trace = draw(
         """
