@@ -103,13 +103,13 @@ def slowest(
 ) -> tuple[SlowCall, ...]:
     """Some calls, each to be opened on the timeline."""
     calls = operators.calls
-    has_device = bool(len(operators.activities))
+    has_device, own_ns = bool(len(operators.activities)), calls.own_ns
     return tuple(
         SlowCall(
             slice=int(calls.host[at]),
             ts=int(calls.ts[at]),
             dur_ns=int(calls.total_ns[at]),
-            self_ns=int(calls.self_ns[at]),
+            self_ns=int(own_ns[at]),
             device_ns=int(calls.device_total_ns[at]) if has_device else None,
             step=operators.steps[int(calls.step[at])] if calls.step[at] >= 0 else "",
             thread=operators.threads[int(calls.thread[at])].label,

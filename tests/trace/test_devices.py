@@ -133,7 +133,7 @@ def test_the_most_telling_name_of_a_thread_wins() -> None:
 
 
 def test_what_an_exporter_derived_is_no_device() -> None:
-    """Ascend labels the process of its overlap analysis like a device; its rows are kept, as ranges."""
+    """Ascend labels the process of its overlap analysis like a device; its rows stay as ranges."""
     trace = drawn(
         meta("process_name", 800, name="Ascend Hardware"),
         meta("process_labels", 800, labels="NPU"),

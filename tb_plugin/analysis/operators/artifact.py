@@ -23,7 +23,7 @@ from .calls import Keep, find_calls
 from .flops import OddArguments
 from .model import Activities, Calls, Operators, Paths, Stacks, Thread
 
-NAME = "operators-2"
+NAME = "operators-3"
 MAKE = f"{__name__}:make_operators"
 _INDEX = "operators.json"
 _Columns = TypeVar("_Columns", Stacks, Paths, Activities)

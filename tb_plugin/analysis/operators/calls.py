@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ...trace.columns import distinct, is_any, put, take, where
 from ...trace.model import HostKind, Trace
 from ...trace.raw import Sparse
+from ..recording import says
 from ..tensor_cores import MatrixUse
 from .credit import Credit, credit, summed
 from .flops import OddArguments, flops_of
 from .inherit import call_paths, innermost, sums_below
 from .model import CallKind, Calls, Paths, Stacks
-from .tree import call_tree
+from .tree import call_tree, time_of_frames
 from .written_stacks import add_written_stacks
 
 I8 = NDArray[np.int8]
@@ -83,6 +84,11 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
         columns[name] = keep(name, take(column, rows))
 
     add("self_ns", tree.self_ns)
+    frames = _frames_that_torch_left_out(trace)
+    apart = (
+        np.empty(0, np.int64) if frames is None else take(time_of_frames(host, tree, frames), rows)
+    )
+    columns["frames_ns"] = keep("frames_ns", apart)
     parent = tree.parent
     del tree
     _add_device_time(add, trace, matrix_use, owner, parent)
@@ -113,6 +119,17 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     call_of[owned] = place[owner[owned]]
     paths = Paths(up, labels >> _KIND_BITS, (labels & (1 << _KIND_BITS) - 1).astype(np.int8))
     return Called(strings, Calls(**columns), stacks, paths, call_of, owed, odd)
+
+
+def _frames_that_torch_left_out(trace: Trace) -> NDArray[np.bool_] | None:
+    """Python frames in a recording of torch 1.11, which had no rows for them; None for others.
+
+    Only that version wrote frames and, by itself, the stack of each op as text.
+    """
+    frame = is_any(trace.host.kind, (HostKind.PYTHON, HostKind.MODULE))
+    if trace.recording.torch_era != "D" or not frame.any() or not says(trace, "call_stack"):
+        return None
+    return frame
 
 
 def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent: I32) -> None:

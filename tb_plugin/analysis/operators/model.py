@@ -2,7 +2,8 @@
 
 Host times follow ``torch.profiler``'s own summary: a call's children are those its interval
 contains strictly on its thread; ``self`` is the call without its direct children; a call whose only
-child has its own name is one call with it. So a table of these rows equals ``key_averages()``.
+child has its own name is one call with it. So a table of these rows equals ``key_averages()``. In
+recordings of torch 1.11 frames are no children in the table, as there; in the flame graph they are.
 
 Device time is credited to the op around the launch: ``device_self_ns`` of a call is the summed
 duration of the kernels, copies and sets whose innermost op it is, ``device_total_ns`` includes the
@@ -51,6 +52,7 @@ class Calls:
     ts: I64
     total_ns: I64
     self_ns: I64
+    frames_ns: I64  # what torch counts as self time too; empty where it is nothing, see ``own_ns``
     device_total_ns: I64
     device_self_ns: I64
     tensor_core_total_ns: I64  # device time of kernels that use tensor cores by their name
@@ -66,6 +68,11 @@ class Calls:
 
     def __len__(self) -> int:
         return len(self.host)
+
+    @property
+    def own_ns(self) -> I64:
+        """Self time as the torch of the recording has it: 1.11 knew no frames there."""
+        return self.self_ns + self.frames_ns if len(self.frames_ns) else self.self_ns
 
 
 @dataclass(frozen=True, slots=True, eq=False)

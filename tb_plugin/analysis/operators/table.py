@@ -60,7 +60,7 @@ class CallTable(Grouped):
     @cached_property
     def self_ns(self) -> I64:
         """Host time without children."""
-        return self.groups.sums(self.calls.self_ns)
+        return self.groups.sums(self.calls.own_ns)
 
     @cached_property
     def device_total_ns(self) -> I64:

@@ -21,7 +21,7 @@ from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.analysis.operators.table import GROUPINGS, Chosen, call_table
 from kinetoscope.trace.reader import read
 from tests.conftest import TRACES, requires_traces
-from tests.drawing import draw
+from tests.drawing import draw, trace_of
 
 OPS = frozenset({CallKind.OP, CallKind.ANNOTATION})
 REAL = (
@@ -85,6 +85,40 @@ def test_steps_are_one_row() -> None:
         for at in range(len(around))
     }
     assert details == {("aten::a", "ProfilerStep*"): 3, ("aten::b", "ProfilerStep*"): 1}
+
+
+@pytest.mark.parametrize(
+    ("stack", "own_us"),
+    [
+        ({"Call stack": "train.py(1): f"}, {"Optimizer.step#SGD.step": 4, "aten::a": 6}),
+        # Later versions count frames as children, and hardly write stacks as text.
+        ({}, {"Optimizer.step#SGD.step": 1, "aten::a": 3}),
+    ],
+)
+def test_torch_1_11_kept_frames_out_of_self_time(
+    stack: dict[str, str], own_us: dict[str, int]
+) -> None:
+    #  annotation ██████████   frame ▒▒▒▒▒▒▒▒▒ in it, aten::a ██████ in that, a frame of 3 in the op
+    def event(cat: str, name: str, ts: int, dur: int, **args: str) -> dict[str, object]:
+        since_epoch = 1_640_000_000_000_000 + ts
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": since_epoch,
+                "dur": dur, "args": args}  # fmt: skip
+
+    trace = trace_of(
+        [
+            event("user_annotation", "Optimizer.step#SGD.step", 0, 10),
+            event("python_function", "train.py(1): f", 1, 9),
+            event("cpu_op", "aten::a", 2, 6, **stack),
+            event("python_function", "hook.py(1): g", 3, 3),
+        ]
+    )
+    assert trace.recording.torch_era == "D"
+    operators = operators_of(trace)
+    table = call_table(operators, Chosen(None, OPS))
+    rows = {table.text(int(table.name[at])): int(table.self_ns[at]) // 1000 for at in range(2)}
+    assert rows == own_us
+    # The flame graph has boxes for the frames: there no time counts twice.
+    assert operators.calls.self_ns.sum() == 10_000
 
 
 def test_equal_rows_are_in_order_of_their_names_and_unknown_figures_come_last() -> None:
