@@ -78,7 +78,7 @@ class Gauges(Struct, frozen=True):
     occupancy_weighted: float | None = None  # Σ occupancy% · dur; None: not recorded
     occupancy_ns: int = 0  # Σ dur of the kernels that carry an occupancy
     tensor_core_ns: int = 0  # by kernel name
-    op_kernel_ns: int = 0  # Σ dur of kernels launched by ops: the base of the tensor-core share
+    op_kernel_ns: int = 0  # Σ dur of compute kernels launched by ops: base of the tensor-core share
     eligible_ns: int = 0  # Σ dur of kernels whose op could use tensor cores
     tensor_core_unknown_ns: int = (
         0  # Σ dur of kernels of ops whose name does not tell (Triton, AMD)

@@ -5,7 +5,7 @@ Formulas (docs/overview.md):
 * utilization = union of kernels / time
 * est. SM efficiency = ∫ min(1, Σ blocks per SM of the running kernels) / time
 * est. achieved occupancy = Σ occupancy · dur / Σ dur
-* tensor-core time = Σ dur of kernels on tensor cores / Σ dur of kernels launched by ops
+* tensor-core time = Σ dur of kernels on tensor cores / Σ dur of compute kernels, both of ops
 """
 
 from __future__ import annotations
@@ -121,23 +121,24 @@ def _matrix(trace: Trace, rows: I64, pieces: Pieces, cells: int) -> list[list[in
     """Tensor-core time; time of kernels of ops, of eligible ops; what names do not tell or deny."""
     use = kernel_use(trace, rows)
     op = trace.device.op[rows]
-    by_op = op >= 0
+    by_op = (op >= 0) & (use != MatrixUse.NONE)
     eligible = by_op.copy()
     eligible[by_op] = are_eligible(trace, op[by_op])
-    compute = trace.device.klass[rows] == DeviceClass.COMPUTE
     chosen = (
         by_op & (use == MatrixUse.YES),
         by_op,
         eligible,
-        by_op & compute & (use == MatrixUse.UNKNOWN),
+        by_op & (use == MatrixUse.UNKNOWN),
         eligible & (use == MatrixUse.NO),
     )
     return [pieces.sum_of(mask, cells).tolist() for mask in chosen]
 
 
 def kernel_use(trace: Trace, rows: I64) -> NDArray[np.int8]:
-    """MatrixUse of each of the rows, by kernel name."""
-    return of_names(trace.strings, trace.device.name[rows], matrix_use, np.int8)
+    """MatrixUse of each of the rows, by kernel name; NONE for what moves data."""
+    use = of_names(trace.strings, trace.device.name[rows], matrix_use, np.int8)
+    use[trace.device.klass[rows] != DeviceClass.COMPUTE] = MatrixUse.NONE
+    return use
 
 
 def are_eligible(trace: Trace, op: I32) -> NDArray[np.bool_]:

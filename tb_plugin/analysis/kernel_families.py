@@ -24,7 +24,12 @@ SETTING = "KINETOSCOPE_KERNEL_FAMILIES"
 UNCLASSIFIED = "unclassified"
 MOST_BYTES = 1 << 20
 _ANONYMOUS = "(anonymous namespace)"
-_ARGUMENTS = re.compile(r"[<(]")
+_ARGUMENTS = re.compile(r"[<(,>]")
+# Kernels that only call what they are called with: cutlass::device_kernel<flash::FlashAttnBwd…>.
+_WRAPPER = re.compile(
+    r"(?:(?:void|__global__) )?"
+    r"(?:cutlass::(?:device_kernel|Kernel2?)|device_kernel|(?:ck_tile::)?kentry\w*)<"
+)
 
 
 class FamilyRule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,9 +57,13 @@ class Families:
     def of(self, kernel: str) -> Family:
         """The family of a kernel: by what it is called, and only then by what it is called with.
 
-        ``elementwise_kernel<…, adam_lambda>`` is no optimizer.
+        ``elementwise_kernel<…, adam_lambda>`` is no optimizer. What a wrapper is called with is
+        what it is called.
         """
-        name = _ARGUMENTS.split(kernel.replace(_ANONYMOUS, ""), maxsplit=1)[0]
+        name = kernel.replace(_ANONYMOUS, "")
+        if (wrapper := _WRAPPER.match(name)) is not None:
+            name = name[wrapper.end() :]
+        name = _ARGUMENTS.split(name, maxsplit=1)[0]
         for text in (name, kernel):
             for pattern, family in self.rules:
                 if pattern.search(text):

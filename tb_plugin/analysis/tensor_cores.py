@@ -2,8 +2,9 @@
 
 The rules are data.
 A kernel's name is the only witness a trace has, so there are three answers: it does, it does not,
-the name does not tell. The first names of each list are those the former plugin knew, from NVIDIA's
-PyProf and PyTorch's autocast lists; the rest are of libraries that came later.
+the name does not tell. What moves data (collectives, copies, sets) is not asked. The first names of
+each list are those the former plugin knew, from NVIDIA's PyProf and PyTorch's autocast lists; the
+rest are of libraries that came later.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ class MatrixUse(IntEnum):
     NO = 0
     YES = 1
     UNKNOWN = 2
+    NONE = 3  # no candidate: it moves data
 
 
 # These say no even where a name of USES occurs: "sm80_xmma_gemm_f32f32_…_ffma_…".
-PLAIN_FIRST = r"_ffma_|_simt_|_dffma_"
+PLAIN_FIRST = (
+    r"_ffma_|_simt_|_dffma_"
+    # What attention does before and after its products.
+    r"|flash_bwd_(dot_do|convert|clear)|FlashAttnBwd(Pre|Post)process|(splitkv|Fwd)_?[cC]ombine"
+    r"|reshape_and_cache"
+)
 
 USES = (
     # Volta to Ampere: cuBLAS, cuDNN, CUTLASS.
@@ -33,7 +40,7 @@ USES = (
     r"marlin|machete|fp8_(block)?gemm|scaled_mm|^bmm_(Mx)?(Bfloat16|Fp16|E4m3|E2m1)",
     # Attention.
     r"flash_(fwd|bwd|attn)|flash::|FlashAttn|sdpa_(sm\d+|flash)|fmha_v2|_fmha_|fmhaSm\d+",
-    r"fmha_cutlass[FB]_(f16|bf16)|^attn_(fwd|bwd)",
+    r"fmha_cutlass[FB]_(f16|bf16)|^_?attn_(fwd|bwd)|cutlass::fmha|Sm\d+Fmha|Fmha(Fwd|Bwd)",
     # AMD: Tensile writes the shape of the matrix instruction, MIOpen and Composable Kernel say XDL.
     r"_MI\d+x\d+|mfma|wmma|[xX]dl|ck_tile|igemm_\w+_gtcx",
 )

@@ -58,7 +58,12 @@ NAME_RULES: tuple[NameRule, ...] = (
     ),
     _rule(r"multimem_|nvshmem|rocshmem|symm_mem", DeviceClass.COMMUNICATION, "symmetric memory"),
     _rule(
-        r"::ep::|deep_ep|hybrid_ep|(intra|inter)node::",
+        r"get_dispatch_layout|(::ep|deep_ep|hybrid_ep)::(\w+::)*\w*(layout|permute|scan)",
+        DeviceClass.COMPUTE,
+        "counts or sorts on its own rank what will be sent",
+    ),
+    _rule(
+        r"::ep::|deep_ep|hybrid_ep|(intra|inter)node(_ll)?::",
         DeviceClass.COMMUNICATION,
         "expert-parallel exchange",
     ),

@@ -40,7 +40,14 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "p95_ns": "95 % of them take no longer.",
         "max_ns": "The longest.",
         "tensor_core": "Whether it runs on tensor cores (NVIDIA) or matrix cores (AMD), as far as"
-        " its name tells; unknown where it does not.",
+        " its name tells; unknown where it does not. What moves data is no candidate.",
+        "tensor_core_share": "Of the durations of all compute kernels of the chosen steps, the part"
+        " of those that run on tensor or matrix cores by their name. Collectives, copies and sets"
+        " are no candidates. “Tensor-core time” of the Overview takes only kernels that an op"
+        " launched, and their time within the steps of one device: where graphs or compiled code"
+        " launch kernels without a known op, the two differ.",
+        "op_eligible": "Whether the op it is credited to may run on tensor cores: matrix products,"
+        " convolutions, attention.",
         "blocks_per_sm": "Mean blocks per multiprocessor, weighted by duration. Below 1, some"
         " multiprocessors have nothing to do.",
         "occupancy": "Mean estimated achieved occupancy: warps on a multiprocessor of those it can"
@@ -157,15 +164,20 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
     copies = tuple(
         tuple(getattr(row, field) for field, _ in _COPY_COLUMNS) for row in answer.copies
     )
-    whole = answer.kernel_ns
+    candidates = answer.kernel_ns - answer.tensor_core["none"]
     cores = tuple(
-        (use, ns, ns / whole if whole else None) for use, ns in answer.tensor_core.items()
+        (name, ns, ns / candidates if candidates and name != "none" else None)
+        for name, ns in answer.tensor_core.items()
     )
     time = (Column("total_ns", "Time"), Column("ratio", "Share", DEFINITIONS["ratio"]))
+    use = Column("tensor_core", "Tensor cores")
+    of_candidates = Column("ratio", "Tensor-core share", DEFINITIONS["tensor_core_share"])
     found = [
         Table("Kernels", _named(_COLUMNS), rows, answer.table.count),
         Table("Classes", (Column("kernel_class", "Class"), *time), classes),
-        Table("Tensor cores", (Column("tensor_core", "Tensor cores"), *time), cores),
+        Table(
+            "Tensor cores", (Column("tensor_core", "Tensor cores"), time[0], of_candidates), cores
+        ),
     ]
     if copies:
         found.append(Table("Copies and sets", _named(_COPY_COLUMNS), copies))

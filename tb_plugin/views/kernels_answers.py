@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from .figures import Count, SharePart, SlowCall, Words
 
 KernelGroupBy = Literal["name", "properties", "class"]
-MatrixUseName = Literal["yes", "no", "unknown"]
+MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data, no candidate
 
 
 class KernelQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +38,7 @@ class KernelRow(Struct, frozen=True):
     kernel_class: str  # gemm, attention, …, "unclassified"
     class_why: str  # the rule that said so
     op: str | None  # grouped by properties: the op it is credited to
-    op_eligible: bool | None  # for tensor cores
+    op_eligible: bool | None  # whether that op may run on tensor cores
     grid: str | None
     block: str | None
     registers: int | None
@@ -97,7 +97,7 @@ class Kernels(Struct, frozen=True):
     copies_ns: int
     kernels: tuple[SharePart, ...]  # the largest by name
     classes: tuple[SharePart, ...]  # all, "unclassified" last
-    tensor_core: dict[str, int]  # "yes", "no", "unknown" → ns; sums to kernel_ns
+    tensor_core: dict[str, int]  # "yes", "no", "unknown", "none" → ns; sums to kernel_ns
     table: KernelTable
     copies: tuple[CopyRow, ...]
     devices: tuple[str, ...]

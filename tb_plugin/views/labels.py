@@ -172,7 +172,11 @@ GAUGES: dict[str, tuple[str, str]] = {
     ),
     "tensor_core": (
         "Tensor-core time",
-        ("Part of the time of kernels launched by ops that runs on tensor cores, by kernel name."),
+        (
+            "Part of the time of compute kernels launched by ops that runs on tensor cores, by "
+            "kernel name. Collectives, copies and sets are no candidates. “Tensor-core share” of "
+            "the Kernel view takes all compute kernels, those without a known op too."
+        ),
     ),
 }
 MATRIX_CORE_LABEL = "Matrix-core time"  # AMD's word

@@ -127,6 +127,9 @@ class TestTensorCores:
     def test_share_of_the_time_of_kernels_of_ops(self) -> None:
         assert shown(self.of(GEMM, PLAIN))["tensor_core"] == pytest.approx(3 / 5)
 
+    def test_what_moves_data_is_no_candidate(self) -> None:
+        assert shown(self.of(GEMM, "ncclDevKernel_AllReduce_Sum_f32"))["tensor_core"] == 1.0
+
     def test_known_not_to_use_them(self) -> None:
         assert shown(self.of(PLAIN, PLAIN))["tensor_core"] == 0.0
 

@@ -21,6 +21,9 @@ YES = [
     "igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x256x32_wt32x32x8_ws1x2",
     "void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm>(Argument)",
     "attn_fwd",
+    "void cutlass::device_kernel<flash::FlashAttnBwdSm90<flash::Mainloop>>(Params)",
+    "void cutlass::device_kernel<cutlass::fmha::kernel::Sm100FmhaBwdKernel>(Params)",
+    "void ck_tile::kentry<256, 2, ck_tile::FmhaBwdDQDKDVKernel<int>>(P)",
 ]
 NO = [
     "volta_sgemm_64x64_nt",
@@ -32,6 +35,9 @@ NO = [
     "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)",
     "triton_poi_fused_add_relu_3",
     "triton_per_fused_native_layer_norm_1",
+    "void flash_bwd_dot_do_o_kernel<true, Flash_bwd_kernel_traits<64>>(Flash_bwd_params)",
+    "void cutlass::device_kernel<flash::FlashAttnBwdPreprocess<cute::C<64>>>(Params)",
+    "void flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<64>, 4>(Flash_fwd_params)",
 ]
 UNKNOWN = ["triton_tem_fused_mm_2", "_matmul_ogs_NNT_bf16xbf16", "my_kernel", "pe_exe", ""]
 

@@ -180,10 +180,10 @@ def test_kernels_by_name_in_the_kernel_view(which: str) -> None:
 
 
 def test_copies_are_told_by_their_arguments(which: str) -> None:
-    for index, step in steps_of(which):
+    for _, step in steps_of(which):
         true = device_of(step)["copies_by_kind"]
         found = {}
-        for row in kernel_view(which, str(index)).copies:
+        for row in kernel_view(which, str(step["step"])).copies:
             if row.name.startswith("Memset"):
                 assert row.name == "Memset (Device)"
                 continue

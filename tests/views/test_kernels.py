@@ -10,7 +10,7 @@ import pytest
 
 from kinetoscope.base.errors import QueryError
 from kinetoscope.trace.reader import read
-from kinetoscope.views.kernels import VIEW, build, window
+from kinetoscope.views.kernels import VIEW, build, tables, window
 from kinetoscope.views.kernels_answers import KernelQuery, KernelRowQuery, Kernels
 from kinetoscope.views.kernels_rows import details, direction, fused_ops
 from kinetoscope.views.view import Subject
@@ -56,6 +56,26 @@ def test_all_kernels_of_a_name(subject: Subject) -> None:
     assert (copy.direction, copy.bytes, copy.total_ns) == ("host → device, pageable", 3000, 1_000)
     assert copy.bandwidth == 3e9
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Kernels) == answer
+
+
+def test_what_moves_data_is_no_candidate_for_tensor_cores() -> None:
+    answer = build(
+        subject_of(draw(PICTURE, names={"k": "ncclDevKernel_AllReduce_Sum_f32", "m": "attn_fwd"})),
+        KernelQuery(),
+    )
+    assert {row.name: row.tensor_core for row in answer.table.rows} == {
+        "ncclDevKernel_AllReduce_Sum_f32": "none",
+        "attn_fwd": "yes",
+    }
+    assert answer.tensor_core == {"no": 0, "yes": 3_000, "unknown": 0, "none": 3_000}
+
+
+def test_whether_the_op_may_use_tensor_cores_is_told() -> None:
+    subject = subject_of(draw(PICTURE, names={"a": "aten::mm", "k": "my_kernel", "m": "other"}))
+    rows = build(subject, KernelQuery(group_by="properties")).table.rows
+    assert {row.name: row.op_eligible for row in rows} == {"my_kernel": True, "other": False}
+    (table, *_) = tables(build(subject, KernelQuery(group_by="properties")))
+    assert "op_eligible" in [column.key for column in table.columns]
 
 
 def test_kernels_by_properties_and_op(subject: Subject) -> None:

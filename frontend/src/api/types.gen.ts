@@ -12,7 +12,7 @@ export type KernelGroupBy = "name" | "properties" | "class";
 
 export type LayoutName = "merged" | "split" | "filtered";
 
-export type MatrixUseName = "yes" | "no" | "unknown";
+export type MatrixUseName = "yes" | "no" | "unknown" | "none";
 
 export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
 
@@ -514,7 +514,7 @@ export interface KernelRow {
   readonly class_why: string;
   /** grouped by properties: the op it is credited to */
   readonly op: string | null;
-  /** for tensor cores */
+  /** whether that op may run on tensor cores */
   readonly op_eligible: boolean | null;
   readonly grid: string | null;
   readonly block: string | null;
@@ -577,7 +577,7 @@ export interface Kernels {
   readonly kernels: readonly SharePart[];
   /** all, "unclassified" last */
   readonly classes: readonly SharePart[];
-  /** "yes", "no", "unknown" → ns; sums to kernel_ns */
+  /** "yes", "no", "unknown", "none" → ns; sums to kernel_ns */
   readonly tensor_core: Readonly<Record<string, number>>;
   readonly table: KernelTable;
   readonly copies: readonly CopyRow[];

@@ -1,6 +1,6 @@
 /** Tables as text, for a spreadsheet or a program: full precision, the unit in the column's name. */
 
-export type Cell = string | number | null;
+export type Cell = string | number | boolean | null;
 
 export interface PlainTable {
   readonly header: readonly string[];

@@ -180,9 +180,13 @@ def family_codes(operators: Operators) -> tuple[tuple[Family, ...], I32]:
 
 
 def matrix_use(table: KernelTable, at: int) -> MatrixUse:
-    """Whether the kernels of a group use tensor cores: all say yes, all no, or it is unknown."""
+    """Whether the kernels of a group use tensor cores: all say yes, all no, or it is unknown.
+
+    Those that move data are not asked; where all do, there is no candidate.
+    """
     uses = set(np.unique(table.activities.tensor_core[table.groups.of(at)]).tolist())
-    return MatrixUse(uses.pop()) if len(uses) == 1 else MatrixUse.UNKNOWN
+    asked = uses - {int(MatrixUse.NONE)} or uses
+    return MatrixUse(asked.pop()) if len(asked) == 1 else MatrixUse.UNKNOWN
 
 
 def _properties(operators: Operators) -> I64:

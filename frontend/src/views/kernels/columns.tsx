@@ -7,10 +7,11 @@ import { CodeName } from "../../components/code_name";
 import type { WindowColumn } from "../../components/window_table";
 
 const none = <span className="dim">{DASH}</span>;
-const known = (value: number | null, words: (value: number) => ReactNode) =>
-  value === null ? none : words(value);
+function known<Value>(value: Value | null, words: (value: Value) => ReactNode): ReactNode {
+  return value === null ? none : words(value);
+}
 
-const CORES = { yes: "yes", no: "no", unknown: "not told" } as const;
+const CORES = { yes: "yes", no: "no", unknown: "unknown", none: DASH } as const;
 
 /** `[16,7,32]` → `16×7×32`. */
 export const launchWords = (text: string | null): string =>
@@ -71,6 +72,9 @@ export function columnsOf(
           plain("op", "Operator", (row) => (row.op === null ? none : <CodeName name={row.op} />)),
           plain("grid", "Grid", (row) => launchWords(row.grid)),
           plain("block", "Block", (row) => launchWords(row.block)),
+          plain("op_eligible", "Op eligible", (row) =>
+            known(row.op_eligible, (isEligible) => (isEligible ? "yes" : "no")),
+          ),
         ]
       : query.group_by === "class"
         ? []

@@ -14,20 +14,25 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
   const { tensor_core, kernel_ns, copies, definitions } = answer;
   const used = tensor_core["yes"] ?? 0;
   const unknown = tensor_core["unknown"] ?? 0;
-  const part = (ns: number) => (kernel_ns > 0 ? ns / kernel_ns : 0);
+  const candidates = kernel_ns - (tensor_core["none"] ?? 0);
+  const part = (ns: number) => (candidates > 0 ? ns / candidates : 0);
   return (
     <Panel title="Tensor cores and copies" isOld={isOld}>
       <div className="cores">
         <p>
-          <Tip text={definitions["tensor_core"] ?? ""}>Kernel time using tensor cores</Tip>
-          <b className="num">{kernel_ns > 0 ? share(part(used)) : DASH}</b>
+          <Tip text={definitions["tensor_core_share"] ?? ""}>Tensor-core share</Tip>
+          <b className="num">{candidates > 0 ? share(part(used)) : DASH}</b>
         </p>
         <div className="track" aria-hidden="true">
           <i className="k compute" style={{ width: `${part(used) * 100}%` }} />
           <i className="k other" style={{ width: `${part(unknown) * 100}%`, opacity: 0.4 }} />
         </div>
         <p className="hint">
-          {unknown > 0 ? `${share(part(unknown))}: the name does not tell.` : "Every name tells."}
+          {candidates <= 0
+            ? "No compute kernel ran."
+            : unknown > 0
+              ? `of ${time(candidates)} of compute kernels; unknown for ${share(part(unknown))}`
+              : `of ${time(candidates)} of compute kernels; the name of each tells`}
         </p>
       </div>
       {copies.length === 0 ? (

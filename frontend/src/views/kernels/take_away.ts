@@ -6,6 +6,7 @@ const FIELDS = [
   "name",
   "kernel_class",
   "op",
+  "op_eligible",
   "grid",
   "block",
   "registers",
