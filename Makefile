@@ -5,6 +5,7 @@
 #   make check   linters, types, architecture
 #   make fix     formats, and repairs what linters can repair
 #   make page    builds the page when its sources changed
+#   make pictures  takes the pictures of the docs anew, of the recorded samples
 #   make native  builds the native library when its sources changed and there is cargo
 #   make bench   measures, and prints ratios
 #   make clean   removes what was built; `make distclean` also .venv and node_modules
@@ -26,7 +27,7 @@ NPM := $(PY) tools/node.py
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test pytest vitest cargotest check lint types fix page native node bench clean \
+.PHONY: pictures help demo test pytest vitest cargotest check lint types fix page native node bench clean \
   distclean
 
 help:
@@ -68,6 +69,10 @@ fix: $(VENV)/.dev node_modules/.install-stamp
 
 page: node
 	@$(PY) tools/build_page.py
+
+pictures: $(VENV)/.dev page
+	@$(PY) tools/find_browser.py
+	$(PY) tools/screenshots.py
 
 native: $(VENV)/.installed
 	@requirement="$$($(PY) tools/build_native.py --requirement)"; \

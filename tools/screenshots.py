@@ -1,5 +1,6 @@
 """Takes the pictures of the docs: the real page, inside a real TensorBoard, on the sample traces.
 
+    make pictures
     python tools/screenshots.py [NAME ...]
     python tools/screenshots.py --real FOLDER [NAME ...]
 

@@ -40,7 +40,7 @@ class ChildError(KinetoscopeError):
 @click.option(
     "--logdir", type=click.Path(), default=".demo", show_default=True, help="Where to record."
 )
-@click.option("--no-serve", is_flag=True, help="Record only.")
+@click.option("--no-serve", is_flag=True, help="Record only.  [default: off]")
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),

@@ -31,13 +31,18 @@ class Report(msgspec.Struct, frozen=True):
 @click.command()
 @click.argument("path")
 @click.option(
-    "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="For people, for programs.",
 )
 def doctor(path: str, form: str) -> int:
-    """Says of every file whether it is used, and if not, why.
+    """Lists every file: whether it is used, and if not, why.
 
-    PATH is a trace file, a run or a logdir. Everything is read that looks like a trace, as
-    TensorBoard would. Exit code 3: there is nothing that can be shown.
+    PATH is a trace file, a run or a logdir. What looks like a trace is read, as TensorBoard would.
+    Exit code 3: there is nothing that can be shown.
     """
     report = examine(path)
     if form == "json":

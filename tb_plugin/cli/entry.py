@@ -32,7 +32,7 @@ from .text import one_line
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "show": "Shows a view of a trace as a table, JSON or CSV.",
-        "doctor": "Says of every file whether it is used, and if not, why.",
+        "doctor": "Lists every file: whether it is used, and if not, why.",
         "serve": "Serves the page without TensorBoard.",
         "demo": "Records a small training and shows it in TensorBoard.",
     }

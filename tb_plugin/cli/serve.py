@@ -27,13 +27,17 @@ from .entry import end_gently, say
     type=click.IntRange(0, 65535),
     help="Port; 0 takes any free one.  [default: the first free one from 6007 on]",
 )
-@click.option("--path-prefix", default="", help="Serve below this path, for example /user/bob.")
+@click.option(
+    "--path-prefix",
+    default="",
+    help="Serve below this path, for example /user/bob.  [default: none]",
+)
 @click.option(
     "--allow-host",
     "allowed_hosts",
     multiple=True,
     metavar="NAME",
-    help="A name by which a proxy calls this server; may be given several times.",
+    help="A name by which a proxy calls this server; may be given several times.  [default: none]",
 )
 def serve(
     logdirs: tuple[str, ...],
@@ -59,9 +63,7 @@ def serve(
     with catalog:
         click.echo(f"kinetoscope is at {url(server, address)} (Ctrl-C ends it)")
         if address.is_public:
-            say(
-                "whoever can reach this machine can read these traces: nobody is asked who they are"
-            )
+            say("there is no sign-in: everyone who can reach this machine can read these traces")
         threading.Thread(target=_tell_problems, args=(catalog,), daemon=True).start()
         server.serve_forever()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+import click
 import pytest
 
 from kinetoscope.analysis.answerable import QUESTIONS
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Rule
+from kinetoscope.cli import main
 from kinetoscope.trace.note_kinds import CATALOG
 from kinetoscope.views import timeline
 from kinetoscope.views.labels import BREAKDOWN, GAUGES, HOST, PARTITION, Part
@@ -14,6 +18,11 @@ from kinetoscope.views.timeline_labels import KINDS
 from kinetoscope.views.view import Part as ViewPart
 from tests.conftest import ROOT
 
+COMMAND_LINE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in (*(ROOT / "docs").glob("*.md"), ROOT / "README.md")
+}
 OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
 TIMELINE = (ROOT / "docs" / "timeline.md").read_text(encoding="utf-8")
 HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
@@ -55,3 +64,75 @@ def test_every_part_of_the_trace_view_is_listed_with_its_parameters(part: ViewPa
     (row,) = [line for line in HTTP.splitlines() if line.startswith(f"| `{part.stem}` |")]
     for name in part.query.__struct_fields__:
         assert f"`{name}`" in row
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def _options(command: click.Command) -> set[str]:
+    return {name for param in command.params for name in param.opts if name.startswith("--")}
+
+
+def _every_command() -> dict[str, click.Command]:
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    show = found["show"]
+    assert isinstance(show, click.Group)
+    found |= {f"show {name}": view for name, view in show.commands.items()}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+FOREIGN = {"--logdir_spec", "--help", "--floor"}
+"""TensorBoard's, the one that click adds, and one of the benchmarks."""
+
+
+def _lines_of_code(text: str) -> list[str]:
+    """What stands in blocks of code and between backticks."""
+    blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    return [line for block in blocks for line in block.splitlines()] + spans
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_and_option_of_the_docs_is_there(page: str) -> None:
+    commands = _every_command()
+    known = {option for command in commands.values() for option in _options(command)} | FOREIGN
+    for line in _lines_of_code(PAGES[page]):
+        words = line.partition(" #")[0].split()
+        if words[:1] == ["kinetoscope"] or line.startswith("--"):
+            assert set(re.findall(r"(?<![\w-])--[a-z][\w-]+", " ".join(words))) <= known, line
+        if words[:1] != ["kinetoscope"] or len(words) < 2 or words[1].isupper():
+            continue
+        name = words[1]
+        if name == "show" and len(words) > 2 and not words[2].isupper():
+            name = f"show {words[2]}"
+        assert name in commands, line
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert given <= _options(commands[name]) | {"--help"} or name == "show", line
+
+
+@pytest.mark.parametrize("name", ["serve", "demo", "doctor"])
+def test_every_option_of_a_command_is_documented(name: str) -> None:
+    assert [o for o in _options(_every_command()[name]) if o not in COMMAND_LINE] == []
+
+
+def test_options_common_to_all_views_are_documented() -> None:
+    common = set.intersection(*(_options(c) for n, c in _every_command().items() if "show " in n))
+    assert [option for option in common if option not in COMMAND_LINE] == []
+
+
+def test_every_environment_variable_is_documented_and_read() -> None:
+    pattern = re.compile(r"KINETOSCOPE_[A-Z_]+")
+    sources = [*(ROOT / "tb_plugin").rglob("*.py"), *(ROOT / "handlers").rglob("*.py")]
+    read = {name for path in sources for name in pattern.findall(path.read_text("utf-8"))}
+    told = {name for text in PAGES.values() for name in pattern.findall(text)}
+    # Those of the tests and of the build are in CONTRIBUTING.md.
+    assert told - {"KINETOSCOPE_TRACES"} == read
+    assert set(pattern.findall(COMMAND_LINE)) == read
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_pictures_of_the_docs_are_there(page: str) -> None:
+    folder = (ROOT / page).parent
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", PAGES[page]):
+        assert "://" in target or (folder / target).exists(), target
