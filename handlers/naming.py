@@ -10,12 +10,16 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 
-from .process import Process
+from .process import MARK, Process
 
 # A file name may have 255 bytes; time, suffixes and the marks of temporary files take about 60.
 _MAX_WORKER_BYTES = 150
 # Not allowed in names on Windows: a job may write to a share that a Windows machine reads.
 _UNSAFE = frozenset('/\\:*?"<>|')
+_HIDDEN = re.compile(
+    rf"\..+\.\d+\.pt\.trace\.json\.(?P<mark>{MARK})-[0-9a-f]{{8}}\.tmp(\.tmp)?",
+    re.ASCII | re.DOTALL,
+)
 # Two letters at least: `C:/logs` is a drive. One slash is enough: Path eats the other.
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -33,18 +37,25 @@ class TraceName:
         """The name under which the trace is published."""
         return f"{self.worker}.{self.time_ns}.pt.trace.json" + (".gz" if self.use_gzip else "")
 
-    @property
-    def hidden_name(self) -> str:
-        """A name for a temporary file, another one each time it is asked for.
+    def hidden_name(self, mark: str) -> str:
+        """A name for a temporary file of a process, another one each time it is asked for.
 
         The leading dot and `.tmp` tell scanners that the file is none of their business yet. The
-        rest is the trace's name, because torch writes the path of the export into the trace.
+        mark tells who left it behind. The rest is the trace's name, because torch writes the path
+        of the export into the trace.
         """
-        return f".{self.worker}.{self.time_ns}.pt.trace.json.{secrets.token_hex(4)}.tmp"
+        token = secrets.token_hex(4)
+        return f".{self.worker}.{self.time_ns}.pt.trace.json.{mark}-{token}.tmp"
 
     def following(self) -> TraceName:
         """The name to try when this one is taken."""
         return replace(self, time_ns=self.time_ns + 1)
+
+
+def mark_in(hidden_name: str) -> str | None:
+    """The mark of the process that made a temporary file of ours; None for any other file."""
+    match = _HIDDEN.fullmatch(hidden_name)
+    return match["mark"] if match else None
 
 
 def worker_of(process: Process, wanted: str | None) -> str:

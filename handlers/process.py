@@ -1,11 +1,19 @@
-"""Which process is this: its host, its pid and, in a distributed job, its rank."""
+"""Which process is this: its host, its pid and, in a distributed job, its rank.
+
+A *mark* names a process for good: the machine since it was started, the pid, and when the process
+began. A pid alone comes again; and what another machine, or another container, calls 4711 is none
+of ours.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import socket
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -49,3 +57,56 @@ def _number_in_env(name: str) -> int | None:
     """A variable as torchrun sets it. Anything but a plain number is somebody else's variable."""
     text = os.environ.get(name, "").strip()
     return int(text) if text.isascii() and text.isdigit() else None
+
+
+MARK = r"[0-9a-f]{12}-\d{1,10}-\d{1,20}"
+"""What a mark looks like; of a fixed alphabet without dots, to stand in a file's name."""
+_NO_MACHINE = "0" * 12
+
+
+def process_mark() -> str:
+    """The mark of this process; of no machine where the system tells too little (not Linux)."""
+    pid = os.getpid()
+    state, begun = _state_of(pid)
+    return f"{_machine() if state else _NO_MACHINE}-{pid}-{begun}"
+
+
+def is_gone(mark: str) -> bool:
+    """Whether the process of a mark is known to have ended.
+
+    False where that cannot be told: of another machine or container, or of none.
+    """
+    machine, pid, begun = mark.split("-")
+    if machine == _NO_MACHINE or machine != _machine() or not _state_of(os.getpid())[0]:
+        return False
+    state, now = _state_of(int(pid))
+    return not state or now != int(begun) or (state == "Z" and not _has_threads(int(pid)))
+
+
+def _machine() -> str:
+    """A digest of the host, its boot, and the container: what a pid is unique in."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        inside = re.sub(r"[^0-9]", "", str(Path("/proc/self/ns/pid").readlink()))
+    except (OSError, ValueError):
+        return _NO_MACHINE
+    told = "\n".join((_host(), boot.strip(), inside))
+    return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:12]
+
+
+def _has_threads(pid: int) -> bool:
+    """Whether threads outlive the first one of a process, which waits for them as a zombie."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1
+    except OSError:
+        return False
+
+
+def _state_of(pid: int) -> tuple[str, int]:
+    """State and start of a process, in ticks since the boot; ("", 0) where there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = text.rpartition(")")[2].split()  # the name before may hold anything
+        return fields[0], int(fields[19])
+    except (OSError, ValueError, IndexError):
+        return "", 0

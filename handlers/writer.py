@@ -12,6 +12,7 @@ import errno
 import gzip
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
@@ -19,7 +20,8 @@ from pathlib import Path
 from typing import Protocol
 
 from .metadata import splice
-from .naming import TraceName
+from .naming import TraceName, mark_in
+from .process import is_gone, process_mark
 
 _BLOCK_BYTES = 1 << 20
 _MAX_NAME_TRIES = 1000
@@ -57,6 +59,7 @@ class LocalWriter:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
         self._too_little_bytes = 0
+        self._tidied: tuple[int, Path] | None = None  # the process that did, and where
 
     def stage(self, name: TraceName) -> Path:
         """Create the hidden file.
@@ -75,14 +78,33 @@ class LocalWriter:
         free = shutil.disk_usage(directory).free
         if self._too_little_bytes and free <= self._too_little_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
-        path = directory / name.hidden_name
+        self._tidy(directory)
+        path = directory / name.hidden_name(process_mark())
         path.open("xb").close()
         return path
+
+    def _tidy(self, directory: Path) -> None:
+        """Remove, once per process, what processes of ours left behind when they were killed.
+
+        Only files of this user, named by our handler, of a process that is known to have ended on
+        this very machine. Everything else may belong to a job that lives.
+        """
+        if self._tidied == (os.getpid(), directory):
+            return
+        self._tidied = (os.getpid(), directory)
+        with contextlib.suppress(OSError), os.scandir(directory) as entries:
+            for entry in entries:
+                mark = mark_in(entry.name)
+                if mark is None or not is_gone(mark):
+                    continue
+                with contextlib.suppress(OSError):
+                    if _is_own_file(entry.stat(follow_symlinks=False)):
+                        os.unlink(entry.path)
 
     def publish(self, publication: Publication) -> Path:
         """Pack into a second hidden file, then rename it."""
         directory = publication.staged.parent
-        packed = directory / publication.name.hidden_name
+        packed = directory / publication.name.hidden_name(process_mark())
         try:
             _pack(publication, packed)
             return _move_in(packed, directory, publication.name)
@@ -98,6 +120,10 @@ class LocalWriter:
                 # Emptied first: unlinked alone, a file that torch holds open keeps its blocks.
                 os.truncate(path, 0)
                 path.unlink()
+
+
+def _is_own_file(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _pack(publication: Publication, target: Path) -> None:

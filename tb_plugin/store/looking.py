@@ -119,7 +119,8 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
     """Whether a waiting file may be read now, and whether it is a trace. Reads a little of it."""
     found = record.found
     if found.unfinished:
-        return Judged(Attempt.WAITING, _UNFINISHED)
+        abandoned = settle.is_abandoned(found.identity, time.time())
+        return Judged(Attempt.WAITING, settle.ABANDONED if abandoned else _UNFINISHED)
     by_rule = record.name.by_rule
     listed = by_rule or names.is_notable(found.name)
     try:

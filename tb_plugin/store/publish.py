@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from . import spans
+from . import settle, spans
 from .catalog_types import (
     Catalog,
     ErrorInfo,
@@ -193,6 +193,7 @@ def _verdict(record: Record, state: State) -> tuple[str, str, str]:
         reason = " ".join(text for text in (answer.truncated, answer.note, answer.missing) if text)
         return "truncated" if answer.truncated else "in use", reason, ""
     if state == "waiting":
-        return "waiting", record.reason, ""
+        word = "abandoned" if record.reason == settle.ABANDONED else "waiting"
+        return word, record.reason, ""
     lazy = record.attempt is Attempt.LAZY
     return state, _LAZY if lazy else "", ""

@@ -12,6 +12,12 @@ from dataclasses import dataclass
 
 from .discovery import Identity
 
+ABANDONED_SECONDS = 24 * 3600.0
+ABANDONED = (
+    "The name is that of a file being written, but nobody has written to it for a day. A job that "
+    "was killed leaves such files; they can be deleted."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -61,6 +67,11 @@ def is_settled(
 def is_restless(watch: Watch, now: float, patience: Patience) -> bool:
     """Whether it was waited for in vain that a file rests."""
     return now - watch.began >= patience.longest
+
+
+def is_abandoned(identity: Identity, wall: float) -> bool:
+    """Whether a file with a temporary name was left behind; ``wall`` is the time of day."""
+    return wall - identity.modified > ABANDONED_SECONDS
 
 
 def why_waiting(watch: Watch, *, complete: bool) -> str:

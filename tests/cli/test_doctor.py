@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,15 @@ def test_of_the_odd_files_none_is_without_a_verdict() -> None:
             assert file["event_count"]
         else:
             assert file["reason"]
+
+
+def test_what_a_killed_job_left_is_called_abandoned(tmp_path: Path) -> None:
+    log = write_logdir(tmp_path / "log")
+    for name, age in (("new", 0), ("old", 25 * 3600)):
+        path = log / f".{name}.1.pt.trace.json.0123456789ab-4711-99-a1b2c3d4.tmp"
+        path.write_bytes(b"half a trace")
+        os.utime(path, (time.time() - age,) * 2)
+    told = json.loads(run("doctor", str(log), "--format", "json").output)
+    verdicts = {file["file"]: file["verdict"] for file in told["files"]}
+    assert verdicts[".new.1.pt.trace.json.0123456789ab-4711-99-a1b2c3d4.tmp"] == "waiting"
+    assert verdicts[".old.1.pt.trace.json.0123456789ab-4711-99-a1b2c3d4.tmp"] == "abandoned"

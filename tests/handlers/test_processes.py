@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
+import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +15,8 @@ from typing import Any
 import pytest
 
 from kinetoscope.handlers import tensorboard_trace_handler
+from kinetoscope.handlers.naming import mark_in
+from kinetoscope.handlers.process import is_gone, process_mark
 from tests.handlers.recording import StandIn, files_in, read, run_python
 
 
@@ -126,3 +130,100 @@ def test_importing_the_handler_imports_nothing_heavy() -> None:
     assert imported.isdisjoint(
         {"torch", "tensorboard", "pandas", "numpy", "pyarrow", "msgspec", "rich", "click"}
     )
+
+
+# --- what killed processes leave ------------------------------------------------------------------
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+    from kinetoscope.handlers import tensorboard_trace_handler
+
+    class Killed:
+        def export_chrome_trace(self, path):
+            Path(path + ".tmp").write_bytes(b"half a trace")  # as torch does
+            print(os.path.basename(path), flush=True)
+            if sys.argv[2] == "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            sys.stdin.read()  # lives until it is told to end
+
+    tensorboard_trace_handler(sys.argv[1], "job")(Killed())
+"""
+LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no processes in /proc")
+
+
+def job(directory: Path, fate: str) -> subprocess.Popen[str]:
+    """A training of its own that has begun to write a trace."""
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(directory), fate],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@LINUX
+def test_what_a_killed_job_left_is_removed_and_nothing_of_one_that_lives(tmp_path: Path) -> None:
+    living = job(tmp_path, "lives")
+    assert living.stdout
+    try:
+        begun = living.stdout.readline().strip()
+        killed = job(tmp_path, "dies")
+        left, _ = killed.communicate(timeout=60)
+        mark = mark_in(left.strip())
+        assert mark is not None
+        machine, pid, since = mark.split("-")
+        kept = [
+            begun,
+            f"{begun}.tmp",
+            ".notes.tmp",
+            "job.1.pt.trace.json",
+            hidden(f"{'a' * 12}-{pid}-{since}"),  # of another machine or container
+            hidden(f"{'0' * 12}-{pid}-{since}"),  # of a system that tells too little
+            hidden(process_mark()),
+            ".job.1.pt.trace.json.0a1b2c3d.tmp",  # without a mark
+        ]
+        removed = [
+            left.strip(),
+            f"{left.strip()}.tmp",
+            hidden(f"{machine}-{os.getpid()}-{int(since) - 1}"),  # the pid came again
+        ]
+        for name in (*kept, *removed):
+            (tmp_path / name).touch()
+        (tmp_path / hidden(mark)).mkdir()
+        path = tensorboard_trace_handler(tmp_path, "next", raise_errors=True)(StandIn())
+        assert path is not None
+        assert sorted([*kept, hidden(mark), path.name]) == files_in(tmp_path)
+    finally:
+        living.communicate(timeout=60)  # its standard input is closed
+
+
+def hidden(mark: str) -> str:
+    """The name of a temporary file."""
+    return f".job.1.pt.trace.json.{mark}-0a1b2c3d.tmp"
+
+
+@LINUX
+def test_only_what_is_surely_gone_is_gone() -> None:
+    machine, pid, since = process_mark().split("-")
+    assert not is_gone(process_mark())
+    assert not is_gone(f"{machine}-{os.getppid()}-{process_start(os.getppid())}")
+    assert is_gone(f"{machine}-{pid}-{int(since) + 1}")
+    assert is_gone(f"{machine}-{2**31}-1")
+    assert not is_gone(f"{'b' * 12}-{2**31}-1")
+
+
+def process_start(pid: int) -> str:
+    """As the system tells it."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+
+
+@LINUX
+def test_a_directory_that_cannot_be_listed_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: object) -> None:
+        raise PermissionError(13, "no", str(path))
+
+    monkeypatch.setattr("kinetoscope.handlers.writer.os.scandir", refused)
+    assert tensorboard_trace_handler(tmp_path, "next")(StandIn()) is not None

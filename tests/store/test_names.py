@@ -89,6 +89,7 @@ def test_which_names_are_worth_a_look(name: str, plausible: bool) -> None:
         ("w.1.pt.trace.json.tmp", True),
         (".w.1.pt.trace.json.a1b2c3d4.tmp", True),
         (".w.1.pt.trace.json.a1b2c3d4.tmp.tmp", True),
+        (".w.1.pt.trace.json.0123456789ab-4711-99-a1b2c3d4.tmp.tmp", True),
         ("w.1.pt.trace.json.gz.part", True),
         (".w.1.pt.trace.json.gz.Kq81Zb", True),
         (".hidden.trace.json", True),

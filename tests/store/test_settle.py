@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.store.discovery import Identity
-from kinetoscope.store.settle import Patience, begin, is_settled, looks_complete, why_waiting
+from kinetoscope.store.settle import (
+    Patience,
+    begin,
+    is_abandoned,
+    is_settled,
+    looks_complete,
+    why_waiting,
+)
 
 PATIENCE = Patience(old=5, quiet=2, incomplete=30, longest=600)
 WALL = 1_000_000.0
@@ -75,3 +82,11 @@ def test_says_why_it_waits() -> None:
     assert "still empty" in why_waiting(begin(identity(size=0), 0), complete=False)
     assert "in the middle" in why_waiting(begin(identity(), 0), complete=False)
     assert "a moment ago" in why_waiting(begin(identity(), 0), complete=True)
+
+
+def test_a_temporary_file_is_left_behind_when_nobody_wrote_to_it_for_a_day() -> None:
+    day = 24 * 3600.0
+    assert not is_abandoned(identity(age=0), WALL)
+    assert not is_abandoned(identity(age=day - 1), WALL)
+    assert is_abandoned(identity(age=day + 1), WALL)
+    assert not is_abandoned(identity(age=-3600), WALL)
