@@ -82,8 +82,8 @@ def _every_command() -> dict[str, click.Command]:
     return {name: command for name, command in found.items() if command is not None}
 
 
-FOREIGN = {"--logdir_spec", "--help", "--floor"}
-"""TensorBoard's, the one that click adds, and one of the benchmarks."""
+FOREIGN = {"--logdir_spec", "--help", "--floor", "--fallback"}
+"""TensorBoard's, the one that click adds, and those of the benchmarks."""
 
 
 def _lines_of_code(text: str) -> list[str]:
