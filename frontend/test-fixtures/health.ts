@@ -73,7 +73,7 @@ export const HEALTH: Health = {
     { text: "from kinetoscope.handlers import tensorboard_trace_handler", added: false },
     { text: "", added: false },
     { text: "with profile(", added: false },
-    { text: "    schedule=schedule(wait=1, warmup=2, active=6),", added: false },
+    { text: "    schedule=schedule(wait=1, warmup=2, active=6, repeat=1),", added: false },
     { text: '    on_trace_ready=tensorboard_trace_handler("./log"),', added: false },
     { text: "    record_shapes=True,  # shapes of ops", added: false },
     { text: "    profile_memory=True,  # what fills the memory, and its peak", added: true },

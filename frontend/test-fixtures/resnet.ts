@@ -107,7 +107,7 @@ const SHARES: readonly Share[] = PARTS.map(([key, label, category, ghost]) => {
     ratio: mean_ns / MEAN,
     help: `What ${label} means.`,
     link:
-      key === "idle_sync_ns"
+      key === "idle_runtime_ns"
         ? { text: "The longest: cudaFree", view: "timeline", params: { at: "100-900" }, url: "" }
         : null,
   };

@@ -61,9 +61,9 @@ def _cut_sentence(selection: Selection) -> Sentence:
     part, host = selection.partition, selection.host or HostPartition()
     if selection.facts.health.is_cut:
         whole = duration(selection.facts.duration_ns)
-        said = f"The file ends after {whole} of an unknown length: no cause is told from a part."
+        said = f"The file ends after {whole} of an unknown length: a part of it shows no cause."
     else:
-        said = "The recording ended within a chosen step: no cause is told from a part of a step."
+        said = "The recording ended within a chosen step: a part of a step shows no cause."
     if part is not None:
         busy = duration(selection.mean(selection.total_ns - part.idle_ns))
         detail = f"In what was read, of {_mean_step(selection)}, work of the device fills {busy}."

@@ -30,6 +30,7 @@ from .model import (
     Recording,
     StepTable,
 )
+from .note_kind import one_of
 from .note_kinds import CATALOG, UNKNOWN
 from .raw import Fault
 from .rows import RANGED, Tally
@@ -127,10 +128,11 @@ def note(
         "share": share,
         "detail": detail or kind,
     }
+    title = entry.title.format(**values)
     return Note(
         kind=kind,
         severity=entry.severity,
-        title=entry.title.format(**values),
+        title=one_of(title) if count == 1 else title,
         count=count,
         total=total,
         consequence=entry.consequence.format(**values),

@@ -173,7 +173,7 @@ def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
         SnippetLine("from kinetoscope.handlers import tensorboard_trace_handler", False),
         SnippetLine("", False),
         SnippetLine("with profile(", False),
-        SnippetLine("    schedule=schedule(wait=1, warmup=2, active=6),", no_steps),
+        SnippetLine("    schedule=schedule(wait=1, warmup=2, active=6, repeat=1),", no_steps),
         SnippetLine('    on_trace_ready=tensorboard_trace_handler("./log"),', False),
         SnippetLine("    record_shapes=True,  # shapes of ops", not told.shapes),
         SnippetLine("    profile_memory=True,  # what fills the memory, and its peak", no_memory),

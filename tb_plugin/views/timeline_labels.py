@@ -39,4 +39,4 @@ FLAGS: Mapping[SliceFlag, str] = {
 
 WITH_STACK = "record with `with_stack=True`"
 WITH_SHAPES = "record with `record_shapes=True`"
-WITH_MODULES = "record with `with_stack=True` or `with_modules=True`"
+WITH_MODULES = "record with `with_stack=True`"

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from kinetoscope.analysis import headline as headlines
+from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.findings import Sentence
 from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.rules import check_all, unanswered
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
-from tests.drawing import LOADER, draw
+from kinetoscope.trace.reader import read
+from tests.drawing import LOADER, draw, draw_at
 
 
 def of(picture: str, **names: str) -> Sentence:
@@ -171,3 +181,84 @@ def test_several_devices_are_named() -> None:
 
 def test_nothing_recorded() -> None:
     assert of("").headline == "Nothing was recorded that takes time."
+
+
+def test_the_capture_of_a_graph_is_no_idle_device() -> None:
+    said = of(
+        """
+        step   |11111111111111111111|
+        call   |bllllllllllllllei k |
+        gpu    |                   k|
+        """,
+        **{
+            "call b": "cudaStreamBeginCapture",
+            "call e": "cudaStreamEndCapture",
+            "call i": "cudaGraphInstantiate",
+        },
+    )
+    assert said.headline == (
+        "For 85.0 % of the step a graph is captured: launches are noted then, not run."
+    )
+    assert said.cause == "capture"
+
+
+WHOLE = """
+    step   |11111111112222222222|
+    note   |DDDDDDD   DDDDDDD   |
+    op     |       m         m  |
+    call   |       a         b  |
+    gpu    |        a         b |
+    """
+
+
+def cut_off(path: Path, *, compressed: bool) -> Facts:
+    """The facts of the file of a training that lost its last part."""
+    draw_at(path, WHOLE, names={"D": LOADER})
+    text = path.read_bytes()
+    if compressed:
+        path = path.with_suffix(".json.gz")
+        path.write_bytes(gzip.compress(text)[:-40])
+    else:
+        path.write_bytes(text[:-60])
+    return summarize(read(path))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_file_that_ends_early_says_so_first_and_gets_no_finding_on_times(
+    tmp_path: Path, compressed: bool
+) -> None:
+    chosen = select(cut_off(tmp_path / "worker0.pt.trace.json", compressed=compressed))
+    said = headline(chosen)
+    assert re.match(r"The file ends after \S+\s\S+ of an unknown length: ", said.headline)
+    findings, unchecked = check_all(chosen)
+    assert findings == ()
+    assert "ends in the middle" in next(one.needs for one in unchecked if one.id == "IN1")
+    why = unanswered(chosen, said, findings)
+    assert why is not None
+    assert "rules on times were not checked" in why.text
+    assert [one.id for one in check_all(select(summarize(draw(WHOLE, names={"D": LOADER}))))[0]]
+
+
+def test_a_chosen_step_that_was_cut_off() -> None:
+    trace = draw(
+        """
+        step   |11111122222233333333|
+        op     |a b c a b c a       |
+        """
+    )
+    facts = summarize(trace)
+    assert facts.steps[-1].excluded == "incomplete"
+    assert "within a chosen step" in headline(select(facts, "all")).headline
+    assert "within a chosen step" not in headline(select(facts)).headline
+
+
+CAUSES = [*headlines._DEVICE_CAUSES, *headlines._HOST_CAUSES, *headlines._HOST_WORK, "compute_ns"]
+
+
+@pytest.mark.parametrize("cause", [*CAUSES, headlines.CUT, headlines.CAPTURE])
+def test_what_the_sentence_blames_has_a_finding_or_a_reason(cause: str) -> None:
+    chosen = select(summarize(draw("op |aaa|")))
+    why = unanswered(chosen, Sentence("", "", cause=cause), ())
+    assert why is not None
+    assert why.text.endswith(".")
+    assert why.links

@@ -148,3 +148,20 @@ def test_a_note_counts_and_shares() -> None:
     said = note("orphans", 300, 1200)
     assert said.title == "25.0 % of the device activity has no launch"
     assert said.consequence.startswith("300 of 1,200")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("timeless", "1 event has no believable time"),
+        ("negative_duration", "1 event ends before it starts"),
+        ("no_time", "1 event without a time"),
+        ("prologue", "1 kernel was launched before the recording began"),
+        ("clock_skew", "1 kernel starts before its launch"),
+        ("lost_kernels", "1 launch, but no kernels"),
+        ("skipped_text", "1 piece of text could not be read"),
+    ],
+)
+def test_one_of_a_kind_is_said_in_the_singular(kind: str, said: str) -> None:
+    assert note(kind, 1).title == said
+    assert note(kind, 2).title != said

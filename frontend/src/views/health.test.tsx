@@ -32,7 +32,7 @@ describe("what to know", () => {
     expect(plain(notes[0])).toContain(
       "warningAllocator events carry no addresses or totals 12,838×",
     );
-    expect(plain(notes[0]?.querySelector(".note-chips"))).toBe("taints Overview");
+    expect(plain(notes[0]?.querySelector(".note-chips"))).toBe("affects Overview");
     expect(plain(notes[1])).toContain("23,646 of 23,646");
     expect(plain(notes[3]?.querySelector(".note-chips"))).toBe("good");
   });

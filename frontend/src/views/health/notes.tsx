@@ -34,8 +34,8 @@ function Chips({ note, word }: { note: Note; word: string }) {
   const { info } = usePage();
   const names = info.views
     .filter((view) => note.taints.includes(view.stem))
-    .map((view) => `taints ${view.title}`);
-  const shown = names.length > NAMED_MAX ? [`taints ${names.length} views`] : names;
+    .map((view) => `affects ${view.title}`);
+  const shown = names.length > NAMED_MAX ? [`affects ${names.length} views`] : names;
   return (
     <span className="note-chips">
       {(shown.length === 0 ? [word] : shown).map((name) => (
@@ -91,7 +91,7 @@ function Item({ note }: { note: Note }) {
 
 export function Notes({ notes, isOld }: { notes: readonly Note[]; isOld: boolean }) {
   return (
-    <Panel title="What to know" hint="badges in the page lead here" isOld={isOld} hasBody={false}>
+    <Panel title="What to know" hint="marks in other views lead here" isOld={isOld} hasBody={false}>
       {notes.length === 0 ? (
         <p className="body ink2">Nothing was missing, skipped or repaired.</p>
       ) : (

@@ -32,7 +32,7 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
             ? "No compute kernel ran."
             : unknown > 0
               ? `of ${time(candidates)} of compute kernels; unknown for ${share(part(unknown))}`
-              : `of ${time(candidates)} of compute kernels; the name of each tells`}
+              : `of ${time(candidates)} of compute kernels, known for all`}
         </p>
       </div>
       {copies.length === 0 ? (

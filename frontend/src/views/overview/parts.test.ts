@@ -100,6 +100,7 @@ it("says of the host what the sentence says: only what was not recorded gives wa
       mean_ns: ms * 1e6,
       ratio: 0,
       help: "",
+      link: null,
     }),
   );
   const model = rulerModel({ ...OVERVIEW, ruler: { ...OVERVIEW.ruler, shares } }, "mean");
