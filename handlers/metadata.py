@@ -12,6 +12,7 @@ could not be found out is null.
 - `cwd`, `source_roots`: what relative file names in stacks refer to; by default the current
   directory and the directories of `sys.path`, in order of import. They inform people: a viewer
   joins names with `cwd` as text, and opens nothing because a trace says so
+- `script`: what was started, `sys.argv[0]`: recordings of one script are compared with each other
 - `python`, `torch`, `cuda`, `hip`: versions
 - `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
   `with_flops`, `with_modules`, as far as it has them
@@ -55,6 +56,7 @@ def describe(
         "cycle": cycle,
         "step_num": _integer(getattr(prof, "step_num", None)),
         "cwd": _current_directory(),
+        "script": _text((getattr(sys, "argv", None) or [None])[0] or None),
         "source_roots": _import_directories() if source_roots is None else list(source_roots),
         "python": platform.python_version(),
         **_torch_versions(),

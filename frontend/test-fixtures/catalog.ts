@@ -49,6 +49,7 @@ export function spanOf(key: string, state: State, over: Partial<SpanInfo> = {}):
           ? progressOf({ phase: "waiting for a free process", bytes_done: 0, events: 0 })
           : null,
     error: errorOf[state] ?? null,
+    steps: null,
     ...over,
   };
 }

@@ -100,6 +100,8 @@ export const HEALTH: Health = {
     { question: "Which module?", has: "", lacks: "Python frames or module names", answer: "no" },
     { question: "Did ranks wait?", has: "", lacks: "one rank only", answer: "no" },
   ],
+  user: [],
+  user_more: 0,
   recording: { "Recorded by": "torch 1.9 or 1.10", Host: "dgx-1", Resolution: "1 µs" },
 };
 

@@ -230,6 +230,14 @@ class RunTraits(Struct, frozen=True):
     graph_launches: int = 0  # calls that replayed a graph
 
 
+class UserValue(Struct, frozen=True):
+    """What the user wrote into the file: ``add_metadata``, ``add_metadata_json``."""
+
+    key: str
+    text: str  # JSON where it is no text; its beginning
+    more: int = 0  # characters that follow
+
+
 class RecordingFacts(Struct, frozen=True):
     """How the trace was recorded: what the file says, and which optional kinds of data it holds."""
 
@@ -251,6 +259,9 @@ class RecordingFacts(Struct, frozen=True):
     linked: int = 0  # device activity whose launch is known
     collectives: int = 0
     working_directory: str = ""  # of the recording process, as our handler noted it down
+    script: str = ""  # what was started, as an absolute path where that is known; "" unknown
+    user: tuple[UserValue, ...] = ()  # in the order of the file
+    user_more: int = 0  # values beyond those
 
 
 class Facts(Struct, frozen=True):
@@ -275,3 +286,16 @@ class Facts(Struct, frozen=True):
     health: HealthRecord
     recording: RecordingFacts = field(default_factory=RecordingFacts)
     idle: IdleTables = field(default_factory=IdleTables)
+
+    @property
+    def script(self) -> str:
+        """What was started; "" where the recording does not say."""
+        return self.recording.script
+
+    @property
+    def step_times_ns(self) -> tuple[int, ...]:
+        """Lengths of the steps shown by default; () where nothing marks steps."""
+        if self.step_source == "whole_trace":
+            return ()
+        usual = tuple(step.dur_ns for step in self.steps if step.excluded is None)
+        return usual or tuple(step.dur_ns for step in self.steps)

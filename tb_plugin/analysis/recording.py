@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import posixpath
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +12,17 @@ from ..trace.columns import distinct_values
 from ..trace.model import Trace
 from ..trace.raw import Sparse
 from .counts import graph_nodes
-from .facts import RecordingFacts
+from .facts import RecordingFacts, UserValue
 
 MOST_PATH_CHARS = 4096
+MOST_VALUES, MOST_VALUE_CHARS = 100, 2000
+# Top-level keys that recorders and exporters write; what else there is, the user wrote.
+_OF_RECORDERS = re.compile(
+    r"schemaVersion|deviceProperties|computeProperties|distributedInfo|trace_?[nN]ame|trace_id"
+    r"|group_trace_id|displayTimeUnit|baseTimeNanoseconds|host_name|record_shapes|with_\w+"
+    r"|profile_memory|\w+_version|INFO|WARN(?:ING)?|ERROR|FATAL|otherData|systemTraceEvents"
+    r"|stackFrames|samples|powerTraceAsString|controllerTraceDataKey|excerpt"
+)
 _VERSIONS = {
     "cuda_runtime_version": "CUDA runtime",
     "cuda_driver_version": "CUDA driver",
@@ -45,7 +56,40 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
         working_directory=_working_directory(told.handler),
+        script=_script(told.handler),
+        user=user_values(told.metadata),
+        user_more=max(0, len(_user_keys(told.metadata)) - MOST_VALUES),
     )
+
+
+def _script(handler: Mapping[str, Any]) -> str:
+    """What was started, joined with the recorded directory as text; "" where it is not told."""
+    script = handler.get("script")
+    if not isinstance(script, str) or not 0 < len(script) <= MOST_PATH_CHARS:
+        return ""
+    return posixpath.normpath(posixpath.join(_working_directory(handler), script))
+
+
+def _user_keys(metadata: Mapping[str, Any]) -> list[str]:
+    return [key for key in metadata if not _OF_RECORDERS.fullmatch(key)]
+
+
+def user_values(metadata: Mapping[str, Any]) -> tuple[UserValue, ...]:
+    """What the user added to the file: at most so many values, each cut with its rest counted."""
+    found = []
+    for key in _user_keys(metadata)[:MOST_VALUES]:
+        value = metadata[key]
+        text = value if isinstance(value, str) else _json(value)
+        more = max(0, len(text) - MOST_VALUE_CHARS)
+        found.append(UserValue(key[:MOST_VALUE_CHARS], text[:MOST_VALUE_CHARS], more))
+    return tuple(found)
+
+
+def _json(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def _working_directory(handler: Mapping[str, Any]) -> str:

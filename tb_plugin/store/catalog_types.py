@@ -51,6 +51,15 @@ class FileInfo(Struct, frozen=True):
     hint: str
 
 
+class StepFigures(Struct, frozen=True):
+    """How long the steps of a span take, as far as it has been read."""
+
+    mean_ns: float  # of the steps shown by default
+    count: int
+    script: str  # what was started; "" where the recording does not say
+    recorded: float  # when it began, seconds since the epoch; 0 = not known
+
+
 class SpanInfo(Struct, frozen=True):
     """One recorded cycle of a worker. ``key`` identifies it in queries."""
 
@@ -61,6 +70,7 @@ class SpanInfo(Struct, frozen=True):
     file: str
     progress: ReadProgress | None
     error: ErrorInfo | None
+    steps: StepFigures | None = None  # None: not read yet, or nothing marks steps
 
 
 class WorkerInfo(Struct, frozen=True):

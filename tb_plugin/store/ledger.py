@@ -36,7 +36,7 @@ from .news import (
 )
 from .progress import waiting
 from .records import Answer, Attempt, BeingRead, MakingState, Record
-from .summaries import rank_of, truncation_of
+from .summaries import rank_of, steps_of, truncation_of
 
 MOST_TRIES = 3  # to make an artifact that is gone each time
 _UNREADABLE = ErrorInfo(
@@ -179,6 +179,7 @@ class Ledger:
             from_cache=news.from_cache,
             rank=rank_of(news.summary),
             truncated=truncation_of(news.summary),
+            steps=steps_of(news.summary),
             note=before.note if before and again else _note(news.note),
             columns=bool(before and again and before.columns),
             rereads=before.rereads if before and again else 0,

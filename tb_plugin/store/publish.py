@@ -142,6 +142,7 @@ def _span(key: str, record: Record, view: View) -> SpanInfo:
         file=record.found.path,
         progress=view.progress(record.key) if record.attempt is Attempt.QUEUED else None,
         error=record.error if state in ("refused", "failed") else None,
+        steps=record.answer.steps if record.answer and state == "ready" else None,
     )
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 from ..base.errors import NotReadyError
 from . import names, settle
-from .catalog_types import ErrorInfo, ReadProgress, State
+from .catalog_types import ErrorInfo, ReadProgress, State, StepFigures
 from .discovery import Found, Identity
 from .names import TraceName
 from .news import Key as Key
@@ -48,6 +48,7 @@ class Answer:
     from_cache: bool
     rank: int | None
     truncated: str  # the sentence, "" when the file is whole
+    steps: StepFigures | None
     note: str  # why it is not in the cache, or what happened to the cached copy
     columns: bool = False  # they are on disk
     missing: str = ""  # why they are not, and will not be

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..trace.health import HealthRecord
+from .catalog_types import StepFigures
 from .discovery import shown
 from .news import S
 
@@ -23,6 +24,23 @@ def truncation_of(summary: msgspec.Struct) -> str:
             if "truncated" in note.kind:
                 return f"{note.title}. {note.consequence}"
     return ""
+
+
+_EARLIEST_NS = 45 * 31_556_952 * 10**9  # 2015: an earlier start is no wall clock
+
+
+def steps_of(summary: msgspec.Struct) -> StepFigures | None:
+    """The mean of its steps, and what was started when; None where nothing marks steps."""
+    times = getattr(summary, "step_times_ns", ())
+    if not times:
+        return None
+    began = getattr(summary, "base_ns", 0)
+    return StepFigures(
+        mean_ns=sum(times) / len(times),
+        count=len(times),
+        script=getattr(summary, "script", ""),
+        recorded=began / 1e9 if began > _EARLIEST_NS else 0.0,
+    )
 
 
 def with_path(summary: S, path: str) -> S:

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ..analysis.answerable import answerable
-from ..analysis.facts import Facts
+from ..analysis.facts import Facts, UserValue
 from ..analysis.findings import Sentence
 from ..base.units import count as count_text
 from ..base.units import plural, size
@@ -55,6 +55,8 @@ class Health(Struct, frozen=True):
     snippet: tuple[SnippetLine, ...]  # a recording that fills every gap
     answers: tuple[Answerable, ...]
     recording: dict[str, str]  # label → value of what the file says about itself
+    user: tuple[UserValue, ...]  # what the user added: add_metadata, add_metadata_json
+    user_more: int  # values beyond those
 
 
 _NUMBERS = ("nothing", "one thing", "two things", "three things", "four things", "five things")
@@ -109,6 +111,8 @@ def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the fo
         snippet=_snippet(facts),
         answers=tuple(Answerable(*row) for row in answerable(facts)),
         recording=_recording(facts),
+        user=facts.recording.user,
+        user_more=facts.recording.user_more,
     )
 
 
@@ -210,7 +214,7 @@ def _recording(facts: Facts) -> dict[str, str]:
 
 
 def tables(answer: Health) -> tuple[Table, ...]:
-    """Notes, counts, answerable questions, and what the file says about itself."""
+    """Notes, counts, answerable questions, what the file says about itself, what the user added."""
     return (
         _notes_table(answer),
         Table(
@@ -233,6 +237,7 @@ def tables(answer: Health) -> tuple[Table, ...]:
             (Column("label", "What"), Column("value", "Value", kind="words")),
             tuple(answer.recording.items()),
         ),
+        *_user_tables(answer),
     )
 
 
@@ -261,6 +266,20 @@ def _notes_table(answer: Health) -> Table:
         for note in answer.notes
     )
     return Table("What to know", columns, rows)
+
+
+def _user_tables(answer: Health) -> tuple[Table, ...]:
+    """No table where the user added nothing."""
+    if not answer.user:
+        return ()
+    rows = [
+        (one.key, one.text + (f"… ({plural(one.more, 'character')} more)" if one.more else ""))
+        for one in answer.user
+    ]
+    if answer.user_more:
+        rows.append((f"{plural(answer.user_more, 'key')} more", ""))
+    columns = (Column("key", "Key", kind="words"), Column("value", "Value", kind="text"))
+    return (Table("Added by the user", columns, tuple(rows)),)
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable

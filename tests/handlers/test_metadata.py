@@ -72,6 +72,7 @@ def test_source_roots_are_the_directories_of_the_import_path(
     metadata = read(path)["kinetoscope"]
     assert metadata["cwd"] == str(tmp_path)
     assert metadata["source_roots"] == [str(tmp_path), str(tmp_path / "src")]
+    assert metadata["script"] == sys.argv[0]
 
 
 def test_a_job_whose_directory_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,13 @@ def test_the_shell_learns_of_the_steps(site: Client) -> None:
     assert body["digest"] == span_of(site)["digest"]
 
 
+def test_the_pickers_learn_how_long_a_step_takes(site: Client) -> None:
+    steps = span_of(site)["steps"]
+    lengths = [one["dur_ns"] for one in site.get("/api/trace").get_json()["steps"]]
+    assert (steps["mean_ns"], steps["count"]) == (sum(lengths) / 3, 3)
+    assert steps["script"] == ""  # this file does not tell
+
+
 def test_every_view_answers(site: Client) -> None:
     for view in VIEWS:
         wait_for(partial(is_answered, site, f"/api/view/{view.stem}"))

@@ -421,6 +421,10 @@ export interface Health {
   readonly answers: readonly Answerable[];
   /** label → value of what the file says about itself */
   readonly recording: Readonly<Record<string, string>>;
+  /** what the user added: add_metadata, add_metadata_json */
+  readonly user: readonly UserValue[];
+  /** values beyond those */
+  readonly user_more: number;
 }
 
 /** No parameters. */
@@ -1158,6 +1162,8 @@ export interface SpanInfo {
   readonly file: string;
   readonly progress: ReadProgress | null;
   readonly error: ErrorInfo | null;
+  /** null: not read yet, or nothing marks steps */
+  readonly steps: StepFigures | null;
 }
 
 /** One frame of the call stack, innermost first. */
@@ -1175,6 +1181,17 @@ export interface StackRow {
   readonly row: OperatorRow;
   /** innermost first */
   readonly frames: readonly CallFrame[];
+}
+
+/** How long the steps of a span take, as far as it has been read. */
+export interface StepFigures {
+  /** of the steps shown by default */
+  readonly mean_ns: number;
+  readonly count: number;
+  /** what was started; "" where the recording does not say */
+  readonly script: string;
+  /** when it began, seconds since the epoch; 0 = not known */
+  readonly recorded: number;
 }
 
 /** One step as the step strip draws it. */
@@ -1356,6 +1373,15 @@ export interface Unchecked {
   readonly id: string;
   readonly title: string;
   readonly needs: string;
+}
+
+/** What the user wrote into the file: `add_metadata`, `add_metadata_json`. */
+export interface UserValue {
+  readonly key: string;
+  /** JSON where it is no text; its beginning */
+  readonly text: string;
+  /** characters that follow */
+  readonly more: number;
 }
 
 /** One tab. */

@@ -69,7 +69,7 @@ export function ContextBar(props: ContextBarProps) {
       {choice === null ? null : (
         <>
           <span className="sep wide-only">/</span>
-          <WorkerPicker choice={choice} />
+          <WorkerPicker catalog={catalog} choice={choice} />
           <SpanPicker choice={choice} />
         </>
       )}

@@ -1,7 +1,8 @@
 /** The choice of run, worker and span in the context bar. */
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import type { Catalog, State } from "../api/types.gen";
 import { ago } from "../base/format";
+import { harmless } from "../base/shown_name";
 import { Chevron } from "../components/icons";
 import { OptionList } from "../components/option_list";
 import { Popover } from "../components/popover";
@@ -14,6 +15,13 @@ import {
   runState,
 } from "../state/choice";
 import { useAddress, useValues } from "../state/environment";
+import {
+  runsBefore,
+  stepTimeOfRun,
+  stepTimeOfWorker,
+  stepTimeTitle,
+  stepTimeWords,
+} from "./step_times";
 import { rankNote, stateNote } from "./words";
 
 const SEARCH_FROM = 9;
@@ -23,6 +31,8 @@ interface Item {
   readonly name: string;
   readonly notes: readonly string[];
   readonly state: State;
+  /** What its notes say, in full. */
+  readonly title?: string;
 }
 
 interface PickerProps {
@@ -34,12 +44,14 @@ interface PickerProps {
   readonly onPick: (key: string) => void;
 }
 
-function itemContent({ name, notes, state }: Item): ReactNode {
+function itemContent({ name, notes, state, title = "" }: Item): ReactNode {
   const words = [...notes, stateNote(state)].filter((word) => word !== "");
   return (
     <>
       <span className="grow">{name}</span>
-      <span className="hint nowrap">{words.join(" · ")}</span>
+      <span className="hint nowrap" title={harmless(title)}>
+        {words.join(" · ")}
+      </span>
     </>
   );
 }
@@ -94,18 +106,24 @@ export function RunPicker({ catalog, chosen }: RunPickerProps) {
   const address = useAddress();
   const values = useValues();
   const hasSeveralLogdirs = new Set(catalog.runs.map((run) => run.logdir)).size > 1;
+  const before = useMemo(() => runsBefore(catalog.runs), [catalog.runs]);
   const items = [...catalog.runs]
     .sort((a, b) => b.modified - a.modified || a.name.localeCompare(b.name))
-    .map((run) => ({
-      key: run.name,
-      name: run.name,
-      notes: [
-        hasSeveralLogdirs ? run.logdir : "",
-        run.workers.length > 1 ? `${run.workers.length} workers` : "",
-        ago(Date.now() / 1000 - run.modified),
-      ],
-      state: runState(run),
-    }));
+    .map((run) => {
+      const step = stepTimeOfRun(run, before.get(run.name));
+      return {
+        key: run.name,
+        name: run.name,
+        notes: [
+          ...stepTimeWords(step),
+          hasSeveralLogdirs ? run.logdir : "",
+          run.workers.length > 1 ? `${run.workers.length} workers` : "",
+          ago(Date.now() / 1000 - run.modified),
+        ],
+        state: runState(run),
+        title: stepTimeTitle(step),
+      };
+    });
   return (
     <Picker
       label="Run"
@@ -122,21 +140,37 @@ export function RunPicker({ catalog, chosen }: RunPickerProps) {
   );
 }
 
-export function WorkerPicker({ choice }: PickersProps) {
+interface WorkerPickerProps extends PickersProps {
+  readonly catalog: Catalog;
+}
+
+export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
   const address = useAddress();
   const values = useValues();
   const { workers } = choice.run;
+  const before = useMemo(
+    () => runsBefore(catalog.runs).get(choice.run.name),
+    [catalog.runs, choice.run.name],
+  );
   return (
     <Picker
       label="Worker"
       value={choice.worker.name}
       note={rankNote(choice.worker)}
-      items={workers.map((worker) => ({
-        key: worker.name,
-        name: worker.name,
-        notes: [rankNote(worker), worker.spans.length > 1 ? `${worker.spans.length} spans` : ""],
-        state: bestState(worker.spans),
-      }))}
+      items={workers.map((worker) => {
+        const step = stepTimeOfWorker(worker, before);
+        return {
+          key: worker.name,
+          name: worker.name,
+          notes: [
+            ...stepTimeWords(step),
+            rankNote(worker),
+            worker.spans.length > 1 ? `${worker.spans.length} spans` : "",
+          ],
+          state: bestState(worker.spans),
+          title: stepTimeTitle(step),
+        };
+      })}
       selected={choice.worker.name}
       onPick={(name) => {
         const worker = workers.find((candidate) => candidate.name === name);

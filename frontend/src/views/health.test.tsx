@@ -49,6 +49,24 @@ describe("what to know", () => {
   });
 });
 
+it("shows what the user added as text, and says what is cut", async () => {
+  const hostile = `<img src=x onerror="alert(1)">\u202e`;
+  const user = [
+    { key: hostile, text: '{"lr": 0.1}', more: 0 },
+    { key: "notes", text: "n".repeat(2000), more: 48_000 },
+  ];
+  server.answer("view/health", { ...HEALTH, user, user_more: 3 });
+  const { container } = openPage("#view=health");
+  const added = await panel("Added by you");
+  expect(added.getByText('{"lr": 0.1}')).toBeDefined();
+  expect(plain(added.getByText(/^n+$/, { selector: "summary bdi" }).parentElement)).toMatch(
+    /^n{160} … 49,840 characters more$/,
+  );
+  expect(plain(added.getByText(/keys more/))).toBe("3 keys more in the file.");
+  expect(container.querySelector("img")).toBeNull();
+  expect(container.textContent).not.toContain("\u202e");
+});
+
 it("marks the lines to add, and not their comments", async () => {
   openPage("#view=health");
   const added = (await panel("Record it better")).getAllByText(/=True,/, { selector: ".add" });

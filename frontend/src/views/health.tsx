@@ -16,6 +16,7 @@ import { Counts } from "./health/counts";
 import { Files } from "./health/files";
 import healthCss from "./health/health.css?inline";
 import { Notes } from "./health/notes";
+import { UserValues } from "./health/user_values";
 
 adoptStyles(healthCss);
 
@@ -29,6 +30,7 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
         <div className="span-6 stack">
           <Notes notes={health.notes} isOld={isOld} />
           <Counts counts={health.counts} recording={health.recording} isOld={isOld} />
+          <UserValues values={health.user} more={health.user_more} isOld={isOld} />
         </div>
         <div className="span-6 stack">
           <Panel

@@ -187,4 +187,6 @@ it("sums the execution summary to the step", async () => {
 it("keeps other missing parts visible, each as its sentence", async () => {
   await open({ missing: { memory: "Memory was not recorded; add `profile_memory=True`." } });
   expect(panel("Configuration").getByText(/Memory was not recorded/)).toBeDefined();
+  const workers = panel("Configuration").getByText("Workers of the run");
+  expect(workers.nextElementSibling?.textContent).toBe("1");
 });

@@ -1,12 +1,20 @@
 /** Where did the step's time go, and what to do about it? */
 import { toProblem } from "../api/problem";
-import type { Overview as Answer, OverviewQuery, Sentence } from "../api/types.gen";
+import type {
+  Overview as Answer,
+  Configuration as Entry,
+  OverviewQuery,
+  Sentence,
+} from "../api/types.gen";
+import { count } from "../base/format";
 import { adoptStyles } from "../base/styles";
 import { ProblemNote } from "../components/problem_note";
 import { Prose } from "../components/prose";
 import { ViewReading } from "../components/view_reading";
+import { bestState } from "../state/choice";
 import { useAddress, useValues } from "../state/environment";
 import type { Values } from "../state/fragment";
+import { type Page, usePage } from "../state/page_context";
 import { useView } from "../state/queries";
 import { useLasting } from "../state/timing";
 import { Configuration } from "./overview/configuration";
@@ -46,9 +54,22 @@ function Hero({ sentence, isOld }: { sentence: Sentence; isOld: boolean }) {
 /** Parts that say for themselves why they are missing. */
 const PLACED = new Set(["steps", "devices"]);
 
+/** How many workers the run has: one recording does not know of the others. */
+function workersOfRun({ catalog, shown }: Page): Entry[] {
+  const run = catalog.runs.find(({ name }) => name === shown?.key.run);
+  if (run === undefined) {
+    return [];
+  }
+  const total = run.workers.length;
+  const read = run.workers.filter(({ spans }) => bestState(spans) === "ready").length;
+  const value = read < total ? `${count(total)}, ${count(read)} of them read` : count(total);
+  return [{ label: "Workers of the run", value }];
+}
+
 function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
   const { findings, unanswered, unchecked, rule_count, summary } = overview;
   const { devices, configuration, missing } = overview;
+  const page = usePage();
   return (
     <>
       <Hero sentence={overview.sentence} isOld={isOld} />
@@ -63,7 +84,7 @@ function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
             isOld={isOld}
           />
           <Configuration
-            entries={configuration}
+            entries={[...workersOfRun(page), ...configuration]}
             missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}
             isOld={isOld}
           />

@@ -196,16 +196,14 @@ def _write_timeline(
             )
             if marked
         ],
-        warnings=_warnings(trace, columns[1]),
+        warnings=_warnings(columns[1]),
     )
     (folder / TIMELINE).write_bytes(msgspec.json.encode(stored))
 
 
-def _warnings(trace: Trace, dur: I64) -> list[str]:
-    """What the picture cannot show as recorded."""
+def _warnings(dur: I64) -> list[str]:
+    """What the picture cannot show as recorded. What was not used at all, Health lists."""
     found = []
     if empty := int(np.count_nonzero(dur == 0)):
         found.append(f"{plural(empty, 'slice')} of no length: drawn as instants.")
-    for reason, count in trace.health.ignored.items():
-        found.append(f"Not drawn: {count:,} × {reason}.")
     return found
