@@ -25,6 +25,7 @@ export function trackOf(key: string, over: Partial<TimelineTrack> = {}): Timelin
     first_ns: 0,
     last_ns: 48_000_000,
     overlaps: 0,
+    hidden: 0,
     ...over,
   };
 }
@@ -37,7 +38,8 @@ export const MANIFEST: TimelineManifest = {
   slices: 51_200,
   name_count: 700,
   layout: "split",
-  layouts: ["merged", "split", "filtered"],
+  layouts: ["merged", "split", "filtered", "user"],
+  hidden: 0,
   tile_buckets: 512,
   lane_block: 16,
   max_level: 54,

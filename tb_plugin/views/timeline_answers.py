@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-LayoutName = Literal["merged", "split", "filtered"]
+LayoutName = Literal["merged", "split", "filtered", "user"]
 TrackKind = Literal["thread", "python", "stream", "annotations", "syncs", "ranges"]
 
 
@@ -35,6 +35,7 @@ class TimelineTrack(Struct, frozen=True):
     first_ns: int
     last_ns: int
     overlaps: int
+    hidden: int  # Python frames of its thread that the layout hides
 
 
 class TimelineCounter(Struct, frozen=True):
@@ -91,6 +92,7 @@ class TimelineManifest(Struct, frozen=True):
     name_count: int
     layout: LayoutName
     layouts: tuple[LayoutName, ...]  # that can be asked for
+    hidden: int  # Python frames that this layout hides
     tile_buckets: int
     lane_block: int
     max_level: int

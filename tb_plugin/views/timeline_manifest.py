@@ -51,6 +51,7 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
         name_count=len(timeline.names),
         layout=query.layout,
         layouts=LAYOUTS,  # type: ignore[arg-type]  # their names
+        hidden=len(timeline.slices) - len(opened.layout.order),
         tile_buckets=TILE_BUCKETS,
         lane_block=LANE_BLOCK,
         max_level=MAX_LEVEL,
@@ -89,6 +90,7 @@ def _track(track: Track) -> TimelineTrack:
         first_ns=track.first_ns,
         last_ns=track.last_ns,
         overlaps=track.overlaps,
+        hidden=track.hidden,
     )
 
 

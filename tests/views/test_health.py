@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import structs
 
 from kinetoscope.analysis.facts import Facts
@@ -117,17 +119,15 @@ def test_tables_and_tab() -> None:
 
 
 def test_what_the_user_added_is_shown_and_what_is_cut_is_said() -> None:
-    facts = summarize(
-        draw(
-            "op |aaa|",
-            run_name="<b>exp</b>",
-            hparams={"lr": 0.1, "layers": [1, 2]},
-            notes="n" * 2_500,
-            with_stack=1,
-            distributedInfo={"rank": 0},
-            **{f"key{at}": at for at in range(120)},
-        )
-    )
+    added: dict[str, Any] = {
+        "run_name": "<b>exp</b>",
+        "hparams": {"lr": 0.1, "layers": [1, 2]},
+        "notes": "n" * 2_500,
+        "with_stack": 1,  # a recorder's own
+        "distributedInfo": {"rank": 0},
+        **{f"key{at}": at for at in range(120)},
+    }
+    facts = summarize(draw("op |aaa|", **added))
     answer = of(facts)
     assert [(one.key, one.text, one.more) for one in answer.user[:3]] == [
         ("run_name", "<b>exp</b>", 0),
@@ -137,6 +137,6 @@ def test_what_the_user_added_is_shown_and_what_is_cut_is_said() -> None:
     assert (len(answer.user), answer.user_more) == (100, 23)
     table = tables(answer)[-1]
     assert table.title == "Added by the user"
-    assert table.rows[2][1].endswith("n… (500\u00a0characters more)")
+    assert str(table.rows[2][1]).endswith("n… (500\u00a0characters more)")
     assert table.rows[-1][0] == "23\u00a0keys more"
     assert len(tables(answer)) == len(tables(of(summarize(draw("op |aaa|"))))) + 1

@@ -10,7 +10,7 @@ export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annota
 
 export type KernelGroupBy = "name" | "properties" | "class";
 
-export type LayoutName = "merged" | "split" | "filtered";
+export type LayoutName = "merged" | "split" | "filtered" | "user";
 
 export type MatrixUseName = "yes" | "no" | "unknown" | "none";
 
@@ -1301,6 +1301,8 @@ export interface TimelineManifest {
   readonly layout: LayoutName;
   /** that can be asked for */
   readonly layouts: readonly LayoutName[];
+  /** Python frames that this layout hides */
+  readonly hidden: number;
   readonly tile_buckets: number;
   readonly lane_block: number;
   readonly max_level: number;
@@ -1340,6 +1342,8 @@ export interface TimelineTrack {
   readonly first_ns: number;
   readonly last_ns: number;
   readonly overlaps: number;
+  /** Python frames of its thread that the layout hides */
+  readonly hidden: number;
 }
 
 /** What the shell needs of the chosen trace, whatever the view. */

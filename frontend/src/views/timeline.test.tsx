@@ -169,6 +169,13 @@ describe("a link", () => {
     expect(asked("/search")[0]?.searchParams.get("mode")).toBe("exact");
   });
 
+  it("to a hidden frame shows all frames, or nothing would be seen of it", async () => {
+    const hidden = { ...DETAILS.slice, track: -1, lane: -1 };
+    server.answer("view/timeline/slice", { ...DETAILS, slice: hidden });
+    await openTrace("&timeline.select=9904");
+    await waitFor(() => expect(hash().get("timeline.layout")).toBe("split"));
+  });
+
   it("with nonsense in it opens as if that was not there", async () => {
     await openTrace(
       "&timeline.at=x&timeline.select=-1&timeline.area=9-3&timeline.rows=<b>&timeline.tab=y",

@@ -83,5 +83,11 @@ def _warnings(made: Arrangement) -> list[str]:
             " drawn in lanes of their own."
         )
     if made.hidden:
-        found.append(f"{plural(made.hidden, 'slice')} of frameworks are hidden in this layout.")
+        is_one = made.hidden == 1
+        found.append(
+            f"{plural(made.hidden, 'Python frame')} of libraries {'is' if is_one else 'are'} hidden"
+            " in this layout."
+        )
+    if made.is_all_of_others:
+        found.append("No Python frame is of code of your own by its path: all are shown.")
     return found

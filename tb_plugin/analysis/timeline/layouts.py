@@ -9,7 +9,7 @@ import numpy as np
 
 from ...trace.lanes import Lanes, assign_lanes
 from ...trace.model import HostKind, Trace
-from .frames import plumbing
+from .frames import of_others, plumbing
 from .groups import Groups
 from .minimap import busy_columns, columns_kept
 from .model import I32, I64, Places, Track
@@ -27,6 +27,7 @@ class Arrangement:
     lane: Places
     overlapping: I32  # slices that were displaced
     hidden: int  # slices that are in no lane
+    is_all_of_others: bool  # no frame is the user's own: all are shown
     busy: I64  # (tracks, columns): union of the track's slices in equal parts of the trace
 
 
@@ -43,7 +44,8 @@ def arrange(
     One track after the other, so that little is in memory at a time; ``on_share`` hears how much
     is done.
     """
-    division = divide(trace, groups, _python(trace, layout))
+    python = _python(trace, layout)
+    division = divide(trace, groups, python)
     order, first = _by_track(division.track, len(division.headings))
     lane = np.full(len(ts), -1, np.int32)
     tracks: list[Track] = []
@@ -73,6 +75,7 @@ def arrange(
         lane=lane.astype(narrow(lanes)),
         overlapping=np.concatenate(overlapping),
         hidden=len(ts) - len(order),
+        is_all_of_others=layout == "user" and of_others(trace) is None,
         busy=np.stack(busy) if busy else np.empty((0, kept), np.int64),
     )
 
@@ -103,8 +106,13 @@ def _python(trace: Trace, layout: str) -> I32 | None:
     if layout == "merged":
         return None
     python: I32 = np.isin(kind, (HostKind.PYTHON, HostKind.MODULE)).astype(np.int32)
+    left_out = None
     if layout == "filtered":
-        python[plumbing(trace)] = -1
+        left_out = plumbing(trace)
+    elif layout == "user":
+        left_out = of_others(trace)
+    if left_out is not None:
+        python[left_out] = -1
     return python
 
 
@@ -125,4 +133,5 @@ def _track(
         first_ns=int(start[0]),
         last_ns=int((start + length).max()),
         overlaps=overlaps,
+        hidden=heading.hidden,
     )

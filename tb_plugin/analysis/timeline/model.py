@@ -38,8 +38,9 @@ TILE_BUCKETS = 512
 LANE_BLOCK = 16  # lanes are asked for in blocks of so many
 MAX_LEVEL = 54
 
-LAYOUTS = ("merged", "split", "filtered")
-"""As recorded; Python frames in a track of their own; that, without frames of frameworks."""
+LAYOUTS = ("merged", "split", "filtered", "user")
+"""As recorded; Python frames in a track of their own; that, without the plumbing of frameworks;
+that, with frames of the user's own code alone."""
 DEFAULT_LAYOUT = "split"
 
 
@@ -135,6 +136,7 @@ class Track:
     first_ns: int
     last_ns: int
     overlaps: int  # slices that overlap in a way nesting does not explain
+    hidden: int = 0  # Python frames of the thread that the layout hides
 
 
 @dataclass(frozen=True, slots=True, eq=False)

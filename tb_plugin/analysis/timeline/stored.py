@@ -43,6 +43,7 @@ class StoredTrack(msgspec.Struct, frozen=True, array_like=True):
     first_ns: int
     last_ns: int
     overlaps: int
+    hidden: int = 0
 
 
 class StoredStep(msgspec.Struct, frozen=True, array_like=True):

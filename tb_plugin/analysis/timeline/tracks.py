@@ -38,6 +38,7 @@ class Heading:
     label: str
     detail: str
     rank: tuple[int, float, int, int]
+    hidden: int = 0  # Python frames of the thread that the layout hides
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,7 @@ def divide(trace: Trace, groups: Groups, python: I32 | None) -> Division:
     ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden; None
     leaves everything of a thread together.
     """
-    threads = _Threads(trace, groups, is_split=python is not None)
+    threads = _Threads(trace, groups, python)
     streams = _Streams(trace, groups)
     thread = trace.host.thread * 2
     if python is not None:
@@ -99,9 +100,9 @@ def _with_own_keys(headings: list[Heading]) -> tuple[Heading, ...]:
 class _Threads:
     """Names of host threads."""
 
-    def __init__(self, trace: Trace, groups: Groups, *, is_split: bool) -> None:
+    def __init__(self, trace: Trace, groups: Groups, python: I32 | None) -> None:
         host = trace.host
-        self._is_split = is_split
+        self._is_split = python is not None
         count = len(trace.threads)
         self._trace = trace
         self._groups = groups
@@ -111,6 +112,9 @@ class _Threads:
         self._backward = np.bincount(host.thread[backward], minlength=count)
         ops = (host.kind == HostKind.OP) | (host.kind == HostKind.ANNOTATION)
         self._ops = np.bincount(host.thread[ops], minlength=count)
+        apart = np.zeros(len(host.thread), np.int32) if python is None else python
+        self._hidden = np.bincount(host.thread[apart < 0], minlength=count)
+        self._frames = np.bincount(host.thread[apart > 0], minlength=count)
 
     def heading(self, number: int) -> Heading:
         """The track ``2 · thread``, or ``2 · thread + 1`` of its Python frames."""
@@ -129,6 +133,8 @@ class _Threads:
             label=label,
             detail=f"thread {tid} ({program})" if program else f"thread {tid}",
             rank=(rank, -float(self._busy[thread]), thread, is_python),
+            # Told beside the frames that are left; where none is, beside the ops.
+            hidden=int(self._hidden[thread]) if is_python or not self._frames[thread] else 0,
         )
 
     def _label(self, thread: int, program: str) -> tuple[str, int]:

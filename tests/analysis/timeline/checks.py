@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinetoscope.analysis.timeline.cut import cut
-from kinetoscope.analysis.timeline.frames import is_plumbing
+from kinetoscope.analysis.timeline.frames import is_of_others, is_plumbing
 from kinetoscope.analysis.timeline.model import LANE_BLOCK, TILE_BUCKETS, SliceFlag, Timeline, Track
 from kinetoscope.base.intervals import union
 from kinetoscope.trace.lanes import TOLERANCE_NS
@@ -16,9 +16,10 @@ def check_layout(timeline: Timeline, name: str, count: int) -> None:
     layout, slices = timeline.layouts[name], timeline.slices
     assert len(slices) == count
     hidden = np.flatnonzero(layout.lane < 0)
-    assert name == "filtered" or not len(hidden)
+    assert name in ("filtered", "user") or not len(hidden)
     assert sorted([*layout.order.tolist(), *hidden.tolist()]) == list(range(count))
-    assert all(is_plumbing(timeline.names[code]) for code in set(slices.name[hidden].tolist()))
+    is_hidden = is_of_others if name == "user" else is_plumbing
+    assert all(is_hidden(timeline.names[code]) for code in set(slices.name[hidden].tolist()))
     for lane in range(len(layout.lane_first) - 1):
         ids = layout.order[layout.lane_first[lane] : layout.lane_first[lane + 1]]
         assert len(ids), "no lane is empty"

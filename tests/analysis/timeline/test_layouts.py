@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.frames import RULES, is_plumbing
+from kinetoscope.analysis.timeline.frames import RULES, is_of_others, is_plumbing
 from kinetoscope.analysis.timeline.model import LAYOUTS, SliceFlag, SliceKind, Timeline
 from tests.analysis.timeline.checks import check_layout
 from tests.analysis.timeline.made import timeline_of
@@ -72,13 +72,87 @@ def test_merged_shows_everything_as_recorded() -> None:
     }
 
 
+USERS = """
+    frame  |mmmmmmmmmmm|
+    frame  | tttttttt  |
+    frame  |  uuuuuu   |
+    frame  |   bb      |
+    op     |    aa     |
+    frame2 |qqqqq      |
+    op2    | x         |
+    """
+USERS_NAMES = {
+    "m": "train.py(3): main",
+    "t": "torch/nn/modules/module.py(1773): _call_impl",
+    "u": "my/model.py(7): forward",
+    "b": "<built-in function len>",
+    "q": "queue.py(180): get",
+}
+
+
+def test_your_code_hides_frames_of_others_and_says_how_many_where() -> None:
+    layout = timeline_of(draw(USERS, names=USERS_NAMES), "user").layouts["user"]
+    assert {track.label: (track.slices, track.hidden) for track in layout.tracks} == {
+        "Main thread · ops": (1, 0),
+        "Main thread · Python": (2, 2),
+        # All frames of this thread are Python's own: told beside its ops.
+        "Thread 2 · ops": (1, 1),
+    }
+    timeline = timeline_of(draw(USERS, names=USERS_NAMES), "user")
+    assert picture(timeline, "user")["Main thread · Python"] == ["main", "forward"]
+    said = " ".join(timeline.warnings).replace("\u00a0", " ")
+    assert "3 Python frames of libraries are hidden" in said
+
+
+def test_where_no_frame_is_your_own_all_are_shown_and_it_is_said() -> None:
+    names = {**USERS_NAMES, "m": "runpy.py(3): run", "u": "vllm/worker.py(7): execute"}
+    trace = draw(USERS, names=names)
+    user, split = timeline_of(trace, "user"), timeline_of(trace, "split")
+    assert picture(user, "user") == picture(split)
+    assert any("No Python frame is of code of your own" in text for text in user.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("train.py(12): main", False),
+        ("/home/u/project/train.py(12): main", False),
+        ("my_model/layers/attention.py(7): forward", False),
+        ("<ipython-input-3-0f2>(1): <module>", False),
+        ("/tmp/ipykernel_77/123.py(1): <module>", False),
+        ("profile.py(4): main", False),
+        ("trace.py(4): main", False),
+        ("torchmodels/net.py(4): forward", False),
+        ("logger/queue.py(4): push", False),
+        ("torch/nn/functional.py(3): relu", True),
+        ("/opt/conda/lib/python3.8/site-packages/acme/x.py(1): f", True),
+        ("/usr/lib/python3.11/threading.py(982): run", True),
+        ("C:\\Python311\\Lib\\threading.py(982): run", True),
+        ("/usr/lib/python3/dist-packages/numpy/core.py(1): f", True),
+        ("/src/pytorch/torch/nn/modules/linear.py(1): forward", True),
+        ("threading.py(982): run", True),
+        ("asyncio/events.py(84): _run", True),
+        ("transformers/trainer.py(1): step", True),
+        ("<built-in method mm of type object at 0x7f>", True),
+        ("<frozen importlib._bootstrap>(1): _find_and_load", True),
+        ("<string>(2): __init__", True),
+        ("<eval_with_key>.3(4): forward", True),
+    ],
+)
+def test_whose_code_a_frame_is(name: str, others: bool) -> None:
+    assert is_of_others(name) is others
+
+
 def test_filtered_lifts_what_is_below_the_plumbing() -> None:
     timeline = frames("filtered")
     assert picture(timeline, "filtered")["Main thread · Python"] == ["m", "f"]
     layout = timeline.layouts["filtered"]
     hidden = np.flatnonzero(layout.lane < 0)
     assert [timeline.names[code] for code in timeline.slices.name[hidden]] == [MODULE_CALL]
-    assert any("1 slice of frameworks" in one.replace("\xa0", " ") for one in timeline.warnings)
+    assert any(
+        "1 Python frame of libraries is hidden" in one.replace("\xa0", " ")
+        for one in timeline.warnings
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 /** The labels beside the rows, placed where the canvas says its rows are. */
 import { type KeyboardEvent, memo, useMemo, useRef } from "react";
-import { bytes, count, share } from "../../base/format";
+import { bytes, count, plural, share } from "../../base/format";
 import { harmless } from "../../base/shown_name";
 import { Chevron } from "../../components/icons";
 import { useCell } from "../../state/cell";
@@ -29,9 +29,15 @@ export function detailOf({ counter, track, detail }: RowInfo): string {
     return `${word} ${counterText(counter.high, counter.unit)}`;
   }
   const overlaps = track?.overlaps ?? 0;
-  return overlaps === 0
-    ? detail
-    : [detail, `${count(overlaps)} overlap`].filter(Boolean).join(" · ");
+  const hidden = track?.hidden ?? 0;
+  return [
+    // What is not drawn comes first: the end of a line may be cut.
+    hidden === 0 ? "" : `${plural(hidden, "frame")} hidden`,
+    detail,
+    overlaps === 0 ? "" : `${count(overlaps)} overlap`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 function titleOf(info: RowInfo, whole: number): string {
@@ -46,9 +52,14 @@ function titleOf(info: RowInfo, whole: number): string {
     track.overlaps === 0
       ? []
       : [`${count(track.overlaps)} slices overlap their neighbours: drawn in lanes of their own`];
+  const hidden =
+    track.hidden === 0
+      ? []
+      : [`${plural(track.hidden, "Python frame")} of libraries hidden: “Python” above shows all`];
   const facts = [
     [label, detail].filter(Boolean).join(", "),
     `${count(track.slices)} slices, busy ${share(track.busy_ns / whole)} of the trace`,
+    ...hidden,
     ...overlaps,
   ];
   return facts.join("\n");

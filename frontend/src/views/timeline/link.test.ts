@@ -86,7 +86,7 @@ describe("the arrangement of rows", () => {
 });
 
 it("says nothing of what is the default", () => {
-  expect(linkPatch({ layout: "split", mode: "select", area: null, notes: [] })).toEqual({
+  expect(linkPatch({ layout: "user", mode: "select", area: null, notes: [] })).toEqual({
     "timeline.layout": undefined,
     "timeline.mode": undefined,
     "timeline.area": undefined,

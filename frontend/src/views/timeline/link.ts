@@ -63,7 +63,12 @@ export function oneOf<T extends string>(words: readonly [T, ...T[]], text: strin
   return words.find((word) => word === text) ?? words[0];
 }
 
-export const LAYOUTS = ["split", "filtered", "merged"] as const satisfies readonly LayoutName[];
+export const LAYOUTS = [
+  "user",
+  "split",
+  "filtered",
+  "merged",
+] as const satisfies readonly LayoutName[];
 export const MODES = ["select", "pan", "zoom", "measure"] as const satisfies readonly MouseMode[];
 export const MATCHES = ["text", "regex", "exact"] as const satisfies readonly Match[];
 export const UNITS = ["step", "trace", "wall"] as const satisfies readonly Unit[];

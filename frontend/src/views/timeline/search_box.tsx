@@ -99,6 +99,7 @@ function HitCount() {
       </span>
     );
   }
+  const hidden = sources.reduce((sum, { manifest }) => sum + manifest.hidden, 0);
   // Among several workers, the place among the hits of one says little.
   const isAt =
     sources.length === 1 && at?.find === search.text && sameSlice(at.key, selection?.key ?? null);
@@ -111,9 +112,13 @@ function HitCount() {
     <span
       className="dim nowrap"
       role="status"
-      title={`${plural(search.slices, "slice")} of ${plural(search.nameCount, "name")}`}
+      title={`${plural(search.slices, "slice")} of ${plural(search.nameCount, "name")}${
+        hidden > 0 ? `; ${plural(hidden, "hidden Python frame")} not searched` : ""
+      }`}
     >
-      {words}
+      {hidden > 0 && search.slices === 0 && !search.isLoading
+        ? `${words}, hidden frames not searched`
+        : words}
     </span>
   );
 }

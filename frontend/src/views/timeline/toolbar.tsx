@@ -1,7 +1,7 @@
 /** The line of tools above the timeline. */
 import { lazy, type ReactNode, Suspense } from "react";
 import type { LayoutName } from "../../api/types.gen";
-import { plural } from "../../base/format";
+import { count, plural } from "../../base/format";
 import { Popover } from "../../components/popover";
 import { usePage } from "../../state/page_context";
 import type { MouseMode } from "../../timeline/contract";
@@ -82,9 +82,17 @@ function ArrowsMenu() {
 }
 
 const LAYOUTS: Readonly<Record<LayoutName, readonly [string, string]>> = {
-  split: ["In tracks of their own", "ops and Python apart, aligned"],
-  filtered: ["Filtered", "without frames of frameworks"],
-  merged: ["Merged", "as recorded, in one stack"],
+  user: ["Your code", "without torch, Python itself and installed packages"],
+  split: ["All", "in tracks of their own, aligned with the ops"],
+  filtered: ["All but plumbing", "without _call_impl, contextlib and the like"],
+  merged: ["Merged", "all, as recorded, in one stack with the ops"],
+};
+
+const LAYOUT_WORDS: Readonly<Record<LayoutName, string>> = {
+  user: "your code",
+  split: "all",
+  filtered: "no plumbing",
+  merged: "merged",
 };
 
 function PythonMenu() {
@@ -96,21 +104,43 @@ function PythonMenu() {
   if (!hasFrames || manifest.layouts.length < 2) {
     return null;
   }
-  const order: readonly LayoutName[] = ["split", "filtered", "merged"];
+  const order: readonly LayoutName[] = ["user", "split", "filtered", "merged"];
+  const hidden = sources.reduce((sum, source) => sum + source.manifest.hidden, 0);
+  // Where no frame is the user's own, all of them are shown.
+  const isAll = link.layout === "user" && hidden === 0;
+  // The lanes of a subtree in focus are those of one layout.
+  const choose = (layout: LayoutName) =>
+    change({ layout, arrangement: { ...link.arrangement, focus: new Map() } });
   const options = order
     .filter((layout) => manifest.layouts.includes(layout))
     .map((layout) => [layout, ...LAYOUTS[layout]] as const);
   return (
-    <ChoiceMenu
-      button={`Python: ${link.layout}`}
-      label="Python frames"
-      value={link.layout}
-      options={options}
-      // The lanes of a subtree in focus are those of one layout.
-      onChange={(layout) =>
-        change({ layout, arrangement: { ...link.arrangement, focus: new Map() } })
-      }
-    />
+    <>
+      <ChoiceMenu
+        button={`Python: ${isAll ? "all" : LAYOUT_WORDS[link.layout]}`}
+        label="Python frames"
+        title={
+          isAll
+            ? "No Python frame is of code of your own by its path: all are shown"
+            : hidden > 0
+              ? `${plural(hidden, "Python frame")} of libraries hidden`
+              : ""
+        }
+        value={link.layout}
+        options={options}
+        onChange={choose}
+      />
+      {hidden > 0 ? (
+        <button
+          type="button"
+          className="btn quiet small tl-hidden"
+          title="Show all Python frames, those of libraries too"
+          onClick={() => choose("split")}
+        >
+          {count(hidden)} hidden
+        </button>
+      ) : null}
+    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { useValues } from "../../state/environment";
 import { useStage } from "./stage_context";
 
 export function useFollow(): void {
-  const { selection, search, link, actions, moving } = useStage();
+  const { selection, search, link, change, actions, moving } = useStage();
   const begun = useCell(moving.begun);
   const values = useValues();
   // With a range in the address, the link says for itself where to look.
@@ -33,11 +33,16 @@ export function useFollow(): void {
       return;
     }
     if (wish.current === "slice" && details !== undefined && source !== undefined) {
+      if (details.slice.track < 0 && link.layout === "user") {
+        // It names a frame of a library: all frames are shown, or nothing would be seen of it.
+        change({ layout: "split" });
+        return;
+      }
       wish.current = null;
       actions.goTo(source, details.slice);
     } else if (wish.current === "name" && search.slices > 0) {
       wish.current = null;
       actions.hit(true);
     }
-  }, [begun, details, source, search, actions]);
+  }, [begun, details, source, search, actions, link.layout, change]);
 }
