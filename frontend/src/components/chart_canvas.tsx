@@ -6,7 +6,8 @@ import { type ChartOption, type EChartsType, init } from "./echarts";
 
 export interface ChartCanvasProps {
   readonly height: number;
-  readonly option: (theme: Theme) => ChartOption;
+  /** What is drawn, in a place that is so many pixels wide. */
+  readonly option: (theme: Theme, width: number) => ChartOption;
   /** A press anywhere above a category of the x axis. */
   readonly onColumn: (place: number) => void;
 }
@@ -27,7 +28,8 @@ export default function ChartCanvas({ height, option, onColumn }: ChartCanvasPro
 
   useEffect(() => {
     latest.current = { option, onColumn };
-    chart.current?.setOption(option(readTheme()), { replaceMerge: ["series"] });
+    const width = place.current?.clientWidth ?? 0;
+    chart.current?.setOption(option(readTheme(), width), { replaceMerge: ["series"] });
   });
 
   useEffect(() => {
@@ -38,7 +40,7 @@ export default function ChartCanvas({ height, option, onColumn }: ChartCanvasPro
     const open = () => {
       const made = init(element, null, { renderer: "canvas" });
       chart.current = made;
-      made.setOption(latest.current.option(readTheme()));
+      made.setOption(latest.current.option(readTheme(), element.clientWidth));
       made.getZr().on("click", ({ offsetX, offsetY }) => {
         const column = columnAt(made, offsetX, offsetY);
         if (column !== null) {
@@ -54,6 +56,8 @@ export default function ChartCanvas({ height, option, onColumn }: ChartCanvasPro
         open();
       } else {
         chart.current.resize();
+        const resized = latest.current.option(readTheme(), element.clientWidth);
+        chart.current.setOption(resized, { replaceMerge: ["series"] });
       }
     };
     const observer = new ResizeObserver(fill);

@@ -1,41 +1,76 @@
 /** Every kernel by how well it fills the device: blocks per multiprocessor against occupancy. */
 import type { KernelRow, Kernels } from "../../api/types.gen";
 import { fade } from "../../base/color";
-import { fixed, time } from "../../base/format";
+import { count, fixed, time } from "../../base/format";
+import { textWidth } from "../../base/measure";
 import { harmless, nameParts } from "../../base/shown_name";
 import type { Theme } from "../../base/theme";
 import { Chart } from "../../components/chart";
+import { CodeName } from "../../components/code_name";
 import type { ChartOption } from "../../components/echarts";
 import { Panel } from "../../components/panel";
 import { Prose } from "../../components/prose";
+import { type Box, decadesOf, decadeTicks, placeLabels } from "./labels";
 
-const HEIGHT = 210;
-const LABELS = 5;
+const HEIGHT = 230;
 const BIGGEST = 42;
-/** So far along the axis labels stand on the other side. */
-const LABELS_TURN = 0.62;
+const SMALLEST = 6;
+const GRID = { left: 40, right: 12, top: 14, bottom: 38 };
+const FONT = 11;
+const LABEL = `${FONT}px sans-serif`;
+const NAME_MOST = 24;
+const UNDER_FILLED = "under-filled";
+const LISTED = 4;
 
 type Known = KernelRow & { readonly blocks_per_sm: number; readonly occupancy: number };
 
 const isKnown = (row: KernelRow): row is Known =>
   row.blocks_per_sm !== null && row.blocks_per_sm > 0 && row.occupancy !== null;
 
-function option(rows: readonly Known[], theme: Theme): ChartOption {
-  const most = Math.max(...rows.map((row) => row.total_ns), 1);
+const shortName = (row: KernelRow) => {
+  const { base } = nameParts(row.name);
+  return base.length > NAME_MOST ? `${base.slice(0, NAME_MOST - 1)}…` : base;
+};
+
+const blocksText = (decade: number) => String(Number((10 ** decade).toPrecision(2)));
+
+function option(rows: readonly Known[], theme: Theme, width: number): ChartOption {
+  const longest = Math.max(...rows.map((row) => row.total_ns), 1);
   const { color } = theme.fill("compute", false);
-  const decades = rows.map((row) => Math.log10(row.blocks_per_sm));
-  const [low, high] = [Math.floor(Math.min(...decades)), Math.ceil(Math.max(...decades))];
-  // Towards the right edge there is no room behind a dot.
-  const edge = 10 ** (low + (high - low) * LABELS_TURN);
+  const [low, high] = decadesOf(rows.map((row) => row.blocks_per_sm));
+  const top = Math.max(25, Math.ceil(Math.max(...rows.map((row) => row.occupancy)) / 25) * 25);
+  const area: Box = {
+    left: GRID.left,
+    top: 0,
+    right: width - GRID.right,
+    bottom: HEIGHT - GRID.bottom,
+  };
+  const x = (decade: number) =>
+    area.left + ((decade - low) / (high - low)) * (area.right - area.left);
+  const y = (percent: number) => area.bottom - (percent / top) * (area.bottom - GRID.top);
+  const dots = rows.map((row) => ({
+    x: x(Math.log10(row.blocks_per_sm)),
+    y: y(row.occupancy),
+    radius: Math.max(SMALLEST, Math.sqrt(row.total_ns / longest) * BIGGEST) / 2,
+    text: shortName(row),
+  }));
+  const isUnder = low < 0;
+  const under: Box = {
+    left: area.left,
+    top: GRID.top,
+    right: area.left + textWidth(UNDER_FILLED, LABEL) + 10,
+    bottom: GRID.top + 20,
+  };
+  const sides = placeLabels(dots, area, isUnder ? [under] : [], (text) => textWidth(text, LABEL));
+  const ticks = [...decadeTicks(low, high)];
   const axis = {
     axisLine: { show: false },
     axisTick: { show: false },
-    axisLabel: { color: theme.ink3, fontSize: 11 },
-    nameTextStyle: { color: theme.ink3, fontSize: 11 },
+    nameTextStyle: { color: theme.ink3, fontSize: FONT },
   };
   return {
     animation: false,
-    grid: { left: 40, right: 12, top: 12, bottom: 36 },
+    grid: GRID,
     tooltip: {
       confine: true,
       backgroundColor: theme.surface,
@@ -46,59 +81,98 @@ function option(rows: readonly Known[], theme: Theme): ChartOption {
         const row = rows[(Array.isArray(point) ? point[0] : point)?.dataIndex ?? -1];
         return row === undefined
           ? ""
-          : `${harmless(row.name, 80)}\n${time(row.total_ns)} · ${fixed(row.blocks_per_sm, 2)} blocks per SM · ${fixed(row.occupancy, 0)} %`;
+          : `${harmless(row.name, 80)}\n${time(row.total_ns)} · ${fixed(row.blocks_per_sm, 2)} blocks per SM · ${fixed(row.occupancy, row.occupancy < 9.5 ? 1 : 0)} %`;
       },
     },
+    // Decades on a plain axis: a logarithmic one of ECharts ends at whole decades.
     xAxis: {
       ...axis,
-      type: "log",
+      type: "value",
+      min: low,
+      max: high,
       name: "mean blocks per SM",
       nameLocation: "middle",
       nameGap: 22,
       splitLine: { show: false },
+      axisLabel: {
+        color: theme.ink3,
+        fontSize: FONT,
+        customValues: ticks,
+        formatter: (decade: number) => blocksText(decade),
+      },
     },
     yAxis: {
       ...axis,
       type: "value",
       min: 0,
-      max: 100,
-      interval: 25,
+      max: top,
+      interval: top > 50 ? 25 : top / 5,
+      axisLabel: { color: theme.ink3, fontSize: FONT },
       splitLine: { lineStyle: { color: theme.line } },
     },
     series: [
       {
         type: "scatter",
-        data: rows.map((row) => ({
-          value: [row.blocks_per_sm, row.occupancy],
-          label: { position: row.blocks_per_sm > edge ? ("left" as const) : ("right" as const) },
-        })),
-        symbolSize: (_: unknown, { dataIndex }: { dataIndex: number }) =>
-          Math.max(6, Math.sqrt((rows[dataIndex]?.total_ns ?? 0) / most) * BIGGEST),
+        data: rows.map((row, place) => {
+          const side = sides[place] ?? null;
+          return {
+            value: [Math.log10(row.blocks_per_sm), row.occupancy],
+            symbolSize: 2 * (dots[place]?.radius ?? 0),
+            label: side === null ? { show: false } : { show: true, position: side },
+          };
+        }),
         itemStyle: { color: fade(color, 0.45), borderColor: color, borderWidth: 1 },
         label: {
-          show: true,
           color: theme.ink2,
-          fontSize: 11,
-          // Readable above the dots of others.
+          fontSize: FONT,
+          // Readable above the rim of a dot.
           textBorderColor: theme.surface,
           textBorderWidth: 3,
-          formatter: ({ dataIndex }: { dataIndex: number }) =>
-            dataIndex < LABELS ? nameParts(rows[dataIndex]?.name ?? "").base.slice(0, 24) : "",
+          formatter: ({ dataIndex }: { dataIndex: number }) => dots[dataIndex]?.text ?? "",
         },
-        labelLayout: { hideOverlap: true },
-        markArea: {
-          silent: true,
-          itemStyle: { color: theme.fill("comm", true).color, opacity: 0.5 },
-          label: { color: theme.ink2, fontSize: 11, position: "insideTopLeft" },
-          data: [[{ name: "under-filled", xAxis: "min" }, { xAxis: 1 }]],
-        },
+        ...(isUnder
+          ? {
+              markArea: {
+                silent: true,
+                itemStyle: { color: theme.fill("comm", true).color, opacity: 0.5 },
+                label: { color: theme.ink2, fontSize: FONT, position: "insideTopLeft" as const },
+                data: [[{ name: UNDER_FILLED, xAxis: low }, { xAxis: Math.min(0, high) }]],
+              },
+            }
+          : {}),
       },
     ],
   };
 }
 
+/** Kernels that are not in the chart, because they have no place in it. */
+function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
+  const spent = rows.reduce((sum, row) => sum + row.total_ns, 0);
+  return (
+    <div className="fill-unplaced">
+      <p className="hint" title={why}>
+        Not drawn, without both figures: {count(rows.length)} · {time(spent)}
+      </p>
+      <ul>
+        {rows.slice(0, LISTED).map((row) => (
+          <li key={row.key}>
+            <CodeName name={row.name} />
+            <span className="num dim">{time(row.total_ns)}</span>
+          </li>
+        ))}
+      </ul>
+      {rows.length > LISTED ? <p className="hint">and {count(rows.length - LISTED)} more</p> : null}
+    </div>
+  );
+}
+
 export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
-  const rows = answer.table.rows.filter(isKnown);
+  const rows = answer.table.rows.filter(isKnown).sort((a, b) => b.total_ns - a.total_ns);
+  const unplaced = answer.table.rows.filter((row) => !isKnown(row));
+  const why =
+    answer.missing["occupancy"] ??
+    answer.missing["blocks"] ??
+    "They were not recorded, and what they are computed from is not in the file.";
   return (
     <Panel
       title="Every kernel by fill and occupancy"
@@ -107,21 +181,18 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
     >
       {rows.length === 0 ? (
         <p className="dim">
-          <Prose
-            text={
-              answer.missing["occupancy"] ??
-              answer.missing["blocks"] ??
-              "No kernel carries both figures."
-            }
-          />
+          <Prose text={why} />
         </p>
       ) : (
-        <Chart
-          label={`${rows.length} kernels by mean blocks per multiprocessor and estimated occupancy; the table below has the figures.`}
-          height={HEIGHT}
-          option={(theme) => option(rows, theme)}
-          onColumn={() => undefined}
-        />
+        <>
+          <Chart
+            label={`${rows.length} kernels by mean blocks per multiprocessor and estimated occupancy; the table below has the figures.`}
+            height={HEIGHT}
+            option={(theme, width) => option(rows, theme, width)}
+            onColumn={() => undefined}
+          />
+          {unplaced.length === 0 ? null : <Unplaced rows={unplaced} why={why} />}
+        </>
       )}
     </Panel>
   );
