@@ -26,7 +26,7 @@ from .text import printable
 
 GAP = "  "
 LEAST_WIDTH = 40
-LEAST = {"name": 20, "path": 20, "words": 14}
+LEAST = {"name": 20, "path": 20, "words": 20}
 """Cells that a column of this kind keeps, however little room there is."""
 INDENT = 4
 FEW_ROWS = 20
@@ -180,13 +180,14 @@ def _block(
     most = max((len(heading) for heading in headings), default=0)
     headings = [[""] * (most - len(heading)) + heading for heading in headings]
     yield from ((line, "dim") for line in _lines(columns, widths, headings))
+    below: list[str] = []
     for row in range(len(columns[0].cells) if columns else len(texts[0].cells)):
+        if below:
+            yield "", ""
         cells = [_fitted(c, c.cells[row], w) for c, w in zip(columns, widths, strict=True)]
         yield from ((line, "") for line in _lines(columns, widths, cells))
         below = [*_below(texts, row, width)]
         yield from ((line, "") for line in below)
-        if below:
-            yield "", ""
 
 
 def _fitted(column: Written, cell: str, width: int) -> list[str]:

@@ -210,7 +210,7 @@ def _steps_table(answer: TimelineManifest) -> Table:
     columns = (
         Column("step", "Step"),
         Column("ts_ns", "Start (ns)"),
-        Column("dur_ns", "Length (ns)"),
+        Column("dur_ns", "Length on the host (ns)", "Without the device work that it launched."),
     )
     rows = tuple((step.name, step.ts, step.end - step.ts) for step in answer.steps)
     return Table("Steps", columns, rows)

@@ -194,6 +194,12 @@ def test_the_doctor_fits(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert [line for line in text.splitlines() if cell_len(line) > 80] == []
 
 
+def test_names_of_steps_are_not_broken() -> None:
+    columns = (Column("step", "Step"), *(Column(f"{c}_ns", "Exposed copy") for c in "abcdefghij"))
+    text = lines(Table("t", columns, (("ProfilerStep#10", *range(10**8, 10**8 + 10)),)), width=80)
+    assert any(line.startswith("ProfilerStep#10  ") for line in text)
+
+
 def test_in_a_pipe_nothing_is_shortened(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     text = run("show", "kernels", many, "--limit", 1).stdout
