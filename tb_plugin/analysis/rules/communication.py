@@ -53,13 +53,7 @@ DDP_GRADIENTS = Fact(
         and chosen.facts.traits.backward
     ),
 )
-GRADIENTS = Fact(
-    "gradients are reduced while autograd runs",
-    lambda chosen: chosen.facts.traits.gradient_collectives and chosen.facts.traits.backward,
-)
-NO_GRADIENTS = Fact(
-    "no gradients are reduced", lambda chosen: not chosen.facts.traits.gradient_collectives
-)
+INFERS = Fact("autograd did not run", lambda chosen: not chosen.facts.traits.backward)
 SHARDED = Fact("FSDP ran", lambda chosen: chosen.facts.traits.fully_sharded)
 NOT_SHARDED = Fact("FSDP did not run", lambda chosen: not chosen.facts.traits.fully_sharded)
 NCCL = Fact("NCCL communicates between GPUs", _nccl)
@@ -144,15 +138,10 @@ REMEDIES = (
         (Reference("How to accumulate with DistributedDataParallel", url=_NO_SYNC),),
     ),
     Remedy(
-        "Most of it reduces gradients: accumulate them over several batches before they are "
-        "reduced.",
-        (GRADIENTS, NOT_SHARDED, REDUCES),
-    ),
-    Remedy(
         "It is part of the model's own pass, as tensor parallelism has it, and each layer waits "
         "for its own: split layers over fewer devices, or over those with the fastest links.",
         (
-            NO_GRADIENTS,
+            INFERS,
             NOT_SHARDED,
             ON_DEVICE,
             _leads("all_reduce", "reduce_scatter", "all_gather"),

@@ -47,7 +47,7 @@ NEEDED: dict[str, Holds] = {
     "GradScaler": lambda f: f.traits.backward,
     "loss_fn": lambda f: f.traits.backward,
     "checkpoint import": lambda f: f.traits.backward,
-    "tensor parallelism": lambda f: bool(_used(f)) and not f.traits.gradient_collectives,
+    "tensor parallelism": lambda f: bool(_used(f)) and not f.traits.backward,
     "FSDP": lambda f: f.traits.fully_sharded,
     "experts and back": lambda f: "experts" in f.traits.collective_ns,
     "all-to-all, in which": lambda f: "all_to_all" in f.traits.collective_ns,
