@@ -61,9 +61,9 @@ def _cut_sentence(selection: Selection) -> Sentence:
     part, host = selection.partition, selection.host or HostPartition()
     if selection.facts.health.is_cut:
         whole = duration(selection.facts.duration_ns)
-        said = f"The file ends after {whole} of an unknown length: a part of it shows no cause."
+        said = f"The file ends after {whole} of an unknown length: a part of it names no cause."
     else:
-        said = "The recording ended within a chosen step: a part of a step shows no cause."
+        said = "The recording ended within a chosen step: a part of it names no cause."
     if part is not None:
         busy = duration(selection.mean(selection.total_ns - part.idle_ns))
         detail = f"In what was read, of {_mean_step(selection)}, work of the device fills {busy}."
@@ -210,6 +210,9 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
     part = fraction(selection.ratio(work[largest]))
     verb = "take" if largest == "runtime_ns" else "takes"
     said = f"The {noun} runs on the host; {_HOST_WORK[largest]} {verb} {part} of it."
+    if any(note.kind == "lost_kernels" for note in selection.facts.health.notes):
+        work = _HOST_WORK[largest]
+        said = f"On the host, {work} {verb} {part} of the {noun}; the device was not recorded."
     return Sentence(said, detail, _agreement(selection, largest), largest)
 
 

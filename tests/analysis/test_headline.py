@@ -262,3 +262,10 @@ def test_what_the_sentence_blames_has_a_finding_or_a_reason(cause: str) -> None:
     assert why is not None
     assert why.text.endswith(".")
     assert why.links
+
+
+def test_launches_without_kernels_are_no_run_on_the_host() -> None:
+    said = of("op |aaaaaaaa|\n call | l l l l|")
+    assert said.headline == (
+        "On the host, forward takes 100 % of the recording; the device was not recorded."
+    )
