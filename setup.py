@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import build_native  # noqa: E402
 import build_page  # noqa: E402
+import build_wheel_tag  # noqa: E402
 
 FOLDERS = {"kinetoscope": "tb_plugin", "kinetoscope.handlers": "handlers"}
 
@@ -82,6 +83,10 @@ class BdistWheel(bdist_wheel):  # type: ignore[misc]
         build_native.build_if_wanted()
         self.root_is_pure = not self.distribution.has_ext_modules()
         super().run()
+        files = self.distribution.dist_files
+        for at, (kind, version, path) in enumerate(files):
+            if kind == "bdist_wheel" and "-linux_" in Path(path).name:
+                files[at] = (kind, version, str(build_wheel_tag.retag(Path(path))))
 
     def get_tag(self) -> tuple[str, str, str]:
         """The library is loaded by ctypes and knows nothing of Python's binary interface."""

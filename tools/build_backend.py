@@ -6,6 +6,7 @@ page must be built and the machine has none; what drives cargo, when there is on
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeAlias
 
 from setuptools import build_meta
@@ -19,6 +20,7 @@ from setuptools.build_meta import (
 
 import build_native
 from build_page import is_wanted
+from build_wheel_tag import REQUIREMENTS
 from node import WHEEL, NodeNotFoundError, find_npm
 
 __all__ = [
@@ -41,6 +43,7 @@ def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
         *build_meta.get_requires_for_build_wheel(config_settings),
         *node_requirement(),
         *library_requirement(),
+        *tag_requirement(),
     ]
 
 
@@ -67,6 +70,12 @@ def node_requirement() -> list[str]:
     except NodeNotFoundError:
         return [WHEEL]
     return []
+
+
+def tag_requirement() -> list[str]:
+    """What finds the systems that a wheel with the library runs on, where these are several."""
+    has_library = build_native.is_built() or build_native.requirement() is not None
+    return list(REQUIREMENTS) if has_library and sys.platform.startswith("linux") else []
 
 
 def library_requirement() -> list[str]:
