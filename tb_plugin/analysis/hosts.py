@@ -33,6 +33,7 @@ class Hosts:
     runtime: Mask
     collective: Mask  # calls of collectives, and ranges of collectives under way
     under_way: Mask  # of those, ranges that a back end keeps open: no work of their thread
+    left_open: Mask  # of those, ranges in which their own thread runs other ops
     loader: Mask  # of the DataLoader; kinds are not asked
     blocking: Mask  # runtime calls that wait for the device, or may; see ``_blocking``
     executing: Mask  # ops, annotations, Python frames
@@ -72,6 +73,7 @@ def hosts_of(trace: Trace) -> Hosts:
     op = (host.kind == HostKind.OP) & ~marker
     annotation = (host.kind == HostKind.ANNOTATION) & ~marker
     frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
+    under_way = collective & matches(trace.strings, host.name, BACKEND_RANGE)
     return Hosts(
         trace=trace,
         first=np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).astype(np.int64),
@@ -83,7 +85,8 @@ def hosts_of(trace: Trace) -> Hosts:
         frame=frame,
         runtime=runtime,
         collective=collective,
-        under_way=collective & matches(trace.strings, host.name, BACKEND_RANGE),
+        under_way=under_way,
+        left_open=_left_open(trace, under_way, op & ~collective),
         loader=role == Role.DATALOADER,
         blocking=_blocking(trace, runtime, role),
         executing=op | annotation | frame,
@@ -122,6 +125,19 @@ def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
     by_chance &= (returned - begun < _LONG_CALL_NS) & (2 * (end - ts) < returned - begun)
     waits = matches(trace.strings, names, PAGEABLE) | (spans & ~by_chance)
     result[call[waits]] = True
+    return result
+
+
+def _left_open(trace: Trace, under_way: Mask, others: Mask) -> Mask:
+    """Ranges of collectives with other ops somewhere below them: nobody waits in them."""
+    result = np.zeros(len(trace.host), np.bool_)
+    at: NDArray[np.integer] = np.flatnonzero(others if under_way.any() else under_way)
+    while len(at):
+        above = np.unique(trace.host.parent[at])
+        at = above[above >= 0]
+        hit = under_way[at]
+        result[at[hit]] = True
+        at = at[~hit]
     return result
 
 

@@ -82,6 +82,21 @@ def test_collectives_of_the_host_alone() -> None:
     assert of(trace) == [{"communication": 7, "other": 5}]
 
 
+def test_a_collective_that_is_left_open_is_no_communication_of_what_runs_in_it() -> None:
+    """MTIA keeps the range open around a forward; its device says when data is exchanged."""
+    trace = draw(
+        """
+        step   |11111111111111|
+        note   | hhhhhhhhhhhh |
+        op     |  aaaa   aaa  |
+        call   |   l          |
+        gpu    |     llll     |
+        """,
+        names={"h": "hccl:all_to_all"},
+    )
+    assert of(trace) == [{"kernel": 4, "runtime": 1, "cpu_exec": 7, "other": 2}]
+
+
 def test_python_frames_and_step_marks_count_as_other() -> None:
     trace = draw(
         """

@@ -11,8 +11,9 @@ from .model import Counter, SliceKind
 from .opened import Opened
 from .select import Area, inside, slices_in
 
+_COMPUTE = (SliceKind.COMPUTE, SliceKind.DEVICE_OTHER)  # as everywhere: work that is nothing else
 _COPY = (SliceKind.MEMCPY,)
-_REST = (SliceKind.MEMSET, SliceKind.DEVICE_OTHER)
+_REST = (SliceKind.MEMSET,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def _device(opened: Opened, label: str, area: Area) -> DeviceUse:
         chosen = np.isin(kind, kinds)
         return union(cut.ts[chosen], stop[chosen]) if chosen.any() else EMPTY
 
-    compute, communication = of(SliceKind.COMPUTE), of(SliceKind.COMMUNICATION)
+    compute, communication = of(*_COMPUTE), of(SliceKind.COMMUNICATION)
     copy = of(*_COPY)
     busy = merge(compute, communication, copy, of(*_REST))
     gaps = complement(busy, area.start, area.end)

@@ -160,6 +160,13 @@ def test_a_device_is_busy_or_idle() -> None:
     assert (device.gaps, device.longest_gap_ns, device.longest_gap_ts) == (3, 4 * US, 0)
 
 
+def test_work_of_an_unknown_category_is_compute_as_on_the_overview() -> None:
+    event = {"ph": "X", "cat": "vendor_thing", "name": "fc", "pid": 0, "tid": 7, "ts": 12, "dur": 4}
+    of = drawn("gpu |    llll            |", events=[{**event, "args": {"stream": 7}}])
+    (device,) = devices_in(of, 0, 16 * US)
+    assert (device.compute_ns, device.busy_ns) == (8 * US, 8 * US)
+
+
 def test_without_a_device_there_is_none() -> None:
     assert devices_in(drawn("op |aaa|"), 0, 3 * US) == ()
 
