@@ -81,6 +81,7 @@ const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
       <button
         type="button"
         className="tl-heading"
+        title={label}
         data-row={info.key}
         tabIndex={isStop ? 0 : -1}
         aria-expanded={!info.isCollapsed}
@@ -132,10 +133,13 @@ function Deeper({ info }: { info: RowInfo }) {
   );
 }
 
-/** Headings reach over the canvas, where pinned rows lie above them. */
-function belowEdge({ top, height }: PlacedRow, edge: number): string | undefined {
-  const hidden = Math.min(Math.max(0, edge - top), height);
-  return hidden > 0 ? `inset(${hidden}px 0 0 0)` : undefined;
+/**
+ * The part of a row that can be seen: below the pinned rows, above the end of the stage. A label is
+ * no larger, so that what can be pressed of it is what is seen.
+ */
+function seenPart({ top, height }: PlacedRow, from: number, to: number) {
+  const start = Math.min(Math.max(top, from), top + height);
+  return { top: start, height: Math.max(0, Math.min(top + height, to) - start) };
 }
 
 interface Row {
@@ -147,6 +151,7 @@ export function Gutter() {
   const { moving, model, search, engine } = useStage();
   const place = useRef<HTMLDivElement>(null);
   const rows = useCell(moving.frame, (frame) => frame.rows);
+  const end = useCell(moving.frame, (frame) => frame.height);
   const focused = useCell(moving.row);
   const pinnedKeys = useMemo(() => new Set(model.pinned.map((row) => row.key)), [model]);
   const shown = rows.flatMap((placed): Row[] => {
@@ -175,27 +180,26 @@ export function Gutter() {
       });
     }
   };
-  const drawn = ({ placed, info }: Row) => (
-    <li
-      key={info.key}
-      className={info.type === "heading" ? "tl-row heading" : "tl-row"}
-      style={{
-        // Not moved by a transform: menus within are placed in the frame of the window.
-        top: placed.top,
-        height: placed.height,
-        clipPath: info.type === "heading" ? belowEdge(placed, edge) : undefined,
-      }}
-    >
-      <Label
-        info={info}
-        height={placed.height}
-        hits={
-          search.isActive ? (search.tracks.get(info.source.source)?.[info.trackIndex] ?? 0) : null
-        }
-        isStop={info.key === stop}
-      />
-    </li>
-  );
+  const drawn = ({ placed, info }: Row, from: number) => {
+    const seen = seenPart(placed, from, end);
+    return (
+      <li
+        key={info.key}
+        className={info.type === "heading" ? "tl-row heading" : "tl-row"}
+        style={seen}
+        hidden={seen.height === 0}
+      >
+        <Label
+          info={info}
+          height={seen.height}
+          hits={
+            search.isActive ? (search.tracks.get(info.source.source)?.[info.trackIndex] ?? 0) : null
+          }
+          isStop={info.key === stop}
+        />
+      </li>
+    );
+  };
   return (
     <div
       ref={place}
@@ -204,11 +208,11 @@ export function Gutter() {
       onPointerLeave={() => moving.row.set("")}
     >
       <ul aria-label="Tracks" onKeyDown={onKeyDown}>
-        {scrolled.map(drawn)}
+        {scrolled.map((row) => drawn(row, edge))}
       </ul>
       {pinned.length === 0 ? null : (
         <ul aria-label="Pinned tracks" className="pinned" onKeyDown={onKeyDown}>
-          {pinned.map(drawn)}
+          {pinned.map((row) => drawn(row, 0))}
         </ul>
       )}
     </div>
