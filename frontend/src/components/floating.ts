@@ -11,23 +11,27 @@ const GAP = 4;
 /** Less room than this is no use: rather over the edge of the anchor. */
 const LEAST = 160;
 
-/** Beneath the anchor, or above it where only there is room; the rest of it scrolls. */
+/** Beneath the anchor, or above it where only there is room; inside the window. */
+function move(anchor: HTMLElement, body: HTMLElement): void {
+  const at = anchor.getBoundingClientRect();
+  const { offsetHeight: height, offsetWidth: width } = body;
+  const below = window.innerHeight - at.bottom - MARGIN - GAP;
+  const isAbove = height > below && at.top - MARGIN - GAP > below;
+  const top = isAbove ? at.top - GAP - height : at.bottom + GAP;
+  const left = Math.min(at.left, window.innerWidth - width - MARGIN);
+  body.style.left = `${Math.max(MARGIN, left)}px`;
+  body.style.top = `${Math.max(MARGIN, Math.min(top, window.innerHeight - height - MARGIN))}px`;
+}
+
+/** No higher than the room on its side of the anchor: the rest of it scrolls. */
 function place(anchor: HTMLElement, body: HTMLElement): void {
   const at = anchor.getBoundingClientRect();
   const below = window.innerHeight - at.bottom - MARGIN - GAP;
   const above = at.top - MARGIN - GAP;
   body.style.maxHeight = "";
   const isAbove = body.offsetHeight > below && above > below;
-  const most = Math.max(LEAST, isAbove ? above : below);
-  body.style.maxHeight = `${most}px`;
-  const height = Math.min(body.offsetHeight, most);
-  const left = Math.min(at.left, window.innerWidth - body.offsetWidth - MARGIN);
-  const top = Math.min(
-    isAbove ? at.top - GAP - height : at.bottom + GAP,
-    window.innerHeight - height - MARGIN,
-  );
-  body.style.left = `${Math.max(MARGIN, left)}px`;
-  body.style.top = `${Math.max(MARGIN, top)}px`;
+  body.style.maxHeight = `${Math.max(LEAST, isAbove ? above : below)}px`;
+  move(anchor, body);
 }
 
 /** Keeps the body beside its anchor for as long as it is open. Give the body `popover="manual"`. */
@@ -45,7 +49,6 @@ export function useFloating(
     floating.showPopover?.();
     const settle = () => place(from, floating);
     settle();
-    // In the next frame: a size must not change while sizes are being observed.
     let frame = 0;
     const later = () => {
       cancelAnimationFrame(frame);
@@ -56,7 +59,11 @@ export function useFloating(
         later();
       }
     };
-    const observer = new ResizeObserver(later);
+    const observer = new ResizeObserver(() => {
+      move(from, floating);
+      // In the next frame: its size must not change while sizes are being observed.
+      later();
+    });
     observer.observe(floating);
     window.addEventListener("scroll", onScroll, true);
     return () => {

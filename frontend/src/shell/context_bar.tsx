@@ -54,7 +54,7 @@ export function ContextBar(props: ContextBarProps) {
   const { catalog, choice, trace, pinned, view, onSearch, onHelp } = props;
   const { address, host } = useEnvironment();
   return (
-    <header className="ctx">
+    <div className="ctx">
       {host.hasParent ? null : (
         <span className="mark">
           <Glyph />
@@ -104,6 +104,6 @@ export function ContextBar(props: ContextBarProps) {
       >
         ?
       </button>
-    </header>
+    </div>
   );
 }

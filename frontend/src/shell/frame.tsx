@@ -78,16 +78,18 @@ export function Frame({ info, catalog }: FrameProps) {
       <button type="button" className="btn skip" onClick={focusMain}>
         To the figures
       </button>
-      <ContextBar
-        catalog={catalog}
-        choice={choice}
-        trace={trace}
-        pinned={pinned}
-        view={stem}
-        onSearch={openPalette}
-        onHelp={openHelp}
-      />
-      <Tabs views={listed} current={stem} trace={trace} />
+      <header className="page-head">
+        <ContextBar
+          catalog={catalog}
+          choice={choice}
+          trace={trace}
+          pinned={pinned}
+          view={stem}
+          onSearch={openPalette}
+          onHelp={openHelp}
+        />
+        <Tabs views={listed} current={stem} trace={trace} />
+      </header>
       <ProblemBanner catalog={catalog} />
       <main id="main" className={isFlush ? "main flush" : "main"} tabIndex={-1}>
         <Boundary>

@@ -187,7 +187,6 @@ export function Gutter() {
         key={info.key}
         className={info.type === "heading" ? "tl-row heading" : "tl-row"}
         style={seen}
-        hidden={seen.height === 0}
       >
         <Label
           info={info}
