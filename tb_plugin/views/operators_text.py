@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..analysis.operators.model import CallKind
 from ..analysis.operators.table import CallTable
 from ..base.units import duration, plural, share
 from .operators_answers import OperatorRow, Operators
@@ -48,12 +49,33 @@ def words(table: CallTable, *, has_device: bool) -> Words:
     first, whole = int(order[0]), int(value.sum())
     where = "device" if has_device else "host"
     name = table.text(int(table.name[first]))
+    if table.calls.kind[table.sample[first]] == CallKind.RUNTIME:
+        return _by_a_call(table, first, whole)
     half = int((value[order].cumsum() < whole / 2).sum()) + 1
     return Words(
         f"{name} takes {share(int(value[first]) / whole)} of the operators' {where} time.",
         f"{duration(int(value[first]))} in {plural(int(table.count[first]), 'call')}; "
         f"{half} of {plural(len(table), 'operator')} "
         f"{'takes' if half == 1 else 'take'} half of the {where} time.",
+    )
+
+
+def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
+    """Most device time was launched outside of operators: a call of the runtime is none."""
+    name = table.text(int(table.name[first]))
+    part = share(int(table.device_self_ns[first]) / whole)
+    how = (
+        f"{duration(int(table.device_self_ns[first]))} in {plural(int(table.count[first]), 'call')}"
+    )
+    if "GraphLaunch" in name:
+        return Words(
+            f"Graphs launch {part} of the device time; a graph is no operator.",
+            f"{how} of `{name}`: inside a graph the operator of a kernel is not recorded. "
+            "The Kernel view shows what ran.",
+        )
+    return Words(
+        f"`{name}`, called outside of operators, launches {part} of the device time.",
+        f"{how}. The Kernel view shows what ran.",
     )
 
 

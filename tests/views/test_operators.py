@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,27 @@ def test_names_are_found_kind_by_kind() -> None:
     best = find(subject, FindQuery("aten::mm")).kinds[0].names[0]
     row = details(subject, RowQuery(key=best.key)).row
     assert (row.name, row.calls, row.total_ns) == (best.name, best.count, best.total_ns)
+
+
+def test_a_graph_is_no_operator() -> None:
+    """What most device time is launched by is named for what it is, and leads to Kernel."""
+    picture = """
+        step   |1111111111111111|
+        op     | a              |
+        call   | k   g          |
+        gpu    |  kk  gggggggg  |
+        """
+    trace = draw(picture)
+    launched = build(subject_of(trace), OperatorQuery())
+    assert launched.headline.startswith("`cudaLaunchKernel`, called outside of operators, launches")
+    renamed = {"cudaLaunchKernel": "cudaGraphLaunch"}
+    strings = tuple(renamed.get(text, text) for text in trace.strings)
+    answer = build(subject_of(replace(trace, strings=strings)), OperatorQuery())
+    assert (
+        answer.headline == "Graphs launch 80.0\u00a0% of the device time; a graph is no operator."
+    )
+    assert "cudaGraphLaunch" in answer.detail
+    assert "Kernel view" in answer.detail
 
 
 def test_so_many_operators_are_named_in_each_bar_as_asked_for(subject: Subject) -> None:

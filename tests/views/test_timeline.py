@@ -85,7 +85,7 @@ def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
 
 
 def test_tables_say_it_too(view: Asked) -> None:
-    tracks, counters, warnings = VIEW.tables(view.manifest())
+    tracks, counters, warnings, *_ = VIEW.tables(view.manifest())
     assert [row[1] for row in tracks.rows] == [
         "Main thread · ops",
         "Main thread · Python",

@@ -150,10 +150,19 @@ function toOption({ kind, name, note, group, isRest }: Jump, place: number): Opt
     content: (
       <>
         <span className="label jump-kind">{kind}</span>
-        <span className="clip" title={harmless(name)}>
-          {IS_CODE.includes(kind) && isRest !== true ? <CodeName name={name} /> : harmless(name)}
-        </span>
-        <span className="hint nowrap grow">{harmless(note)}</span>
+        {IS_CODE.includes(kind) && isRest !== true ? (
+          <>
+            <span className="clip grow">
+              <CodeName name={name} />
+            </span>
+            <span className="hint nowrap">{note}</span>
+          </>
+        ) : (
+          <>
+            <span className="nowrap">{harmless(name)}</span>
+            <span className="hint clip grow">{harmless(note)}</span>
+          </>
+        )}
       </>
     ),
   };

@@ -162,6 +162,17 @@ describe("every step", () => {
     expect(window.location.hash).toContain("steps=7");
   });
 
+  it("of a recording without steps is a sentence, not one column", async () => {
+    const said = "No steps were marked: call `prof.step()`.";
+    const one = { ...OVERVIEW, steps: OVERVIEW.steps.slice(0, 1), step_source: said };
+    const { user } = await open(one);
+    const steps = panel("Every step");
+    expect(steps.getByText(/No steps were marked/)).toBeDefined();
+    expect(document.querySelector(".step-charts")).toBeNull();
+    await user.click(steps.getByRole("button", { name: "Show as table" }));
+    expect(panel("Every step").getAllByRole("table").length).toBeGreaterThan(0);
+  });
+
   it("says what stands for steps", async () => {
     await open({ step_source: "Steps are the ranges named `train`." });
     expect(panel("Every step").getByText("train").tagName).toBe("CODE");

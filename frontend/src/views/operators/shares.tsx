@@ -8,6 +8,7 @@ import { Panel } from "../../components/panel";
 import { Popover } from "../../components/popover";
 import { ProblemNote } from "../../components/problem_note";
 import { Tip } from "../../components/tip";
+import { viewPatch } from "../../components/view_link";
 import { useAddress, useValues } from "../../state/environment";
 import type { Patch } from "../../state/fragment";
 import { usePage } from "../../state/page_context";
@@ -142,7 +143,12 @@ function Bar({ chart, hue, steps }: { chart: ShareChart; hue: string; steps: str
           }}
           title={`${harmless(part.name)}: ${time(part.ns)}, ${share(part.ratio)}`}
           aria-label={`${harmless(part.name)}: ${share(part.ratio)}`}
-          onClick={() => address.replace({ "operators.search": part.name })}
+          onClick={() =>
+            // A graph is no operator: what ran in it is for the Kernel view.
+            part.name.includes("GraphLaunch")
+              ? address.navigate(viewPatch("kernels"))
+              : address.replace({ "operators.search": part.name })
+          }
         >
           {part.ratio >= WORDS_MIN ? (
             <span>

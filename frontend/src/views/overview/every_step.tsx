@@ -91,7 +91,44 @@ function InTrace() {
   ) : null;
 }
 
-export function EveryStep({ overview, isOld }: { overview: Overview; isOld: boolean }) {
+/** One column would repeat the ruler and the execution summary: a sentence takes its place. */
+function OneStep({ overview, isOld }: { overview: Overview; isOld: boolean }) {
+  const address = useAddress();
+  return (
+    <Panel
+      title="Every step"
+      isOld={isOld}
+      controls={
+        <>
+          <InTrace />
+          <button
+            type="button"
+            className="btn quiet small"
+            onClick={() => address.replace({ "overview.table": "1" })}
+          >
+            Show as table
+          </button>
+        </>
+      }
+    >
+      <p className="ink2 small">
+        {overview.step_source === "" ? (
+          "One step was recorded: the bar above and the execution summary show all of it."
+        ) : (
+          <Prose text={overview.step_source} />
+        )}
+      </p>
+    </Panel>
+  );
+}
+
+export function EveryStep(props: { overview: Overview; isOld: boolean }) {
+  const isTable = useValues()["overview.table"] === "1";
+  const isOne = props.overview.steps.length === 1;
+  return isOne && !isTable ? <OneStep {...props} /> : <Steps {...props} />;
+}
+
+function Steps({ overview, isOld }: { overview: Overview; isOld: boolean }) {
   const address = useAddress();
   const values = useValues();
   const mode = toMode(values["overview.steps"]);
@@ -115,7 +152,7 @@ export function EveryStep({ overview, isOld }: { overview: Overview; isOld: bool
       </Panel>
     );
   }
-  const Steps = isTable ? StepTable : StepColumns;
+  const Shown = isTable ? StepTable : StepColumns;
   return (
     <Panel
       title="Every step"
@@ -152,7 +189,7 @@ export function EveryStep({ overview, isOld }: { overview: Overview; isOld: bool
     >
       <div className={isTable ? "stack" : "step-charts"}>
         {shown.map((parts) => (
-          <Steps key={parts.title} parts={parts} steps={steps} scale={scale} onStep={onStep} />
+          <Shown key={parts.title} parts={parts} steps={steps} scale={scale} onStep={onStep} />
         ))}
       </div>
       {overview.step_source === "" ? null : (
