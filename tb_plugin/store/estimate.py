@@ -7,6 +7,7 @@ The events at the beginning tell how long events are.
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from isal import igzip_lib
 
 from ..base.native import native
+from ..trace.limits import MIB, Limits
 
 LIKELY_RATIO = 20  # of text to gzip, where nobody looked: traces have 8 to 30
 LIKELY_EVENT = 250  # bytes of text: most recorders write 220 to 460
@@ -64,6 +66,16 @@ def memory_of(path: str, size: int) -> int:
     """The most memory that a process takes which reads this file."""
     base, for_each = PYTHON_BYTES if native().library is None else NATIVE_BYTES
     return base + look_into(path, size).events * for_each
+
+
+def cpu_seconds(path: str, size: int) -> int:
+    """How much processor time a process may spend on this file, from the first byte to the cache.
+
+    Four times what the scan of damaged text may take: whatever else goes wrong ends here.
+    """
+    limits = Limits()
+    text = max(look_into(path, size).text_bytes, size) / MIB
+    return math.ceil(4 * limits.cpu_seconds + 4 * limits.cpu_seconds_per_mib * text)
 
 
 def _content(text_bytes: int, sample: bytes) -> Content:

@@ -6,7 +6,8 @@ at. A process that read a small file may read the next one: starting it takes lo
 After a large file it ends, and its memory goes back to the system.
 
 Files are read at once as long as the memory that they are likely to take fits into half of what is
-free; a file that does not fit at all is read alone.
+free; a file that does not fit at all is read alone. Small files do not wait for it, nor for files
+that take longer than their size explains: for these moments there are more processes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeAlias
 
 from ..base.errors import KinetoscopeError
@@ -38,6 +40,9 @@ SMALL_BYTES = 256 << 20  # of memory needed: such files may share a process
 MAKING_BYTES = 110  # of memory for an event, while an artifact is made
 JOBS_PER_PROCESS = 64
 TRIM_SECONDS = 10.0
+OVERDUE_SECONDS = 10.0  # No small file takes so long.
+SPARE_PROCESSES = 3
+SPARE_BYTES = 1 << 30  # of memory for small files that go ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class Limits:
     memory_bytes: int | None = None  # None: half of what is free
     stall_seconds: float = STALL_SECONDS
     idle_seconds: float = IDLE_SECONDS
+    overdue_seconds: float = OVERDUE_SECONDS
 
     @classmethod
     def of_machine(cls) -> Limits:
@@ -77,6 +83,7 @@ class IngestPool(Generic[S]):
         self._needs: dict[AnyKey, int] = {}  # memory of what is queued, once it was measured
         self._measuring: set[AnyKey] = set()
         self._taken: dict[AnyKey, int] = {}  # memory of what is running
+        self._since: dict[AnyKey, float] = {}  # when it began
         self._budget = 0
         self._threads: list[threading.Thread] = []
         self._fresh: deque[str] = deque(maxlen=8)
@@ -155,6 +162,7 @@ class IngestPool(Generic[S]):
             return
         count = self._limits.processes
         targets = [self._serve] * count + [self._serve_urgent, self._watch]
+        targets += [self._serve_small] * SPARE_PROCESSES
         for target in targets:
             thread = threading.Thread(target=target, name="kinetoscope-ingest", daemon=True)
             self._threads.append(thread)
@@ -163,28 +171,34 @@ class IngestPool(Generic[S]):
     def _serve_urgent(self) -> None:
         self._serve(only_urgent=True)
 
-    def _serve(self, *, only_urgent: bool = False) -> None:
+    def _serve_small(self) -> None:
+        self._serve(only_small=True)
+
+    def _serve(self, *, only_urgent: bool = False, only_small: bool = False) -> None:
         desk = _Desk()
+        first = partial(self._first, only_urgent=only_urgent, only_small=only_small)
         try:
-            while (reading := self._wait(desk, only_urgent=only_urgent)) is not None:
+            while (reading := self._wait(desk, first)) is not None:
                 self._run(reading, desk)
         finally:
             desk.clear()
 
-    def _wait(self, desk: _Desk, *, only_urgent: bool) -> Reading[S] | Making | None:
+    def _wait(
+        self, desk: _Desk, first: Callable[[], Request | MakeRequest | None]
+    ) -> Reading[S] | Making | None:
         """The next file for this thread; None at the end."""
         idle_until = time.monotonic() + self._limits.idle_seconds
         while True:
             with self._changed:
                 if self._closed:
                     return None
-                request = self._first(only_urgent=only_urgent)
+                request = first()
                 if request is not None and request.key in self._needs:
-                    if self._has_room(request):
-                        return self._take(request)
-                    request = None
+                    return self._take(request)
                 if request is None:
-                    self._changed.wait(1.0 if desk.child else None)
+                    # What is running becomes overdue without anybody telling.
+                    waits = desk.child or (self._queued and self._running)
+                    self._changed.wait(min(1.0, self._limits.overdue_seconds) if waits else None)
                 else:
                     self._measuring.add(request.key)
             if request is not None:
@@ -206,7 +220,7 @@ class IngestPool(Generic[S]):
             desk.tidy(keep=small and not reading.cancelled)
             self._trim(reading.digest)
             with self._changed:
-                del self._running[request.key], self._taken[request.key]
+                del self._running[request.key], self._taken[request.key], self._since[request.key]
                 self._changed.notify_all()
 
     def _trim(self, digest: str) -> None:
@@ -219,8 +233,11 @@ class IngestPool(Generic[S]):
             self._trim_at = now + TRIM_SECONDS
         self._cache.trim(set(self._fresh))
 
-    def _first(self, *, only_urgent: bool) -> Request | MakeRequest | None:
-        """The next in the queue; not yet taken."""
+    def _first(self, *, only_urgent: bool, only_small: bool) -> Request | MakeRequest | None:
+        """The next in the queue that has room, or is to be measured; not yet taken."""
+        held_up = self._is_held_up()
+        if only_small and not held_up:
+            return None
         ready = [
             request
             for key, request in self._queued.items()
@@ -228,7 +245,25 @@ class IngestPool(Generic[S]):
             and key not in self._measuring
             and (key in self._urgent or not only_urgent)
         ]
-        return min(ready, key=lambda r: (r.key not in self._urgent, r.order), default=None)
+        for request in sorted(ready, key=lambda r: (r.key not in self._urgent, r.order)):
+            needs = self._needs.get(request.key)
+            if needs is None:
+                return request
+            if needs <= SMALL_BYTES or not only_small:
+                if self._has_room(request, held_up=held_up):
+                    return request
+                if needs <= SMALL_BYTES:
+                    return None
+            if not held_up:
+                return None  # Nothing small goes ahead for ever.
+        return None
+
+    def _is_held_up(self) -> bool:
+        """Whether something is running that small files should not wait for."""
+        overdue = time.monotonic() - self._limits.overdue_seconds
+        return any(
+            taken > SMALL_BYTES or self._since[key] < overdue for key, taken in self._taken.items()
+        )
 
     def _measure(self, request: Request | MakeRequest) -> None:
         """Finds out how much memory it takes, without the lock: the file is looked at."""
@@ -239,13 +274,16 @@ class IngestPool(Generic[S]):
                 self._needs[request.key] = needs
             self._changed.notify_all()
 
-    def _has_room(self, request: Request | MakeRequest) -> bool:
+    def _has_room(self, request: Request | MakeRequest, *, held_up: bool) -> bool:
         """Whether it fits beside what is running; alone, everything fits."""
         given, needs = self._limits.memory_bytes, self._needs[request.key]
         if not self._running:
             self._budget = given or machine.free_memory() // 2
             return True
         fits = sum(self._taken.values()) + needs <= self._budget
+        if not fits and held_up and needs <= SMALL_BYTES:
+            small = sum(taken for taken in self._taken.values() if taken <= SMALL_BYTES)
+            fits = small + needs <= SPARE_BYTES
         # Others may have taken memory meanwhile.
         return fits and (given is not None or needs <= machine.free_memory())
 
@@ -253,6 +291,7 @@ class IngestPool(Generic[S]):
         del self._queued[request.key]
         self._urgent.discard(request.key)
         self._taken[request.key] = self._needs.pop(request.key)
+        self._since[request.key] = time.monotonic()
         reading = self._begin(request)
         self._running[request.key] = reading
         return reading

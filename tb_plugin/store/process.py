@@ -18,7 +18,10 @@ from typing import IO
 import msgspec
 
 from ..base.native import native
+from ..trace.limits import CPU_VARIABLE
+from . import estimate
 from .catalog_types import ErrorInfo
+from .discovery import shown
 from .messages import Changed, Failed, Finished, Gone, Job, MakeJob, Message
 from .worker import BOOT
 
@@ -72,6 +75,7 @@ class Child:
             creationflags=_CREATION_FLAGS,
         )
         self._because: ErrorInfo | None = None
+        self._job: Job | MakeJob | None = None
         self._lock = threading.Lock()
         self._write(json.dumps(sys.path).encode())
 
@@ -84,6 +88,7 @@ class Child:
         """Does a job: everything it says of it, a last ``Failed`` when it ends in the middle."""
         self.heard = time.monotonic()
         self.job_count += 1
+        self._job = job
         self._write(msgspec.json.encode(job))
         for line in self._process.stdout or ():
             self.heard = time.monotonic()
@@ -127,7 +132,7 @@ class Child:
             code = self._process.wait()
         said = self._last_words()
         with self._lock:
-            error = self._because or _how_it_died(code, said)
+            error = self._because or _how_it_died(code, said, self._job)
         return Failed("", error, said)
 
     def _last_words(self) -> str:
@@ -145,8 +150,17 @@ class Child:
                     pipe.close()
 
 
-def _how_it_died(code: int, said: str) -> ErrorInfo:
+def _how_it_died(code: int, said: str, job: Job | MakeJob | None) -> ErrorInfo:
     again = "Retry; if it happens again, please report it with the log."
+    if job is not None and code == -getattr(signal, "SIGXCPU", 0):
+        path = os.fsdecode(job.path)
+        limit = estimate.cpu_seconds(path, job.size)
+        return ErrorInfo(
+            "cpu_limit",
+            f"{shown(os.path.basename(path))} takes too long to read: reading was ended after"
+            f" {limit} s of processor time, the limit for a file of its size.",
+            f"Record fewer steps, or set {CPU_VARIABLE} (s per MB); please report the file.",
+        )
     if code == -getattr(signal, "SIGKILL", 9):
         return ErrorInfo(
             "killed",

@@ -11,6 +11,7 @@ import faulthandler
 import importlib
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from ..base.errors import KinetoscopeError
-from . import artifacts
+from . import artifacts, estimate
 from .cache import Cache, encode_summary, publish_columns, publish_summary, workspace
 from .discovery import Identity, shown
 from .messages import (
@@ -39,6 +40,9 @@ from .messages import (
     info_of,
 )
 from .summaries import with_path
+
+if sys.platform != "win32":
+    import resource
 
 if TYPE_CHECKING:
     from ..trace.model import Trace
@@ -89,6 +93,7 @@ def work(job: Job, say: Callable[[Message], None]) -> None:
         say(Progressed(progress.phase, progress.bytes_done, progress.bytes_total, progress.events))
 
     path = os.fsdecode(job.path)
+    bound_cpu(estimate.cpu_seconds(path, job.size))
     trace: Trace = load_callable(job.read)(path, on_progress)
     events = trace.health.events
     say(Progressed("summarizing", job.size, job.size, events))
@@ -106,9 +111,24 @@ def work(job: Job, say: Callable[[Message], None]) -> None:
     say(Finished(kept, note))
 
 
+def bound_cpu(seconds: int | None) -> None:
+    """The system ends this process after so much more processor time; None: it does not."""
+    if sys.platform == "win32":
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = most
+    if seconds is not None:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        soft = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
+        soft = soft if most == resource.RLIM_INFINITY else min(soft, most)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, most))
+
+
 def make(job: MakeJob, say: Callable[[Message], None]) -> None:
     """Makes an artifact of the stored columns of a trace, and the variants before it."""
     say(Progressed("preparing", 0, job.size, 0))
+    bound_cpu(None)
     roots = tuple(Path(os.fsdecode(root)) for root in job.roots)
     trace = Cache(roots, 0).load_trace(job.digest, os.fsdecode(job.path))
     if trace is None:

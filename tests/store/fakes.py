@@ -12,6 +12,7 @@ import dataclasses
 import gzip
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -24,6 +25,7 @@ import msgspec
 import numpy as np
 
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
+from kinetoscope.store import worker
 from kinetoscope.store.catalog import CatalogService
 from kinetoscope.store.lookout import Timing
 from kinetoscope.store.settle import Patience
@@ -87,6 +89,9 @@ def read(path: str, on_progress: Callable[[Progress], None]) -> Trace:
     sys.stdout.write("a library that prints to standard output\n")
     if told.get("started"):
         Path(told["started"]).write_text(str(os.getpid()))
+    if told.get("cpu_limit"):
+        limit = resource.getrlimit(resource.RLIMIT_CPU)[0]
+        Path(told["cpu_limit"]).write_text(str(limit))
     time.sleep(told.get("sleep", 0))
     on_progress(Progress("linking", size, size, len(content["traceEvents"])))
     _misbehave(told.get("then", ""))
@@ -110,6 +115,10 @@ def _misbehave(what: str) -> None:
         raise ZeroDivisionError("a bug")
     elif what == "memory":
         raise MemoryError
+    elif what == "spin":
+        worker.bound_cpu(0)
+        while True:
+            pass
     elif what == "hang":
         time.sleep(600)
 

@@ -263,6 +263,50 @@ def test_a_file_that_cannot_be_looked_at_holds_up_no_other(
     assert isinstance(pool.last(slow), Kept)
 
 
+def test_small_files_do_not_wait_for_sick_ones(tmp_path: Path, open_pool: Open) -> None:
+    """More sick files than there are processes, all of them before the good ones."""
+    pool = open_pool(Limits(1, overdue_seconds=0.2))
+    sick = [write_trace(tmp_path / f"sick{i}.json", then="hang") for i in range(2)]
+    good = [write_trace(tmp_path / f"good{i}.json") for i in range(3)]
+    pool.submit(*sick, *good)
+    assert all(isinstance(pool.last(path), Kept) for path in good)
+    assert [pool.of(path) for path in sick] == [[], []]
+
+
+def test_small_files_do_not_wait_for_a_large_one(
+    tmp_path: Path, open_pool: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = write_trace(tmp_path / "large.json", then="hang", started=str(tmp_path / "started"))
+    small = write_trace(tmp_path / "small.json")
+    monkeypatch.setattr(
+        estimate, "memory_of", lambda path, _: 1 << (40 if path == str(large) else 26)
+    )
+    pool = open_pool(Limits(2, memory_bytes=1 << 30))
+    pool.submit(large)
+    wait_for((tmp_path / "started").exists)
+    pool.submit(small)
+    assert isinstance(pool.last(small), Kept)
+    assert pool.of(large) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
+def test_a_file_that_takes_too_much_processor_time_is_ended_with_the_limit(
+    tmp_path: Path, open_pool: Open
+) -> None:
+    pool = open_pool(Limits(1))
+    told = tmp_path / "limit"
+    good = write_trace(tmp_path / "good.json", cpu_limit=str(told))
+    sick = write_trace(tmp_path / "sick.json", then="spin")
+    pool.submit(good, sick)
+    assert isinstance(pool.last(good), Kept)
+    assert 0 < int(told.read_text()) - estimate.cpu_seconds(str(good), 100) < 60
+    lost = pool.last(sick)
+    assert isinstance(lost, Lost)
+    assert lost.error.kind == "cpu_limit"
+    assert lost.error.message.startswith("sick.json takes too long")
+    assert "KINETOSCOPE_CPU_LIMIT" in lost.error.hint
+
+
 def test_small_files_share_a_process(tmp_path: Path, open_pool: Open) -> None:
     pool = open_pool(Limits(1))
     paths = []
