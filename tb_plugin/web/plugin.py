@@ -24,6 +24,8 @@ NAME = "pytorch_profiler"
 NAME_BESIDE_THE_OLD = "kinetoscope"
 """TensorBoard does not start with two plugins of one name."""
 OLD_DISTRIBUTION = "torch-tb-profiler"
+TITLES = {NAME: "PyTorch Profiler", NAME_BESIDE_THE_OLD: "PyTorch Profiler (kinetoscope)"}
+"""Name → title of the tab: the old plugin's is "PyTorch Profiler" too."""
 
 FIRST_LOOK_SECONDS = 0.4
 """TensorBoard asks all plugins in turn, and its page waits for the answer."""
@@ -59,7 +61,7 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
 
     def frontend_metadata(self) -> FrontendMetadata:
         return FrontendMetadata(
-            es_module_path="/index.js", tab_name="PyTorch Profiler", disable_reload=False
+            es_module_path="/index.js", tab_name=TITLES[self.plugin_name], disable_reload=False
         )
 
     def data_plugin_names(self) -> tuple[str, ...]:

@@ -133,6 +133,8 @@ def test_metadata(make: Make, tmp_path: Path) -> None:
     assert metadata.es_module_path == "/index.js"
     assert metadata.tab_name == "PyTorch Profiler"
     assert metadata.disable_reload is False
+    one.plugin_name = plugin.NAME_BESIDE_THE_OLD  # whose tab is called the same
+    assert one.frontend_metadata().tab_name == "PyTorch Profiler (kinetoscope)"
     assert tuple(one.data_plugin_names()) == ()
 
 

@@ -159,6 +159,6 @@ def test_beside_the_old_plugin_both_tabs_are_there(
     monkeypatch.setenv("PYTHONPATH", str(site))
     with tensorboard(logdir, tmp_path, plugin="kinetoscope") as server:
         plugins = get_json(f"{server.api.split('data/plugin/')[0]}data/plugins_listing")
-        assert plugins["kinetoscope"]["tab_name"] == "PyTorch Profiler"
+        assert plugins["kinetoscope"]["tab_name"] == "PyTorch Profiler (kinetoscope)"
         assert "pytorch_profiler" in plugins
         server.wait_ready()
