@@ -39,8 +39,8 @@ def test_utilization_is_the_union_of_kernels_of_the_steps_and_the_gaps_between_t
     )
     #             union 1–5 (4) and 8–10 (2) of 12
     assert shown(trace)["utilization"] == pytest.approx(6 / 12)
-    assert shown(trace, "0")["utilization"] == pytest.approx(4 / 5)
-    assert shown(trace, "1")["utilization"] == pytest.approx(2 / 5)
+    assert shown(trace, "1")["utilization"] == pytest.approx(4 / 5)
+    assert shown(trace, "2")["utilization"] == pytest.approx(2 / 5)
 
 
 def test_gaps_count_only_between_chosen_neighbours() -> None:
@@ -53,7 +53,7 @@ def test_gaps_count_only_between_chosen_neighbours() -> None:
     )
     #                                    3 of 11 with both gaps; 2 of 6 without any
     assert shown(trace)["utilization"] == pytest.approx(3 / 11)
-    assert shown(trace, "0,2")["utilization"] == pytest.approx(2 / 6)
+    assert shown(trace, "1,3")["utilization"] == pytest.approx(2 / 6)
 
 
 def test_sm_efficiency_adds_concurrent_kernels_up_to_one() -> None:
