@@ -175,7 +175,9 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
     found = [
         Table("Kernels", _named(_COLUMNS), rows, answer.table.count),
         Table("Classes", (Column("kernel_class", "Class"), *time), classes),
-        Table("Tensor cores", (use, time[0], of_candidates), cores),
+        Table(
+            "Tensor cores", (Column("tensor_core", "Tensor cores"), time[0], of_candidates), cores
+        ),
     ]
     if copies:
         found.append(Table("Copies and sets", _named(_COPY_COLUMNS), copies))
