@@ -27,6 +27,12 @@ from tests.e2e.browser import chromium, watched  # noqa: E402
 from tests.e2e.servers import Server, tensorboard  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
+READY = {
+    "timeline": ".tl-canvas[data-stats*='\"tiles\":']",
+    "operators": ".wt-row, .flame-box",
+    "kernels": ".wt-row",
+}
+"""View → what is there once its first rows or tiles are."""
 SETTLE_MS = 2500  # charts are drawn after the first paint
 
 
@@ -140,9 +146,10 @@ def shoot(browser: Browser, server: Server, picture: Picture, path: Path) -> Non
         page.goto(address)
         frame = page.frame_locator("iframe[src*='plugin_entry']")
         frame.locator("h1").wait_for()
-        if TRACE in picture.state:
-            # The first open prepares the timeline, of each worker.
-            frame.locator(".tl-canvas[data-stats*='\"tiles\":']").wait_for(timeout=120_000)
+        for view, shown in READY.items():
+            if f"view={view}" in picture.state:
+                # The first open prepares what the view needs, of each worker.
+                frame.locator(shown).first.wait_for(timeout=120_000)
         page.wait_for_timeout(SETTLE_MS)
         page.screenshot(path=path)
 
