@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 from ..base.errors import NotFoundError, TraceFormatError
 
 SUFFIXES = (".stacks", ".folded", ".collapsed")
 MOST_BYTES = 64 << 20
+MOST_LINE = 1 << 20
+MOST_FRAMES = 1_000_000
+"""Of the trace that it becomes: about a gigabyte of memory."""
 _LINE = re.compile(r"(?P<frames>.*\S)\s+(?P<value>\d+(?:\.\d+)?)")
 PID = "folded stacks"
 
@@ -43,27 +48,27 @@ def folded_trace(path: Path) -> bytes:
                 f"Folded stacks of {size >> 20} MiB; {MOST_BYTES >> 20} MiB are read at most.",
                 hint="Merge equal lines before.",
             )
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            return _as_trace(_frames(_paths(lines, path.name), path.name))
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {path.name!r}.") from None
-    events = [
-        {
-            "ph": "X",
-            "cat": "python_function",
-            "name": name,
-            "pid": PID,
-            "tid": PID,
-            "ts": start,
-            "dur": end - start,
-        }
-        for name, start, end in _frames(_paths(text, path.name))
-    ]
-    return json.dumps({"schemaVersion": 1, "with_stack": 1, "traceEvents": events}).encode()
 
 
-def _paths(text: str, name: str) -> Iterator[tuple[list[str], float]]:
+def _as_trace(frames: Iterable[tuple[str, float, float]]) -> bytes:
+    begin = '{"schemaVersion": 1, "with_stack": 1, "traceEvents": ['
+    same = f'"ph": "X", "cat": "python_function", "pid": "{PID}", "tid": "{PID}"'
+    events = (
+        f'{{{same}, "name": {json.dumps(name)}, "ts": {start}, "dur": {end - start}}}'
+        for name, start, end in frames
+    )
+    return (begin + ",".join(events) + "]}").encode()
+
+
+def _paths(lines: TextIO, name: str) -> Iterator[tuple[list[str], float]]:
     found = False
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(iter(lambda: lines.readline(MOST_LINE + 1), ""), start=1):
+        if len(line) > MOST_LINE:
+            raise _too_large(f"Line {number} of {name} is longer than {MOST_LINE >> 20} MiB.")
         if not line.strip():
             continue
         match = _LINE.fullmatch(line.strip())
@@ -84,9 +89,18 @@ def _paths(text: str, name: str) -> Iterator[tuple[list[str], float]]:
         )
 
 
-def _frames(paths: Iterator[tuple[list[str], float]]) -> Iterator[tuple[str, float, float]]:
+def _too_large(message: str) -> TraceFormatError:
+    return TraceFormatError("folded_too_large", message, hint="Merge equal lines before.")
+
+
+def _frames(
+    paths: Iterator[tuple[list[str], float]], file: str
+) -> Iterator[tuple[str, float, float]]:
     """Name, start and end of each frame; of equal ones the outer comes first."""
-    frames = sorted(_closed(paths), key=lambda frame: (frame[1], frame[3]))
+    frames = list(islice(_closed(paths), MOST_FRAMES + 1))
+    if len(frames) > MOST_FRAMES:
+        raise _too_large(f"{file} unfolds to more than {MOST_FRAMES:,} frames.")
+    frames.sort(key=lambda frame: (frame[1], frame[3]))
     return ((name, start, end) for name, start, end, _ in frames)
 
 

@@ -13,6 +13,7 @@ from kinetoscope.analysis.operators.boxes import folded
 from kinetoscope.analysis.operators.flame import flame_tree
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
+from kinetoscope.trace import folded as folding
 from kinetoscope.trace.reader import read
 
 FRAMES = frozenset({CallKind.PYTHON, CallKind.MODULE})
@@ -66,3 +67,19 @@ def test_what_is_no_folded_stack_is_told(tmp_path: Path, text: str, kind: str) -
     assert caught.value.kind == kind
     with pytest.raises(NotFoundError):
         read(tmp_path / "none.stacks")
+
+
+def test_what_would_take_all_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.stacks"
+    monkeypatch.setattr(folding, "MOST_FRAMES", 100)
+    monkeypatch.setattr(folding, "MOST_LINE", 1000)
+    for text in ("a;b 1\n" * 20 + "".join(f"f{n};g{n} 1\n" for n in range(60)), "a;" * 900 + "a 1"):
+        path.write_text(text)
+        with pytest.raises(TraceFormatError) as caught:
+            read(path)
+        assert caught.value.kind == "folded_too_large"
+        assert "x.stacks" in caught.value.message
+    path.write_text("a;b 1\n" * 5000)  # many lines, few frames
+    assert len(read(path).host) == 2
