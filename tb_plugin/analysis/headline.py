@@ -211,8 +211,8 @@ def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
     verb = "take" if largest == "runtime_ns" else "takes"
     said = f"The {noun} runs on the host; {_HOST_WORK[largest]} {verb} {part} of it."
     if any(note.kind == "lost_kernels" for note in selection.facts.health.notes):
-        work = _HOST_WORK[largest]
-        said = f"On the host, {work} {verb} {part} of the {noun}; the device was not recorded."
+        named = _HOST_WORK[largest]
+        said = f"On the host, {named} {verb} {part} of the {noun}; the device was not recorded."
     return Sentence(said, detail, _agreement(selection, largest), largest)
 
 
