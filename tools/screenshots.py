@@ -151,6 +151,8 @@ def shoot(browser: Browser, server: Server, picture: Picture, path: Path) -> Non
                 # The first open prepares what the view needs, of each worker.
                 frame.locator(shown).first.wait_for(timeout=120_000)
         page.wait_for_timeout(SETTLE_MS)
+        frame.get_by_text(" is prepared").wait_for(state="hidden", timeout=120_000)
+        page.wait_for_timeout(SETTLE_MS)
         page.screenshot(path=path)
 
 
