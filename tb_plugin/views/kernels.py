@@ -170,7 +170,6 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
         for name, ns in answer.tensor_core.items()
     )
     time = (Column("total_ns", "Time"), Column("ratio", "Share", DEFINITIONS["ratio"]))
-    use = Column("tensor_core", "Tensor cores")
     of_candidates = Column("ratio", "Tensor-core share", DEFINITIONS["tensor_core_share"])
     found = [
         Table("Kernels", _named(_COLUMNS), rows, answer.table.count),
