@@ -14,6 +14,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with deflate, the only method there is
 TEXT_CHUNK = 512 * 1024
 CAREFUL_CHUNK = 4096
+_TEXT_FIELD = 4096
 
 
 class Watch:
@@ -149,7 +150,12 @@ def _skip_header(source: Buffered) -> bool:
         if len(source.take(size)) < size:
             return False
     for bit in (8, 16):  # file name, comment: up to a zero byte
-        while flags & bit and (char := source.take(1)) != b"\0":
-            if not char:
+        while flags & bit:
+            some = source.peek(_TEXT_FIELD)
+            end = some.find(b"\0") + 1
+            source.take(end or len(some))
+            if end:
+                break
+            if not some:
                 return False
     return not flags & 2 or len(source.take(2)) == 2

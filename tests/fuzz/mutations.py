@@ -12,6 +12,8 @@ JUNK = [
     b"\xc3", b"NaN", b"-Infinity", b"//", b"/*", b'"}', b'",', b"\\ud800", b"\\u12", b"}, {",
     b'], "a": [', b"null", b"{}", b"-", b"1e999", b'"ph":', b'{"ph":"X","name":"z"}',
     b'], "traceName": "x"}', b",,", b"}]}", b"\x0b", b"\xef\xbb\xbf", b'"args":{"correlation":1},',
+    b'}{"traceEvents":[', b"}\n{", b"}\r\n{", b'"' * 300, b"/*", b'{"ph":"X","args":[1,',
+    b"05", b"{'ph': 'X'}",
     b"'", b"\x1f", b"\\x", b"[" * 70, b"]" * 70,
 ]  # fmt: skip
 
