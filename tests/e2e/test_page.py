@@ -176,3 +176,21 @@ def test_steps_are_chosen_by_link_and_by_key(browser: Browser, served: Server) -
         expect(page.get_by_text("What to know").first).to_be_visible(timeout=LONG_MS)
         assert "steps=4" in page.url
         silent(watch)
+
+
+def test_names_of_the_recording_are_found_and_views_open_by_title(
+    browser: Browser, served: Server
+) -> None:
+    """From Ctrl K to the row of an operator; ``view=trace`` opens the timeline."""
+    with watched(browser) as (page, watch):
+        opened(page, f"{served.page}#run=train_cpu")
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox").fill("aten::addmm")
+        found = page.get_by_role("option").filter(has_text="aten::addmm")
+        expect(found).to_be_visible(timeout=LONG_MS)
+        page.keyboard.press("Enter")
+        expect(page.locator(".op-details")).to_be_visible(timeout=LONG_MS)
+        assert "view=operators" in page.url
+        page.goto(f"{served.page}#run=train_cpu&view=trace")
+        expect(page.get_by_role("toolbar", name="Timeline")).to_be_visible(timeout=LONG_MS)
+        silent(watch)
