@@ -32,9 +32,9 @@ def _layers(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     yield _device(trace, DeviceClass.COMPUTE)
     yield _device(trace, DeviceClass.COPY)
     yield _device(trace, DeviceClass.MEMSET)
-    # Where a device tells when a collective runs, a range that other ops run in tells nothing.
-    told = hosts.collective & ~hosts.left_open if len(trace.device) else hosts.collective
-    yield merge(_device(trace, DeviceClass.COMMUNICATION), hosts.ranges(told))
+    # A range that is left open while other work is launched says nothing: the device tells.
+    told = hosts.ranges(hosts.collective & ~hosts.left_open)
+    yield merge(_device(trace, DeviceClass.COMMUNICATION), told)
     yield hosts.ranges(hosts.runtime)
     yield hosts.ranges(hosts.loader)
     yield hosts.ranges((hosts.op | hosts.annotation) & ~hosts.loader)

@@ -33,7 +33,7 @@ class Hosts:
     runtime: Mask
     collective: Mask  # calls of collectives, and ranges of collectives under way
     under_way: Mask  # of those, ranges that a back end keeps open: no work of their thread
-    left_open: Mask  # of those, ranges in which their own thread runs other ops
+    left_open: Mask  # of those, ranges in which ops of their thread launch what computes
     loader: Mask  # of the DataLoader; kinds are not asked
     blocking: Mask  # runtime calls that wait for the device, or may; see ``_blocking``
     executing: Mask  # ops, annotations, Python frames
@@ -86,7 +86,7 @@ def hosts_of(trace: Trace) -> Hosts:
         runtime=runtime,
         collective=collective,
         under_way=under_way,
-        left_open=_left_open(trace, under_way, op & ~collective),
+        left_open=_left_open(trace, under_way),
         loader=role == Role.DATALOADER,
         blocking=_blocking(trace, runtime, role),
         executing=op | annotation | frame,
@@ -128,10 +128,13 @@ def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
     return result
 
 
-def _left_open(trace: Trace, under_way: Mask, others: Mask) -> Mask:
-    """Ranges of collectives with other ops somewhere below them: nobody waits in them."""
+def _left_open(trace: Trace, under_way: Mask) -> Mask:
+    """Ranges of collectives below which ops launch work that computes: nobody waits in them."""
     result = np.zeros(len(trace.host), np.bool_)
-    at: NDArray[np.integer] = np.flatnonzero(others if under_way.any() else under_way)
+    if not under_way.any():
+        return result
+    computing = (trace.device.klass == DeviceClass.COMPUTE) & (trace.device.op >= 0)
+    at: NDArray[np.integer] = np.unique(trace.device.op[computing])
     while len(at):
         above = np.unique(trace.host.parent[at])
         at = above[above >= 0]
