@@ -16,7 +16,7 @@ import time
 
 from isal import igzip
 
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.scan.scanner import scan
 
 BUFFER_BYTES = 4 << 20
 

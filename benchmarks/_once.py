@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.store.columns import write
-from kinetoscope.trace.reader import read
+from kinetoscope.store.cache.trace_columns import write
+from kinetoscope.trace.read import read
 
 ONE_EVENT = '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": 1, "dur": 1}]}'
 

@@ -10,18 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .base.arrays import Sparse, dense
 from .base.units import NBSP
-from .trace.columns import dense
-from .trace.model import (
-    DeviceClass,
-    DeviceKind,
-    HostKind,
-    Link,
-    RangeTable,
-    Trace,
-)
-from .trace.raw import FLOAT_ARGS, TEXT_ARGS, Sparse
-from .views.table import Column, Table
+from .trace.model import DeviceClass, DeviceKind, HostKind, Link, RangeTable, Trace
+from .trace.raw import FLOAT_ARGS, TEXT_ARGS
+from .views.shared import Column, Table
 
 Codes = NDArray[Any]
 

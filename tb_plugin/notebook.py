@@ -36,9 +36,9 @@ from .frames import (
 )
 from .store.choose import Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
-from .trace.reader import read
-from .views.overview import Overview, Ruler, Share
-from .views.timeline_answers import AreaAnswer, SearchAnswer, TimelineManifest
+from .trace.read import read
+from .views.overview.view import Overview, Ruler, Share
+from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
 from .views.view import EVERY_ROW, LIMIT, Subject, View, with_limit
 from .web.local_subject import subject_of_trace
 from .web.params import misfit

@@ -6,7 +6,7 @@ import pytest
 
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import TRACES
 
 FILES = (

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 
 Event = dict[str, Any]
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import pytest
 
-from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.overview.headline import headline
 from kinetoscope.analysis.rules import check_all, unanswered
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 
 TABLE = Path(__file__).with_name("advice.tsv")

@@ -71,7 +71,7 @@ def test_tensorboard_starts_before_our_views(tmp_path: Path) -> None:
     )
     assert "kinetoscope.store.catalog" in found
     assert found & {"torch", "pandas", "pyarrow"} == set()
-    slow = ("kinetoscope.views", "kinetoscope.analysis.summarize", "kinetoscope.trace.build")
+    slow = ("kinetoscope.views", "kinetoscope.analysis.summarize", "kinetoscope.trace.read")
     assert found & {*slow, "kinetoscope.web.app"} == set()
 
 
@@ -83,7 +83,7 @@ def test_a_training_job_gets_the_handlers_alone() -> None:
 READ_ALL = f"""
 import sys
 from pathlib import Path
-from kinetoscope.store import worker
+from kinetoscope.store.ingest import worker
 trace = worker.load_callable({READER!r})(sys.argv[1], lambda _: None)
 worker.load_callable({SUMMARIZE!r})(trace)
 """
@@ -111,10 +111,10 @@ def test_the_reading_process_computes_with_numpy_alone(trace_file: Path) -> None
 def test_columns_are_written_and_read_without_pandas(trace_file: Path, tmp_path: Path) -> None:
     """Arrow imports it to look at arrays, unless it is handed their memory."""
     code = """
-from kinetoscope.store import columns, columns_read
+from kinetoscope.store.cache import trace_columns; from kinetoscope.store.cache import trace_columns
 folder = Path(sys.argv[2])
-columns.write(trace, folder)
-again = columns_read.read(folder, "p", mapped=True)
+trace_columns.write(trace, folder)
+again = trace_columns.read(folder, "p", mapped=True)
 for table in (again.host, again.device):
     [getattr(table, name) for name in table.__dataclass_fields__]
     list(table.args.items())

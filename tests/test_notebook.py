@@ -13,12 +13,7 @@ import pytest
 
 import kinetoscope
 from kinetoscope import views
-from kinetoscope.base.errors import (
-    NotFoundError,
-    QueryError,
-    TraceFormatError,
-    UnavailableError,
-)
+from kinetoscope.base.errors import NotFoundError, QueryError, TraceFormatError, UnavailableError
 from kinetoscope.notebook import OpenTrace
 from tests.cli.runs import run, write_logdir
 from tests.conftest import ROOT, TRACES, requires_traces

@@ -20,7 +20,7 @@ import pytest
 from kinetoscope.analysis.facts import Facts, StepFacts
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from kinetoscope.views import VIEWS
 from tests.conftest import TRACES, requires_traces
 

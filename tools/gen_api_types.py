@@ -20,8 +20,8 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from kinetoscope.cli.field_comments import field_comments
-from kinetoscope.store import catalog_types
+from kinetoscope.cli.show import field_comments
+from kinetoscope.store import contract as catalog_types
 from kinetoscope.views import VIEWS
 from kinetoscope.views.view import Part
 from kinetoscope.web import contract

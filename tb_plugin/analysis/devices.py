@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace.columns import distinct_values, is_any
+from ..base.arrays import distinct_values, is_any
 from ..trace.model import Device, Trace
 from .facts import DeviceFacts
 

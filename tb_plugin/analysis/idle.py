@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import I32, I64
 from ..base.intervals import (
     EMPTY,
     Intervals,
@@ -33,13 +34,10 @@ from ..base.intervals import (
 )
 from ..trace.model import HostKind, Trace
 from .devices import rows_of
+from .event_names import of_names
 from .facts import First, Held, HeldName, Idle, IdleTables, Place
-from .hosts import Hosts
-from .names import of_names
-from .windows import Windows
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+from .host_activity import Hosts
+from .steps import Windows
 
 SHORT_NS = 1_000_000  # idle stretches below this are what one launch after another leaves
 MOST_NAMES = 24  # kept, the longest sums first, and beside them …

@@ -1,18 +1,277 @@
-"""How was the trace recorded, and what did the recording leave out?"""
+"""Which facts can this recording not give, why, and how to record them?
+
+Which questions can this recording answer, and what does it lack for the others?
+
+How was the run set up, as far as its recording says?
+
+How was the trace recorded, and what did the recording leave out?
+
+How much of each kind did the file hold? Rows per table, and kernel time by class.
+"""
 
 from __future__ import annotations
 
 import json
 import posixpath
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
 
-from ..trace.columns import distinct_values
-from ..trace.model import Trace
-from ..trace.raw import Sparse
-from .counts import graph_nodes
-from .facts import RecordingFacts, UserValue
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.arrays import Sparse, distinct_values
+from ..base.units import plural, size
+from ..trace.build.categories import is_graph_node
+from ..trace.model import DeviceClass, DeviceKind, HostKind, Trace
+from .event_names import distinct, of_names
+from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
+from .kernel_families import family_of
+
+WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`"
+NO_DEVICE = f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
+WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
+
+
+def unavailable(
+    steps: tuple[StepFacts, ...],
+    source: str,
+    devices: tuple[DeviceFacts, ...],
+    counts: dict[str, int],
+    recording: RecordingFacts,
+) -> dict[str, str]:
+    """Fact → the reason and the recipe, in one sentence each."""
+    reasons: dict[str, str] = {}
+    if not steps:
+        reasons["steps"] = "The file holds no event that lasts, so there is no time to explain."
+    elif source == "whole_trace":
+        reasons["steps"] = (
+            f"No step is marked, so the whole recording stands for one: {WITH_STEPS}."
+        )
+    if not any(device.used for device in devices):
+        reasons["devices"] = NO_DEVICE
+    if counts["memory"] and not recording.totals:
+        reasons["memory"] = (
+            "Allocator events carry no totals: record with torch 1.11 or later "
+            "and `profile_memory=True`."
+        )
+    elif not counts["memory"]:
+        reasons["memory"] = "No allocator event was recorded: record with `profile_memory=True`."
+    return reasons
+
+
+def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None) -> str:
+    """Why the kernels of a device have no figure of their launch: not written, not computable."""
+    written = f"The recording carries no {what} of kernels"
+    if vendor != "NVIDIA":
+        return f"{written}, and the rules to compute it are those of NVIDIA's devices."
+    if capability is None:
+        return (
+            f"{written}, and without the properties of the device (`deviceProperties`) it cannot"
+            " be computed."
+        )
+    return (
+        f"{written}, and it cannot be computed: that needs grid, block, registers, shared memory,"
+        " and the limits of the device."
+    )
+
+
+Answer = Literal["yes", "in part", "no"]
+
+
+class Answerable(NamedTuple):
+    """A question, what the recording has for it, what it lacks, and the verdict."""
+
+    question: str
+    has: str
+    lacks: str
+    answer: Answer
+
+
+class _Input(NamedTuple):
+    """One kind of data that a question needs. ``vital``: without it there is no answer at all."""
+
+    text: str
+    there: Callable[[Facts], bool]
+    vital: bool = False
+
+
+def _count(*names: str) -> Callable[[Facts], bool]:
+    return lambda facts: any(facts.counts.get(name, 0) for name in names)
+
+
+def _marked(facts: Facts) -> bool:
+    return facts.step_source != "whole_trace"
+
+
+def _linked(facts: Facts) -> bool:
+    return facts.recording.linked > 0
+
+
+_DEVICE = _Input("device activity", _count("kernel", "memcpy", "memset", "other_device"))
+_SEVERAL_RANKS = _Input("more than one rank", lambda facts: (facts.world_size or 1) > 1, vital=True)
+
+QUESTIONS: tuple[tuple[str, tuple[_Input, ...]], ...] = (
+    (
+        "Where did the step go?",
+        (_Input("ops", _count("op", "annotation")), _DEVICE, _Input("marked steps", _marked)),
+    ),
+    (
+        "Who kept the device waiting?",
+        (
+            _Input("device activity", _DEVICE.there, vital=True),
+            _Input("launches", _linked),
+            _Input("ops", _count("op")),
+        ),
+    ),
+    (
+        "Which line of code?",
+        (
+            _Input("Python frames", _count("python", "module")),
+            _Input("stacks of ops as text", lambda facts: facts.recording.call_stacks),
+        ),
+    ),
+    ("Which module?", (_Input("module calls", _count("module"), vital=True),)),
+    ("Which shapes?", (_Input("input shapes", lambda facts: facts.recording.shapes, vital=True),)),
+    (
+        "What filled the memory?",
+        (
+            _Input("allocator events", _count("memory"), vital=True),
+            _Input("addresses", lambda facts: facts.recording.addresses),
+            _Input("totals", lambda facts: facts.recording.totals),
+        ),
+    ),
+    (
+        "Did ranks wait for each other?",
+        (
+            _SEVERAL_RANKS,
+            _Input("collectives", lambda facts: facts.recording.collectives > 0, vital=True),
+        ),
+    ),
+)
+
+# Either of these answers the question; the other adds nothing that is missed.
+_EITHER = "Which line of code?"
+
+
+def answerable(facts: Facts) -> tuple[Answerable, ...]:
+    """One row per question, in the order of ``QUESTIONS``."""
+    return tuple(_judge(facts, question, inputs) for question, inputs in QUESTIONS)
+
+
+def _judge(facts: Facts, question: str, inputs: tuple[_Input, ...]) -> Answerable:
+    has = [one for one in inputs if one.there(facts)]
+    lacks = [one for one in inputs if one not in has]
+    if question == _EITHER and has and has[0] is inputs[0]:
+        lacks = []
+    answer: Answer = "yes" if not lacks else "in part"
+    if not has or any(one.vital for one in lacks):
+        answer = "no"
+    return Answerable(
+        question,
+        ", ".join(one.text for one in has),
+        ", ".join(one.text for one in lacks),
+        answer,
+    )
+
+
+def configuration(facts: Facts) -> dict[str, str]:
+    """Label → value, in the order shown; what is not known is not there."""
+    used = [device for device in facts.devices if device.used]
+    kind = used[0].type if used else ""
+    rows = {
+        "Device type": facts.device_type,
+        "Devices": f"{len(used)} of {plural(len(facts.devices), 'visible ' + kind)} used"
+        if used
+        else "",
+        "Device": " · ".join(sorted({_device_text(device) for device in used} - {""})),
+        "Rank": "" if facts.rank is None else _rank(facts),
+        "Communication": ", ".join(facts.traits.communication_backends),
+        "Host": facts.host_name or "",
+        "Steps": _steps_text(facts),
+        "DataLoader": facts.traits.dataloader_class or "",
+    }
+    return {label: value for label, value in rows.items() if value}
+
+
+def _device_text(device: DeviceFacts) -> str:
+    memory = size(device.memory_bytes) if device.memory_bytes else ""
+    return ", ".join(text for text in (device.name, memory) if text)
+
+
+def _rank(facts: Facts) -> str:
+    return f"{facts.rank}" if facts.world_size is None else f"{facts.rank} of {facts.world_size}"
+
+
+def _steps_text(facts: Facts) -> str:
+    if facts.step_source == "whole_trace":
+        return "none marked"
+    left_out = sum(step.excluded is not None for step in facts.steps)
+    rest = f", {left_out} left out" if left_out else ""
+    return f"{len(facts.steps)}{rest}"
+
+
+_HOST = {
+    HostKind.OP: "op",
+    HostKind.ANNOTATION: "annotation",
+    HostKind.PYTHON: "python",
+    HostKind.MODULE: "module",
+    HostKind.RUNTIME: "runtime",
+    HostKind.OVERHEAD: "overhead",
+    HostKind.OTHER: "other_host",
+}
+_DEVICE_KINDS = {
+    DeviceKind.KERNEL: "kernel",
+    DeviceKind.MEMCPY: "memcpy",
+    DeviceKind.MEMSET: "memset",
+    DeviceKind.OTHER: "other_device",
+}
+
+
+def counts(trace: Trace) -> dict[str, int]:
+    """Rows of each table, by kind; each row counts once."""
+    return {
+        **{name: _how_many(trace.host.kind, kind) for kind, name in _HOST.items()},
+        **{name: _how_many(trace.device.kind, kind) for kind, name in _DEVICE_KINDS.items()},
+        "device_annotation": len(trace.device_annotations),
+        "sync": len(trace.syncs) - (nodes := graph_nodes(trace)),
+        "graph_node": nodes,
+        "range": len(trace.ranges),
+        "memory": len(trace.memory),
+        "counter": len(trace.counters),
+        "flow": 2 * len(trace.flows),
+    }
+
+
+def graph_nodes(trace: Trace) -> int:
+    """How many waits are nodes of a graph, and no records of synchronization."""
+    category = trace.syncs.category
+    return int(np.count_nonzero(of_names(trace.strings, category, is_graph_node, np.bool_)))
+
+
+def _how_many(kinds: NDArray[np.int8], kind: int) -> int:
+    return int(np.count_nonzero(kinds == kind))
+
+
+def classified(trace: Trace) -> dict[str, int]:
+    """Ns of device activity by class, kernels by family; "unclassified" is always there."""
+    device = trace.device
+    result = {"communication": 0, "copy": 0, "memset": 0}
+    for klass, name in (
+        (DeviceClass.COMMUNICATION, "communication"),
+        (DeviceClass.COPY, "copy"),
+        (DeviceClass.MEMSET, "memset"),
+    ):
+        result[name] = int(device.dur[device.klass == klass].sum())
+    rows = np.flatnonzero(device.klass == DeviceClass.COMPUTE)
+    codes = device.name[rows]
+    families: dict[str, int] = {}
+    time = np.bincount(codes, device.dur[rows], minlength=len(trace.strings))
+    for code in distinct(codes, len(trace.strings)):
+        family = family_of(trace.strings[code])
+        families[family] = families.get(family, 0) + int(time[code])
+    return {**families, **result, "unclassified": families.get("unclassified", 0)}
+
 
 MOST_PATH_CHARS = 4096
 MOST_VALUES, MOST_VALUE_CHARS = 100, 2000

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from ..trace.model import Trace
-from .breakdown import breakdowns
-from .counts import classified, counts
 from .devices import device_facts
 from .facts import DeviceStep, Facts, StepFacts
-from .gauges import gauges
-from .host_partition import host_partitions
-from .hosts import Hosts, hosts_of
+from .host_activity import Hosts, hosts_of, traits
 from .idle import IdleCauses
-from .partition import longest_activity, partitions
-from .recording import recording_facts
-from .traits import traits
-from .unavailable import unavailable
-from .windows import Windows, step_windows
+from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
+from .overview.utilization import gauges
+from .recording import classified, counts, recording_facts, unavailable
+from .steps import Windows, step_windows
 
 
 def summarize(trace: Trace) -> Facts:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-I64 = NDArray[np.int64]
+from .arrays import I64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ import click
 
 from ..base.errors import KinetoscopeError, UnavailableError
 from ..store.choose import look
-from ..store.logdirs import resolve
+from ..store.discovery.logdirs import resolve
 from ..web.plugin import plugin_name
 from ..web.serve import Address, free_port
 from .entry import end_gently, say

@@ -1,20 +1,288 @@
-"""``kinetoscope doctor PATH``: every file, whether it is used, and if not, why."""
+"""What is installed here, for reports of what does not work.
+
+``kinetoscope doctor PATH``: every file, whether it is used, and if not, why.
+
+Reads every file that a path means, as TensorBoard would, and says what came of each.
+
+A folder is searched by names and first bytes, a file that is named is read. So what the search
+passed over is opened here, too: the reason is the one that ``kinetoscope show FILE`` gives.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import platform
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 
-from ..store.choose import local
-from ..trace.health import COSTLY
-from ..views.table import Column, Table
+from .. import __version__
+from ..analysis.facts import Facts
+from ..base import units
+from ..base.errors import KinetoscopeError, NotReadyError
+from ..base.native import FOLDER, INTERFACE, native
+from ..store.cache.location import open_cache
+from ..store.catalog import CatalogService, Timing
+from ..store.choose import NO_PATIENCE, choose, local, lost_link
+from ..store.contract import Catalog, FileInfo
+from ..store.discovery import stability, walk
+from ..store.discovery.logdirs import resolve
+from ..store.ingest.worker import truncation_of
+from ..trace.health_record import COSTLY, Note
+from ..trace.io.sniff import special_file
+from ..views.shared import Column, Table
+from ..web.catalog import facts_catalog
+from ..web.page import HOW_TO_BUILD, STATIC
+from ..web.plugin import OLD_DISTRIBUTION, plugin_name
 from .entry import write
-from .examine import FileReport, examine_file, examine_folder
-from .installation import Fact, installation
-from .tables import Layout, print_tables, width_of
+from .reading import facts_of
+from .render import Layout, print_tables, width_of
+
+PACKAGES = ("tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "isal", "werkzeug", "torch")
+
+
+class Fact(Struct, frozen=True):
+    """One line."""
+
+    what: str
+    value: str
+
+
+def installation() -> tuple[Fact, ...]:
+    """Versions, the reader, the cache, the page, the name of the plugin."""
+    return (
+        Fact("kinetoscope", __version__),
+        Fact("Python", f"{platform.python_version()} ({sys.executable})"),
+        Fact("System", platform.platform()),
+        *(Fact(name, version(name) or "not installed") for name in PACKAGES),
+        Fact("Reader", reader_in_use()),
+        Fact("Cache", cache()),
+        Fact("Page", "built" if (STATIC / "index.js").is_file() else f"not built: {HOW_TO_BUILD}"),
+        Fact("Plugin", plugin()),
+    )
+
+
+def version(distribution: str) -> str | None:
+    """The version of an installed distribution, without importing it."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def reader_in_use() -> str:
+    """Which of the two readers reads traces, and why."""
+    found = native()
+    if found.library is None:
+        return f"Python, several times slower than the native one: {found.reason}. {found.remedy}."
+    older = ", older than its sources: run `make native`" if is_older_than_sources() else ""
+    return f"native, interface {INTERFACE}: {found.path}{older}"
+
+
+def is_older_than_sources() -> bool:
+    """Whether this is a checkout in which the library is waiting to be built again."""
+    built = Path(native().path).stat().st_mtime
+    sources = (FOLDER.parent.parent / "native" / "src").rglob("*.rs")
+    return any(source.stat().st_mtime > built for source in sources)
+
+
+def cache() -> str:
+    """Where answers are kept, and how many bytes of them."""
+    found = open_cache()
+    place = f"{found.roots[0]}, at most {units.size(found.limit_bytes)}"
+    return f"{place}. {found.problem}" if found.problem else place
+
+
+def plugin() -> str:
+    """Under which name TensorBoard shows it, and why."""
+    name = plugin_name()
+    old = version(OLD_DISTRIBUTION)
+    return f"{name}, because {OLD_DISTRIBUTION} {old} is installed too" if old else name
+
+
+LOOK_SECONDS = 600.0
+POLL_SECONDS = 0.2
+UNDECIDED = ("queued", "reading")
+NOT_A_TRACE, LEFT_OUT = "not a trace", "left out"
+MOST_READ_BYTES = 64 << 20
+"""A file that begins like no trace is read whole for its reason up to this size."""
+
+_UNDECIDED_KINDS = ("json", "empty")  # what the first bytes alone cannot tell
+_BY_ITSELF = "kinetoscope show FILE reads it."
+_HIDDEN_FOLDER = "Folders whose name begins with a dot are not searched."
+_HIDDEN_FILE = (
+    "It begins like a trace, but a folder is not searched for files whose name begins with a dot."
+)
+_OTHER_NAME = "It begins like a trace, but its name is not one that a folder is searched for."
+_LATE_EVENTS = "It holds a trace, but not in its first 64 KiB, and a folder is searched by these."
+
+
+class FileReport(Struct, frozen=True):
+    """One file: what it is used as, or why not, and what there is to know about it."""
+
+    file: str
+    # "in use" | "truncated" | "not a trace" | "left out" | "failed" | "waiting" | "abandoned"
+    verdict: str
+    reason: str
+    hint: str
+    file_bytes: int
+    run: str | None = None
+    worker: str | None = None
+    span: str | None = None
+    event_count: int | None = None
+    notes: tuple[Note, ...] = ()
+
+
+def examine_file(path: str) -> FileReport:
+    """One file, read here."""
+    try:
+        size = os.path.getsize(path)
+    except OSError as error:
+        return FileReport(path, "failed", error.strerror or str(error), "", 0)
+    try:
+        facts = facts_of(choose(path).path)
+    except KinetoscopeError as error:
+        return FileReport(path, NOT_A_TRACE, error.message, error.hint, size)
+    except OSError as error:
+        return FileReport(path, "failed", error.strerror or str(error), "", size)
+    lost = truncation_of(facts)
+    verdict, events = "truncated" if lost else "in use", facts.health.events
+    return FileReport(
+        path, verdict, lost, "", size, event_count=events, notes=_notes_of_file(facts)
+    )
+
+
+def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
+    """Every file below the folder, each read in a process of its own; and what hindered looking."""
+    with facts_catalog(resolve(path, None), Timing(patience=NO_PATIENCE)) as catalog:
+        catalog.wait_first_look(LOOK_SECONDS)
+        with _bar() as bar:
+            known = _read_all(catalog, bar)
+        listed = [_report(catalog, file) for file in known.files]
+        problems = tuple(f"{problem.message} {problem.hint}" for problem in known.problems)
+    known_paths = {report.file: report for report in listed}
+    found = dict(walk.everything(path))
+    files = [
+        _with_reason_of_reading(report, found.get(report.file, ""))
+        if report.verdict == NOT_A_TRACE
+        else report
+        for report in listed
+    ]
+    others = sorted(found.items() - {(f, found.get(f, "")) for f in known_paths})
+    files += [_passed_over(relative, absolute) for relative, absolute in others]
+    return tuple(files), problems
+
+
+def _with_reason_of_reading(report: FileReport, path: str) -> FileReport:
+    """What is said of a file that its first bytes refused, once it was read whole."""
+    if not path or report.file_bytes > MOST_READ_BYTES:
+        return report
+    read = examine_file(path)
+    if read.verdict in (NOT_A_TRACE, "failed"):
+        return msgspec.structs.replace(report, reason=read.reason, hint=read.hint)
+    return _left_out(report.file, report.file_bytes, _LATE_EVENTS)
+
+
+def _passed_over(relative: str, path: str) -> FileReport:
+    """A file, or a folder, that the search did not enter."""
+    if relative.endswith("/"):
+        return FileReport(relative, LEFT_OUT, _HIDDEN_FOLDER, "", 0)
+    try:
+        size = os.path.getsize(path)
+        special = special_file(os.stat(path).st_mode)
+        if special is not None:
+            return FileReport(relative, NOT_A_TRACE, special.message, special.hint, size)
+        other = stability.not_a_trace(path)
+    except OSError as error:
+        lost = lost_link(path)
+        verdict = NOT_A_TRACE if lost else "failed"
+        return FileReport(relative, verdict, lost or error.strerror or str(error), "", 0)
+    if other is None:
+        return _left_out(relative, size, _hidden(relative) or _OTHER_NAME)
+    report = FileReport(relative, NOT_A_TRACE, other.message, other.hint, size)
+    return _with_reason_of_reading(report, path) if other.kind in _UNDECIDED_KINDS else report
+
+
+def _left_out(file: str, size: int, reason: str) -> FileReport:
+    return FileReport(file, LEFT_OUT, reason, _BY_ITSELF, size)
+
+
+def _hidden(relative: str) -> str:
+    return _HIDDEN_FILE if relative.rpartition("/")[2].startswith(".") else ""
+
+
+def _read_all(catalog: CatalogService[Facts], bar: Progress | None) -> Catalog:
+    """Asks for every trace until each has been read or refused."""
+    task = bar.add_task("reading", total=None) if bar else None
+    while True:
+        known = catalog.snapshot()
+        spans = [(r.name, w.name, s) for r in known.runs for w in r.workers for s in w.spans]
+        open_ones = [(run, worker, s) for run, worker, s in spans if s.state in UNDECIDED]
+        if bar is not None and task is not None:
+            bar.update(task, completed=len(spans) - len(open_ones), total=len(spans))
+        if not open_ones:
+            return known
+        for run, worker, span in open_ones:
+            _ask(catalog, run, worker, span.key)
+        time.sleep(POLL_SECONDS)
+
+
+def _ask(catalog: CatalogService[Facts], run: str, worker: str, span: str) -> None:
+    """Older traces are read only when somebody asks for them."""
+    try:
+        catalog.locate(run, worker, span)
+    except NotReadyError:
+        return
+    except KinetoscopeError:
+        return  # refused or gone by now: the catalog says so
+
+
+def _report(catalog: CatalogService[Facts], file: FileInfo) -> FileReport:
+    return FileReport(
+        file.path,
+        file.verdict,
+        file.reason,
+        file.hint,
+        file.bytes,
+        file.run,
+        file.worker,
+        file.span,
+        file.events,
+        _notes_of(catalog, file),
+    )
+
+
+def _notes_of(catalog: CatalogService[Facts], file: FileInfo) -> tuple[Note, ...]:
+    if file.state != "ready":
+        return ()
+    try:
+        return _notes_of_file(catalog.summary(catalog.locate(file.run, file.worker, file.span)))
+    except KinetoscopeError:
+        return ()  # changed while we looked; the next call of doctor tells
+
+
+def _notes_of_file(facts: Facts) -> tuple[Note, ...]:
+    return tuple(note for note in facts.health.notes if note.severity != "good")
+
+
+@contextmanager
+def _bar() -> Iterator[Progress | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield bar
+
 
 NOTHING_TO_SHOW = 3
 USABLE = ("in use", "truncated")

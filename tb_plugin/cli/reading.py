@@ -22,9 +22,9 @@ from ..analysis.summarize import summarize
 from ..trace.model import Trace
 from ..trace.raw import OnProgress
 from ..trace.raw import Progress as ReadingProgress
-from ..trace.reader import read
+from ..trace.read import read
 from ..web.catalog import kept_facts, kept_trace
-from .text import printable
+from .entry import printable
 
 
 def facts_of(path: str) -> Facts:

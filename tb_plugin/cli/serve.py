@@ -11,7 +11,7 @@ from ..analysis.facts import Facts
 from ..base.errors import QueryError
 from ..store.catalog import CatalogService
 from ..store.choose import local
-from ..store.logdirs import resolve
+from ..store.discovery.logdirs import resolve
 from ..views import VIEWS
 from ..web.app import create_app
 from ..web.catalog import facts_catalog

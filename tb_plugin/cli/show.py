@@ -1,33 +1,162 @@
-"""``kinetoscope show VIEW PATH``: a view of a trace as a table, JSON or CSV.
+"""The comments beside and above the fields of a Struct: what explains them.
+
+The fields of a view's query as options: ``steps: str = ""`` is ``--steps TEXT``.
+
+The comment beside a field is the help of its option. What it says of the default, ``"" = all``,
+becomes ``[default: all]``.
+
+``kinetoscope show VIEW PATH``: a view of a trace as a table, JSON or CSV.
 
 Each view is a command of its own, made from the registry; the fields of its query are its options.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 import sys
-from typing import Any
+import tokenize
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any, TypeVar
 
 import click
 import msgspec
 from msgspec import Struct
 
 from ..analysis.facts import Facts
-from ..analysis.findings import Sentence
+from ..analysis.overview.findings import Sentence
 from ..analysis.summarize import summarize
 from ..base.errors import QueryError
 from ..store.choose import Wanted, choose
 from ..views import VIEWS
-from ..views.table import Table
-from ..views.view import Subject, View
+from ..views.shared import Table
+from ..views.view import EVERY_ROW, LIMIT, Subject, View, with_limit
 from ..web.local_subject import subject_of_trace
+from ..web.params import parse
 from ..web.subject import available
-from .entry import say, write
+from .entry import printable, say, write
 from .fitting import wrapped
-from .query_options import chosen, options
 from .reading import facts_of, trace_of
-from .tables import ALL_COLUMNS, Layout, how_many, print_tables, width_of, write_csv
-from .text import printable
+from .render import ALL_COLUMNS, Layout, how_many, print_tables, width_of, write_csv
+
+
+def field_comments(struct: type[Struct]) -> dict[str, str]:
+    """Field → its comment, for those that have one.
+
+    A comment stands at the end of the field's line, or on lines of its own right above it. Empty
+    where the source is not at hand.
+    """
+    try:
+        source = inspect.cleandoc("\n" + inspect.getsource(struct))
+    except OSError:
+        return {}
+    comments = _comments(source)
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            text = comments.get((node.lineno, False)) or _above(comments, node.lineno)
+            if text:
+                found[node.target.id] = text
+    return found
+
+
+def _comments(source: str) -> dict[tuple[int, bool], str]:
+    """(Line, whether the line holds nothing else) → comment."""
+    found = {}
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            alone = token.line.lstrip().startswith("#")
+            found[token.start[0], alone] = token.string.lstrip("#").strip()
+    return found
+
+
+def _above(comments: dict[tuple[int, bool], str], line: int) -> str:
+    lines: list[str] = []
+    while (line - 1, True) in comments:
+        line -= 1
+        lines.insert(0, comments[line, True])
+    return " ".join(lines)
+
+
+S = TypeVar("S", bound=Struct)
+
+_LIMIT_HELP = "Rows of the first table."
+_NOTHING: Mapping[object, str] = {None: "None", "": '""', -1: "−1", 0: "0"}
+"""Defaults that a comment explains, as it writes them."""
+
+
+def options(query: type[Struct]) -> Sequence[click.Option]:
+    """One option per field, with the comment beside the field as its help.
+
+    Values stay texts until ``chosen`` makes the Struct: the page's parameters obey the same rules.
+    """
+    info = msgspec.inspect.type_info(query)
+    if not isinstance(info, msgspec.inspect.StructType):
+        raise TypeError(f"{query!r} is no Struct")
+    comments = field_comments(query)
+    return [_option(field, comments.get(field.name, "")) for field in info.fields]
+
+
+def _option(field: msgspec.inspect.Field, comment: str) -> click.Option:
+    names = [f"--{field.name.replace('_', '-')}", field.name]
+    if field.name == LIMIT:
+        told = f"{_LIMIT_HELP}  [default: {field.default} in a table; all in JSON and CSV]"
+        return click.Option(names, metavar="NUMBER", type=click.IntRange(min=1), help=told)
+    text = _help(field, comment)
+    if isinstance(field.type, msgspec.inspect.BoolType) and field.default is False:
+        return click.Option(names, is_flag=True, flag_value="true", default=None, help=text)
+    return click.Option(names, metavar=_metavar(field.type), required=field.required, help=text)
+
+
+def chosen(query: type[S], values: Mapping[str, Any], *, whole: bool = False) -> S:
+    """The query that the given options mean; what was not given has its default.
+
+    ``whole``: a table without a given limit has all its rows.
+
+    Raises:
+        QueryError: a value is of another type.
+    """
+    given = {name: values[name] for name in query.__struct_fields__ if values[name] is not None}
+    limit = given.pop(LIMIT, EVERY_ROW if whole else None)
+    return with_limit(parse(given, query), limit)
+
+
+def _help(field: msgspec.inspect.Field, comment: str) -> str:
+    """The comment as a sentence, and the default in brackets."""
+    if field.required:
+        return _sentence(comment)
+    value = "" if field.default is msgspec.NODEFAULT else field.default
+    written = _NOTHING.get(value)
+    meaning = written and re.search(rf"(?:^|[;,]\s*){re.escape(written)} = ([^;.]+)", comment)
+    if meaning:
+        said = (comment[: meaning.start()] + comment[meaning.end() :]).strip(" .;")
+        return f"{_sentence(said)}  [default: {meaning[1].strip()}]".strip()
+    default = {False: "off", True: "on"}.get(value) if isinstance(value, bool) else value
+    return f"{_sentence(comment)}  [default: {default}]".strip()
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "…")) else ".")
+
+
+def _metavar(node: msgspec.inspect.Type) -> str:
+    match node:
+        case msgspec.inspect.LiteralType():
+            return "|".join(str(value) for value in node.values)
+        case msgspec.inspect.UnionType():
+            members = [t for t in node.types if not isinstance(t, msgspec.inspect.NoneType)]
+            return "|".join(dict.fromkeys(_metavar(member) for member in members))
+        case msgspec.inspect.BoolType():
+            return "true|false"
+        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
+            return "NUMBER"
+    return "TEXT"
+
 
 FORMATS = ("table", "json", "csv")
 COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width")

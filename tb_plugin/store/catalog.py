@@ -28,23 +28,22 @@ import msgspec
 
 from ..base.errors import NotFoundError
 from ..trace.model import Trace
-from . import fingerprint, lookup
-from .artifacts import Recipe
-from .cache import Cache
-from .cache_place import close_session, open_cache
-from .catalog_types import Catalog, ErrorInfo
-from .ingest import IngestPool, Limits
-from .ledger import Ledger
-from .logdirs import Logdir
-from .lookout import Lookout, Timing
-from .lookup import Entry
-from .messages import error_of
-from .news import Answered, News, S
-from .opened import OpenedArtifacts
-from .publish import Published, View, publish
-from .reading import Work
-from .records import Answer, BeingRead
-from .shelf import Shelf
+from . import catalog_snapshot
+from .cache import content_key
+from .cache.artifacts import Recipe
+from .cache.disk import Cache
+from .cache.location import close_session, open_cache
+from .cache.memory import OpenedArtifacts, Shelf
+from .catalog_snapshot import Entry, Published, View, publish
+from .catalog_state import Ledger
+from .contract import Catalog, ErrorInfo
+from .discovery.logdirs import Logdir
+from .discovery.poller import Lookout, Timing
+from .file_record import Answer, BeingRead
+from .ingest.events import Answered, News, S
+from .ingest.jobs import Work
+from .ingest.pool import IngestPool, Limits
+from .ingest.protocol import error_of
 
 __all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing"]
 
@@ -52,7 +51,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-READER = f"{__package__.rpartition('.')[0]}.trace.reader:read"
+READER = f"{__package__.rpartition('.')[0]}.trace.read:read"
 MOST_REREADS = 2
 RESCAN_SECONDS = 10.0
 
@@ -107,7 +106,7 @@ class CatalogService(Generic[S]):
             self._shelf = Shelf(self._cache, self._summary_type, self._callables[0])
             self._artifacts = OpenedArtifacts(self._cache)
             self._ledger = Ledger(self._dirty.set)
-            version = fingerprint.code_version(*self._callables)
+            version = content_key.code_version(*self._callables)
             work = Work(*self._callables, self._shelf.decode, version)
             self._pool = IngestPool(work, self._cache, self._hear, self._limits)
             self._ledger.pool = self._pool
@@ -184,7 +183,7 @@ class CatalogService(Generic[S]):
             TraceFormatError: it was refused, or reading it failed.
         """
         published = self._published
-        place = lookup.pick(published.catalog, run, worker, span)
+        place = catalog_snapshot.pick(published.catalog, run, worker, span)
         key = published.index[place]
         with self._ledger.lock:
             record = self._ledger.records.get(key)

@@ -13,14 +13,13 @@ from typing import TypeAlias
 
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.units import plural
-from ..trace.sniff import special_file
-from . import looking
-from .catalog_types import Catalog, ErrorInfo
-from .logdirs import Logdir, remote_problem, resolve, without_file_scheme
-from .lookup import pick
-from .publish import View, publish
-from .records import Key, Record
-from .settle import Patience
+from ..trace.io.sniff import special_file
+from . import file_record
+from .catalog_snapshot import View, pick, publish
+from .contract import Catalog, ErrorInfo
+from .discovery.logdirs import Logdir, remote_problem, resolve, without_file_scheme
+from .discovery.stability import Patience
+from .file_record import Key, Record
 
 Place: TypeAlias = tuple[str, str, str]
 """Run, worker, span."""
@@ -125,11 +124,11 @@ def _below(folder: str, wanted: Wanted) -> Chosen:
 
 def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[ErrorInfo]]:
     """Every file below the logdirs, judged once as it is now."""
-    outcome = looking.Outcome()
+    outcome = file_record.Outcome()
     now = time.monotonic()
-    records = {key: Record.of(key, found, now) for key, found in looking.walk(logdirs, outcome)}
+    records = {key: Record.of(key, found, now) for key, found in file_record.walk(logdirs, outcome)}
     for record in records.values():
-        looking.judge(record, NO_PATIENCE).note_in(record)
+        file_record.judge(record, NO_PATIENCE).note_in(record)
     return records, outcome.problems
 
 

@@ -16,16 +16,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .health import HealthRecord
-from .raw import NO_POINTS, Blocks, SeekIndex, Sparse
-
-I8 = NDArray[np.int8]
-I16 = NDArray[np.int16]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+from ..base.arrays import I8, I16, I32, I64, Sparse
+from .health_record import HealthRecord
+from .raw import NO_POINTS, Blocks, SeekIndex
 
 
 class HostKind(IntEnum):

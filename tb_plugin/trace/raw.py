@@ -31,6 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import Sparse
+
 MISSING = np.iinfo(np.int64).min  # a ts that the event does not have
 NO_DUR = -1  # a dur that the event does not have; a dur of −1 ns in the file is −2, others stay
 
@@ -114,17 +116,6 @@ NAMING = frozenset(
 # Outside args: the flow or async id (an int also when written as "7", else a text), and the whole
 # args of counter events as JSON.
 ID_INT, ID_TEXT, COUNTER_ARGS = "id", "id_text", "counter_args"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sparse:
-    """A column that only some rows have: ``row`` ascending without repeats, one value each.
-
-    Columns of the same rows may share ``row``; nobody writes into it.
-    """
-
-    row: NDArray[np.int32]
-    value: NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

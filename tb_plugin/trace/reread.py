@@ -7,16 +7,14 @@ from contextlib import suppress
 import numpy as np
 
 from ..base.errors import NotFoundError
-from .events import EventReader
 from .faults import FaultLog
-from .inflate import Source, Text, TextAt
-from .limits import Limits
+from .io.gzip_index import NotTheFile, can_seek
+from .io.source import Source, Text, TextAt
 from .raw import NO_POINTS, Blocks, SeekIndex
-from .seek import NotTheFile, can_seek
-from .sinks import Event, ListSink
-from .strict import plain
-from .values import Json
-from .window import Window
+from .scan.cursor import Limits, Window
+from .scan.events import EventReader
+from .scan.json_values import Json, plain
+from .scan.sinks import Event, ListSink
 
 
 def read_event(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from ..base.errors import NotFoundError
-from . import health, kernels, operators, overview, timeline
+from . import health
+from .kernels import view as kernels
+from .operators import view as operators
+from .overview import view as overview
+from .timeline import view as timeline
 from .view import View
 
 VIEWS: tuple[View, ...] = (

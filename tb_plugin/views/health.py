@@ -6,13 +6,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..analysis.answerable import answerable
 from ..analysis.facts import Facts, UserValue
-from ..analysis.findings import Sentence
+from ..analysis.overview.findings import Sentence
+from ..analysis.recording import answerable
 from ..base.units import count as count_text
 from ..base.units import plural, size
-from ..trace.health import HealthRecord, Note, worst_first
-from .table import Column, Table
+from ..trace.health_record import HealthRecord, Note, worst_first
+from .shared import Column, Table
 from .view import Scope, View
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..analysis.facts import Facts
 from ..trace.model import Trace
-from .table import Table
+from .shared import Table
 
 S = TypeVar("S", bound=Struct)
 

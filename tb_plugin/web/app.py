@@ -15,8 +15,8 @@ from werkzeug import Request
 from ..base.errors import KinetoscopeError, NotFoundError
 from ..views.view import View
 from . import routes
-from .answers import Answer, error_answer
 from .page import Page, page_alone
+from .responses import Answer, error_answer
 from .service import Traces
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import msgspec
 
 from ..analysis.facts import Facts
-from ..store import fingerprint
-from ..store.cache_place import open_cache
+from ..store.cache import content_key
+from ..store.cache.location import open_cache
 from ..store.catalog import READER, CatalogService, Timing
-from ..store.discovery import Identity
-from ..store.logdirs import Logdir
+from ..store.discovery.logdirs import Logdir
+from ..store.discovery.walk import Identity
 from ..trace.model import Trace
 
 SUMMARIZE = f"{__package__.rpartition('.')[0]}.analysis.summarize:summarize"
@@ -51,5 +51,5 @@ def kept_trace(path: str) -> Trace | None:
 
 def _digest(path: str) -> str:
     """The key under which the present content of a file is kept."""
-    version = fingerprint.code_version(READER, SUMMARIZE)
-    return fingerprint.digest(path, Identity.of(os.stat(path)), version)
+    version = content_key.code_version(READER, SUMMARIZE)
+    return content_key.digest(path, Identity.of(os.stat(path)), version)

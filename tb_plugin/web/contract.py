@@ -11,13 +11,15 @@ GET api/retry?path=&logdir=                      → Catalog    reads a failed o
 Errors: {"error": {"kind", "message", "hint"}} with status 400, 404, 405, 409, 422, 500;
 202 → Reading. With ``&digest=`` of the span, as the catalog tells it, the answer of a trace is one
 that never changes and that a browser may keep.
+
+The lines that a user pastes into a training loop.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from ..store.catalog_types import ErrorInfo, ReadProgress
+from ..store.contract import ErrorInfo, ReadProgress
 
 
 class ErrorAnswer(Struct, frozen=True):
@@ -97,3 +99,17 @@ class TraceInfo(Struct, frozen=True):
     views: tuple[ViewState, ...]
     note_count: int  # health notes of severity warning or error
     worst: str  # "error" | "warning" | "info" | "good"
+
+
+RECIPE = """\
+from kinetoscope.handlers import tensorboard_trace_handler
+
+with torch.profiler.profile(
+    # repeat=1: recorded once. Without it the profiler records again and again, a file each time.
+    schedule=torch.profiler.schedule(wait=1, warmup=3, active=5, repeat=1),
+    on_trace_ready=tensorboard_trace_handler("./log"),
+) as prof:
+    for batch in loader:
+        train(batch)
+        prof.step()
+"""

@@ -6,9 +6,9 @@ import threading
 from typing import Any
 
 from ..analysis.facts import Facts
-from ..store.opened import made_here
+from ..store.cache.memory import made_here
+from ..trace.event_text import Rereader
 from ..trace.model import Trace
-from ..trace.rereader import Rereader
 from ..views.view import Subject, View
 from .subject import available
 

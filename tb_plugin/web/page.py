@@ -13,8 +13,8 @@ from types import MappingProxyType
 from werkzeug import Request
 
 from ..base.errors import NotFoundError
-from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, kept, packed, takes_gzip
 from .params import short
+from .responses import NEVER_CHANGES, REVALIDATE, Answer, digest, kept, packed, takes_gzip
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 HOW_TO_BUILD = "python tools/build_page.py"

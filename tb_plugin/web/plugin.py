@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 
-from ..store.logdirs import Logdir, resolve
+from ..store.discovery.logdirs import Logdir, resolve
 from .catalog import facts_catalog
-from .mount import mounted
+from .middleware import mounted
 from .service import Traces
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..store.keep import Recent
-from ..store.lookup import Entry
+from ..base.lru import Recent
+from ..store.catalog_snapshot import Entry
+from ..trace.event_text import Rereader
 from ..trace.model import Trace
-from ..trace.rereader import Rereader
 
 FILES_KEPT = 4
 

@@ -1,9 +1,12 @@
-"""What each API route answers: functions from a request to an answer, and the table of them."""
+"""What each API route answers: functions from a request to an answer, and the table of them.
+
+What the shell needs of the chosen trace, whatever the view.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -14,24 +17,74 @@ from msgspec import Struct
 from werkzeug import Request
 
 from .. import __version__
+from ..analysis.facts import Facts
+from ..analysis.steps import outliers
 from ..base.errors import NotFoundError
 from ..base.native import reader
-from ..store.catalog_types import Catalog
-from ..store.lookup import Entry
-from ..store.records import BeingRead
+from ..store.catalog_snapshot import Entry
+from ..store.contract import Catalog
+from ..store.file_record import BeingRead
+from ..trace.health_record import WORST_FIRST
 from ..views.view import Part, View
-from .answers import NEVER_CHANGES, REVALIDATE, Answer, digest, json_answer, unchanged
-from .bodies import Body, Download, body_answer
-from .contract import Info, Reading, ViewInfo
-from .hosts import refuse_other_sites
-from .identity import answer_digest, program
+from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
+from .middleware import refuse_other_sites
 from .params import S, once, parse, short
-from .recipe import RECIPE
 from .rereaders import Rereaders
+from .responses import (
+    NEVER_CHANGES,
+    REVALIDATE,
+    Answer,
+    Body,
+    Download,
+    answer_digest,
+    body_answer,
+    digest,
+    json_answer,
+    program,
+    unchanged,
+)
 from .service import Traces
-from .source_place import NamedFiles, SourceQuery, source_place, started_in
+from .source_files import NamedFiles, SourceQuery, source_place, started_in
 from .subject import subject_of
-from .trace_info import trace_info
+
+
+def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
+    """Steps, the state of each view, and how healthy the trace is."""
+    severities = {note.severity for note in facts.health.notes}
+    return TraceInfo(
+        digest=answer_digest(entry.digest),
+        run=entry.run,
+        worker=entry.worker,
+        span=entry.span,
+        rank=entry.rank,
+        device_type=facts.device_type,
+        step_source=facts.step_source,
+        steps=_steps(facts),
+        views=tuple(_state(view, facts) for view in views),
+        note_count=len(facts.health.costly),
+        worst=next((s for s in WORST_FIRST if s in severities), "good"),
+    )
+
+
+def _state(view: View, facts: Facts) -> ViewState:
+    reason = view.unavailable(facts)
+    return ViewState(view.stem, reason, None if reason else view.badge(facts))
+
+
+def _steps(facts: Facts) -> tuple[StepInfo, ...]:
+    marks = outliers(facts)
+    return tuple(
+        StepInfo(
+            index=step.index,
+            number=step.number,
+            name=step.name,
+            dur_ns=step.dur_ns,
+            excluded=step.excluded,
+            outlier=marks[step.index],
+        )
+        for step in facts.steps
+    )
+
 
 Host = Literal["tensorboard", "standalone"]
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from ..base.errors import KinetoscopeError
-from .hosts import is_loopback, only_known_hosts
-from .mount import mounted
+from .middleware import is_loopback, mounted, only_known_hosts
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from ..analysis.facts import Facts
-from ..store.artifacts import Recipe
-from ..store.catalog_types import Catalog
-from ..store.lookup import Entry
+from ..store.cache.artifacts import Recipe
+from ..store.catalog_snapshot import Entry
+from ..store.contract import Catalog
 from ..trace.model import Trace
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..analysis.facts import Facts
 from ..base.errors import UnavailableError
-from ..store.lookup import Entry
+from ..store.catalog_snapshot import Entry
 from ..views.view import Subject, View
 from .rereaders import Rereaders
 from .service import Traces

@@ -9,15 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from kinetoscope.analysis.facts import (
-    Breakdown,
-    Facts,
-    Gauges,
-    HostPartition,
-    Partition,
-    StepFacts,
-)
-from kinetoscope.views.overview import Overview
+from kinetoscope.analysis.facts import Breakdown, Facts, Gauges, HostPartition, Partition, StepFacts
+from kinetoscope.views.overview.view import Overview
 
 
 def microseconds(parts: Breakdown | Partition | HostPartition) -> dict[str, int]:

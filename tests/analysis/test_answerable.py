@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinetoscope.analysis.answerable import Answerable, answerable
+from kinetoscope.analysis.recording import Answerable, answerable
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 from tests.drawing import draw, memory

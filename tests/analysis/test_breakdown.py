@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kinetoscope.analysis.breakdown import breakdowns
-from kinetoscope.analysis.hosts import hosts_of
-from kinetoscope.analysis.windows import step_windows
+from kinetoscope.analysis.host_activity import hosts_of
+from kinetoscope.analysis.overview.attribution import breakdowns
+from kinetoscope.analysis.steps import step_windows
 from kinetoscope.trace.model import Trace
 from tests.analysis.invariants import microseconds
 from tests.drawing import LOADER, draw

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.cells import cut, level
+from kinetoscope.analysis.overview.utilization import cut, level
 
 SPANS = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 40)), max_size=30)
 EDGES = st.lists(st.integers(-40, 60), min_size=2, max_size=12).map(sorted)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.gauges import gauges
-from kinetoscope.analysis.measures import measures
+from kinetoscope.analysis.overview.utilization import gauges, measures
 from kinetoscope.analysis.selection import select
+from kinetoscope.analysis.steps import step_windows
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.analysis.windows import step_windows
 from kinetoscope.trace.model import Trace
 from tests.drawing import V100, draw
 

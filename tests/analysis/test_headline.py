@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.analysis import headline as headlines
 from kinetoscope.analysis.facts import Facts
-from kinetoscope.analysis.findings import Sentence
-from kinetoscope.analysis.headline import headline
+from kinetoscope.analysis.overview import headline as headlines
+from kinetoscope.analysis.overview.findings import Sentence
+from kinetoscope.analysis.overview.headline import headline
 from kinetoscope.analysis.rules import check_all, unanswered
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.drawing import LOADER, draw, draw_at
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetoscope.analysis.names import Role, distinct, of_names, role_of, roles_of
+from kinetoscope.analysis.event_names import Role, distinct, of_names, role_of, roles_of
 
 
 @pytest.mark.parametrize(

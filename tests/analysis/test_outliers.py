@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinetoscope.analysis.outliers import outliers
+from kinetoscope.analysis.steps import outliers
 from kinetoscope.analysis.summarize import summarize
 from tests.drawing import trace_of
 

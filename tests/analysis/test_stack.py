@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.stack import shares
+from kinetoscope.analysis.overview.attribution import shares
 from kinetoscope.base.intervals import union
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=8)

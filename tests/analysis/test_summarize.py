@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import KinetoscopeError
-from kinetoscope.trace.reader import read
-from kinetoscope.views import health, overview
+from kinetoscope.trace.read import read
+from kinetoscope.views import health
+from kinetoscope.views.overview import view
 from tests.analysis.invariants import check_facts, check_overview
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw, trace_of
@@ -111,7 +112,7 @@ def test_sums_are_exact_whatever_happens(
     facts = summarize(trace_of([*steps, *host, *device]))
     check_facts(facts)
     for query in ("", "all"):
-        check_overview(overview.build(facts, overview.OverviewQuery(steps=query)))
+        check_overview(view.build(facts, view.OverviewQuery(steps=query)))
     health.build(facts, health.HealthQuery())
 
 
@@ -138,9 +139,9 @@ def test_every_real_trace() -> None:
         opened += 1
         facts = summarize(trace)
         check_facts(facts)
-        answer = overview.build(facts, overview.OverviewQuery())
+        answer = view.build(facts, view.OverviewQuery())
         check_overview(answer)
-        overview.tables(answer)
+        view.tables(answer)
         recorded = health.build(facts, health.HealthQuery())
         assert sum(row.count for row in recorded.counts) == facts.health.events, path
         health.tables(recorded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.tensor_cores import ELIGIBLE_OPS, MatrixUse, matrix_use
+from kinetoscope.analysis.overview.utilization import ELIGIBLE_OPS, MatrixUse, matrix_use
 
 YES = [
     "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn",

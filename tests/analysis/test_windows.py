@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetoscope.analysis.windows import INCOMPLETE, WARM_UP, Windows, step_windows
+from kinetoscope.analysis.steps import INCOMPLETE, WARM_UP, Windows, step_windows
 from kinetoscope.trace.model import Trace
 from tests.drawing import draw
 

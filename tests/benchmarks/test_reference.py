@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks import _r10
 
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 
 SOURCE = TRACES / "tracelens" / "mi300" / "gaunernst_bert-small-uncased__1016001.json.gz"

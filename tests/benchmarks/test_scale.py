@@ -10,7 +10,7 @@ import pytest
 from benchmarks import _scale
 
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import ROOT, TRACES, requires_traces
 
 (SAMPLE,) = sorted((ROOT / "samples" / "traces" / "train_cpu").glob("*.json.gz"))

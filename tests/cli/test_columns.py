@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.cli.columns import Cell, written
-from kinetoscope.cli.text import one_line, printable
-from kinetoscope.views.table import Column, Table
+from kinetoscope.cli.entry import one_line, printable
+from kinetoscope.cli.render import Cell, written
+from kinetoscope.views.shared import Column, Table
 
 
 def column(key: str, *values: Cell, label: str = "x") -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kinetoscope.base.native import native
-from kinetoscope.cli import installation
+from kinetoscope.cli import doctor
 from tests.cli.runs import run, write_logdir
 from tests.conftest import TRACES, requires_traces
 from tests.web.trace_files import write_trace
@@ -101,7 +101,7 @@ def test_what_a_folder_is_not_searched_for_is_listed_too(tmp_path: Path) -> None
 def test_folders_that_cannot_be_read_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kinetoscope.store.looking.UNREADABLE_SHOWN", 1)
+    monkeypatch.setattr("kinetoscope.store.file_record.UNREADABLE_SHOWN", 1)
     listed = os.scandir
 
     def refuse(path: str) -> Any:
@@ -166,8 +166,8 @@ def test_it_says_what_is_installed_and_where_the_cache_is(tmp_path: Path) -> Non
 
 def test_it_says_why_the_native_reader_is_not_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINETOSCOPE_NATIVE", "0")
-    monkeypatch.setattr(installation, "native", native.__wrapped__)
-    assert installation.reader_in_use() == (
+    monkeypatch.setattr(doctor, "native", native.__wrapped__)
+    assert doctor.reader_in_use() == (
         "Python, several times slower than the native one: KINETOSCOPE_NATIVE=0 is set. Unset it."
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kinetoscope.cli.field_comments import field_comments
+from kinetoscope.cli.show import field_comments
 
 
 class Leaf(Struct):

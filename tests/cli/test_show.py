@@ -14,7 +14,8 @@ import pytest
 
 from kinetoscope.cli import show as show_module
 from kinetoscope.cli.show import COMMON, _command
-from kinetoscope.views import VIEWS, overview
+from kinetoscope.views import VIEWS
+from kinetoscope.views.overview import view as overview
 from tests.cli.runs import run, write_logdir
 from tests.conftest import ROOT, TRACES, requires_traces
 from tests.web.trace_files import write_trace

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kinetoscope.cli.fitting import name_parts, shortened_name, wrapped
+from kinetoscope.cli.render import Layout, drawn
 from kinetoscope.cli.show import show
-from kinetoscope.cli.tables import Layout, drawn
 from kinetoscope.views import VIEWS
-from kinetoscope.views.table import Column, Table
+from kinetoscope.views.shared import Column, Table
 from tests.cli.runs import run
 from tests.conftest import ROOT, TRACES, requires_traces
 from tests.trace.drawn import kernel, launch, x

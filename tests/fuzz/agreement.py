@@ -9,11 +9,11 @@ import numpy as np
 
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.base.native import native
-from kinetoscope.trace.inflate import Source
-from kinetoscope.trace.limits import Limits
+from kinetoscope.trace.io.source import Source
 from kinetoscope.trace.raw import RawTrace
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.scan import scan_in_python, scan_natively
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.scanner import scan_in_python, scan_natively
 
 Scan: TypeAlias = Callable[[Source, "Limits | None"], RawTrace]
 SMALL = Limits(block_bytes=300, value_bytes=64 * 1024 * 1024)

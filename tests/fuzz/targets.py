@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.raw import RawTrace
+from kinetoscope.trace.scan.cursor import Limits
 
 from .agreement import SMALL, Scan, block_faults, by_library, by_python, differences, verdict
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.analysis.timeline.made import timeline_of
 from tests.conftest import TRACES, requires_traces
 from tests.oracle.former_plugin import PYTHON, requires_former

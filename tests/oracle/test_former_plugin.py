@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.trace.reader import read
-from kinetoscope.views.overview import Overview, OverviewQuery, build
+from kinetoscope.trace.read import read
+from kinetoscope.views.overview.view import Overview, OverviewQuery, build
 from tests.conftest import TRACES, requires_traces
 from tests.oracle.former_plugin import CATEGORIES, former_overview, requires_former
 

@@ -10,7 +10,7 @@ import pytest
 
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 
 torch = pytest.importorskip("torch")
 

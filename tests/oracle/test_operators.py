@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from kinetoscope.analysis.operators.calls import find_calls
 from kinetoscope.cli.show import show
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 
 torch = pytest.importorskip("torch")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kinetoscope.store.cache import Cache
-from kinetoscope.store.cache_place import close_session, open_cache
+from kinetoscope.store.cache.disk import Cache
+from kinetoscope.store.cache.location import close_session, open_cache
 from kinetoscope.store.catalog import CatalogService
-from kinetoscope.store.ingest import Limits
-from kinetoscope.store.logdirs import resolve
+from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.ingest.pool import Limits
 from tests.store.fakes import QUICK, READ, SUMMARIZE, FakeFacts
 
 CacheAt = Callable[[Path], Cache]

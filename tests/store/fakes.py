@@ -24,14 +24,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from kinetoscope.base.arrays import Sparse
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
-from kinetoscope.store import worker
 from kinetoscope.store.catalog import CatalogService
-from kinetoscope.store.lookout import Timing
-from kinetoscope.store.settle import Patience
-from kinetoscope.trace.health import HealthRecord, Note
+from kinetoscope.store.discovery.poller import Timing
+from kinetoscope.store.discovery.stability import Patience
+from kinetoscope.store.ingest import worker
+from kinetoscope.trace.health_record import HealthRecord, Note
 from kinetoscope.trace.model import Recording, Trace
-from kinetoscope.trace.raw import Blocks, Progress, Sparse
+from kinetoscope.trace.raw import Blocks, Progress
 
 T = typing.TypeVar("T")
 

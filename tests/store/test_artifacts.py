@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError, UnavailableError
-from kinetoscope.store import artifacts, machine, opened
-from kinetoscope.store.cache import COLUMNS, Cache, entry
+from kinetoscope.store.cache import artifacts, memory
+from kinetoscope.store.cache.disk import COLUMNS, Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService
-from kinetoscope.store.catalog_types import ReadProgress
+from kinetoscope.store.contract import ReadProgress
+from kinetoscope.store.ingest import resources
 from tests.store.conftest import CacheAt, Serve
 from tests.store.fakes import FakeFacts, states, write_trace
 from tests.store.recipes import Rows
@@ -74,11 +75,11 @@ def test_what_has_many_pages_in_memory_is_opened_anew(
     assert ask(service) == 3
     folder = folder_of(service, cache)
     shutil.rmtree(folder)
-    monkeypatch.setattr(opened, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(machine, "mapped_bytes", lambda: opened.MAPPED_BYTES)
+    monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(resources, "mapped_bytes", lambda: memory.MAPPED_BYTES)
     assert ask(service) == 3
     assert not folder.exists()  # Few pages: it stays open.
-    monkeypatch.setattr(machine, "mapped_bytes", lambda: opened.MAPPED_BYTES + 1)
+    monkeypatch.setattr(resources, "mapped_bytes", lambda: memory.MAPPED_BYTES + 1)
     assert ask(service) == 3
     assert folder.exists()
 
@@ -224,7 +225,7 @@ def test_a_full_disk_is_a_reason(
     service = served(logdir, serve)
     with pytest.raises(UnavailableError, match="No space left on device"):
         ask(service, "no room")
-    monkeypatch.setattr("kinetoscope.store.opened.IN_PROCESS_BYTES", 0)
+    monkeypatch.setattr("kinetoscope.store.cache.memory.IN_PROCESS_BYTES", 0)
     with pytest.raises(UnavailableError, match=r"could not be kept: .*No space left"):
         ask(service, "no room")
 
@@ -236,8 +237,8 @@ def test_from_a_network_folder_a_copy_is_mapped(
     ask(service, "twice")
     service.close()
     far = str(cache.roots[0])
-    monkeypatch.setattr(machine, "is_shared_filesystem", lambda path: path == far)
-    monkeypatch.setattr("kinetoscope.store.opened._is_shared", lambda root: str(root) == far)
+    monkeypatch.setattr(resources, "is_shared_filesystem", lambda path: path == far)
+    monkeypatch.setattr("kinetoscope.store.cache.memory._is_shared", lambda root: str(root) == far)
     opened: list[Path] = []
 
     def open_(folder: Path) -> int:

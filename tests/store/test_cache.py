@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.units import parse_size
-from kinetoscope.store import cache_place
-from kinetoscope.store.cache import (
+from kinetoscope.store.cache import location
+from kinetoscope.store.cache.disk import (
     COLUMNS,
     SUMMARY,
     Cache,
@@ -135,13 +135,13 @@ def test_leftovers_of_dead_processes_are_swept(cache: Cache) -> None:
 def test_the_folder_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "here"))
     monkeypatch.setenv("KINETOSCOPE_CACHE_SIZE", "3 GB")
-    cache = cache_place.open_cache()
+    cache = location.open_cache()
     assert cache.roots[0] == tmp_path / "here"
     assert (cache.limit_bytes, cache.problem) == (3 << 30, "")
 
 
 def test_the_limit_is_a_tenth_of_the_free_disk_at_most(tmp_path: Path) -> None:
-    cache = cache_place.open_cache(str(tmp_path / "c"))
+    cache = location.open_cache(str(tmp_path / "c"))
     assert 0 < cache.limit_bytes <= 10 << 30
 
 
@@ -170,19 +170,19 @@ def test_session_folders_of_killed_programs_are_swept(
         folder = tmp_path / f"kinetoscope-{name}"
         folder.mkdir()
         os.utime(folder, (time.time() - age * 86400,) * 2)
-    cache_place.open_cache(str(tmp_path / "c"))
+    location.open_cache(str(tmp_path / "c"))
     left = {folder.name for folder in tmp_path.glob("kinetoscope-*")}
     assert left == {f"kinetoscope-{ended.pid}-new", f"kinetoscope-{os.getpid()}-ours"}
 
 
 def test_without_a_usable_folder_answers_are_kept_for_the_session(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("a file is in the way")
-    cache = cache_place.open_cache(str(tmp_path / "c"))
+    cache = location.open_cache(str(tmp_path / "c"))
     assert "cannot be used" in cache.problem
     keep(cache, "d")
     assert cache.load_trace("d", "p")
     assert stat.S_IMODE(cache.roots[0].stat().st_mode) == 0o700
-    cache_place.close_session(cache)
+    location.close_session(cache)
     assert not cache.roots[0].exists()
 
 
@@ -190,13 +190,13 @@ def test_without_a_usable_folder_answers_are_kept_for_the_session(tmp_path: Path
 def test_a_folder_everybody_may_write_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c").chmod(0o777)
-    assert "everybody" in cache_place.open_cache(str(tmp_path / "c")).problem
+    assert "everybody" in location.open_cache(str(tmp_path / "c")).problem
 
 
 HAMMER = """
 import sys
 from tests.store.test_cache import keep
-from kinetoscope.store.cache_place import open_cache
+from kinetoscope.store.cache.location import open_cache
 cache = open_cache(sys.argv[1], 400_000)
 for turn in range(30):
     digest = "abc"[turn % 3]

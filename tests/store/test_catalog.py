@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
-from kinetoscope.store.cache import Cache, entry
+from kinetoscope.store.cache.disk import Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService, Timing
-from kinetoscope.store.catalog_types import SpanInfo
-from kinetoscope.store.ingest import Limits
-from kinetoscope.store.logdirs import resolve
+from kinetoscope.store.contract import SpanInfo
+from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.ingest.pool import Limits
 from kinetoscope.trace.model import Trace
 from tests.store.conftest import CacheAt, Serve, needs_permissions
 from tests.store.fakes import (
@@ -378,7 +378,7 @@ def test_a_remote_logdir_is_a_problem_only(logdir: Path, cache: Cache) -> None:
 def test_only_the_newest_are_read_in_advance(
     logdir: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kinetoscope.store.ledger.EAGER_SPANS", 3)
+    monkeypatch.setattr("kinetoscope.store.catalog_state.EAGER_SPANS", 3)
     for number in range(6):
         path = write_trace(logdir / "run" / f"w{number}.pt.trace.json", events=number)
         os.utime(path, (1000 + number, 1000 + number))

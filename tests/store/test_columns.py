@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.store import columns
-from kinetoscope.store.columns_read import DamagedError, StoredColumns, read
+from kinetoscope.store.cache import trace_columns
+from kinetoscope.store.cache.trace_columns import DamagedError, StoredColumns, read
 from kinetoscope.trace.model import Trace
 from tests.conftest import TRACES, requires_traces
 from tests.store.fakes import made_trace, same
@@ -22,7 +22,7 @@ from tests.store.fakes import made_trace, same
 
 def stored(trace: Trace, folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
-    columns.write(trace, folder)
+    trace_columns.write(trace, folder)
     return folder
 
 
@@ -38,7 +38,7 @@ def test_nothing_is_lost(
 
 
 def test_many_batches_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "BATCH_ROWS", 7)
+    monkeypatch.setattr(trace_columns, "BATCH_ROWS", 7)
     trace = made_trace(50, rank=None)
     assert same(dataclasses.replace(read(stored(trace, tmp_path), "p", mapped=True)), trace)
 
@@ -79,13 +79,13 @@ def test_cold_columns_are_inflated_one_by_one(
 
 def test_a_table_without_one_of_its_columns_is_damaged(tmp_path: Path) -> None:
     """Such as one that an older program wrote."""
-    index = columns.parse_index(
-        (stored(made_trace(3, rank=None), tmp_path) / columns.INDEX).read_text()
+    index = trace_columns.parse_index(
+        (stored(made_trace(3, rank=None), tmp_path) / trace_columns.INDEX).read_text()
     )
     host = index.tables["host"]
     fewer = [part for part in host.parts if part.hot]
     index.tables["host"] = msgspec.structs.replace(host, parts=fewer)
-    (tmp_path / columns.INDEX).write_text(columns._index_text(index))
+    (tmp_path / trace_columns.INDEX).write_text(trace_columns._index_text(index))
     with pytest.raises(DamagedError, match="HostTable has no"):
         read(tmp_path, "p", mapped=True)
 
@@ -137,6 +137,6 @@ def test_the_files_open_in_any_tool(tmp_path: Path) -> None:
     ],
 )
 def test_real_traces_come_back_as_they_were(tmp_path: Path, path: str) -> None:
-    reader = pytest.importorskip("kinetoscope.trace.reader")
+    reader = pytest.importorskip("kinetoscope.trace.read")
     trace = reader.read(str(TRACES / path), lambda _: None)
     assert same(read(stored(trace, tmp_path), trace.path, mapped=True), trace)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.store.discovery import Found, Tally, Unreadable, look
+from kinetoscope.store.discovery.walk import Found, Tally, Unreadable, look
 from tests.store.conftest import needs_permissions
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.store import fingerprint
-from kinetoscope.store.discovery import Identity
+from kinetoscope.store.cache import content_key
+from kinetoscope.store.discovery.walk import Identity
 
 
 def key(path: Path, version: str = "v") -> str:
-    return fingerprint.digest(str(path), Identity.of(path.stat()), version)
+    return content_key.digest(str(path), Identity.of(path.stat()), version)
 
 
 def test_a_copy_and_a_touched_file_keep_their_key(tmp_path: Path) -> None:
@@ -45,12 +45,12 @@ def test_other_code_another_key(tmp_path: Path) -> None:
 def test_of_a_huge_file_samples_and_the_time_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fingerprint, "WHOLE", 1 << 20)
+    monkeypatch.setattr(content_key, "WHOLE", 1 << 20)
     path = tmp_path / "a"
     path.write_bytes(bytes(8 << 20))
     before = key(path)
     for sample in (0, 30, 63):
-        place = ((8 << 20) - fingerprint.SAMPLE_BYTES) * sample // (fingerprint.SAMPLES - 1)
+        place = ((8 << 20) - content_key.SAMPLE_BYTES) * sample // (content_key.SAMPLES - 1)
         with path.open("r+b") as file:
             file.seek(place)
             file.write(b"!")
@@ -64,7 +64,7 @@ def test_of_a_huge_file_samples_and_the_time_count(
 
 def test_the_code_version_covers_the_packages_of_the_callables(tmp_path: Path) -> None:
     ours = "tests.store.fakes:read"
-    known = fingerprint.code_version(ours)
-    assert known == fingerprint.code_version(ours)
-    assert known != fingerprint.code_version("tests.trace.drawn:drawn")
-    assert known != fingerprint.code_version("no_such_module:x")
+    known = content_key.code_version(ours)
+    assert known == content_key.code_version(ours)
+    assert known != content_key.code_version("tests.trace.drawn:drawn")
+    assert known != content_key.code_version("no_such_module:x")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.store.cache import Cache
+from kinetoscope.store.cache.disk import Cache
 from tests.store.conftest import CacheAt, Serve
 from tests.store.fakes import states, write_trace
 from tests.store.test_catalog import trace_of

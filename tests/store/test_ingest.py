@@ -15,14 +15,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from kinetoscope.store import estimate
-from kinetoscope.store.cache import Cache
-from kinetoscope.store.discovery import Identity
-from kinetoscope.store.ingest import IngestPool, Limits
-from kinetoscope.store.messages import Progressed
-from kinetoscope.store.news import Answered, Kept, Key, Lost, News, Request, Restless
-from kinetoscope.store.progress import READING_SHARE, Pace, describe
-from kinetoscope.store.reading import Work
+from kinetoscope.store.cache.disk import Cache
+from kinetoscope.store.discovery.walk import Identity
+from kinetoscope.store.ingest import resources
+from kinetoscope.store.ingest.events import Answered, Kept, Key, Lost, News, Request, Restless
+from kinetoscope.store.ingest.jobs import Work
+from kinetoscope.store.ingest.pool import IngestPool, Limits
+from kinetoscope.store.ingest.protocol import READING_SHARE, Pace, Progressed, describe
 from tests.conftest import ROOT
 from tests.store.fakes import READ, SUMMARIZE, FakeFacts, write_trace
 from tests.waiting import wait_for
@@ -247,14 +246,14 @@ def test_a_file_that_cannot_be_looked_at_holds_up_no_other(
     """A disk that does not answer: the file is measured without the lock of the pool."""
     slow, quick = (write_trace(tmp_path / name) for name in ("slow.json", "quick.json"))
     answers = threading.Event()
-    usual = estimate.memory_of
+    usual = resources.memory_of
 
     def memory_of(path: str, size: int) -> int:
         if path == str(slow):
             answers.wait(20)
         return usual(path, size)
 
-    monkeypatch.setattr(estimate, "memory_of", memory_of)
+    monkeypatch.setattr(resources, "memory_of", memory_of)
     pool = open_pool(Limits(2))
     pool.submit(slow, quick)
     assert isinstance(pool.last(quick), Kept)
@@ -279,7 +278,7 @@ def test_small_files_do_not_wait_for_a_large_one(
     large = write_trace(tmp_path / "large.json", then="hang", started=str(tmp_path / "started"))
     small = write_trace(tmp_path / "small.json")
     monkeypatch.setattr(
-        estimate, "memory_of", lambda path, _: 1 << (40 if path == str(large) else 26)
+        resources, "memory_of", lambda path, _: 1 << (40 if path == str(large) else 26)
     )
     pool = open_pool(Limits(2, memory_bytes=1 << 30))
     pool.submit(large)
@@ -299,7 +298,7 @@ def test_a_file_that_takes_too_much_processor_time_is_ended_with_the_limit(
     sick = write_trace(tmp_path / "sick.json", then="spin")
     pool.submit(good, sick)
     assert isinstance(pool.last(good), Kept)
-    assert 0 < int(told.read_text()) - estimate.cpu_seconds(str(good), 100) < 60
+    assert 0 < int(told.read_text()) - resources.cpu_seconds(str(good), 100) < 60
     lost = pool.last(sick)
     assert isinstance(lost, Lost)
     assert lost.error.kind == "cpu_limit"
@@ -373,8 +372,8 @@ def test_a_server_that_dies_takes_its_processes_along(tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; sys.path[:] = sys.argv[3:]\n"
         "from tests.store.test_ingest import Pool\n"
-        "from kinetoscope.store.cache_place import open_cache\n"
-        "from kinetoscope.store.ingest import Limits\n"
+        "from kinetoscope.store.cache.location import open_cache\n"
+        "from kinetoscope.store.ingest.pool import Limits\n"
         "Pool(open_cache(sys.argv[1]), Limits(1)).submit(Path(sys.argv[2]))\n"
         "time.sleep(60)"
     )

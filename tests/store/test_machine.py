@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from kinetoscope.base.lru import Recent
 from kinetoscope.base.native import Native
-from kinetoscope.store import estimate, machine
-from kinetoscope.store.ingest import Limits
-from kinetoscope.store.keep import Recent
+from kinetoscope.store.ingest import resources
+from kinetoscope.store.ingest.pool import Limits
 
 GIB = 1 << 30
 Machine = Callable[..., None]
@@ -28,7 +28,7 @@ def a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
             file = tmp_path / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        monkeypatch.setattr(machine, "_ROOT", tmp_path)
+        monkeypatch.setattr(resources, "_ROOT", tmp_path)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
         monkeypatch.setattr(os, "cpu_count", lambda: cores)
 
@@ -37,15 +37,15 @@ def a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_without_groups_the_machine_itself_counts(a_machine: Machine) -> None:
     a_machine(cores=12)
-    assert (machine.core_count(), machine.free_memory()) == (12, 16 * GIB)
+    assert (resources.core_count(), resources.free_memory()) == (12, 16 * GIB)
 
 
 def test_pages_of_files_in_memory(a_machine: Machine) -> None:
-    assert machine.mapped_bytes() > 0 or not Path("/proc/self/statm").exists()
+    assert resources.mapped_bytes() > 0 or not Path("/proc/self/statm").exists()
     a_machine({"proc/self/statm": "900 500 300 1 0 80 0\n"})
-    assert machine.mapped_bytes() == 300 * os.sysconf("SC_PAGE_SIZE")
+    assert resources.mapped_bytes() == 300 * os.sysconf("SC_PAGE_SIZE")
     a_machine({"proc/self/statm": "what?\n"})
-    assert machine.mapped_bytes() == 0
+    assert resources.mapped_bytes() == 0
 
 
 def test_a_container_has_what_its_limits_leave(a_machine: Machine) -> None:
@@ -57,9 +57,9 @@ def test_a_container_has_what_its_limits_leave(a_machine: Machine) -> None:
             group + "cpu.max": "250000 100000\n",
         }
     )
-    assert (machine.core_count(), machine.free_memory()) == (2, GIB)
+    assert (resources.core_count(), resources.free_memory()) == (2, GIB)
     a_machine({group + "memory.max": "max\n", group + "cpu.max": "max 100000\n"})
-    assert (machine.core_count(), machine.free_memory()) == (64, 16 * GIB)
+    assert (resources.core_count(), resources.free_memory()) == (64, 16 * GIB)
 
 
 def test_files_in_memory_are_free_memory(a_machine: Machine) -> None:
@@ -72,7 +72,7 @@ def test_files_in_memory_are_free_memory(a_machine: Machine) -> None:
             group + "memory.stat": f"anon {GIB}\ninactive_file {2 * GIB}\nactive_file 7\n",
         }
     )
-    assert machine.free_memory() == 2 * GIB + 4096
+    assert resources.free_memory() == 2 * GIB + 4096
 
 
 def test_the_least_limit_of_all_groups_above_holds(a_machine: Machine) -> None:
@@ -88,7 +88,7 @@ def test_the_least_limit_of_all_groups_above_holds(a_machine: Machine) -> None:
             group + "user.slice/job.scope/cpu.max": "800000 100000\n",
         }
     )
-    assert (machine.core_count(), machine.free_memory()) == (3, GIB)
+    assert (resources.core_count(), resources.free_memory()) == (3, GIB)
 
 
 def test_groups_of_version_1(a_machine: Machine) -> None:
@@ -105,7 +105,7 @@ def test_groups_of_version_1(a_machine: Machine) -> None:
             "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{5 * GIB}\n",
         }
     )
-    assert (machine.core_count(), machine.free_memory()) == (2, 2 * GIB)
+    assert (resources.core_count(), resources.free_memory()) == (2, 2 * GIB)
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,18 @@ def test_groups_of_version_1(a_machine: Machine) -> None:
 )
 def test_strange_groups_limit_nothing(a_machine: Machine, group: str) -> None:
     a_machine({"proc/self/cgroup": group + "\n"})
-    assert (machine.core_count(), machine.free_memory()) == (64, 16 * GIB)
+    assert (resources.core_count(), resources.free_memory()) == (64, 16 * GIB)
 
 
 def test_a_system_that_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_ROOT", tmp_path)
-    assert machine.free_memory() >= GIB
-    assert machine.core_count() >= 1
+    monkeypatch.setattr(resources, "_ROOT", tmp_path)
+    assert resources.free_memory() >= GIB
+    assert resources.core_count() >= 1
 
 
 @pytest.mark.parametrize(("cores", "processes"), [(1, 1), (2, 2), (3, 2), (8, 4), (128, 8)])
 def test_how_many_read_at_once(monkeypatch: pytest.MonkeyPatch, cores: int, processes: int) -> None:
-    monkeypatch.setattr(machine, "core_count", lambda: cores)
+    monkeypatch.setattr(resources, "core_count", lambda: cores)
     assert Limits.of_machine().processes == processes
 
 
@@ -137,7 +137,7 @@ def test_what_is_in_a_file_is_seen_at_its_ends(tmp_path: Path) -> None:
     plain.write_bytes(TEXT)
     packed.write_bytes(gzip.compress(TEXT, 6))
     for file in (plain, packed):
-        text_bytes, events = estimate.look_into(str(file), file.stat().st_size)
+        text_bytes, events = resources.look_into(str(file), file.stat().st_size)
         assert text_bytes == len(TEXT)
         assert 0.9 * EVENTS < events < 1.2 * EVENTS
 
@@ -146,7 +146,7 @@ def test_several_members_do_not_hide_the_size(tmp_path: Path) -> None:
     """The trailer tells the size of the last member alone."""
     file = tmp_path / "a.json.gz"
     file.write_bytes(gzip.compress(TEXT, 6) * 3 + gzip.compress(b"]}"))
-    text_bytes, _ = estimate.look_into(str(file), file.stat().st_size)
+    text_bytes, _ = resources.look_into(str(file), file.stat().st_size)
     assert 2 * len(TEXT) < text_bytes < 4 * len(TEXT)
 
 
@@ -154,10 +154,10 @@ def test_several_members_do_not_hide_the_size(tmp_path: Path) -> None:
 def test_damaged_and_missing_files_are_guessed(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "a.json.gz"
     file.write_bytes(damage)
-    assert 0 <= estimate.look_into(str(file), len(damage)).text_bytes <= 1000
+    assert 0 <= resources.look_into(str(file), len(damage)).text_bytes <= 1000
     missing = str(tmp_path / "none.json")
-    assert estimate.look_into(f"{missing}.gz", 1000) == (20_000, 80)
-    assert estimate.look_into(missing, 1000) == (1000, 4)
+    assert resources.look_into(f"{missing}.gz", 1000) == (20_000, 80)
+    assert resources.look_into(missing, 1000) == (1000, 4)
 
 
 def test_memory_grows_with_the_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,8 +166,8 @@ def test_memory_grows_with_the_events(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def with_reader(reason: str, size: int) -> int:
         found = Native(None, reason) if reason else Native(object(), "")  # type: ignore[arg-type]
-        monkeypatch.setattr(estimate, "native", lambda: found)
-        return estimate.memory_of(str(file), size)
+        monkeypatch.setattr(resources, "native", lambda: found)
+        return resources.memory_of(str(file), size)
 
     small, large = with_reader("", len(TEXT)), with_reader("", 10 * len(TEXT))
     assert 80 * 9 * EVENTS < large - small < 200 * 9 * EVENTS
@@ -175,7 +175,7 @@ def test_memory_grows_with_the_events(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_disk_of_the_temporary_folder_is_our_own(tmp_path: Path) -> None:
-    assert machine.is_shared_filesystem(str(tmp_path)) is False
+    assert resources.is_shared_filesystem(str(tmp_path)) is False
 
 
 def test_network_disks_are_known_by_their_mount(
@@ -188,8 +188,8 @@ def test_network_disks_are_known_by_their_mount(
         "tmpfs /home/u/fast tmpfs rw 0 0\n"
         "u@h:/ /mnt/with\\040space fuse.sshfs rw 0 0\n"
     )
-    monkeypatch.setattr(machine, "_MOUNTS", mounts)
-    shared = machine.is_shared_filesystem
+    monkeypatch.setattr(resources, "_MOUNTS", mounts)
+    shared = resources.is_shared_filesystem
     assert shared("/home/u/.cache")
     assert shared("/home")
     assert not shared("/home/u/fast/x")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.store import names
+from kinetoscope.store.discovery import file_names
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from kinetoscope.store import names
     ],
 )
 def test_worker_and_stamp(name: str, worker: str, stamp: str | None) -> None:
-    found = names.parse(name)
+    found = file_names.parse(name)
     assert (found.worker, found.stamp) == (worker, stamp)
 
 
@@ -43,7 +43,7 @@ def test_worker_and_stamp(name: str, worker: str, stamp: str | None) -> None:
 def test_every_name_has_a_worker(stem: str, suffix: str) -> None:
     name = stem + suffix
     if name:
-        assert names.parse(name).worker
+        assert file_names.parse(name).worker
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_every_name_has_a_worker(stem: str, suffix: str) -> None:
     ],
 )
 def test_units_of_stamps(stamp: str, ns: int | None) -> None:
-    assert names.wall_clock_ns(stamp) == ns
+    assert file_names.wall_clock_ns(stamp) == ns
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_units_of_stamps(stamp: str, ns: int | None) -> None:
     ],
 )
 def test_which_names_are_worth_a_look(name: str, plausible: bool) -> None:
-    assert names.is_plausible(name) is plausible
+    assert file_names.is_plausible(name) is plausible
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_which_names_are_worth_a_look(name: str, plausible: bool) -> None:
     ],
 )
 def test_names_of_files_being_written(name: str, unfinished: bool) -> None:
-    assert names.is_unfinished(name) is unfinished
+    assert file_names.is_unfinished(name) is unfinished
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_names_of_files_being_written(name: str, unfinished: bool) -> None:
     ],
 )
 def test_ranks_in_names(worker: str, rank: int | None) -> None:
-    assert names.rank_in_name(worker) == rank
+    assert file_names.rank_in_name(worker) == rank

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.store.discovery import Identity
-from kinetoscope.store.settle import (
+from kinetoscope.store.discovery.stability import (
     Patience,
     begin,
     is_abandoned,
@@ -16,6 +15,7 @@ from kinetoscope.store.settle import (
     looks_complete,
     why_waiting,
 )
+from kinetoscope.store.discovery.walk import Identity
 
 PATIENCE = Patience(old=5, quiet=2, incomplete=30, longest=600)
 WALL = 1_000_000.0

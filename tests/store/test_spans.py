@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.store.names import TraceName
-from kinetoscope.store.spans import number
+from kinetoscope.store.discovery.file_names import TraceName, number
 
 START = 1_700_000_000_000  # ms
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kinetoscope.store.worker import BOOT
+from kinetoscope.store.ingest.worker import BOOT
 
 SECONDS = 60  # for a process that should end at once
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetoscope.trace.build import build
+from kinetoscope.base.arrays import Sparse
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import (
     COUNTER_ARGS,
@@ -36,8 +36,8 @@ from kinetoscope.trace.raw import (
     Fault,
     RawEvents,
     RawTrace,
-    Sparse,
 )
+from kinetoscope.trace.read import build
 
 HOST, THREAD, DEVICE, STREAM = 100, 1, 0, 7
 Event = dict[str, Any]

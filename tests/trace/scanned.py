@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.raw import MISSING, NO_DUR, RawTrace
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.scanner import scan
 
 TINY = Limits(block_bytes=1, value_bytes=1 << 20)
 """Blocks of one event: the smallest step that a scanner can take."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kinetoscope.trace.build.nest import nest
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.nest import nest
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 
 torch = pytest.importorskip("torch", reason="needs torch to record with")
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch warns of its own future

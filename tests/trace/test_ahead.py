@@ -11,12 +11,11 @@ from itertools import takewhile
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace import ahead as module
-from kinetoscope.trace.ahead import Ahead
 from kinetoscope.trace.faults import FaultLog
-from kinetoscope.trace.inflate import Source, Text, TextAhead
-from kinetoscope.trace.layers import skip_by_reading
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.io import streams as module
+from kinetoscope.trace.io.source import Source, Text, TextAhead
+from kinetoscope.trace.io.streams import Ahead, skip_by_reading
+from kinetoscope.trace.scan.scanner import scan
 
 from .scanned import document
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.trace.build import build
 from kinetoscope.trace.model import DeviceClass, DeviceKind, HostKind, Trace
+from kinetoscope.trace.read import build
 from tests.trace.drawn import (
     Event,
     annotation,

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kinetoscope.base.native import native
-from kinetoscope.trace import native_rows
-from kinetoscope.trace.columns import (
+from kinetoscope.base import arrays
+from kinetoscope.base.arrays import (
     distinct,
     distinct_values,
     is_among,
@@ -22,6 +21,7 @@ from kinetoscope.trace.columns import (
     take,
     where,
 )
+from kinetoscope.base.native import native
 
 MANY = 10_000  # so many that the library is asked
 SETTINGS = settings(
@@ -34,7 +34,7 @@ DTYPES = st.sampled_from([np.bool_, np.int8, np.uint8, np.int16, np.int32, np.in
 @pytest.fixture(params=["library", "reference"], autouse=True)
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "reference":
-        monkeypatch.setattr(native_rows, "_MANY", 1 << 62)
+        monkeypatch.setattr(arrays, "_MANY", 1 << 62)
     elif native().library is None:
         pytest.skip(f"no native library: {native().reason}")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
+from kinetoscope.trace.io.sniff import looks_like_trace
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import RawTrace
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.scan import scan, scan_in_python
-from kinetoscope.trace.sniff import looks_like_trace
+from kinetoscope.trace.scan.scanner import scan, scan_in_python
 
 from .scanned import everything, faults, rows
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinetoscope.trace.identity import DeviceLabel, device_label, telling
+from kinetoscope.trace.build.metadata import DeviceLabel, device_label, telling
 from kinetoscope.trace.model import Trace
 from tests.trace.drawn import drawn, kernel, launch, meta, x
 

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinetoscope.analysis.call_tree.flame import flame_tree, folded
 from kinetoscope.analysis.operators.artifact import operators_of
-from kinetoscope.analysis.operators.boxes import folded
-from kinetoscope.analysis.operators.flame import flame_tree
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
-from kinetoscope.trace import folded as folding
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.io import folded as folding
+from kinetoscope.trace.read import read
 
 FRAMES = frozenset({CallKind.PYTHON, CallKind.MODULE})
 

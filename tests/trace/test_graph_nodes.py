@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.windows import step_windows
+from kinetoscope.analysis.steps import step_windows
 from kinetoscope.trace.model import Trace
 from tests.trace.drawn import Event, annotation, drawn, kernel, kinds, launch, meta, x
 

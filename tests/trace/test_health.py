@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from kinetoscope.trace.build import build
-from kinetoscope.trace.examine import note
+from kinetoscope.trace.health.checks import note
+from kinetoscope.trace.health.notes import CATALOG, EVERYTHING
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.note_kind import EVERYTHING
-from kinetoscope.trace.note_kinds import CATALOG
 from kinetoscope.trace.raw import Fault
+from kinetoscope.trace.read import build
 from tests.trace.drawn import (
     annotation,
     drawn,

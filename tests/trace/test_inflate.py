@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.faults import FaultLog
-from kinetoscope.trace.inflate import Source, Text
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.io.source import Source, Text
+from kinetoscope.trace.scan.scanner import scan
 
 from .scanned import document
 
@@ -163,7 +163,7 @@ def test_text_can_be_skipped(stored: bytes, start: int) -> None:
     ],
 )
 def test_memory_does_not_grow_with_what_is_inflated(bomb: bytes) -> None:
-    from kinetoscope.trace.limits import Limits
+    from kinetoscope.trace.scan.cursor import Limits
 
     stored = gzip.compress(bomb, 1)
     tracemalloc.start()

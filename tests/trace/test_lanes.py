@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinetoscope.analysis.timeline.build.lanes import (
+    TOLERANCE_NS,
+    Lanes,
+    assign_lanes,
+    assign_lanes_in_python,
+)
 from kinetoscope.base.native import native
-from kinetoscope.trace.lanes import TOLERANCE_NS, Lanes, assign_lanes, assign_lanes_in_python
 
 Event = tuple[int, int, int]  # track, ts, dur
 Assign = Callable[..., Lanes]

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace import grammar, probe, repair
-from kinetoscope.trace.limits import Effort, Guard, Limits
-from kinetoscope.trace.scan import scan, scan_in_python
+from kinetoscope.trace.scan import cursor, repair
+from kinetoscope.trace.scan.cursor import Effort, Guard, Limits
+from kinetoscope.trace.scan.scanner import scan, scan_in_python
 from tests.conftest import ROOT
 
 from .scanned import faults
@@ -39,7 +39,7 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        self._count(monkeypatch, grammar._DECODER.__class__, "raw_decode")
+        self._count(monkeypatch, cursor._DECODER.__class__, "raw_decode")
         real = repair._Parser.__init__
 
         def begin(parser: repair._Parser, text: str) -> None:
@@ -65,7 +65,7 @@ def test_no_text_is_decoded_in_vain_again_and_again(
     monkeypatch: pytest.MonkeyPatch, before: str, unit: str
 ) -> None:
     monkeypatch.setattr(Effort, "FREE_BYTES", 1 << 14)
-    monkeypatch.setattr(probe, "FIRST_BYTES", 64)  # always free; more would hide what is tested
+    monkeypatch.setattr(cursor, "FIRST_BYTES", 64)  # always free; more would hide what is tested
     seen = Counted(monkeypatch)
     size = 12_000
     for behind in BEHIND:
@@ -155,7 +155,7 @@ def test_memory_stays_small_while_a_bomb_is_refused(tmp_path: Path) -> None:
     script = f"""
 import resource, sys
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.scan.scanner import scan
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try: scan({str(path)!r})
 except TraceFormatError as error: print(error.kind, file=sys.stderr)

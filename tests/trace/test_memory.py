@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.trace.build import build
-from kinetoscope.trace.raw import Blocks, RawEvents, RawTrace, Sparse
+from kinetoscope.base.arrays import Sparse
+from kinetoscope.trace.raw import Blocks, RawEvents, RawTrace
+from kinetoscope.trace.read import build
 
 STRINGS = ("", "cpu_op", "cuda_runtime", "kernel", "ac2g", "aten::mm", "cudaLaunchKernel", "gemm",
            "100", "1", "0", "7")  # fmt: skip

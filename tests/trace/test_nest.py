@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinetoscope.base.arrays import I8, I64
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.base.intervals import union
 from kinetoscope.base.native import native
-from kinetoscope.trace import nest as nesting
-from kinetoscope.trace.nest import (
+from kinetoscope.trace.build import nest as nesting
+from kinetoscope.trace.build.nest import (
     Nesting,
     innermost_at,
     nest,
@@ -21,7 +22,7 @@ from kinetoscope.trace.nest import (
     outer_rows,
     outer_rows_in_python,
 )
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 
 Event = tuple[int, int, int]  # thread, ts, dur
@@ -239,7 +240,7 @@ def test_both_agree_on_every_real_trace() -> None:
 
 def hostile(
     random: np.random.Generator,
-) -> tuple[nesting.I64, nesting.I64, nesting.Flags, nesting.I8, int]:
+) -> tuple[I64, I64, nesting.Flags, I8, int]:
     """Ten threads: towers, staircases, instants, overruns by about the tolerances."""
     size = int(random.integers(1, 400))
     span = int(random.choice([5, 100, 5_000, 10**7, 2**60]))

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kinetoscope.trace.model import DeviceKind, Trace
-from kinetoscope.trace.occupancy import (
+from kinetoscope.trace.build.occupancy import (
     Launched,
     filling,
     launches,
@@ -20,8 +19,9 @@ from kinetoscope.trace.occupancy import (
     resident_blocks,
     volume,
 )
-from kinetoscope.trace.scan import scan
-from kinetoscope.trace.texts import Texts
+from kinetoscope.trace.build.strings import Texts
+from kinetoscope.trace.model import DeviceKind, Trace
+from kinetoscope.trace.scan.scanner import scan
 from tests.collected import FILES, opened
 from tests.conftest import TRACES, requires_traces
 from tests.trace.drawn import drawn, kernel, kinds, meta

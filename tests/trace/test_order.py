@@ -6,17 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.trace import flows as matching
-from kinetoscope.trace import ops
-from kinetoscope.trace.census import take_census
-from kinetoscope.trace.clock import FAR_NS, bounds
-from kinetoscope.trace.flows import match_flows
-from kinetoscope.trace.identity import identify
+from kinetoscope.trace.build.metadata import identify, take_census
+from kinetoscope.trace.build.route import sort_out
+from kinetoscope.trace.build.strings import Texts
+from kinetoscope.trace.build.times import FAR_NS, OPEN, Part, Settled, bounds, settle_times
+from kinetoscope.trace.link import flows as matching
+from kinetoscope.trace.link import flows as ops
+from kinetoscope.trace.link.flows import match_flows
 from kinetoscope.trace.model import HostKind, Trace
-from kinetoscope.trace.parts import OPEN, Part, Settled, settle_times
 from kinetoscope.trace.raw import MISSING, NO_DUR
-from kinetoscope.trace.rows import sort_out
-from kinetoscope.trace.texts import Texts
 from tests.trace.drawn import drawn, kernel, launch, python, raw_trace, x
 
 HOUR_US = FAR_NS // 1000

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
-from kinetoscope.trace.build import build
 from kinetoscope.trace.raw import Progress
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import build, read
 from tests.trace.drawn import drawn, kernel, launch, meta, python, raw_trace, x
 
 DOCUMENT: dict[str, Any] = {

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.native import native
-from kinetoscope.trace.build import build
-from kinetoscope.trace.limits import Limits
-from kinetoscope.trace.native_columns import NativeColumns, NativePanic
-from kinetoscope.trace.native_scan import NativeSink
 from kinetoscope.trace.raw import RawTrace
-from kinetoscope.trace.scan import scan, scan_natively
+from kinetoscope.trace.read import build
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.native import NativeColumns, NativePanic, NativeSink
+from kinetoscope.trace.scan.scanner import scan, scan_natively
 from tests.conftest import TRACES, requires_traces
 from tests.fuzz.agreement import (
     arrays,

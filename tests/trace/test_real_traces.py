@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.intervals import union
+from kinetoscope.trace.build.route import COMPLETE
 from kinetoscope.trace.faults import KINDS
+from kinetoscope.trace.health.notes import CATALOG
 from kinetoscope.trace.model import HostKind, Link, Trace
-from kinetoscope.trace.note_kinds import CATALOG
-from kinetoscope.trace.reader import read
-from kinetoscope.trace.rows import COMPLETE
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.read import read
+from kinetoscope.trace.scan.scanner import scan
 from tests.collected import FILES, opened
 from tests.conftest import TRACES, requires_traces
 from tests.trace.test_build import check_tables

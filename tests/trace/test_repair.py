@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.trace.repair import Unrepairable, repair, repair_front
-from kinetoscope.trace.strict import plain
+from kinetoscope.trace.scan.json_values import plain
+from kinetoscope.trace.scan.repair import Unrepairable, repair, repair_front
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9) | st.text(),

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from kinetoscope.base.errors import NotFoundError
-from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.scanner import scan
 
 from .scanned import TINY, document
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
-from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.raw import MISSING, NO_DUR, Progress
-from kinetoscope.trace.scan import scan, scan_in_python
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.scanner import scan, scan_in_python
 
 from .scanned import TINY, document, everything, faults, rows, scan_events
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.limits import Limits
-from kinetoscope.trace.scan import scan
-from kinetoscope.trace.sniff import SNIFF_BYTES
+from kinetoscope.trace.io.sniff import SNIFF_BYTES
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.scanner import scan
 
 from .scanned import TINY, document, everything, faults, rows, scan_events
 

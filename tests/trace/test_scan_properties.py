@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace import sinks
-from kinetoscope.trace.limits import Limits
 from kinetoscope.trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
-from kinetoscope.trace.scan import scan_in_python as scan
+from kinetoscope.trace.scan import sinks
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.scanner import scan_in_python as scan
 
 from .drawn import raw_trace
 from .scanned import TINY, document, everything, rows

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.base.arrays import Sparse
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.limits import Limits
-from kinetoscope.trace.raw import INT_ARGS, MISSING, NO_DUR, TEXT_ARGS, RawTrace, Sparse
+from kinetoscope.trace.raw import INT_ARGS, MISSING, NO_DUR, TEXT_ARGS, RawTrace
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.scan import scan
-from kinetoscope.trace.values import int_value
+from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.json_values import int_value
+from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
 
 from .scanned import everything, faults, plain_text, rows

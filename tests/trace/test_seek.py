@@ -19,16 +19,15 @@ from isal import igzip, isal_zlib
 
 from kinetoscope.base.errors import NotFoundError
 from kinetoscope.base.native import native
-from kinetoscope.trace import seek as seek_module
-from kinetoscope.trace import seek_points
+from kinetoscope.trace.event_text import Rereader, SeekableText
 from kinetoscope.trace.faults import FaultLog
-from kinetoscope.trace.inflate import Text, TextAhead, TextAt
+from kinetoscope.trace.io import gzip_index
+from kinetoscope.trace.io import gzip_index as seek_module
+from kinetoscope.trace.io.gzip_index import NotTheFile, can_seek
+from kinetoscope.trace.io.source import Text, TextAhead, TextAt
 from kinetoscope.trace.raw import NO_POINTS, SeekIndex
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.rereader import Rereader
-from kinetoscope.trace.scan import scan
-from kinetoscope.trace.seek import NotTheFile, can_seek
-from kinetoscope.trace.seeking import SeekableText
+from kinetoscope.trace.scan.scanner import scan
 
 from .scanned import document
 
@@ -97,7 +96,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 def index_of(stored: bytes, span: int) -> SeekIndex:
     """What is made on the way, with a point in every ``span`` bytes of text."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seek_points, "SPAN_BYTES", span)
+        patch.setattr(gzip_index, "SPAN_BYTES", span)
         with TextAhead(stored, FaultLog()) as text:
             while text.read(100_000):
                 pass
@@ -222,7 +221,7 @@ def test_what_is_not_one_sound_gzip_layer_has_no_points(stored: bytes) -> None:
 
 
 def test_without_the_library_there_are_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seek_points, "call", lambda *_: None)
+    monkeypatch.setattr(gzip_index, "call", lambda *_: None)
     assert len(index_of(deflated(TEXT), span=1)) == 0
 
 
@@ -231,7 +230,7 @@ def test_without_the_library_there_are_no_points(monkeypatch: pytest.MonkeyPatch
 def test_an_event_is_the_same_with_and_without_the_index(
     packer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seek_points, "SPAN_BYTES", 50_000)
+    monkeypatch.setattr(gzip_index, "SPAN_BYTES", 50_000)
     stored = PACKERS[packer](trace_text(4000))
     raw = scan(stored)
     assert len(raw.seek) > 3
@@ -255,7 +254,7 @@ def test_of_a_file_that_is_another_one_now_events_are_searched_from_its_start() 
 def test_the_rereader_enters_the_file_where_the_event_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seek_points, "SPAN_BYTES", 50_000)
+    monkeypatch.setattr(gzip_index, "SPAN_BYTES", 50_000)
     path = tmp_path / "x.json.gz"
     path.write_bytes(deflated(trace_text(4000)))
     raw = scan(path)

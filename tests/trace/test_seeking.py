@@ -15,13 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import NotFoundError
-from kinetoscope.trace import seeking
-from kinetoscope.trace.excerpt import event_texts
-from kinetoscope.trace.reader import read
+from kinetoscope.trace import event_text
+from kinetoscope.trace.event_text import Rereader, SeekableText, event_texts
+from kinetoscope.trace.read import read
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.rereader import Rereader
-from kinetoscope.trace.scan import scan
-from kinetoscope.trace.seeking import SeekableText
+from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
 
 if TYPE_CHECKING:
@@ -58,8 +56,8 @@ KINDS = ("plain", "gzip", "members", "trailing", "nested", "bom", "utf-16", "cut
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """States of inflating every 100 KB."""
-    monkeypatch.setattr(seeking, "SPACING", 100_000)
-    monkeypatch.setattr(seeking, "CHUNK", 5_000)
+    monkeypatch.setattr(event_text, "SPACING", 100_000)
+    monkeypatch.setattr(event_text, "CHUNK", 5_000)
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -84,7 +82,7 @@ def test_what_lies_behind_the_end_is_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_is_inflated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeking, "SPACING", 100_000)
+    monkeypatch.setattr(event_text, "SPACING", 100_000)
     path = tmp_path / "x.json"
     path.write_bytes(stored("gzip"))
     text = SeekableText(str(path))

@@ -6,16 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.trace.census import take_census
-from kinetoscope.trace.clock import FAR_NS, base_ns, believable, bounds, resolution_ns
-from kinetoscope.trace.columns import by_key_then_ts, cells, dense, pairs_of
-from kinetoscope.trace.flows import last_started, match_flows
-from kinetoscope.trace.identity import identify
-from kinetoscope.trace.links import join, repeated
-from kinetoscope.trace.raw import MISSING, Sparse
-from kinetoscope.trace.rows import sort_out
-from kinetoscope.trace.split import moves_to, split
-from kinetoscope.trace.texts import Texts
+from kinetoscope.base.arrays import Sparse, by_key_then_ts, cells, dense, pairs_of
+from kinetoscope.trace.build.device import moves_to, split
+from kinetoscope.trace.build.metadata import identify, take_census
+from kinetoscope.trace.build.route import sort_out
+from kinetoscope.trace.build.strings import Texts
+from kinetoscope.trace.build.times import FAR_NS, base_ns, believable, bounds, resolution_ns
+from kinetoscope.trace.link.flows import last_started, match_flows
+from kinetoscope.trace.link.launches import join, repeated
+from kinetoscope.trace.raw import MISSING
 from tests.trace.drawn import Event, raw_trace
 
 IDS = st.lists(st.integers(-2, 9), max_size=12)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kinetoscope.trace.link.steps import family_name
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.steps import family_name
 from tests.trace.drawn import annotation, drawn, kernel, kinds, x
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from kinetoscope.analysis.timeline.counter_tiles import SeriesTile
 from kinetoscope.analysis.timeline.model import TILE_BUCKETS, Block, SliceFlag, SliceKind, Slices
-from kinetoscope.analysis.timeline.series import SeriesTile
-from kinetoscope.views import timeline_frame as frame
+from kinetoscope.views.timeline import tiles as frame
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "tests" / "fixtures" / "frames"

@@ -10,9 +10,9 @@ import msgspec
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.reader import read
-from kinetoscope.views.timeline import VIEW
-from kinetoscope.views.timeline_answers import TimelineManifest
+from kinetoscope.trace.read import read
+from kinetoscope.views.timeline.contract import TimelineManifest
+from kinetoscope.views.timeline.view import VIEW
 from kinetoscope.views.view import Subject
 from kinetoscope.web.local_subject import subject_of_trace
 from tests.drawing import draw_at

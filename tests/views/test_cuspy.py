@@ -15,21 +15,21 @@ import pytest
 
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.analysis.timeline.counters import series_of
-from kinetoscope.analysis.timeline.groups import groups_of
-from kinetoscope.analysis.timeline.tracks import divide
+from kinetoscope.analysis.timeline.build.counters import series_of
+from kinetoscope.analysis.timeline.tracks import divide, groups_of
 from kinetoscope.base.intervals import union
-from kinetoscope.trace.categories import LAUNCH_FLOWS
-from kinetoscope.trace.census import take_census
-from kinetoscope.trace.flows import match_flows
-from kinetoscope.trace.identity import identify
+from kinetoscope.trace.build.categories import LAUNCH_FLOWS
+from kinetoscope.trace.build.metadata import identify, take_census
+from kinetoscope.trace.build.route import sort_out
+from kinetoscope.trace.build.strings import Texts
+from kinetoscope.trace.link.flows import match_flows
 from kinetoscope.trace.model import DeviceClass, DeviceKind, Link, Trace
-from kinetoscope.trace.reader import read
-from kinetoscope.trace.rows import sort_out
-from kinetoscope.trace.scan import scan
-from kinetoscope.trace.texts import Texts
-from kinetoscope.views import health, kernels, overview
-from kinetoscope.views.kernels_answers import KernelQuery, Kernels
+from kinetoscope.trace.read import read
+from kinetoscope.trace.scan.scanner import scan
+from kinetoscope.views import health
+from kinetoscope.views.kernels import view as kernels
+from kinetoscope.views.kernels.contract import KernelQuery, Kernels
+from kinetoscope.views.overview import view as overview
 from kinetoscope.web.local_subject import subject_of_trace
 from tests.conftest import TRACES, requires_traces
 

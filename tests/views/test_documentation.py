@@ -7,14 +7,14 @@ import re
 import click
 import pytest
 
-from kinetoscope.analysis.answerable import QUESTIONS
+from kinetoscope.analysis.recording import QUESTIONS
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Rule
 from kinetoscope.cli import main
-from kinetoscope.trace.note_kinds import CATALOG
-from kinetoscope.views import timeline
-from kinetoscope.views.labels import BREAKDOWN, GAUGES, HOST, PARTITION, Part
-from kinetoscope.views.timeline_labels import KINDS
+from kinetoscope.trace.health.notes import CATALOG
+from kinetoscope.views.overview.legend import BREAKDOWN, GAUGES, HOST, PARTITION, Part
+from kinetoscope.views.timeline import view as timeline
+from kinetoscope.views.timeline.common import KINDS
 from kinetoscope.views.view import Part as ViewPart
 from tests.conftest import ROOT
 

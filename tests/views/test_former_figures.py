@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.trace.reader import read
-from kinetoscope.views.overview import Overview, OverviewQuery, build
+from kinetoscope.trace.read import read
+from kinetoscope.views.overview.view import Overview, OverviewQuery, build
 from tests.conftest import TRACES, requires_traces
 
 pytestmark = requires_traces

@@ -10,7 +10,7 @@ from kinetoscope.analysis.operators.artifact import operators_of
 from kinetoscope.analysis.operators.kernels import ChosenKernels, kernel_table
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import QueryError
-from kinetoscope.views.groups import column_named, key_named, known, share_parts, steps_of
+from kinetoscope.views.shared import column_named, key_named, known, share_parts, steps_of
 from tests.drawing import draw
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from kinetoscope.views import VIEWS
 from kinetoscope.views.view import Part, Subject, View
 from kinetoscope.web.local_subject import subject_of_trace

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from kinetoscope.base.errors import QueryError
-from kinetoscope.trace.reader import read
-from kinetoscope.views.kernels import VIEW, build, tables, window
-from kinetoscope.views.kernels_answers import KernelQuery, KernelRowQuery, Kernels
-from kinetoscope.views.kernels_rows import details, direction, fused_ops
+from kinetoscope.trace.read import read
+from kinetoscope.views.kernels.contract import KernelQuery, KernelRowQuery, Kernels
+from kinetoscope.views.kernels.rows import details, direction, fused_ops
+from kinetoscope.views.kernels.view import VIEW, build, tables, window
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw

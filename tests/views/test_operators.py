@@ -14,9 +14,8 @@ from kinetoscope.analysis.operators.artifact import operators_of
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.reader import read
-from kinetoscope.views.operators import VIEW, build, find, window
-from kinetoscope.views.operators_answers import (
+from kinetoscope.trace.read import read
+from kinetoscope.views.operators.contract import (
     FindQuery,
     FlameGraphQuery,
     FoldedQuery,
@@ -25,8 +24,9 @@ from kinetoscope.views.operators_answers import (
     RowQuery,
     SandwichQuery,
 )
-from kinetoscope.views.operators_details import details
-from kinetoscope.views.operators_flame import around, flame, folded_stacks
+from kinetoscope.views.operators.flame import around, flame, folded_stacks
+from kinetoscope.views.operators.rows import details
+from kinetoscope.views.operators.view import VIEW, build, find, window
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw

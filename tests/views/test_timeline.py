@@ -9,8 +9,8 @@ import pytest
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError
-from kinetoscope.views.timeline import VIEW
-from kinetoscope.views.timeline_answers import TimelineManifest
+from kinetoscope.views.timeline.contract import TimelineManifest
+from kinetoscope.views.timeline.view import VIEW
 from tests.drawing import V100, draw, memory
 from tests.views.make_frames import decoded
 from tests.views.parts import Asked, asked

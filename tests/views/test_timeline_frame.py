@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from kinetoscope.views import timeline_frame as frame
+from kinetoscope.views.timeline import tiles as frame
 from tests.views.make_frames import (
     FOLDER,
     LANES,

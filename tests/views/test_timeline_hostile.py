@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import KinetoscopeError
-from kinetoscope.views.timeline import VIEW
+from kinetoscope.views.timeline.view import VIEW
 from kinetoscope.views.view import Part
 from kinetoscope.web.params import parse
 from tests.drawing import memory

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kinetoscope.views.timeline_answers import SliceDetails, SliceLink
-from kinetoscope.views.timeline_args import inputs_of
+from kinetoscope.views.timeline.contract import SliceDetails, SliceLink
+from kinetoscope.views.timeline.details import inputs_of
 from tests.views.parts import Asked, asked
 
 US = 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 
-from kinetoscope.views.timeline_answers import SliceDetails, SliceLink, SliceRef
+from kinetoscope.views.timeline.contract import SliceDetails, SliceLink, SliceRef
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import LOADER
 from tests.views.parts import Asked, asked_file

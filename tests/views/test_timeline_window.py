@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kinetoscope.trace.faults import KINDS
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.drawing import memory
 from tests.views.parts import Asked, asked, asked_file
 
@@ -280,8 +280,8 @@ def test_what_was_repaired_is_exported_as_json_that_means_the_same(
 
 
 def test_the_name_says_what_it_is(view: Asked) -> None:
-    from kinetoscope.views.timeline import VIEW
-    from kinetoscope.views.timeline_queries import ExportQuery
+    from kinetoscope.views.timeline.queries import ExportQuery
+    from kinetoscope.views.timeline.view import VIEW
 
     (part,) = [part for part in VIEW.parts if part.stem == "export"]
     assert part.file is not None

@@ -11,8 +11,9 @@ import msgspec
 
 from kinetoscope.analysis.facts import Breakdown, Facts, RunTraits, StepFacts
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError
-from kinetoscope.store.artifacts import Recipe
-from kinetoscope.store.catalog_types import (
+from kinetoscope.store.cache.artifacts import Recipe
+from kinetoscope.store.catalog_snapshot import Entry
+from kinetoscope.store.contract import (
     Catalog,
     ErrorInfo,
     FileInfo,
@@ -22,11 +23,10 @@ from kinetoscope.store.catalog_types import (
     State,
     WorkerInfo,
 )
-from kinetoscope.store.lookup import Entry
-from kinetoscope.store.records import BeingRead
-from kinetoscope.trace.health import HealthRecord, Note
+from kinetoscope.store.file_record import BeingRead
+from kinetoscope.trace.health_record import HealthRecord, Note
 from kinetoscope.trace.model import Trace
-from kinetoscope.views.table import Column, Table
+from kinetoscope.views.shared import Column, Table
 from kinetoscope.views.view import Artifact, Part, Scope, Subject, View
 
 RUN, WORKER, SPAN = "resnet/50 & <b>", "host.1_7", "1"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
-from kinetoscope.store.logdirs import resolve
+from kinetoscope.store.discovery.logdirs import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
 from kinetoscope.web.catalog import facts_catalog, kept_facts

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import Client, EnvironBuilder, run_wsgi_app
 
-from kinetoscope.store.logdirs import resolve
+from kinetoscope.store.discovery.logdirs import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
 from kinetoscope.web.catalog import facts_catalog

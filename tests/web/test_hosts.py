@@ -7,7 +7,7 @@ from werkzeug import Response
 from werkzeug.test import Client
 
 from kinetoscope.web.app import create_app
-from kinetoscope.web.hosts import host_name, is_loopback, only_known_hosts
+from kinetoscope.web.middleware import host_name, is_loopback, only_known_hosts
 from tests.web.drawn import DrawnCatalog
 
 

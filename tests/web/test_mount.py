@@ -6,7 +6,7 @@ import pytest
 from werkzeug import Request, Response
 from werkzeug.test import Client
 
-from kinetoscope.web.mount import mounted
+from kinetoscope.web.middleware import mounted
 
 
 @Request.application

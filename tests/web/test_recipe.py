@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.trace.reader import read
-from kinetoscope.web.recipe import RECIPE
+from kinetoscope.trace.read import read
+from kinetoscope.web.contract import RECIPE
 
 
 @pytest.mark.skipif(

@@ -12,14 +12,7 @@ import pytest
 from werkzeug.serving import BaseWSGIServer
 
 from kinetoscope.web.app import create_app
-from kinetoscope.web.serve import (
-    PORTS_TRIED,
-    Address,
-    AddressError,
-    free_port,
-    listen,
-    url,
-)
+from kinetoscope.web.serve import PORTS_TRIED, Address, AddressError, free_port, listen, url
 from tests.web.drawn import DrawnCatalog
 
 

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from werkzeug.test import Client
 
 from kinetoscope.base.errors import NotFoundError, QueryError
-from kinetoscope.store.logdirs import resolve
+from kinetoscope.store.discovery.logdirs import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
 from kinetoscope.web.catalog import facts_catalog
-from kinetoscope.web.sources import (
+from kinetoscope.web.source_files import (
     MOST_FILE_BYTES,
     PREFIXES,
     SHOW,

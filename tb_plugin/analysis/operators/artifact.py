@@ -1,4 +1,7 @@
-"""The columns of the Operator and Kernel views: made once per trace, mapped afterwards."""
+"""The columns of the Operator and Kernel views: made once per trace, mapped afterwards.
+
+Kernels, copies and sets, with what launched them and how long they waited.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,79 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ...base.arrays import F64, I8, I32, Sparse, dense
+from ...base.columnar import get, get_texts, put, put_texts
 from ...trace.model import DeviceKind, HostKind, Trace
-from ..gauges import kernel_use
-from ..recording import says
-from ..tensor_cores import MatrixUse
-from ..timeline.files import get, get_texts, put, put_texts
-from ..unavailable import NO_DEVICE, no_launch_figure
-from .activities import find_activities
-from .calls import Keep, find_calls
+from ..overview.utilization import MatrixUse, kernel_use
+from ..recording import NO_DEVICE, no_launch_figure, says
+from .calls import Called, Keep, find_calls, spread
 from .flops import OddArguments
-from .model import Activities, Calls, Operators, Paths, Stacks, Thread
+from .model import Activities, Calls, OperatorColumns, Paths, Stacks, Thread
+
+_NONE = -1
+
+
+def find_activities(trace: Trace, called: Called, matrix_use: I8) -> Activities:
+    """One row per device activity, in the order of the device table.
+
+    ``launch_ns`` runs from the start of the call to the start on the device, ``queue_ns`` from the
+    end of the call: what a kernel waits for those before it. Where clocks disagree so much that a
+    kernel begins before its call ends, the wait is 0.
+    """
+    device, host = trace.device, trace.host
+    count = len(device)
+    launched = np.flatnonzero(device.launch >= 0)
+    call = device.launch[launched]
+    launch_ns = np.full(count, _NONE, np.int64)
+    queue_ns = np.full(count, _NONE, np.int64)
+    launch_ns[launched] = np.maximum(device.ts[launched] - host.ts[call], 0)
+    queue_ns[launched] = np.maximum(device.ts[launched] - host.ts[call] - host.dur[call], 0)
+    return Activities(
+        name=device.name,
+        kind=device.kind,
+        klass=device.klass,
+        tensor_core=matrix_use,
+        device=device.device.astype(np.int32),
+        stream=device.stream.astype(np.int32),
+        step=device.step.astype(np.int32),
+        ts=device.ts,
+        dur_ns=device.dur.astype(np.int64),
+        call=called.call_of,
+        link=device.link,
+        reason=called.credit.reason,
+        launch_ns=launch_ns,
+        queue_ns=queue_ns,
+        grid=spread(device.args.get("grid"), count),
+        block=spread(device.args.get("block"), count),
+        registers=spread(device.args.get("registers"), count),
+        shared_bytes=dense(device.args.get("shared_memory"), count, _NONE),
+        blocks_per_sm=_reals(device.args, "blocks_per_sm", count),
+        occupancy=_reals(device.args, "occupancy", count),
+        bytes=dense(device.args.get("bytes"), count, _NONE),
+        source=_of_op(trace, "kernel_file"),
+    )
+
+
+def _reals(args: Mapping[str, Sparse], name: str, count: int) -> F64:
+    """A real argument as a dense column; NaN where it is not recorded or negative."""
+    result = np.full(count, np.nan)
+    if (sparse := args.get(name)) is not None:
+        values: NDArray[Any] = sparse.value
+        result[sparse.row] = np.where(values >= 0, values, np.nan)
+    return result
+
+
+def _of_op(trace: Trace, name: str) -> I32:
+    """A text argument of the op around the launch, such as the file a kernel was generated into."""
+    result = np.full(len(trace.device), _NONE, np.int32)
+    sparse = trace.host.args.get(name)
+    if sparse is None:
+        return result
+    on_host = spread(sparse, len(trace.host))
+    owned = trace.device.op >= 0
+    result[owned] = on_host[trace.device.op[owned]]
+    return result
+
 
 NAME = "operators-3"
 MAKE = f"{__name__}:make_operators"
@@ -39,13 +105,13 @@ class _Index(Struct, frozen=True):
     missing: dict[str, str]
 
 
-def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> Operators:
+def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> OperatorColumns:
     """The columns; those of the calls as ``keep`` hands them back (``find_calls``)."""
     kernels = np.flatnonzero(trace.device.kind == DeviceKind.KERNEL)
     of_activity = np.full(len(trace.device), MatrixUse.NO, np.int8)
     of_activity[kernels] = kernel_use(trace, kernels)
     called = find_calls(trace, of_activity, keep)
-    return Operators(
+    return OperatorColumns(
         strings=called.strings,
         calls=called.calls,
         stacks=called.stacks,
@@ -126,14 +192,14 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     (folder / _INDEX).write_bytes(msgspec.json.encode(index))
 
 
-def open_operators(folder: Path) -> Operators:
+def open_operators(folder: Path) -> OperatorColumns:
     """The columns again, mapped.
 
     Raises:
         OSError, ValueError: a file is not there, or damaged.
     """
     index = msgspec.json.decode((folder / _INDEX).read_bytes(), type=_Index)
-    return Operators(
+    return OperatorColumns(
         strings=get_texts(folder, "strings"),
         calls=_calls(folder),
         stacks=_table(folder, Stacks),

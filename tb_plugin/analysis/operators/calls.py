@@ -1,4 +1,7 @@
-"""The calls of a trace: what each took on the host, and what it caused on the device."""
+"""The tree of calls as ``torch.profiler`` sees it, and what merges calls of one name.
+
+The calls of a trace: what each took on the host, and what it caused on the device.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,82 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...trace.columns import distinct, is_any, put, take, where
-from ...trace.model import HostKind, Trace
-from ...trace.raw import Sparse
+from ...base.arrays import I8, I32, I64, B, Sparse, distinct, is_any, put, take, where
+from ...trace.build.nest import nest
+from ...trace.model import HostKind, HostTable, Trace
+from ..call_tree.paths import NONE, call_paths, innermost, sums_below
+from ..overview.utilization import MatrixUse
 from ..recording import says
-from ..tensor_cores import MatrixUse
+from ..timeline.group_sums import group_sums
 from .credit import Credit, credit, summed
 from .flops import OddArguments, flops_of
-from .inherit import call_paths, innermost, sums_below
 from .model import CallKind, Calls, Paths, Stacks
-from .tree import call_tree, time_of_frames
-from .written_stacks import add_written_stacks
+from .stacks import add_written_stacks
 
-I8 = NDArray[np.int8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallTree:
+    """One entry per host row. ``survivor`` is the row that counts for it."""
+
+    parent: I32  # the innermost event that contains it strictly, −1
+    self_ns: I64  # without direct children; 0 for a row that does not survive
+    survivor: I32  # itself, or the outermost of a chain of only children of one name
+
+    @property
+    def survives(self) -> B:
+        """Whether a row is a call of its own."""
+        return np.asarray(self.survivor == np.arange(len(self.survivor), dtype=np.int32))
+
+
+def call_tree(host: HostTable) -> CallTree:
+    """Who contains whom without any tolerance, on each thread.
+
+        addmm █████████████████      call 1: addmm, self = own time + that of its only child addmm
+        addmm  ███████████████
+        copy     ███                 call 2
+
+    An event that outlives the one it started in is no child of it, and what starts while both are
+    open belongs to the later one.
+    """
+    count = len(host)
+    parent = _strict_parents(host.thread, host.ts, host.dur)
+    child = where(parent >= 0)
+    above = take(parent, child)
+    inside = group_sums(above, take(host.dur, child), count)
+    own = host.dur - inside.total
+    only = take(inside.count, above) == 1
+    only &= take(host.name, child) == take(host.name, above)
+    survivor = np.arange(count, dtype=np.int32)
+    survivor[child[only]] = NONE
+    survivor = innermost(survivor, parent)
+    return CallTree(parent, group_sums(survivor, own, count).total, survivor)
+
+
+def time_of_frames(host: HostTable, tree: CallTree, frame: B) -> I64:
+    """What the self time of each call lacks because Python frames are its children, in ns.
+
+        aten::mm ██████████████      without frames it has no child: 14, not 8
+        frame      ██████
+
+    0 for frames, and for rows that do not survive.
+    """
+    others = where(~frame)
+    dur = take(host.dur, others)
+    parent = _strict_parents(take(host.thread, others), take(host.ts, others), dur)
+    child = where(parent >= 0)
+    inside = group_sums(take(parent, child), take(dur, child), len(others))
+    own = np.zeros(len(host), np.int64)
+    own[others] = dur - inside.total
+    own = group_sums(tree.survivor, own, len(host)).total
+    return np.where(frame | ~tree.survives, 0, own - tree.self_ns)
+
+
+def _strict_parents(thread: I32, ts: I64, dur: I64) -> I32:
+    """The innermost event that contains each without tolerance, on its thread."""
+    first = np.ones(len(ts), bool)
+    np.not_equal(thread[1:], thread[:-1], out=first[1:])
+    return nest(ts, dur, first, np.zeros(len(ts), np.int8), 0).parent
+
 
 KINDS = {
     HostKind.OP: CallKind.OP,

@@ -10,14 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...base.arrays import I8, I32, I64
 from ...trace.model import DeviceTable, Link
 from ..timeline.group_sums import group_sums
-
-I8 = NDArray[np.int8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 REASONS = (
     "launched before the recording began",

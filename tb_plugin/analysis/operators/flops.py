@@ -14,13 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...trace.columns import cells, take, where
+from ...base.arrays import F64, I32, cells, take, where
 from ...trace.model import Trace
 
-I32 = NDArray[np.int32]
-F64 = NDArray[np.float64]
 Dims = Sequence[Any]  # of each input: a list of sizes, [] for what is no tensor
 Inputs = Sequence[str]  # concrete values where recorded, "" for tensors
 Model = Callable[[Dims, Inputs], float]

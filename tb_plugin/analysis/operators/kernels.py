@@ -8,19 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.arrays import F64, I32, I64, B
 from ...trace.model import DeviceClass, DeviceKind
+from ..event_names import of_names
 from ..kernel_families import Family, families
-from ..names import of_names
-from ..tensor_cores import MatrixUse
-from .group import group
-from .grouped import Grouped
-from .model import Activities, Operators
-from .search import in_steps, named
-
-B = NDArray[np.bool_]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
+from ..overview.utilization import MatrixUse
+from .groups import Grouped, group, in_steps, named
+from .model import Activities, OperatorColumns
 
 GROUPINGS = ("name", "properties", "class")
 _OF_CLASS = {
@@ -100,7 +94,7 @@ class KernelTable(Grouped):
 
 
 def kernel_table(
-    operators: Operators, chosen: ChosenKernels, group_by: str = "name"
+    operators: OperatorColumns, chosen: ChosenKernels, group_by: str = "name"
 ) -> KernelTable:
     """Groups the chosen kernels by one of ``GROUPINGS``; all groupings have the same sum.
 
@@ -117,14 +111,14 @@ def kernel_table(
     return KernelTable(operators, group(rows, key, activities.dur_ns), group_by)
 
 
-def copy_table(operators: Operators, chosen: ChosenKernels) -> KernelTable:
+def copy_table(operators: OperatorColumns, chosen: ChosenKernels) -> KernelTable:
     """Copies and sets by name, which tells their direction."""
     activities = operators.activities
     rows = _chosen(operators, chosen, ~_is_kernel(activities))
     return KernelTable(operators, group(rows, activities.name, activities.dur_ns), "name")
 
 
-def kernel_rows(operators: Operators, chosen: ChosenKernels) -> NDArray[np.intp]:
+def kernel_rows(operators: OperatorColumns, chosen: ChosenKernels) -> NDArray[np.intp]:
     """The rows of the kernels that are looked at."""
     return _chosen(operators, chosen, _is_kernel(operators.activities))
 
@@ -134,7 +128,7 @@ def _is_kernel(activities: Activities) -> B:
     return kernel
 
 
-def _chosen(operators: Operators, chosen: ChosenKernels, keep: B) -> NDArray[np.intp]:
+def _chosen(operators: OperatorColumns, chosen: ChosenKernels, keep: B) -> NDArray[np.intp]:
     activities = operators.activities
     keep = keep & in_steps(activities.step, chosen.steps)
     if chosen.device is not None:
@@ -149,7 +143,7 @@ def _chosen(operators: Operators, chosen: ChosenKernels, keep: B) -> NDArray[np.
     return np.flatnonzero(keep)
 
 
-def op_names(operators: Operators) -> I32:
+def op_names(operators: OperatorColumns) -> I32:
     """Code of the name of the call that each activity is credited to, −1 where there is none."""
     call = operators.activities.call
     result = np.full(len(call), -1, np.int32)
@@ -157,7 +151,7 @@ def op_names(operators: Operators) -> I32:
     return result
 
 
-def family_codes(operators: Operators) -> tuple[tuple[Family, ...], I32]:
+def family_codes(operators: OperatorColumns) -> tuple[tuple[Family, ...], I32]:
     """The families that occur, and the family of each activity.
 
     What an activity counts as by better evidence than its name (a collective) goes first.
@@ -189,7 +183,7 @@ def matrix_use(table: KernelTable, at: int) -> MatrixUse:
     return MatrixUse(asked.pop()) if len(asked) == 1 else MatrixUse.UNKNOWN
 
 
-def _properties(operators: Operators) -> I64:
+def _properties(operators: OperatorColumns) -> I64:
     """One number per combination of name, op, grid, block, registers and shared memory."""
     activities = operators.activities
     result = np.zeros(len(activities), np.int64)

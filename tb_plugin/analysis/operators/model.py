@@ -21,12 +21,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.arrays import F64, I8, I32, I64
 from ...trace.model import DeviceKind
-
-I8 = NDArray[np.int8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
 
 
 class CallKind(IntEnum):
@@ -143,7 +139,7 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NameSums:
+class NamedSums:
     """How often each name occurs among rows of one kind, and for how long; shape (names,)."""
 
     count: I64
@@ -151,7 +147,7 @@ class NameSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Operators:
+class OperatorColumns:
     """Everything both views and the flame graph ask; all arrays may be memory-mapped."""
 
     strings: tuple[str, ...]
@@ -166,7 +162,7 @@ class Operators:
     missing: Mapping[str, str]  # "shapes", "stacks", "device", "occupancy": why it is not there
 
     @cached_property
-    def sums_by_name(self) -> Mapping[str, NameSums]:
+    def sums_by_name(self) -> Mapping[str, NamedSums]:
         """What can be found by name: ``op``, ``annotation`` without steps, ``kernel``."""
         calls, activities = self.calls, self.activities
         annotations = self._sums(calls.name, calls.total_ns, calls.kind == CallKind.ANNOTATION)
@@ -182,10 +178,10 @@ class Operators:
             ),
         }
 
-    def _sums(self, name: I32, ns: I64, rows: NDArray[np.bool_]) -> NameSums:
+    def _sums(self, name: I32, ns: I64, rows: NDArray[np.bool_]) -> NamedSums:
         names = len(self.strings)
         # Weights are doubles: exact up to 104 days of nanoseconds in sum.
-        return NameSums(
+        return NamedSums(
             np.bincount(name[rows], minlength=names).astype(np.int64),
             np.bincount(name[rows], ns[rows], names).astype(np.int64),
         )

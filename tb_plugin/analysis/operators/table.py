@@ -10,18 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..names import of_names
-from ..tensor_cores import ELIGIBLE_OPS
-from .group import group, paired, unpaired
-from .grouped import Grouped
-from .model import CallKind, Calls, Operators
-from .search import in_steps, named
+from ...base.arrays import F64, I32, I64, B
+from ..event_names import of_names
+from ..overview.utilization import ELIGIBLE_OPS
+from .groups import Grouped, group, in_steps, named, paired, unpaired
+from .model import CallKind, Calls, OperatorColumns
 from .stacks import frames_of, innermost_frames
-
-B = NDArray[np.bool_]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
 
 _STEP = re.compile(r"^ProfilerStep#\d+$")
 GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
@@ -129,7 +123,7 @@ class CallTable(Grouped):
 
 
 def call_table(
-    operators: Operators, chosen: Chosen, group_by: str = "name", stack_depth: int = 5
+    operators: OperatorColumns, chosen: Chosen, group_by: str = "name", stack_depth: int = 5
 ) -> CallTable:
     """Groups the chosen calls.
 
@@ -143,7 +137,7 @@ def call_table(
 
 
 def one_group(
-    operators: Operators, chosen: Chosen, group_by: str, stack_depth: int, key: int
+    operators: OperatorColumns, chosen: Chosen, group_by: str, stack_depth: int, key: int
 ) -> CallTable:
     """The table of one group alone, by its key; empty where there is no such group."""
     keys = keys_of(operators, group_by, stack_depth)
@@ -152,7 +146,7 @@ def one_group(
     return CallTable(operators, groups, group_by, stack_depth)
 
 
-def keys_of(operators: Operators, group_by: str, stack_depth: int) -> NDArray[np.integer]:
+def keys_of(operators: OperatorColumns, group_by: str, stack_depth: int) -> NDArray[np.integer]:
     """By call: the key of the group that it belongs to. Steps are one name."""
     calls = operators.calls
     steps = _steps(operators)
@@ -171,7 +165,7 @@ def keys_of(operators: Operators, group_by: str, stack_depth: int) -> NDArray[np
     return paired(names, _as_one(column, steps) if group_by == "annotation" else column)
 
 
-def _steps(operators: Operators) -> list[int]:
+def _steps(operators: OperatorColumns) -> list[int]:
     """The codes of the names of steps."""
     calls = operators.calls
     names = np.unique(calls.name[calls.kind == CallKind.ANNOTATION]).tolist()
@@ -185,7 +179,7 @@ def _as_one(column: I32, codes: list[int]) -> I32:
     return np.where(np.isin(column, codes), np.int32(codes[0]), column)
 
 
-def chosen_rows(operators: Operators, chosen: Chosen) -> NDArray[np.intp]:
+def chosen_rows(operators: OperatorColumns, chosen: Chosen) -> NDArray[np.intp]:
     """The rows of the calls that are looked at."""
     calls = operators.calls
     keep = np.isin(calls.kind, [int(kind) for kind in chosen.kinds])

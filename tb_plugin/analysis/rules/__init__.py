@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...base.units import share
-from ..findings import Explanation, Finding, Reference, Sentence, Unchecked
-from ..headline import CAPTURE, CUT, NOTHING
+from ..overview.findings import Explanation, Finding, Reference, Sentence, Unchecked
+from ..overview.headline import CAPTURE, CUT, NOTHING
 from ..selection import Selection
-from . import (
-    backend,
-    communication,
-    data_parallel,
-    input_bound,
-    memory_capacity,
-    tensor_cores,
-    utilization,
-)
-from .rule import Rule
-from .thresholds import COMMUNICATION_RATIO, DATALOADER_RATIO, IDLE_RATIO
+from . import device_use, distributed, input_bound, utilization
+from .rule import COMMUNICATION_RATIO, DATALOADER_RATIO, IDLE_RATIO, Rule
 
 RULES: tuple[Rule, ...] = (
     input_bound.RULE,
-    data_parallel.RULE,
-    backend.RULE,
-    communication.RULE,
+    distributed.DATA_PARALLEL,
+    distributed.BACKEND,
+    distributed.COMMUNICATION,
     utilization.RULE,
-    tensor_cores.RULE,
-    memory_capacity.RULE,
+    device_use.TENSOR_CORES,
+    device_use.MEMORY_CAPACITY,
 )
 
 _ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}

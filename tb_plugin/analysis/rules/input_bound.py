@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from ...base.units import NBSP, duration, share
-from ..findings import Evidence, Finding, Reference
+from ..overview.findings import Evidence, Finding, Reference
 from ..selection import Selection, step_parameter
 from ..wording import per_step, scope, spread, step_noun, the_device
-from .needs import HOST_RANGES, TIME, WHOLE
-from .rule import Fact, Remedy, Rule, ceiling, remedy_of, sentences, severity_of
-from .thresholds import DATALOADER_RATIO
+from .rule import (
+    DATALOADER_RATIO,
+    HOST_RANGES,
+    TIME,
+    WHOLE,
+    Fact,
+    Remedy,
+    Rule,
+    ceiling,
+    remedy_of,
+    sentences,
+    severity_of,
+)
 
 _DOCS = "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
 

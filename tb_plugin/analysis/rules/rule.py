@@ -1,13 +1,34 @@
-"""What a rule is: a small function from the facts of chosen steps to a finding, or to None."""
+"""What a rule is: a small function from the facts of chosen steps to a finding, or to None.
+
+Every threshold of the rules, in one place. Ratios are of the chosen steps' time unless said.
+
+The inputs that rules ask for, each with the recipe to record it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..findings import Finding, Gain, Reference, Severity
+from ..overview.findings import Finding, Gain, Reference, Severity
+from ..recording import WITH_DEVICE
 from ..selection import Selection
-from .thresholds import SEVERITY
+
+# A finding's severity: the first limit that its gain ceiling reaches.
+SEVERITY: tuple[tuple[float, Severity], ...] = ((0.15, "high"), (0.05, "medium"), (0.01, "low"))
+
+DATALOADER_RATIO = 0.05
+COMMUNICATION_RATIO = 0.10
+UTILIZATION_RATIO = 0.50  # kernels, of the time of the steps and the gaps between them
+IDLE_RATIO = 0.10  # idle time without the DataLoader's part and without the capture of graphs
+CAUSE_RATIO = 0.50  # of a device's idle time: what makes so much of it is its cause
+NAMED_RATIO = 0.10  # of a device's idle time: names that hold less are not said
+MANY_LAUNCHES = 20  # per step: short stretches of idle time that make a launch-bound run
+HELD_RATIO = 0.90  # of the highest allocated total: what is never given back was taken beforehand
+MEMORY_RATIO = 0.90  # highest allocated total, of the card's memory
+NCCL_CAPABILITY = (3, 5)
+TENSOR_CORE_CAPABILITY = 7
+BFLOAT_CAPABILITY = (8, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +114,46 @@ def ceiling(selection: Selection, total_ns: float, method: str, claims: str) -> 
 def sentences(*parts: str) -> str:
     """Parts of a text, without the empty ones."""
     return " ".join(part for part in parts if part)
+
+
+TIME = Need("events that last: the file holds none", lambda chosen: bool(chosen.facts.steps))
+WHOLE = Need(
+    "all of the recording: what is missing could change the answer. The file ends in the middle, "
+    "or a chosen step was cut off",
+    lambda chosen: not chosen.cut,
+)
+DEVICE_ACTIVITY = Need(
+    f"device activity: {WITH_DEVICE}",
+    lambda chosen: any(device.used for device in chosen.facts.devices),
+)
+OPS = Need(
+    "ops: record with `activities=[ProfilerActivity.CPU, …]`",
+    lambda chosen: chosen.facts.counts.get("op", 0) > 0,
+)
+HOST_RANGES = Need(
+    "ops or annotations: record with `activities=[ProfilerActivity.CPU, …]`",
+    lambda chosen: chosen.facts.counts.get("op", 0) + chosen.facts.counts.get("annotation", 0) > 0,
+)
+KERNELS_OF_OPS = Need(
+    "kernels linked to the ops that launched them: record host and device together",
+    lambda chosen: any(
+        one.gauges.op_kernel_ns or one.gap.op_kernel_ns
+        for step in chosen.facts.steps
+        for one in step.devices
+    ),
+)
+CAPABILITY = Need(
+    "the compute capability of the device, which the file does not say",
+    lambda chosen: any(device.used and device.capability for device in chosen.facts.devices),
+)
+MEMORY_TOTALS = Need(
+    "totals of the device's allocator: record with `profile_memory=True`, torch 1.11 or later",
+    lambda chosen: any(device.peak_allocated_bytes is not None for device in chosen.facts.devices),
+)
+CAPACITY = Need(
+    "the memory size of the device, which the file does not say",
+    lambda chosen: any(
+        device.memory_bytes and device.peak_allocated_bytes is not None
+        for device in chosen.facts.devices
+    ),
+)

@@ -6,8 +6,8 @@ import re
 
 from ...base.units import duration, plural, share
 from ..facts import Idle, Partition
-from ..findings import Evidence, Finding, Gain, Reference, at_time
-from ..headline import is_compute_bound
+from ..overview.findings import Evidence, Finding, Gain, Reference, at_time
+from ..overview.headline import is_compute_bound
 from ..selection import HeldSum, Selection
 from ..wording import (
     device_name,
@@ -19,14 +19,22 @@ from ..wording import (
     short_frame,
     step_noun,
 )
-from .needs import DEVICE_ACTIVITY, TIME, WHOLE
-from .rule import Fact, Remedy, Rule, ceiling, remedy_of, sentences, severity_of
-from .thresholds import (
+from .rule import (
     CAUSE_RATIO,
+    DEVICE_ACTIVITY,
     IDLE_RATIO,
     MANY_LAUNCHES,
     NAMED_RATIO,
+    TIME,
     UTILIZATION_RATIO,
+    WHOLE,
+    Fact,
+    Remedy,
+    Rule,
+    ceiling,
+    remedy_of,
+    sentences,
+    severity_of,
 )
 
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"

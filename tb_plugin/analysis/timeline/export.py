@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...base.arrays import I32, I64
 from ...trace.model import Trace
-from ...trace.strict import decode_strict
-from ...trace.timestamps import NumberText
-from ...trace.values import json_text
-from .model import I32, I64, FlowKind, Flows
-from .opened import Opened
-from .select import Area, slices_in
+from ...trace.scan.json_values import NumberText, decode_strict, json_text
+from .model import FlowKind, Flows
+from .range.sums import Area, slices_in
+from .timeline import Opened
 
 _WHOLE = re.compile(rb'"ph"\s*:\s*"X"')
 _FLOWS = {FlowKind.LAUNCH: "ac2g", FlowKind.BACKWARD: "fwdbwd"}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.arrays import I32, I64
 from ...base.native import call
-from .model import I32, I64
-from .name_index import sums_by
+from .build.slices import sums_by
 
 HALF, MOST = 0.5, 0.95
 

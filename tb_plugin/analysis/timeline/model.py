@@ -23,12 +23,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-U8 = NDArray[np.uint8]
-U32 = NDArray[np.uint32]
-I16 = NDArray[np.int16]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
+from ...base.arrays import F64, I32, I64, U8, U32
+
 Places = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
 """Row numbers of something there is little of, −1 for none, in as few bits as suffice."""
 Narrow = NDArray[np.uint16] | NDArray[np.uint32] | NDArray[np.int64]

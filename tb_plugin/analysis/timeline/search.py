@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import I32, I64, ByTrack
-from .name_sums import columns_of
-from .opened import Opened
-from .places import bisect
-from .select import lanes_in
+from ...base.arrays import I32, I64
+from .build.names import columns_of
+from .locate import bisect
+from .model import ByTrack
+from .range.sums import lanes_in
+from .timeline import Opened
 
 _MANY = 1 << 20  # hits from which on tables that are kept are faster than the hits themselves
 _FIRST_LOOK = 1024  # slices of a lane

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.operators.boxes import OTHERS, folded, shown
-from kinetoscope.analysis.operators.flame import FlameTree
-from kinetoscope.analysis.operators.sandwich import sandwich
+from kinetoscope.analysis.call_tree.flame import OTHERS, FlameTree, folded, shown
+from kinetoscope.analysis.call_tree.sandwich import sandwich
 
 #   main 10 ── a 6 ── c 4      own: main 1, a 2, c 4, b 2, c 1
 #           └─ b 3 ── c 1

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinetoscope.analysis.call_tree.flame import KERNEL, METRICS, FlameTree, flame_tree
 from kinetoscope.analysis.operators.artifact import operators_of
 from kinetoscope.analysis.operators.credit import REASONS
-from kinetoscope.analysis.operators.flame import KERNEL, METRICS, FlameTree, flame_tree
-from kinetoscope.analysis.operators.model import CallKind, Operators
+from kinetoscope.analysis.operators.model import CallKind, OperatorColumns
 from kinetoscope.base.errors import KinetoscopeError
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw
 
@@ -27,7 +27,7 @@ PICTURE = """
     """
 
 
-def lines(operators: Operators, tree: FlameTree) -> dict[str, tuple[int, int]]:
+def lines(operators: OperatorColumns, tree: FlameTree) -> dict[str, tuple[int, int]]:
     """Path → value and calls; times in µs."""
     found = {}
     for row in range(len(tree)):

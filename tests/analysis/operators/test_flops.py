@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.operators.artifact import operators_of
-from kinetoscope.analysis.operators.model import Operators
+from kinetoscope.analysis.operators.model import OperatorColumns
 from tests.drawing import draw
 
 PICTURE = "op |aaa bbb|"
@@ -27,7 +27,7 @@ def conv(**changed: Any) -> dict[str, Any]:
     return {"Input Dims": [image, weight, [], [], [], [], [], [], []], "Concrete Inputs": values}
 
 
-def operators(of_a: dict[str, Any]) -> Operators:
+def operators(of_a: dict[str, Any]) -> OperatorColumns:
     """The calls of the picture; ``b`` is a product whose FLOPs are 2·2·3·4."""
     return operators_of(draw(PICTURE, names=NAMES, args={"a": of_a, "b": MM}))
 

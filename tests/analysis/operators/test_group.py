@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.operators.group import group, paired, unpaired
+from kinetoscope.analysis.operators.groups import group, paired, unpaired
 
 members = st.lists(
     st.tuples(st.integers(-1, 5), st.one_of(st.integers(0, 9), st.integers(0, 2**41))), max_size=40

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from kinetoscope.analysis.operators.inherit import (
+from kinetoscope.analysis.call_tree.paths import (
     call_paths,
     innermost,
     innermost_in_python,
     sums_below,
     sums_below_in_python,
 )
+from kinetoscope.base.arrays import I32
 from kinetoscope.base.native import native
 
 #   0 ── 1 ── 2
@@ -24,7 +24,6 @@ from kinetoscope.base.native import native
 #   4 ── 5
 PARENT = np.array([-1, 0, 1, 0, -1, 4], np.int32)
 
-I32 = NDArray[np.int32]
 TREES = st.lists(st.integers(0, 1 << 16), max_size=30).map(
     lambda numbers: np.array([n % (row + 1) - 1 for row, n in enumerate(numbers)], np.int32)
 )

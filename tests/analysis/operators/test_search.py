@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetoscope.analysis.operators.search import in_steps, named
+from kinetoscope.analysis.operators.groups import in_steps, named
 
 
 def test_rows_of_steps() -> None:

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.operators.artifact import operators_of
-from kinetoscope.analysis.operators.kernels import (
-    GROUPINGS as KERNEL_GROUPINGS,
-)
+from kinetoscope.analysis.operators.kernels import GROUPINGS as KERNEL_GROUPINGS
 from kinetoscope.analysis.operators.kernels import (
     ChosenKernels,
     copy_table,
@@ -19,7 +17,7 @@ from kinetoscope.analysis.operators.kernels import (
 )
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.analysis.operators.table import GROUPINGS, Chosen, call_table
-from kinetoscope.trace.reader import read
+from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw, trace_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinetoscope.analysis.findings import Finding
+from kinetoscope.analysis.overview.findings import Finding
 from kinetoscope.analysis.rules import check_all
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kinetoscope.analysis.findings import Finding
+from kinetoscope.analysis.overview.findings import Finding
 from kinetoscope.analysis.rules import RULES, check_all
 from kinetoscope.analysis.rules.rule import severity_of
 from kinetoscope.analysis.selection import select

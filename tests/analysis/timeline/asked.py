@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.timeline.model import DEFAULT_LAYOUT
-from kinetoscope.analysis.timeline.opened import Opened, opened
+from kinetoscope.analysis.timeline.timeline import Opened, opened
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.made import made
 from tests.drawing import draw, trace_of

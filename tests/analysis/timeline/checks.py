@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetoscope.analysis.timeline.cut import cut
-from kinetoscope.analysis.timeline.frames import is_of_others, is_plumbing
+from kinetoscope.analysis.timeline.build.lane_layout import is_of_others, is_plumbing
+from kinetoscope.analysis.timeline.build.lanes import TOLERANCE_NS
 from kinetoscope.analysis.timeline.model import LANE_BLOCK, TILE_BUCKETS, SliceFlag, Timeline, Track
+from kinetoscope.analysis.timeline.tiles import cut
 from kinetoscope.base.intervals import union
-from kinetoscope.trace.lanes import TOLERANCE_NS
 
 
 def check_layout(timeline: Timeline, name: str, count: int) -> None:

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline import pyramid
-from kinetoscope.analysis.timeline.build import make
+from kinetoscope.analysis.timeline.build import levels_of_detail
+from kinetoscope.analysis.timeline.build.artifact import make, open_timeline
 from kinetoscope.analysis.timeline.model import (
     DEFAULT_LAYOUT,
     Flows,
@@ -22,7 +22,6 @@ from kinetoscope.analysis.timeline.model import (
     Timeline,
     Track,
 )
-from kinetoscope.analysis.timeline.open import open_timeline
 from kinetoscope.trace.model import Trace
 
 T = TypeVar("T")
@@ -80,7 +79,9 @@ def timeline_of_lanes(lanes: Sequence[Lane], share: float = 1.0) -> Timeline:
         lane_first=first,
         order=order,
         lane=np.repeat(np.arange(len(lanes), dtype=np.int16), np.diff(first)),
-        levels={one.level: one for one in pyramid.levels_of(order, first, ts, dur, end, share)},
+        levels={
+            one.level: one for one in levels_of_detail.levels_of(order, first, ts, dur, end, share)
+        },
         busy=busy,
     )
     none, empty = np.full(len(every), -1, np.int32), np.empty(0, np.int32)

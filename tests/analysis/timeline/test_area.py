@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kinetoscope.analysis.timeline.area import sums_in
-from kinetoscope.analysis.timeline.area_devices import devices_in, series_in
 from kinetoscope.analysis.timeline.model import Counter
-from kinetoscope.analysis.timeline.opened import Opened
-from kinetoscope.analysis.timeline.select import Area, slices_in
+from kinetoscope.analysis.timeline.range.devices import devices_in, series_in
+from kinetoscope.analysis.timeline.range.sums import Area, slices_in, sums_in
+from kinetoscope.analysis.timeline.timeline import Opened
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import (
     US,

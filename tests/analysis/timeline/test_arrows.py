@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.arrows import Bundle, arrows_around, bundles_in
 from kinetoscope.analysis.timeline.model import FlowKind
+from kinetoscope.analysis.timeline.relatives import Bundle, arrows_around, bundles_in
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import US, ask, drawn, find, plain, spans, traces, track
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinetoscope.analysis.timeline.build import make
-from kinetoscope.analysis.timeline.files import get_texts, narrowest, put_texts
+from kinetoscope.analysis.timeline.build.artifact import make, open_timeline
 from kinetoscope.analysis.timeline.model import LAYOUTS, FlowKind, SliceFlag, Timeline
-from kinetoscope.analysis.timeline.open import open_timeline
+from kinetoscope.base.columnar import get_texts, narrowest, put_texts
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.made import timeline_of
 from tests.drawing import PID, draw

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.counter_levels import cut_counter, levels_of
-from kinetoscope.analysis.timeline.counters import utilization_edges
+from kinetoscope.analysis.timeline.build.counters import utilization_edges
+from kinetoscope.analysis.timeline.counter_tiles import cut_counter, levels_of
 from kinetoscope.analysis.timeline.model import Counter, Timeline
 from tests.analysis.timeline.made import timeline_of
 from tests.drawing import V100, draw, memory, trace_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.cut import cut, cut_blocks
 from kinetoscope.analysis.timeline.model import Block, Layout, Timeline
+from kinetoscope.analysis.timeline.tiles import cut, cut_blocks
 from tests.analysis.timeline.made import Lane, many, timeline_of, timeline_of_lanes
 from tests.drawing import draw
 

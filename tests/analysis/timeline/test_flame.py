@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.flame import HIDDEN, flame_in
-from kinetoscope.analysis.timeline.flame_tree import REST, Flame
-from kinetoscope.analysis.timeline.select import Area
+from kinetoscope.analysis.call_tree.flame import REST, Flame
+from kinetoscope.analysis.timeline.range.flame import HIDDEN, flame_in
+from kinetoscope.analysis.timeline.range.sums import Area
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import (
     US,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinetoscope.analysis.call_tree.paths import Paths, find_paths, find_paths_in_python
 from kinetoscope.analysis.timeline.group_sums import (
     GroupRanks,
     group_ranks,
     group_ranks_in_python,
     group_sums,
 )
-from kinetoscope.analysis.timeline.paths import Paths, find_paths, find_paths_in_python
 from kinetoscope.base.native import native
 from tests.analysis.timeline.asked import nearest_rank
 

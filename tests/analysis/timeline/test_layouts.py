@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.frames import RULES, is_of_others, is_plumbing
+from kinetoscope.analysis.timeline.build.lane_layout import RULES, is_of_others, is_plumbing
 from kinetoscope.analysis.timeline.model import LAYOUTS, SliceFlag, SliceKind, Timeline
 from tests.analysis.timeline.checks import check_layout
 from tests.analysis.timeline.made import timeline_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline import moves
-from kinetoscope.analysis.timeline.arrows import arrows_around
+from kinetoscope.analysis.timeline import relatives
+from kinetoscope.analysis.timeline.relatives import arrows_around
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import ask, drawn, find, ids, plain, traces
 
@@ -21,25 +21,25 @@ PICTURE = """
 def test_beside_above_and_below() -> None:
     of = drawn(PICTURE)
     a, b, c, d = (find(of, f"aten::{letter}") for letter in "abcd")
-    after = moves.next_in_lane(of, a, forward=True)
+    after = relatives.next_in_lane(of, a, forward=True)
     assert after is not None
     assert (after.slice, after.position, after.count) == (b, 2, 3)
-    assert moves.next_in_lane(of, a, forward=False) is None
-    assert (moves.parent_of(of, c), moves.parent_of(of, a)) == (a, None)
-    assert (moves.child_of(of, a), moves.child_of(of, a, last=True)) == (c, d)
-    assert moves.child_of(of, d) is None
+    assert relatives.next_in_lane(of, a, forward=False) is None
+    assert (relatives.parent_of(of, c), relatives.parent_of(of, a)) == (a, None)
+    assert (relatives.child_of(of, a), relatives.child_of(of, a, last=True)) == (c, d)
+    assert relatives.child_of(of, d) is None
     kernel = find(of, "kernel_l")
-    assert moves.child_of(of, kernel) is moves.parent_of(of, kernel) is None
+    assert relatives.child_of(of, kernel) is relatives.parent_of(of, kernel) is None
 
 
 def test_of_the_same_name() -> None:
     of = drawn(PICTURE)
     first, second = find(of, "aten::a"), find(of, "aten::a", 1)
-    after = moves.next_of_name(of, first, forward=True)
+    after = relatives.next_of_name(of, first, forward=True)
     assert after is not None
     assert (after.slice, after.position, after.count) == (second, 2, 2)
-    assert moves.next_of_name(of, second, forward=True) is None
-    before = moves.next_of_name(of, second, forward=False)
+    assert relatives.next_of_name(of, second, forward=True) is None
+    before = relatives.next_of_name(of, second, forward=False)
     assert before is not None
     assert (before.slice, before.position) == (first, 1)
 
@@ -47,14 +47,14 @@ def test_of_the_same_name() -> None:
 def test_along_an_arrow_and_back() -> None:
     of = drawn(PICTURE)
     call, kernel = find(of, "cudaLaunchKernel"), find(of, "kernel_l")
-    there = moves.along_arrow(of, call, forward=True)
+    there = relatives.along_arrow(of, call, forward=True)
     assert there is not None
     assert there.slice == kernel
-    back = moves.along_arrow(of, kernel, forward=False)
+    back = relatives.along_arrow(of, kernel, forward=False)
     assert back is not None
     assert back.slice == call
-    assert moves.along_arrow(of, call, forward=False) is None
-    assert moves.along_arrow(of, kernel, forward=True) is None
+    assert relatives.along_arrow(of, call, forward=False) is None
+    assert relatives.along_arrow(of, kernel, forward=True) is None
 
 
 def test_the_jump_follows_the_arrow_that_is_drawn() -> None:
@@ -65,10 +65,10 @@ def test_the_jump_follows_the_arrow_that_is_drawn() -> None:
         ahead = {arrow.target for arrow in rows if arrow.target != one}
         back = {arrow.source for arrow in rows if arrow.target == one}
         for found, forward in ((ahead, True), (back, False)):
-            there = moves.along_arrow(of, one, forward=forward)
+            there = relatives.along_arrow(of, one, forward=forward)
             assert (None if there is None else there.slice in found) == (True if found else None)
     op, kernel = find(of, "aten::a"), find(of, "kernel_l")
-    there = moves.along_arrow(of, op, forward=True)
+    there = relatives.along_arrow(of, op, forward=True)
     assert there is not None
     assert there.slice == kernel
 
@@ -89,10 +89,10 @@ def test_what_the_layout_hides_is_stepped_over() -> None:
         },
     )
     main, op = find(of, "train.py(1): main"), find(of, "aten::a")
-    assert moves.parent_of(of, op) == main
-    assert moves.child_of(of, main) == moves.child_of(of, main, last=True) == op
+    assert relatives.parent_of(of, op) == main
+    assert relatives.child_of(of, main) == relatives.child_of(of, main, last=True) == op
     hidden = find(of, "<built-in u>")
-    assert moves.next_in_lane(of, hidden, forward=True) is None
+    assert relatives.next_in_lane(of, hidden, forward=True) is None
 
 
 @settings(max_examples=60)
@@ -110,14 +110,14 @@ def test_neighbours_are_those_of_the_slices_one_by_one(trace: Trace, layout: str
             line = mates if forward else mates[::-1]
             place = [other.id for other in line].index(one.id) if one in line else -1
             expected = line[place + 1].id if 0 <= place < len(line) - 1 else None
-            found = moves.next_in_lane(of, one.id, forward=forward)
+            found = relatives.next_in_lane(of, one.id, forward=forward)
             assert (found.slice if found else None) == expected
         children = [other.id for other in every if other.parent == one.id]
-        assert ids(moves.children_of(of, one.id)) == children
+        assert ids(relatives.children_of(of, one.id)) == children
         parent = one.parent
         while parent >= 0 and every[parent].track < 0:
             parent = every[parent].parent
-        assert moves.parent_of(of, one.id) == (parent if parent >= 0 else None)
+        assert relatives.parent_of(of, one.id) == (parent if parent >= 0 else None)
 
 
 @settings(max_examples=60)
@@ -126,6 +126,6 @@ def test_children_lead_back_to_their_parent(trace: Trace) -> None:
     of = ask(trace, "filtered")
     for one in plain(of, trace):
         for last in (False, True):
-            child = moves.child_of(of, one.id, last=last)
+            child = relatives.child_of(of, one.id, last=last)
             if one.track >= 0 and child is not None:
-                assert moves.parent_of(of, child) == one.id
+                assert relatives.parent_of(of, child) == one.id

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline import places
+from kinetoscope.analysis.timeline import locate
 from tests.analysis.timeline.made import Lane, many, timeline_of, timeline_of_lanes
 from tests.drawing import draw
 
@@ -27,10 +27,10 @@ def test_where_drawn_slices_are() -> None:
     ids = np.arange(4)
     names = [timeline.names[code] for code in slices.name]
     assert names == ["aten::a", "aten::c", "aten::b", "kernel_k"]
-    assert places.lanes_of(layout, ids).tolist() == [0, 1, 0, 2]
-    assert places.tracks_of(layout, ids).tolist() == [0, 0, 0, 1]
-    assert places.positions_of(slices, layout, ids).tolist() == [0, 2, 1, 3]
-    low, high = places.between(slices, layout, np.arange(3), 3500, 5000)
+    assert locate.lanes_of(layout, ids).tolist() == [0, 1, 0, 2]
+    assert locate.tracks_of(layout, ids).tolist() == [0, 0, 0, 1]
+    assert locate.positions_of(slices, layout, ids).tolist() == [0, 2, 1, 3]
+    low, high = locate.between(slices, layout, np.arange(3), 3500, 5000)
     assert list(zip(low.tolist(), high.tolist(), strict=True)) == [(0, 1), (3, 3), (3, 4)]
 
 
@@ -39,16 +39,16 @@ def test_hidden_slices_are_nowhere() -> None:
     timeline = timeline_of(draw("frame |ffff|", names={"f": name}), "filtered")
     layout = timeline.layouts["filtered"]
     ids = np.array([0])
-    assert places.lanes_of(layout, ids).tolist() == [-1]
-    assert places.tracks_of(layout, ids).tolist() == [-1]
-    assert places.positions_of(timeline.slices, layout, ids).tolist() == [-1]
+    assert locate.lanes_of(layout, ids).tolist() == [-1]
+    assert locate.tracks_of(layout, ids).tolist() == [-1]
+    assert locate.positions_of(timeline.slices, layout, ids).tolist() == [-1]
 
 
 @given(many)
 def test_every_slice_is_found_where_it_is(lanes: Sequence[Lane]) -> None:
     timeline = timeline_of_lanes(lanes)
     layout = timeline.layouts["split"]
-    found = places.positions_of(timeline.slices, layout, layout.order)
+    found = locate.positions_of(timeline.slices, layout, layout.order)
     assert found.tolist() == list(range(len(layout.order)))
 
 
@@ -59,7 +59,7 @@ def test_what_touches_a_range(lanes: Sequence[Lane], data: st.DataObject) -> Non
     edges = {edge for lane in lanes for ts, dur in lane for edge in (ts, ts + dur)}
     instant = st.one_of(st.sampled_from(sorted(edges | {0})), st.integers(-5, 1 << 23))
     start, end = sorted([data.draw(instant), data.draw(instant)])
-    low, high = places.between(timeline.slices, layout, np.arange(len(lanes)), start, end)
+    low, high = locate.between(timeline.slices, layout, np.arange(len(lanes)), start, end)
     first = 0
     for lane, (begin, stop) in zip(lanes, zip(low, high, strict=True), strict=True):
         inside = [
@@ -72,5 +72,5 @@ def test_what_touches_a_range(lanes: Sequence[Lane], data: st.DataObject) -> Non
 
 
 def test_ranges_behind_one_another() -> None:
-    at, which = places.ranges(np.array([3, 7, 9]), np.array([5, 7, 10]))
+    at, which = locate.ranges(np.array([3, 7, 9]), np.array([5, 7, 10]))
     assert (at.tolist(), which.tolist()) == ([3, 4, 9], [0, 0, 2])

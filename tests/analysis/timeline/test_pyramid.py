@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline import name_index, pyramid
+from kinetoscope.analysis.timeline.build import levels_of_detail
+from kinetoscope.analysis.timeline.build import slices as name_index
 from kinetoscope.analysis.timeline.model import Level
 from kinetoscope.base.native import native
 from tests.analysis.timeline.made import Lane, many
@@ -25,7 +26,7 @@ needs_native = pytest.mark.skipif(
 def pure() -> Iterator[None]:
     """Without the native library."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (pyramid, name_index):
+        for module in (levels_of_detail, name_index):
             patch.setattr(module, "call", lambda *_: None)
         yield
 
@@ -36,7 +37,7 @@ def levels(lanes: Sequence[Lane], share: float = 1.0) -> dict[int, Level]:
     first = np.concatenate([[0], np.cumsum([len(lane) for lane in lanes])]).astype(np.int64)
     order = np.arange(len(every), dtype=np.int32)
     end = int((ts + dur).max(initial=0))
-    return {one.level: one for one in pyramid.levels_of(order, first, ts, dur, end, share)}
+    return {one.level: one for one in levels_of_detail.levels_of(order, first, ts, dur, end, share)}
 
 
 def test_a_drawn_lane() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.timeline.model import LAYOUTS, FlowKind, Timeline
+from kinetoscope.trace.build.route import COMPLETE
 from kinetoscope.trace.model import Trace
-from kinetoscope.trace.rows import COMPLETE
-from kinetoscope.trace.scan import scan
+from kinetoscope.trace.scan.scanner import scan
 from tests.analysis.timeline.checks import check_layout, check_tile
 from tests.analysis.timeline.made import timeline_of
 from tests.collected import FILES, opened

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.rows import SORTS, rows_in, window_of
-from kinetoscope.analysis.timeline.select import Area
+from kinetoscope.analysis.timeline.range.slices import SORTS, rows_in, window_of
+from kinetoscope.analysis.timeline.range.sums import Area
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import US, ask, drawn, ids, plain, spans, traces, track
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.timeline import search
-from kinetoscope.analysis.timeline.name_sums import columns_of
-from kinetoscope.analysis.timeline.name_texts import BadPattern, NameTexts
-from kinetoscope.analysis.timeline.opened import Opened
+from kinetoscope.analysis.timeline.build.names import BadPattern, NameTexts, columns_of
+from kinetoscope.analysis.timeline.timeline import Opened
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import FRAMES, Plain, ask, plain, traces
 

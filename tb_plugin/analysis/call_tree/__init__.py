@@ -1,0 +1,1 @@
+"""Call trees: flame graphs, call paths, callers and callees."""

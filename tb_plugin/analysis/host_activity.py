@@ -1,0 +1,389 @@
+"""What kind of job is this? The facts that advice asks for apart from times.
+
+Who was busy on the host, as interval sets: built once, asked by several questions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.intervals import Intervals, merge, union
+from ..trace.model import DeviceClass, HostKind, Link, Trace
+from .event_names import (
+    BACKEND_RANGE,
+    COPY_CALL,
+    NEED_NOT_WAIT,
+    PAGEABLE,
+    Role,
+    distinct,
+    matches,
+    of_names,
+    roles_of,
+)
+from .facts import RunTraits
+from .overview.utilization import are_eligible
+
+Mask = NDArray[np.bool_]
+
+_ROWS = 1 << 16
+_LONG_CALL_NS = 50_000  # no call that only enqueues a copy takes so long
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hosts:
+    """The host events of a trace with their roles; masks have shape (host rows,)."""
+
+    trace: Trace
+    first: NDArray[np.int64]  # row of each thread, and behind the last one the number of rows
+    main: int  # the thread that runs the steps, see ``main_thread``
+    role: NDArray[np.int8]  # Role
+    marker: Mask  # ranges that mark steps: no work themselves
+    op: Mask
+    annotation: Mask
+    frame: Mask  # Python frames, those of modules too
+    runtime: Mask
+    collective: Mask  # calls of collectives, and ranges of collectives under way
+    under_way: Mask  # of those, ranges that a back end keeps open: no work of their thread
+    left_open: Mask  # of those, ranges in which ops of their thread launch what computes
+    loader: Mask  # of the DataLoader; kinds are not asked
+    blocking: Mask  # runtime calls that wait for the device, or may; see ``_blocking``
+    executing: Mask  # ops, annotations, Python frames
+
+    def ranges(self, mask: Mask, threads: Iterable[int] | None = None) -> Intervals:
+        """When any of the chosen events was open, on all threads or on some."""
+        host = self.trace.host
+        spans = [(0, len(host))]
+        if threads is not None:
+            spans = [(int(self.first[t]), int(self.first[t + 1])) for t in threads]
+        parts = []
+        for low, high in spans:
+            # Few bytes at a time: the union of a part is small, and the part stays in the cache.
+            for start in range(low, high, _ROWS):
+                part = slice(start, min(start + _ROWS, high))
+                rows = np.flatnonzero(mask[part])
+                ts = host.ts[part][rows]
+                parts.append(union(ts, ts + host.dur[part][rows]))
+        return merge(*parts)
+
+    def with_role(self, role: Role) -> Mask:
+        """Events of one role; kinds are not asked."""
+        result: Mask = self.role == role
+        return result
+
+
+def hosts_of(trace: Trace) -> Hosts:
+    """Sorts the host events of a trace by kind and role."""
+    host = trace.host
+    role = roles_of(trace.strings, host.name)
+    marker = role == Role.STEP
+    marker[trace.steps.host[trace.steps.host >= 0]] = True
+    runtime = host.kind == HostKind.RUNTIME
+    collective = (role == Role.COMMUNICATION) & ~runtime
+    collective[trace.collectives.host[trace.collectives.host >= 0]] = True
+    role[collective] = Role.COMMUNICATION
+    op = (host.kind == HostKind.OP) & ~marker
+    annotation = (host.kind == HostKind.ANNOTATION) & ~marker
+    frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
+    under_way = collective & matches(trace.strings, host.name, BACKEND_RANGE)
+    return Hosts(
+        trace=trace,
+        first=np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).astype(np.int64),
+        main=_main_thread(trace, op),
+        role=role,
+        marker=marker,
+        op=op,
+        annotation=annotation,
+        frame=frame,
+        runtime=runtime,
+        collective=collective,
+        under_way=under_way,
+        left_open=_left_open(trace, under_way),
+        loader=role == Role.DATALOADER,
+        blocking=_blocking(trace, runtime, role),
+        executing=op | annotation | frame,
+    )
+
+
+def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
+    """Runtime calls in which the host waits for the device.
+
+    * calls whose name says so: synchronizations, plain copies, allocations;
+    * calls that copy from or to pageable memory, however they are called: the driver goes through
+      a buffer of its own, and the host stands by;
+    * calls that copy and last until the copy has ended.
+
+        cudaMemcpyAsync ███████████████          waits
+        DtoH                        ███
+
+    A copy that need not be waited for (pinned memory, device to device) may end within its call by
+    chance: the call waits where it is long, or mostly the copy.
+    """
+    host, device = trace.host, trace.device
+    result: Mask = runtime & (role == Role.BLOCKING)
+    copies = np.flatnonzero(
+        (device.klass == DeviceClass.COPY) & (device.launch >= 0) & (device.link != Link.GRAPH)
+    )
+    call = device.launch[copies]
+    keep = runtime[call] & matches(trace.strings, host.name[call], COPY_CALL)
+    copies, call = copies[keep], call[keep]
+    if not len(copies):
+        return result
+    names = device.name[copies]
+    ts, end = device.ts[copies], device.ts[copies] + device.dur[copies]
+    begun, returned = host.ts[call], host.ts[call] + host.dur[call]
+    spans = (begun <= ts) & (end <= returned) & (returned > begun)
+    by_chance = matches(trace.strings, names, NEED_NOT_WAIT)
+    by_chance &= (returned - begun < _LONG_CALL_NS) & (2 * (end - ts) < returned - begun)
+    waits = matches(trace.strings, names, PAGEABLE) | (spans & ~by_chance)
+    result[call[waits]] = True
+    return result
+
+
+def _left_open(trace: Trace, under_way: Mask) -> Mask:
+    """Ranges of collectives below which ops launch work that computes: nobody waits in them."""
+    result = np.zeros(len(trace.host), np.bool_)
+    if not under_way.any():
+        return result
+    computing = (trace.device.klass == DeviceClass.COMPUTE) & (trace.device.op >= 0)
+    at: NDArray[np.integer] = np.unique(trace.device.op[computing])
+    while len(at):
+        above = np.unique(trace.host.parent[at])
+        at = above[above >= 0]
+        hit = under_way[at]
+        result[at[hit]] = True
+        at = at[~hit]
+    return result
+
+
+def main_thread(hosts: Hosts) -> int:
+    """The thread that runs the steps, else the one with most op time; −1 when there is no event."""
+    return hosts.main
+
+
+def _main_thread(trace: Trace, op: Mask) -> int:
+    host = trace.host
+    if not len(host):
+        return -1
+    marked = trace.steps.host[trace.steps.host >= 0]
+    if len(marked):
+        return int(np.bincount(host.thread[marked]).argmax())
+    busy = _time_by_thread(trace, op)
+    if not busy.any():
+        busy = _time_by_thread(trace, np.ones(len(host), np.bool_))
+    return int(busy.argmax())
+
+
+def _time_by_thread(trace: Trace, mask: Mask) -> NDArray[np.int64]:
+    """The exclusive time of the chosen events per thread, in ns."""
+    host = trace.host
+    total = np.zeros(len(trace.threads), np.int64)
+    for low in range(0, len(host), _ROWS):
+        part = slice(low, low + _ROWS)
+        rows = np.flatnonzero(mask[part])
+        time = np.bincount(host.thread[part][rows], host.self_ns[part][rows], len(total))
+        total += time.astype(np.int64)
+    return total
+
+
+_LOADER = re.compile(r"^enumerate\((Data(?:Loader|Pipe))\)#(?:(.+)\.__next__)?")
+_BACKEND = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|oneccl|ccl):")
+_NCCL_KERNEL = re.compile(r"nccl(Dev)?Kernel", re.IGNORECASE)
+_KNOWN = ("nccl", "gloo", "mpi", "ucc", "xccl", "hccl")
+_MOST_OPS = 8
+_SHARDED = re.compile(r"^(FSDP::|FullyShardedDataParallel\.|fsdp::)")
+_COMPILED = re.compile(r"^(Torch-Compiled Region|CompiledFunction|## Call CompiledFxGraph)")
+
+OPERATIONS: tuple[tuple[str, str], ...] = (
+    ("experts", r"::ep::|deep_ep|moe_(dispatch|combine)"),
+    ("reduce_scatter", r"reduce_?scatter"),
+    ("all_reduce", r"all_?reduce"),
+    ("all_gather", r"all_?gather"),
+    ("all_to_all", r"all_?to_?all"),
+    ("broadcast", r"broadcast"),
+    ("send_recv", r"send|recv|p2p"),
+    ("barrier", r"barrier"),
+)
+"""What a collective does → names of calls and kernels that do it; the first match wins."""
+OTHER_OPERATION = "other"
+_OPERATIONS = tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in OPERATIONS)
+_REDUCE_GRADIENTS = ("all_reduce", "reduce_scatter")
+
+# Frames, ops and annotations of what serves models; each takes nearly all memory when it starts.
+_SERVING: tuple[tuple[str, str], ...] = (
+    ("vLLM", r"(^|/)vllm/\S+\.py\(|^vllm::|^_C_cache_ops::|^_vllm_\w+::"),
+    ("SGLang", r"(^|/)sglang/\S+\.py\(|^sgl_kernel::|^sglang::"),
+    ("TensorRT-LLM", r"(^|/)tensorrt_llm/\S+\.py\(|^trtllm::"),
+    ("LMDeploy", r"(^|/)lmdeploy/\S+\.py\("),
+    ("TGI", r"(^|/)text_generation_server/\S+\.py\("),
+)
+
+_SERVES = tuple((framework, re.compile(text)) for framework, text in _SERVING)
+
+
+def traits(trace: Trace, hosts: Hosts) -> RunTraits:
+    """Reads the traits of a run from its names, its metadata and its device activity."""
+    host = trace.host
+    names = {trace.strings[code] for code in distinct(host.name, len(trace.strings))}
+    loader = np.flatnonzero(hosts.loader)
+    pageable = matches(trace.strings, trace.device.name, PAGEABLE)
+    pageable &= trace.device.klass == DeviceClass.COPY
+    return RunTraits(
+        data_parallel="DataParallel.forward" in names,
+        distributed_data_parallel="DistributedDataParallel.forward" in names,
+        communication_backends=_backends(trace, names),
+        dataloader_class=_loader_class(trace, loader),
+        dataloader_longest_ns=int(host.dur[loader].max()) if len(loader) else 0,
+        dataloader_shortest_ns=int(host.dur[loader].min()) if len(loader) else 0,
+        pageable_copy_count=int(pageable.sum()),
+        eligible_ops=_eligible(trace),
+        backward=bool((hosts.with_role(Role.BACKWARD) & hosts.op).any()),
+        fully_sharded=any(_SHARDED.match(name) for name in names),
+        **_collective_traits(trace, hosts),
+        serving=_serving(trace),
+        compiled=any(_COMPILED.match(name) for name in names),
+        graph_launches=_graph_launches(trace),
+    )
+
+
+def _backends(trace: Trace, names: set[str]) -> tuple[str, ...]:
+    """Communication libraries seen at work or named by the recording."""
+    found = {match[1] for name in names if (match := _BACKEND.match(name))}
+    kernels = distinct(trace.device.name, len(trace.strings))
+    if any(_NCCL_KERNEL.search(trace.strings[code]) for code in kernels):
+        found.add("nccl")
+    declared = _declared(trace.recording.backend, trace.recording.metadata)
+    return tuple(sorted(found | {name for name in _KNOWN if name in declared}))
+
+
+def _declared(backend: str | None, metadata: Mapping[str, Any]) -> str:
+    """Everything distributedInfo says of back ends, for example "cpu:gloo,cuda:nccl"."""
+    info = metadata.get("distributedInfo")
+    groups = info.get("pg_config") if isinstance(info, Mapping) else None
+    texts = [backend or ""]
+    if isinstance(groups, list):
+        texts += [str(g.get("backend_config", "")) for g in groups if isinstance(g, Mapping)]
+    return " ".join(texts).lower()
+
+
+def _loader_class(trace: Trace, rows: np.ndarray) -> str | None:
+    """The iterator of the DataLoader that took most time."""
+    if not len(rows):
+        return None
+    codes = trace.host.name[rows]
+    time = np.bincount(codes, trace.host.dur[rows])
+    match = _LOADER.match(trace.strings[int(time.argmax() if time.any() else codes[0])])
+    return (match[2] or match[1]) if match else None
+
+
+def _eligible(trace: Trace) -> tuple[str, ...]:
+    """Names of ops that could use tensor cores, by the time of the kernels they launched."""
+    op = trace.device.op
+    rows = np.flatnonzero((op >= 0) & (trace.device.klass == DeviceClass.COMPUTE))
+    if not len(rows):
+        return ()
+    rows = rows[are_eligible(trace, op[rows])]
+    time = np.bincount(trace.host.name[op[rows]], trace.device.dur[rows])
+    order = np.argsort(-time, kind="stable")[:_MOST_OPS]
+    return tuple(trace.strings[code] for code in order if time[code] > 0)
+
+
+def operation_of(name: str) -> str:
+    """What a collective does, by the name of its call or kernel.
+
+    >>> operation_of("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)")
+    'all_reduce'
+    """
+    return next((kind for kind, text in _OPERATIONS if text.search(name)), OTHER_OPERATION)
+
+
+def _collective_traits(trace: Trace, hosts: Hosts) -> dict[str, Any]:
+    """What the ranks exchange, by time, and whether gradients are a part of it."""
+    calls = trace.collectives
+    device = trace.device
+    kinds = [operation_of(trace.strings[int(code)]) for code in calls.name]
+    spent: dict[str, int] = {}
+    running = np.flatnonzero(device.klass == DeviceClass.COMMUNICATION)
+    if len(running):
+        number = {kind: i for i, (kind, _) in enumerate(OPERATIONS)}
+        by_name = of_names(
+            trace.strings,
+            device.name[running],
+            lambda name: number.get(operation_of(name), len(number)),
+            np.int8,
+        )
+        kind_of = np.full(len(device), len(number), np.int8)
+        kind_of[running] = by_name
+        for kind, rows in zip(kinds, calls.device_rows, strict=True):
+            if kind in number and len(rows):
+                kind_of[rows] = number[kind]
+        time = np.bincount(kind_of[running], device.dur[running], len(number) + 1)
+        spent = dict(zip([*number, OTHER_OPERATION], map(int, time), strict=True))
+    else:
+        for kind, row in zip(kinds, calls.host, strict=True):
+            spent[kind] = spent.get(kind, 0) + int(trace.host.dur[row])
+    of_gradients = _during_backward(trace, hosts, running, kinds)
+    return {
+        "collective_ns": {kind: ns for kind, ns in spent.items() if ns},
+        "gradient_collectives": bool(len(of_gradients)),
+        "gradient_dtype": _dtype(trace, of_gradients),
+    }
+
+
+def _during_backward(
+    trace: Trace, hosts: Hosts, running: NDArray[np.intp], kinds: Sequence[str]
+) -> NDArray[np.int64]:
+    """Host rows of reductions that began while autograd ran: their calls, else their launches."""
+    rows = [int(row) for kind, row in zip(kinds, trace.collectives.host, strict=True)
+            if kind in _REDUCE_GRADIENTS]  # fmt: skip
+    launch = trace.device.launch[running]
+    reduces = of_names(
+        trace.strings,
+        trace.device.name[running],
+        lambda name: operation_of(name) in _REDUCE_GRADIENTS,
+        np.bool_,
+    )
+    begun = np.array([*rows, *launch[reduces & (launch >= 0)].tolist()], np.int64)
+    if not len(begun):
+        return begun
+    backward = hosts.ranges(hosts.with_role(Role.BACKWARD) & hosts.op)
+    ts = trace.host.ts[begun]
+    at = np.searchsorted(backward.start, ts, side="right") - 1
+    inside = at >= 0
+    inside[inside] = ts[inside] < backward.end[at[inside]]
+    return begun[inside]
+
+
+def _dtype(trace: Trace, rows: NDArray[np.int64]) -> str:
+    """The type of what most of these calls send; "" where the recorder does not write it."""
+    column = trace.host.args.get("collective_dtype")
+    if column is None or not len(rows):
+        return ""
+    # A call's arguments stand on its own row or on one below it.
+    low, high = trace.host.ts[rows], trace.host.ts[rows] + trace.host.dur[rows]
+    ts = trace.host.ts[column.row]
+    order = np.argsort(ts, kind="stable")
+    at = np.searchsorted(ts[order], low, side="left")
+    known = at < len(order)
+    known[known] = ts[order][at[known]] <= high[known]
+    codes = column.value[order[at[known]]]
+    return trace.strings[int(np.bincount(codes).argmax())] if len(codes) else ""
+
+
+def _serving(trace: Trace) -> str:
+    """The framework that serves a model here, by what only its own code is named."""
+    for name in (trace.strings[code] for code in distinct(trace.host.name, len(trace.strings))):
+        for framework, text in _SERVES:
+            if text.search(name):
+                return framework
+    return ""
+
+
+def _graph_launches(trace: Trace) -> int:
+    rows = trace.device.launch[trace.device.link == Link.GRAPH]
+    return len(np.unique(rows[rows >= 0]))

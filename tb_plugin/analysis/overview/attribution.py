@@ -1,0 +1,271 @@
+"""Where does a step's time go, by the classic categories?
+
+Each instant of a step counts for the first of these that is active anywhere, on any thread or
+device: kernel, memcpy, memset, communication, runtime, DataLoader, CPU exec; what none holds is
+other.
+
+Where does a step's time go, seen from one device, and what did the host do while it was idle?
+
+Where does a step's time go without device activity, seen from the thread that runs it?
+
+Whose turn is it? Each instant counts for the first of several sets that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import I64, seen
+from ...base.intervals import (
+    EMPTY,
+    Intervals,
+    intersect,
+    length_within,
+    merge,
+    not_inside,
+    subtract,
+    union,
+)
+from ...trace.model import DeviceClass, HostKind, Trace
+from ..devices import rows_of
+from ..event_names import Role
+from ..facts import Breakdown, HostPartition, Longest, Partition
+from ..host_activity import Hosts
+from ..steps import Windows
+
+
+def shares(layers: Iterable[Intervals], start: I64, end: I64) -> list[I64]:
+    """What each layer adds to those before it, per window; the last entry is what none holds.
+
+    The layers are merged one by one, and each adds the growth of the whole. So the shares of a
+    window sum to its length to the nanosecond, whatever the sets are. Layers that are made as they
+    are asked for need not be in memory at once.
+
+    A  ██████            6
+    B     ██████         3
+    –           ░░░      3  (window of 12)
+    """
+    covered = np.zeros(len(start), np.int64)
+    whole = EMPTY
+    parts = []
+    for layer in layers:
+        grown = covered
+        if len(more := not_inside(layer, whole)):
+            whole = merge(whole, more)
+            grown = length_within(whole, start, end)
+        parts.append(grown - covered)
+        covered = grown
+        del layer, more  # before the next one is made
+    parts.append(end - start - covered)
+    return parts
+
+
+def breakdowns(trace: Trace, hosts: Hosts, windows: Windows) -> list[Breakdown]:
+    """One breakdown per step; its eight parts sum to the step's window.
+
+    Python frames are no category of their own and count as other, so that the figures of one
+    program do not depend on whether stacks were recorded. Ranges on device tracks
+    (``gpu_user_annotation``) are copies of host annotations and count nowhere.
+    """
+    parts = [
+        part.tolist()
+        for part in shares(_breakdown_layers(trace, hosts), windows.start, windows.end)
+    ]
+    return [Breakdown(*step) for step in zip(*parts, strict=True)]
+
+
+def _breakdown_layers(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
+    yield _device(trace, DeviceClass.COMPUTE)
+    yield _device(trace, DeviceClass.COPY)
+    yield _device(trace, DeviceClass.MEMSET)
+    # A range that is left open while other work is launched says nothing: the device tells.
+    told = hosts.ranges(hosts.collective & ~hosts.left_open)
+    yield merge(_device(trace, DeviceClass.COMMUNICATION), told)
+    yield hosts.ranges(hosts.runtime)
+    yield hosts.ranges(hosts.loader)
+    yield hosts.ranges((hosts.op | hosts.annotation) & ~hosts.loader)
+
+
+def _device(trace: Trace, klass: DeviceClass) -> Intervals:
+    rows = trace.device.klass == klass
+    ts = trace.device.ts[rows]
+    return union(ts, ts + trace.device.dur[rows])
+
+
+def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> list[Partition]:
+    """One partition of a device (row of ``Trace.devices``) per step.
+
+    Compute, exposed communication, exposed copy, memset and idle sum to the window; the parts of
+    idle sum to idle. Idle time goes to the first that holds on a thread that launches work of this
+    device: DataLoader, a blocking call, any other runtime call, an op, annotation or Python frame;
+    else it is unattributed.
+    """
+    rows = rows_of(trace, device)
+    compute, communication, copies, memsets = (
+        _busy(trace, rows, klass)
+        for klass in (
+            DeviceClass.COMPUTE,
+            DeviceClass.COMMUNICATION,
+            DeviceClass.COPY,
+            DeviceClass.MEMSET,
+        )
+    )
+    layers = chain((compute, communication, copies, memsets), _host_layers(trace, hosts, rows))
+    compute_, exposed, copy_, memset_, loader, sync, runtime, executing, unattributed = shares(
+        layers, windows.start, windows.end
+    )
+    idle = loader + sync + runtime + executing + unattributed
+    overlap = length_within(intersect(compute, communication), windows.start, windows.end)
+    columns = (
+        compute_,
+        exposed,
+        copy_,
+        memset_,
+        idle,
+        overlap,
+        loader,
+        runtime,
+        sync,
+        executing,
+        unattributed,
+    )
+    return [Partition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+_PARTS = (
+    (DeviceClass.COMPUTE, "compute_ns"),
+    (DeviceClass.COMMUNICATION, "exposed_communication_ns"),
+    (DeviceClass.COPY, "exposed_copy_ns"),
+    (DeviceClass.MEMSET, "memset_ns"),
+)
+
+
+def longest_activity(trace: Trace, windows: Windows, device: int) -> list[tuple[Longest, ...]]:
+    """Per step, the longest activity of each class of a device that began in its window."""
+    rows = rows_of(trace, device)
+    ts, dur = trace.device.ts[rows], trace.device.dur[rows]
+    found: list[list[Longest]] = [[] for _ in range(len(windows))]
+    for klass, part in _PARTS:
+        chosen = np.flatnonzero(trace.device.klass[rows] == klass)
+        window = np.searchsorted(windows.start, ts[chosen], side="right") - 1
+        inside = (window >= 0) & (ts[chosen] < windows.end[np.maximum(window, 0)])
+        chosen, window = chosen[inside], window[inside]
+        order = np.lexsort((-dur[chosen], window))
+        first = np.flatnonzero(np.diff(window[order], prepend=-1))
+        for at in order[first].tolist():
+            row = chosen[at]
+            found[int(window[at])].append(Longest(part, int(ts[row]), int(dur[row])))
+    return [tuple(one) for one in found]
+
+
+def _busy(trace: Trace, rows: slice, klass: DeviceClass) -> Intervals:
+    chosen = np.flatnonzero(trace.device.klass[rows] == klass)
+    ts = trace.device.ts[rows][chosen]
+    return union(ts, ts + trace.device.dur[rows][chosen])
+
+
+def _host_layers(trace: Trace, hosts: Hosts, rows: slice) -> Iterator[Intervals]:
+    """What the launching threads did: DataLoader, blocking calls, runtime calls, everything else.
+
+    The thread that runs the steps counts as one of them: it prepares what the others launch.
+    """
+    launch = trace.device.launch[rows]
+    chosen = seen(trace.host.thread[launch[launch >= 0]], max(len(trace.threads), 1))
+    if hosts.main >= 0:
+        chosen[hosts.main] = True
+    threads = np.flatnonzero(chosen).tolist() if len(trace.threads) else []
+    for mask in (hosts.loader, hosts.blocking, hosts.runtime, hosts.executing):
+        yield hosts.ranges(mask, threads)
+
+
+def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPartition]:
+    """One partition per step; all parts sum to the window.
+
+    What really ran counts before ranges that only mark code, on this thread or on another. Each
+    instant counts for the first that holds on the main thread: work inside the DataLoader, calls of
+    collectives, compilation, work inside the optimizer, backward ops, other ops and module calls
+    (forward), runtime calls, Python frames that do not merely wait; then backward ops of another
+    thread, collectives under way on any thread; then waiting: in ``backward()``, in other Python
+    frames, in the optimizer, in the DataLoader. What is left is uninstrumented, even where the user
+    marked it: an annotation says nothing of what runs.
+
+    ``communication`` is so the part of the classic category that no work of the main thread covers,
+    and ``overlap`` the part that some does: both sum to the classic one where no device works.
+    """
+    (
+        loading,
+        calls,
+        compiling,
+        optimizing,
+        own,
+        others,
+        runtime,
+        frames,
+        ahead,
+        under_way,
+        calling,
+        waiting,
+        optimizer,
+        loader,
+        rest,
+    ) = shares(_host_layers_by_rank(trace, hosts), windows.start, windows.end)
+    communication = calls + under_way
+    anywhere = length_within(hosts.ranges(hosts.collective), windows.start, windows.end)
+    columns = (
+        loading + loader,
+        others,
+        own + ahead + calling,
+        optimizing + optimizer,
+        communication,
+        compiling,
+        runtime,
+        frames + waiting,
+        rest,
+        anywhere - communication,
+    )
+    return [HostPartition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
+    here = [hosts.main] if hosts.main >= 0 else []
+
+    def of(mask: NDArray[np.bool_]) -> Intervals:
+        return hosts.ranges(mask, here)
+
+    backward, module = hosts.with_role(Role.BACKWARD), trace.host.kind == HostKind.MODULE
+    loader, optimizer = of(hosts.loader), of(hosts.with_role(Role.OPTIMIZER))
+    calling, ops = of(backward & hosts.frame), of(hosts.op & ~hosts.collective)
+    # The frame that called backward waits too: a thread of autograd may do the work.
+    waits = hosts.frame & (hosts.with_role(Role.WAITING) | backward)
+    waiting = of(waits)
+    waiting = subtract(waiting, of(hosts.frame & ~waits & _begun_inside(trace, waiting)))
+    modules, frames = (subtract(of(mask), waiting) for mask in (module, hosts.frame & ~module))
+    runtime = of(hosts.runtime)
+    worked = merge(ops, runtime, modules, frames)
+    yield intersect(loader, worked)
+    yield of(hosts.collective & ~hosts.under_way)
+    yield of(hosts.with_role(Role.COMPILE))
+    yield intersect(optimizer, worked)
+    yield merge(of(backward & hosts.op), intersect(calling, frames))
+    yield merge(ops, modules)
+    yield runtime
+    yield frames
+    yield hosts.ranges(backward & hosts.op)
+    yield hosts.ranges(hosts.collective)
+    yield calling
+    yield waiting
+    yield optimizer
+    yield loader
+
+
+def _begun_inside(trace: Trace, ranges: Intervals) -> NDArray[np.bool_]:
+    """Which host events begin inside a range, after its first instant."""
+    if not len(ranges):
+        return np.zeros(len(trace.host), np.bool_)
+    at = np.searchsorted(ranges.start, trace.host.ts, side="left") - 1
+    inside: NDArray[np.bool_] = (at >= 0) & (trace.host.ts < ranges.end[at])
+    return inside

@@ -1,0 +1,255 @@
+"""The answer in one sentence: what holds the steps up, by the data, and how sure that is."""
+
+from __future__ import annotations
+
+from ...base.units import duration, plural, share
+from ..facts import HostPartition, Partition, StepFacts
+from ..selection import Selection
+from ..wording import fraction, held_by, of_step, step_noun, the_device
+from .findings import Sentence
+
+COMPUTE_BOUND_RATIO = 0.85  # kernels fill the step
+MOSTLY_RATIO = 0.50  # … or they fill most of it
+SMALL_RATIO = 0.10  # … and nothing else takes this much
+NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not said
+
+# What the sentence may say that is no field of a partition.
+CUT, CAPTURE, NOTHING = "cut", "capture", "nothing"
+
+# What can hold a device up: the field of Partition, and the sentence that says so.
+_DEVICE_CAUSES = {
+    "idle_dataloader_ns": "{device} waits for the DataLoader for {part}.",
+    "idle_host_ns": "{device} waits for the host to launch work for {part}.",
+    "idle_sync_ns": "{device} is idle under blocking calls of the host for {part}.",
+    "idle_unattributed_ns": "{device} is idle without a recorded cause for {part}.",
+    "exposed_communication_ns": "{device} waits for communication for {part}.",
+    "exposed_copy_ns": "{device} only copies for {part}.",
+}
+_HOST_CAUSES = {
+    "dataloader_ns": "The run waits for the DataLoader for {part}.",
+    "communication_ns": "The run communicates for {part}.",
+    "compile_ns": "Compilation takes {part}.",
+    "uninstrumented_ns": "For {part} the main thread runs nothing that was recorded.",
+}
+_HOST_WORK = {
+    "forward_ns": "forward",
+    "backward_ns": "backward",
+    "optimizer_ns": "the optimizer",
+    "runtime_ns": "calls of the runtime",
+    "python_ns": "Python",
+}
+
+
+def headline(selection: Selection) -> Sentence:
+    """What is so, with a number; then why; then in how many of the steps."""
+    if not selection.total_ns:
+        return Sentence(
+            "Nothing was recorded that takes time.",
+            "The file holds no op, no kernel and no annotation: "
+            "did the code run inside `with profile(…)`?",
+            cause=NOTHING,
+        )
+    if selection.cut:
+        return _cut_sentence(selection)
+    if selection.partition is not None:
+        return _device_sentence(selection, selection.partition)
+    return _host_sentence(selection, selection.host or HostPartition())
+
+
+def _cut_sentence(selection: Selection) -> Sentence:
+    """That a part is missing, first; then only what was there, and no cause of what was not."""
+    part, host = selection.partition, selection.host or HostPartition()
+    if selection.facts.health.is_cut:
+        whole = duration(selection.facts.duration_ns)
+        said = f"The file ends after {whole} of an unknown length: a part of it names no cause."
+    else:
+        said = "The recording ended within a chosen step: a part of it names no cause."
+    if part is not None:
+        busy = duration(selection.mean(selection.total_ns - part.idle_ns))
+        detail = f"In what was read, of {_mean_step(selection)}, work of the device fills {busy}."
+    else:
+        detail = f"In what was read: {_host_parts(selection, host) or 'nothing that takes time'}."
+    return Sentence(said, detail, cause=CUT)
+
+
+def _device_sentence(selection: Selection, total: Partition) -> Sentence:
+    if selection.idle.capture_ns * 2 > total.idle_ns and _is_largest(selection, total):
+        return _capture_sentence(selection, total)
+    parts = device_causes(total)
+    cause = max(parts, key=lambda key: parts[key])
+    compute = selection.ratio(total.compute_ns)
+    noun = step_noun(selection.facts)
+    if is_compute_bound(selection, total):
+        said = f"The {noun} is compute-bound: {share(compute)} of it runs kernels."
+        detail = _device_detail(selection, total) + _rest(selection, cause, parts[cause])
+        return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
+    part = _part(selection, cause, parts[cause])
+    text = _DEVICE_CAUSES[cause]
+    if cause == "idle_unattributed_ns" and selection.idle.queued_ns * 2 >= total.idle_ns:
+        text = "{device} is idle for {part}, mostly with work launched that had not started."
+    said = text.format(device=the_device(selection), part=part)
+    detail = _device_detail(selection, total) + _why(selection, cause, parts[cause])
+    return Sentence(said, detail, _agreement(selection, cause), cause)
+
+
+def _is_largest(selection: Selection, total: Partition) -> bool:
+    others = (total.compute_ns, total.exposed_communication_ns, total.exposed_copy_ns)
+    return selection.idle.capture_ns > max(others)
+
+
+def _capture_sentence(selection: Selection, total: Partition) -> Sentence:
+    captured = selection.idle.capture_ns
+    noun = step_noun(selection.facts)
+    rest = duration(selection.mean(total.idle_ns - captured))
+    return Sentence(
+        f"For {fraction(selection.ratio(captured))} of the {noun} a graph is captured: launches "
+        "are noted then, not run.",
+        f"{_device_detail(selection, total)} Apart from the capture it idles {rest}.",
+        cause=CAPTURE,
+    )
+
+
+def device_causes(part: Partition) -> dict[str, int]:
+    """What can hold a device up, in ns. Launch calls and all other host work are one cause."""
+    return {
+        "idle_dataloader_ns": part.idle_dataloader_ns,
+        "idle_host_ns": part.idle_cpu_exec_ns + part.idle_runtime_ns,
+        "idle_sync_ns": part.idle_sync_ns,
+        "idle_unattributed_ns": part.idle_unattributed_ns,
+        "exposed_communication_ns": part.exposed_communication_ns,
+        "exposed_copy_ns": part.exposed_copy_ns,
+    }
+
+
+def _part(selection: Selection, cause: str, ns: int) -> str:
+    """``a third of every step``."""
+    return f"{fraction(selection.ratio(ns))} {of_step(selection, _agreeing(selection, cause))}"
+
+
+def is_compute_bound(selection: Selection, total: Partition) -> bool:
+    """Whether kernels fill the chosen steps, or most of them and nothing else takes a tenth."""
+    largest = max(device_causes(total).values())
+    return _compute_bound(selection.ratio(total.compute_ns), selection.ratio(largest))
+
+
+def _compute_bound(compute: float, largest_other: float) -> bool:
+    most = compute >= MOSTLY_RATIO and largest_other < SMALL_RATIO
+    return most or compute >= COMPUTE_BOUND_RATIO
+
+
+def _device_detail(selection: Selection, total: Partition) -> str:
+    busy = selection.total_ns - total.idle_ns
+    idle = f", idle for {duration(selection.mean(total.idle_ns))}" if total.idle_ns else ""
+    part = f" ({share(selection.ratio(total.idle_ns))})" if total.idle_ns else ""
+    return (
+        f"Of {_mean_step(selection)} it is busy for {duration(selection.mean(busy))}{idle}{part}."
+    )
+
+
+def _mean_step(selection: Selection) -> str:
+    length = duration(selection.mean(selection.total_ns))
+    if selection.facts.step_source == "whole_trace":
+        return f"{length} of recording"
+    return f"a mean step of {length}" if selection.count > 1 else f"a step of {length}"
+
+
+def _why(selection: Selection, cause: str, ns: int) -> str:
+    mean = duration(selection.mean(ns))
+    loader = selection.facts.traits.dataloader_class
+    match cause:
+        case "idle_dataloader_ns":
+            what = f"`{loader}.__next__`" if loader else "the DataLoader"
+            return f" For {mean} it idles while {what} runs on a thread that launches kernels."
+        case "idle_host_ns":
+            named = _named(selection, ns)
+            return f" For {mean} it idles while the host runs ops and launch calls{named}."
+        case "idle_sync_ns":
+            return (
+                f" For {mean} it idles while a launching thread sits in a call that waits or may "
+                f"wait{_named(selection, ns)}."
+            )
+        case "exposed_communication_ns":
+            return f" For {mean} collectives run and nothing computes."
+        case "exposed_copy_ns":
+            return f" For {mean} copies run and nothing computes."
+        case _:
+            return f" For {mean} no launching thread recorded any activity."
+
+
+def _named(selection: Selection, ns: int) -> str:
+    """What the host was in for a good part of that time."""
+    over = f" over {plural(selection.count, 'step')}" if selection.count > 1 else ""
+    names = held_by(selection, NAMED_RATIO * ns, most=1)
+    return f", above all{over} in {names}" if names else ""
+
+
+def _rest(selection: Selection, cause: str, ns: int) -> str:
+    if not ns:
+        return ""
+    names = {
+        "idle_dataloader_ns": "idle time under the DataLoader",
+        "idle_host_ns": "idle time in which the host prepares launches",
+        "idle_sync_ns": "idle time under blocking calls",
+        "idle_unattributed_ns": "idle time without a recorded cause",
+        "exposed_communication_ns": "communication that nothing covers",
+        "exposed_copy_ns": "copies that nothing covers",
+    }
+    return f" The largest other part is {names[cause]}, {share(selection.ratio(ns))}."
+
+
+def _host_sentence(selection: Selection, total: HostPartition) -> Sentence:
+    waits = {key: getattr(total, key) for key in _HOST_CAUSES}
+    work = {key: getattr(total, key) for key in _HOST_WORK}
+    cause, largest = max(waits, key=waits.__getitem__), max(work, key=work.__getitem__)
+    detail = _host_detail(selection, total)
+    if waits[cause] > work[largest]:
+        part = _part(selection, cause, waits[cause])
+        said = _HOST_CAUSES[cause].format(part=part)
+        return Sentence(said, detail, _agreement(selection, cause), cause)
+    noun = step_noun(selection.facts)
+    part = fraction(selection.ratio(work[largest]))
+    verb = "take" if largest == "runtime_ns" else "takes"
+    said = f"The {noun} runs on the host; {_HOST_WORK[largest]} {verb} {part} of it."
+    if any(note.kind == "lost_kernels" for note in selection.facts.health.notes):
+        named = _HOST_WORK[largest]
+        said = f"On the host, {named} {verb} {part} of the {noun}; the device was not recorded."
+    return Sentence(said, detail, _agreement(selection, largest), largest)
+
+
+def _host_detail(selection: Selection, total: HostPartition) -> str:
+    parts = _host_parts(selection, total)
+    known = f": {parts}" if parts else ""
+    return f"Of {_mean_step(selection)}{known}. No device activity was recorded."
+
+
+def _host_parts(selection: Selection, total: HostPartition) -> str:
+    """``backward 37.2 ms, communication 31.2 ms``: the three largest parts."""
+    named = {**_HOST_WORK, "dataloader_ns": "the DataLoader", "communication_ns": "communication"}
+    parts = sorted(((getattr(total, key), text) for key, text in named.items()), reverse=True)
+    return ", ".join(f"{text} {duration(selection.mean(ns))}" for ns, text in parts[:3] if ns)
+
+
+def _agreement(selection: Selection, cause: str) -> str:
+    """In how many of the steps it is so; "" where that is said already, or there is one step."""
+    if selection.count < 2:
+        return ""
+    return f"in {_agreeing(selection, cause)} of {plural(selection.count, 'step')}"
+
+
+def _agreeing(selection: Selection, cause: str) -> int:
+    """How many of the steps would name the same cause."""
+    return sum(_leading(selection, step) == cause for step in selection.steps)
+
+
+def _leading(selection: Selection, step: StepFacts) -> str:
+    """The cause that one step alone would name."""
+    length = max(step.dur_ns, 1)
+    one = selection.device_step(step)
+    if one is not None:
+        parts = device_causes(one.partition)
+        cause = max(parts, key=lambda key: parts[key])
+        bound = _compute_bound(one.partition.compute_ns / length, parts[cause] / length)
+        return "compute_ns" if bound else cause
+    host = step.host or HostPartition()
+    keys = (*_HOST_CAUSES, *_HOST_WORK)
+    return max(keys, key=lambda key: getattr(host, key))

@@ -1,0 +1,386 @@
+"""How well was a device used over the chosen steps? Ratios, or the reason why there is none.
+
+Sums over consecutive windows: every event is cut at the borders of the windows it touches.
+
+The windows of the steps and the gaps between them are cells of one ruler, so what is summed over
+all cells is what lies between the first start and the last end, counted once.
+
+How well was a device used? Integrals over the steps and over the gaps between them.
+
+Formulas (docs/overview.md):
+
+* utilization = union of kernels / time
+* est. SM efficiency = ∫ min(1, Σ blocks per SM of the running kernels) / time
+* est. achieved occupancy = Σ occupancy · dur / Σ dur
+* tensor-core time = Σ dur of kernels on tensor cores / Σ dur of compute kernels, both of ops
+
+Which kernels use tensor cores (NVIDIA) or matrix cores (AMD), and which ops could?
+
+The rules are data.
+A kernel's name is the only witness a trace has, so there are three answers: it does, it does not,
+the name does not tell. What moves data (collectives, copies, sets) is not asked. The first names of
+each list are those the former plugin knew, from NVIDIA's PyProf and PyTorch's autocast lists; the
+rest are of libraries that came later.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import F64, I32, I64
+from ...base.intervals import length_within, union
+from ...trace.model import DeviceClass, Trace
+from ..devices import rows_of
+from ..event_names import of_names
+from ..facts import DeviceFacts, Gauges
+from ..recording import no_launch_figure
+from ..selection import Selection
+from ..steps import Windows
+
+TENSOR_CORE_CAPABILITY = 7  # Volta was the first with tensor cores
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure of the GPU summary. ``ratio`` None: not available, ``reason`` says why."""
+
+    key: str
+    ratio: float | None
+    reason: str = ""
+
+
+def measures(selection: Selection, row: int) -> tuple[Measure, ...]:
+    """Utilization, est. SM efficiency, est. achieved occupancy, tensor-core time of one device."""
+    gauges, covered = selection.gauges(row)
+    return (
+        _utilization(gauges, covered),
+        _sm_efficiency(gauges, covered, selection.facts.devices[row]),
+        _mean_occupancy(gauges, selection.facts.devices[row]),
+        _tensor_cores(gauges, selection.facts.devices[row]),
+    )
+
+
+def _utilization(gauges: Gauges, covered: int) -> Measure:
+    if not covered:
+        return Measure("utilization", None, "The chosen steps last no time.")
+    return Measure("utilization", gauges.busy_ns / covered)
+
+
+def _sm_efficiency(gauges: Gauges, covered: int, device: DeviceFacts) -> Measure:
+    if gauges.sm_ns is None or not covered:
+        why = no_launch_figure("blocks per SM", device.vendor, device.capability)
+        return Measure("sm_efficiency", None, why)
+    return Measure("sm_efficiency", min(gauges.sm_ns / covered, 1.0))
+
+
+def _mean_occupancy(gauges: Gauges, device: DeviceFacts) -> Measure:
+    if gauges.occupancy_weighted is None:
+        why = no_launch_figure("achieved occupancy", device.vendor, device.capability)
+        return Measure("occupancy", None, why)
+    if not gauges.occupancy_ns:
+        return Measure(
+            "occupancy", None, "No kernel with a known occupancy ran in the chosen steps."
+        )
+    return Measure("occupancy", gauges.occupancy_weighted / gauges.occupancy_ns / 100)
+
+
+def _tensor_cores(gauges: Gauges, device: DeviceFacts) -> Measure:
+    key = "tensor_core"
+    if device.vendor == "NVIDIA" and device.capability is not None:
+        if device.capability[0] < TENSOR_CORE_CAPABILITY:
+            number = ".".join(map(str, device.capability))
+            return Measure(key, None, f"Compute capability {number} has no tensor cores.")
+    elif device.vendor not in ("NVIDIA", "AMD", ""):
+        return Measure(key, None, f"Kernel names of {device.vendor} devices do not tell.")
+    if not gauges.op_kernel_ns:
+        return Measure(key, None, "No kernel of the chosen steps is linked to an op.")
+    # Names that do not tell make the figure a lower bound; where they prevail it says nothing.
+    if gauges.tensor_core_unknown_ns > max(gauges.tensor_core_ns, gauges.op_kernel_ns / 2):
+        return Measure(key, None, "The names of most kernels do not tell.")
+    return Measure(key, gauges.tensor_core_ns / gauges.op_kernel_ns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Events cut at the borders of cells; shape (pieces,)."""
+
+    event: I64  # index of the event
+    cell: I64
+    ns: I64  # length of the piece, > 0
+
+    def sum_ns(self, cells: int) -> I64:
+        """Length per cell, exact: float64 holds every integer below 2^53 ns, 104 days."""
+        return np.bincount(self.cell, self.ns, cells).astype(np.int64)
+
+    def weighted(self, weight: F64, cells: int) -> F64:
+        """Σ weight · length per cell; ``weight`` is per event."""
+        return np.bincount(self.cell, self.ns * weight[self.event], cells).astype(np.float64)
+
+    def sum_of(self, chosen: NDArray[np.bool_], cells: int) -> I64:
+        """Length per cell of the pieces of the chosen events."""
+        ns = np.where(chosen[self.event], self.ns, 0)
+        return np.bincount(self.cell, ns, cells).astype(np.int64)
+
+    def of(self, chosen: NDArray[np.bool_]) -> Pieces:
+        """The pieces of the chosen events."""
+        keep = chosen[self.event]
+        return Pieces(self.event[keep], self.cell[keep], self.ns[keep])
+
+
+def cut(ts: I64, end: I64, edges: I64) -> Pieces:
+    """Cuts the events [ts, end) at ``edges`` (ascending, repeats allowed); the rest is left out.
+
+    edges  0     10      30
+    event     ████████          [5, 20)
+    =  cell 0: 5, cell 1: 10
+    """
+    cells = len(edges) - 1
+    if cells < 1 or not len(ts):
+        nothing = np.zeros(0, np.int64)
+        return Pieces(nothing, nothing, nothing)
+    first = np.maximum(np.searchsorted(edges, ts, side="right") - 1, 0)
+    last = np.minimum(np.searchsorted(edges, end, side="left") - 1, cells - 1)
+    crossing = last != first
+    if not crossing.any():
+        event, cell = np.arange(len(ts)), first
+    else:
+        count = np.maximum(last - first + 1, 0)
+        event = np.repeat(np.arange(len(ts)), count)
+        before = np.repeat(np.cumsum(count) - count, count)
+        cell = np.arange(len(event)) - before + first[event]
+        ts, end = ts[event], end[event]
+    ns = np.minimum(end, edges[cell + 1]) - np.maximum(ts, edges[cell])
+    keep = ns > 0
+    if keep.all():
+        return Pieces(event, cell, ns)
+    return Pieces(event[keep], cell[keep], ns[keep])
+
+
+def level(ts: I64, end: I64, height: F64) -> tuple[I64, I64, F64]:
+    """The sum of the heights of what is open, as consecutive segments (start, end, height).
+
+    heights  A ██████       0.5
+             B    ██████    0.75
+             = 0.5, 1.25, 0.75
+    """
+    at = np.concatenate([ts, end])
+    change = np.concatenate([height, -height])
+    opened = np.concatenate([np.ones(len(ts), np.int64), np.full(len(end), -1, np.int64)])
+    order = np.argsort(at, kind="stable")
+    at, total = at[order], np.cumsum(change[order])
+    # What floating sums leave behind when nothing is open is no height.
+    total[np.cumsum(opened[order]) == 0] = 0.0
+    segment_start, segment_end = at[:-1], at[1:]
+    keep = (segment_end > segment_start) & (total[:-1] > 0)
+    return segment_start[keep], segment_end[keep], total[:-1][keep]
+
+
+class MatrixUse(IntEnum):
+    """Whether a kernel runs on tensor or matrix cores, as far as its name tells."""
+
+    NO = 0
+    YES = 1
+    UNKNOWN = 2
+    NONE = 3  # no candidate: it moves data
+
+
+# These say no even where a name of USES occurs: "sm80_xmma_gemm_f32f32_…_ffma_…".
+PLAIN_FIRST = (
+    r"_ffma_|_simt_|_dffma_"
+    # What attention does before and after its products.
+    r"|flash_bwd_(dot_do|convert|clear)|FlashAttnBwd(Pre|Post)process|(splitkv|Fwd)_?[cC]ombine"
+    r"|reshape_and_cache"
+)
+
+USES = (
+    # Volta to Ampere: cuBLAS, cuDNN, CUTLASS.
+    r"[hsc]884|[hsc]1688|hmma|i8816|16816",
+    r"dgrad_1x1_stride_2x2|first_layer_wgrad_kernel|conv1x1|conv2d_c1_k1|direct_group",
+    r"xmma_(sparse_)?(gemm|conv)|xmma_((warp_specialized|fprop|dgrad|wgrad)_)*implicit_gemm",
+    # Hopper, Blackwell: cuBLASLt, CUTLASS 3, DeepGEMM, TensorRT-LLM.
+    r"nvjet_|tensorop|tcgen05|wgmma|[gG]mma|MainloopSm(90|100|120)|mma_sync|deep_gemm",
+    r"marlin|machete|fp8_(block)?gemm|scaled_mm|^bmm_(Mx)?(Bfloat16|Fp16|E4m3|E2m1)",
+    # Attention.
+    r"flash_(fwd|bwd|attn)|flash::|FlashAttn|sdpa_(sm\d+|flash)|fmha_v2|_fmha_|fmhaSm\d+",
+    r"fmha_cutlass[FB]_(f16|bf16)|^_?attn_(fwd|bwd)|cutlass::fmha|Sm\d+Fmha|Fmha(Fwd|Bwd)",
+    # AMD: Tensile writes the shape of the matrix instruction, MIOpen and Composable Kernel say XDL.
+    r"_MI\d+x\d+|mfma|wmma|[xX]dl|ck_tile|igemm_\w+_gtcx",
+)
+
+PLAIN = (
+    r"at::|c10::|elementwise|vectorized|reduce|softmax|[nN]orm|[pP]ool",
+    r"index|scatter|gather|embedding|permute|quantize|_cache|Criterion",
+    r"multi_tensor|copy|fill|cast|transpose|sort|scan|topk|random|dropout|cub::|thrust::",
+    r"^triton_(poi|red|per|for)_|fbgemm_gpu::",
+    r"[sdcz]gemm|gemv|gemmk1|gemmSN|[sd]cudnn|cudnn::|winograd|fft|convolve|_engine",
+    r"nchwToNhwc|nhwcToNchw|cask_cudnn\w*::compute\w*Offsets|epilogue::impl|^SubTensorOp",
+    r"splitKreduce|bn_(fw|bw)|[iI]m2d?2?[cC]ol|col2im|depthwise|(scal|axpy|dot)_kernel",
+)
+
+_ATEN = """
+_convolution conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+convolution cudnn_convolution cudnn_convolution_transpose prelu addmm addmm_ addmv addr addbmm
+baddbmm bmm chain_matmul linalg_multi_dot linear matmul mm mv _thnn_fused_lstm_cell
+_thnn_fused_gru_cell lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+cudnn_convolution_backward cudnn_convolution_backward_input cudnn_convolution_backward_weight
+cudnn_convolution_transpose_backward cudnn_convolution_transpose_backward_input
+cudnn_convolution_transpose_backward_weight
+
+convolution_backward cudnn_convolution_relu cudnn_convolution_add_relu miopen_convolution
+miopen_convolution_transpose miopen_depthwise_convolution _addmm_activation addbmm_ baddbmm_ _int_mm
+_scaled_mm _grouped_mm _scaled_grouped_mm _cudnn_rnn _cudnn_rnn_backward miopen_rnn
+_flash_attention_forward _flash_attention_backward _efficient_attention_forward
+_efficient_attention_backward _cudnn_attention_forward
+"""
+_AUTOGRAD = """
+CudnnConvolutionBackward BmmBackward0 CudnnConvolutionTransposeBackward MmBackward AddmvBackward
+MvBackward AddmmBackward AddbmmBackward
+"""
+ELIGIBLE_OPS = frozenset({*(f"aten::{name}" for name in _ATEN.split()), *_AUTOGRAD.split()})
+
+# How much faster dense 16-bit arithmetic is on tensor cores than 32-bit without, by compute
+# capability: NVIDIA's peak figures, rounded down. For a ceiling only.
+PEAK_RATIO: dict[tuple[int, int], int] = {
+    (7, 0): 8,
+    (7, 5): 8,
+    (8, 0): 16,
+    (8, 6): 4,
+    (8, 9): 4,
+    (9, 0): 14,
+}
+DEFAULT_PEAK_RATIO = 8
+
+_PLAIN_FIRST = re.compile(PLAIN_FIRST)
+_USES = re.compile("|".join(USES))
+_PLAIN = re.compile("|".join(PLAIN))
+
+
+def matrix_use(kernel: str) -> MatrixUse:
+    """What the name of a kernel says about tensor or matrix cores."""
+    if _PLAIN_FIRST.search(kernel):
+        return MatrixUse.NO
+    if _USES.search(kernel):
+        return MatrixUse.YES
+    return MatrixUse.NO if _PLAIN.search(kernel) else MatrixUse.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class StepGauges:
+    """Of one step: of its window, and of the gap before it."""
+
+    window: Gauges
+    gap: Gauges
+
+
+def gauges(trace: Trace, windows: Windows, device: int) -> list[StepGauges]:
+    """The gauges of one device (row of ``Trace.devices``) per step."""
+    if not len(windows):
+        return []
+    rows = kernel_rows(trace, device)
+    ts, end = trace.device.ts[rows], trace.device.ts[rows] + trace.device.dur[rows]
+    edges = windows.edges
+    cells = len(edges) - 1
+    pieces = cut(ts, end, edges)
+    busy = length_within(union(ts, end), edges[:-1], edges[1:])
+    columns = [
+        busy.tolist(),
+        pieces.sum_ns(cells).tolist(),
+        _sm(trace, rows, ts, end, edges),
+        *_occupancy_integral(trace, rows, pieces, cells),
+        *_matrix(trace, rows, pieces, cells),
+    ]
+    of_cell = [Gauges(*values) for values in zip(*columns, strict=True)]
+    blank = Gauges(sm_ns=0.0 if of_cell[0].sm_ns is not None else None)
+    return [
+        StepGauges(of_cell[2 * i], of_cell[2 * i - 1] if i else blank) for i in range(len(windows))
+    ]
+
+
+def kernel_rows(trace: Trace, device: int) -> I64:
+    """Rows of the kernels of a device, those of collectives too."""
+    rows = rows_of(trace, device)
+    klass = trace.device.klass[rows]
+    kernel = (klass == DeviceClass.COMPUTE) | (klass == DeviceClass.COMMUNICATION)
+    result: I64 = np.flatnonzero(kernel).astype(np.int64) + rows.start
+    return result
+
+
+def sparse_of(trace: Trace, column: str, rows: I64) -> tuple[NDArray[np.bool_], F64]:
+    """The values of a sparse column at ascending rows, and where there is a finite one."""
+    have = np.zeros(len(rows), np.bool_)
+    value = np.zeros(len(rows), np.float64)
+    sparse = trace.device.args.get(column)
+    if sparse is None or not len(sparse.row) or not len(rows):
+        return have, value
+    if np.array_equal(sparse.row, rows):
+        have[:] = True
+        value[:] = sparse.value
+    else:
+        at = np.searchsorted(sparse.row, rows)
+        at[at == len(sparse.row)] = 0
+        have = sparse.row[at] == rows
+        value[have] = sparse.value[at[have]].astype(np.float64)
+    have &= np.isfinite(value)
+    value[~have] = 0.0
+    return have, value
+
+
+def _sm(trace: Trace, rows: I64, ts: I64, end: I64, edges: I64) -> list[float | None]:
+    """∫ min(1, Σ blocks per SM) per cell; None where no kernel carries blocks per SM."""
+    cells = len(edges) - 1
+    have, blocks = sparse_of(trace, "blocks_per_sm", rows)
+    have &= blocks >= 0
+    if not have.any():
+        return [None] * cells
+    start, stop, height = level(ts[have], end[have], blocks[have])
+    pieces = cut(start, stop, edges)
+    return list(pieces.weighted(np.minimum(height, 1.0), cells).tolist())
+
+
+def _occupancy_integral(
+    trace: Trace, rows: I64, pieces: Pieces, cells: int
+) -> tuple[list[float | None], list[int]]:
+    """Σ occupancy% · dur and Σ dur of the kernels that carry an occupancy."""
+    have, occupancy = sparse_of(trace, "occupancy", rows)
+    have &= occupancy >= 0
+    if not have.any():
+        return [None] * cells, [0] * cells
+    carrying = pieces.of(have)
+    return (
+        list(carrying.weighted(np.minimum(occupancy, 100.0), cells).tolist()),
+        carrying.sum_ns(cells).tolist(),
+    )
+
+
+def _matrix(trace: Trace, rows: I64, pieces: Pieces, cells: int) -> list[list[int]]:
+    """Tensor-core time; time of kernels of ops, of eligible ops; what names do not tell or deny."""
+    use = kernel_use(trace, rows)
+    op = trace.device.op[rows]
+    by_op = (op >= 0) & (use != MatrixUse.NONE)
+    eligible = by_op.copy()
+    eligible[by_op] = are_eligible(trace, op[by_op])
+    chosen = (
+        by_op & (use == MatrixUse.YES),
+        by_op,
+        eligible,
+        by_op & (use == MatrixUse.UNKNOWN),
+        eligible & (use == MatrixUse.NO),
+    )
+    return [pieces.sum_of(mask, cells).tolist() for mask in chosen]
+
+
+def kernel_use(trace: Trace, rows: I64) -> NDArray[np.int8]:
+    """MatrixUse of each of the rows, by kernel name; NONE for what moves data."""
+    use = of_names(trace.strings, trace.device.name[rows], matrix_use, np.int8)
+    use[trace.device.klass[rows] != DeviceClass.COMPUTE] = MatrixUse.NONE
+    return use
+
+
+def are_eligible(trace: Trace, op: I32) -> NDArray[np.bool_]:
+    """Which of these host rows are ops that could use tensor or matrix cores."""
+    return of_names(trace.strings, trace.host.name[op], ELIGIBLE_OPS.__contains__, np.bool_)

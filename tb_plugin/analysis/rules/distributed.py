@@ -1,0 +1,338 @@
+"""CO7: does one process drive several devices through DataParallel?
+
+CO1: does communication take a large part of the step?
+
+CO9: does DistributedDataParallel on GPUs communicate without NCCL?
+"""
+
+from __future__ import annotations
+
+from ...base.units import duration, listing, share
+from ..facts import RunTraits
+from ..overview.findings import Evidence, Finding, Reference, at_time
+from ..selection import Selection
+from ..wording import device_names, per_step, scope, step_noun
+from .rule import (
+    BFLOAT_CAPABILITY,
+    CAPABILITY,
+    COMMUNICATION_RATIO,
+    DEVICE_ACTIVITY,
+    HOST_RANGES,
+    NCCL_CAPABILITY,
+    OPS,
+    TIME,
+    WHOLE,
+    Fact,
+    Remedy,
+    Rule,
+    ceiling,
+    remedy_of,
+    sentences,
+    severity_of,
+)
+
+_DATA_PARALLEL_DOCS = "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html"
+
+
+def check_data_parallel(selection: Selection) -> Finding | None:
+    """Fires when `DataParallel.forward` ran and more than one device worked."""
+    used = [device for device in selection.facts.devices if device.used]
+    if not selection.facts.traits.data_parallel or len(used) < 2:
+        return None
+    return Finding(
+        id="CO7",
+        title="One process drives all devices: use DistributedDataParallel",
+        severity="medium",
+        confidence=0.9,
+        text=(
+            f"`DataParallel` runs on {device_names(used)} from one Python process, which copies "
+            "the model to each of them in every step and launches for all. Run one process per "
+            "device with `DistributedDataParallel`."
+        ),
+        snippet=(
+            f"torchrun --nproc-per-node={len(used)} train.py\n"
+            "model = DistributedDataParallel(model, device_ids=[local_rank])"
+        ),
+        evidence=(Evidence("devices of one process", len(used), "count", 1),),
+        gain=None,
+        scope=scope(selection, device=False),
+        links=(
+            Reference(
+                "DataParallel.forward in the trace", "timeline", {"find": "DataParallel.forward"}
+            ),
+            Reference("How to use DistributedDataParallel", url=_DATA_PARALLEL_DOCS),
+        ),
+        verify="Record one rank again: `DataParallel.forward` is gone, each rank uses one device.",
+    )
+
+
+DATA_PARALLEL = Rule(
+    "CO7", "DataParallel on several devices", (OPS, DEVICE_ACTIVITY), check_data_parallel
+)
+
+
+_HOOKS = "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html"
+_SHARDED = "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html"
+_NO_SYNC = (
+    "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
+)
+
+
+def leading(traits: RunTraits) -> str:
+    """The operation that takes most of the time of collectives; "" where none was seen."""
+    return max(traits.collective_ns, key=lambda kind: traits.collective_ns[kind], default="")
+
+
+def _leads(*kinds: str) -> Fact:
+    said = " or ".join(kind.replace("_", "-") for kind in kinds)
+    return Fact(
+        f"most of the time of collectives is {said}",
+        lambda chosen: leading(chosen.facts.traits) in kinds,
+    )
+
+
+def _nccl(selection: Selection) -> bool:
+    backends = selection.facts.traits.communication_backends
+    used = [device for device in selection.facts.devices if device.used]
+    return "nccl" in backends and bool(used) and all(one.type == "GPU" for one in used)
+
+
+def _has_bfloat(selection: Selection) -> bool:
+    return all(
+        device.vendor == "AMD" or (device.capability or (0, 0)) >= BFLOAT_CAPABILITY
+        for device in selection.facts.devices
+        if device.used
+    )
+
+
+DDP_GRADIENTS = Fact(
+    "DistributedDataParallel reduces gradients",
+    lambda chosen: (
+        chosen.facts.traits.distributed_data_parallel
+        and chosen.facts.traits.gradient_collectives
+        and chosen.facts.traits.backward
+    ),
+)
+INFERS = Fact("autograd did not run", lambda chosen: not chosen.facts.traits.backward)
+SHARDED = Fact("FSDP ran", lambda chosen: chosen.facts.traits.fully_sharded)
+NOT_SHARDED = Fact("FSDP did not run", lambda chosen: not chosen.facts.traits.fully_sharded)
+NCCL = Fact("NCCL communicates between GPUs", _nccl)
+WIDE = Fact(
+    "gradients travel with more than 16 bits, as the recorder says",
+    lambda chosen: chosen.facts.traits.gradient_dtype in ("Float", "Double"),
+)
+WIDTH_UNKNOWN = Fact(
+    "the recorder does not say how wide the gradients are",
+    lambda chosen: not chosen.facts.traits.gradient_dtype,
+)
+BFLOAT = Fact("all devices compute in bfloat16", _has_bfloat)
+REDUCES = _leads("all_reduce", "reduce_scatter")
+ON_DEVICE = Fact("collectives run on devices", lambda chosen: chosen.partition is not None)
+
+_ACCUMULATE = (
+    "Accumulate gradients over several batches: inside `no_sync()` a backward pass reduces none."
+)
+_ACCUMULATE_CODE = (
+    "with ddp_model.no_sync():  # for all batches of a step but the last\n"
+    "    loss_fn(ddp_model(x), y).backward()"
+)
+
+
+def _hook(name: str) -> str:
+    return (
+        "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
+        f"ddp_model.register_comm_hook(None, default_hooks.{name})"
+    )
+
+
+_COMPRESS_LINK = (Reference("How to compress gradients", url=_HOOKS),)
+
+REMEDIES = (
+    Remedy(
+        "Most of it takes tokens to experts and back: it lasts as long as the busiest expert. "
+        "Balance the load of the experts, or let a second part of the batch compute meanwhile.",
+        (_leads("experts"),),
+    ),
+    Remedy(
+        "Most of it is all-to-all, in which every rank sends a part to every other, as sharded "
+        "embeddings and experts do: it lasts as long as the rank with most to send. Balance what "
+        "the ranks hold.",
+        (_leads("all_to_all"),),
+    ),
+    Remedy(
+        "Most of it is sending and receiving between two ranks, as the stages of a pipeline do: "
+        "more and smaller parts of the batch shorten the wait of each stage for its neighbour.",
+        (_leads("send_recv"),),
+    ),
+    Remedy(
+        "FSDP gathers the parameters of each wrapped module before it runs: prefetch those of the "
+        "next one earlier, or shard within one machine only.",
+        (SHARDED,),
+        links=(Reference("How FSDP shards and prefetches", url=_SHARDED),),
+    ),
+    Remedy(
+        "Most of it reduces gradients with 32 bits: send them with 16, or accumulate them over "
+        "several batches (`no_sync()`).",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE, BFLOAT),
+        _hook("bf16_compress_hook"),
+        _COMPRESS_LINK,
+    ),
+    Remedy(
+        "Most of it reduces gradients with 32 bits: send them with 16 (this device has no "
+        "bfloat16: watch the loss), or accumulate them over several batches (`no_sync()`).",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDE),
+        _hook("fp16_compress_hook"),
+        _COMPRESS_LINK,
+    ),
+    Remedy(
+        "Most of it reduces gradients. If they have 32 bits, send them with 16; or accumulate "
+        "them over several batches (`no_sync()`).",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES, NCCL, WIDTH_UNKNOWN, BFLOAT),
+        _hook("bf16_compress_hook"),
+        _COMPRESS_LINK,
+    ),
+    Remedy(
+        f"Most of it reduces gradients. {_ACCUMULATE}",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES),
+        _ACCUMULATE_CODE,
+        (Reference("How to accumulate with DistributedDataParallel", url=_NO_SYNC),),
+    ),
+    Remedy(
+        "It is part of the model's own pass, as tensor parallelism has it, and each layer waits "
+        "for its own: split layers over fewer devices, or over those with the fastest links.",
+        (
+            INFERS,
+            NOT_SHARDED,
+            ON_DEVICE,
+            _leads("all_reduce", "reduce_scatter", "all_gather"),
+        ),
+    ),
+)
+
+
+def check_communication(selection: Selection) -> Finding | None:
+    """Fires when communication that no kernel or copy covers takes over 10 % of the steps."""
+    classic = selection.ratio(selection.breakdown.communication_ns)
+    if classic <= COMMUNICATION_RATIO:
+        return None
+    part, host = selection.partition, selection.host
+    exposed = part.exposed_communication_ns if part else host.communication_ns if host else 0
+    gain = ceiling(
+        selection,
+        exposed,
+        "time of collectives under which no kernel computed"
+        if part
+        else "time of collectives on the main thread",
+        "exposed_communication_ns" if part else "communication_ns",
+    )
+    # The classic category is only what no copy covers; a part of a device's collectives is said of
+    # all their time, or the part could be larger than the whole.
+    running = exposed + part.overlap_ns if part else selection.breakdown.communication_ns
+    where = (
+        f", and for {duration(selection.mean(exposed))} of that nothing computes" if part else ""
+    )
+    remedy = remedy_of(REMEDIES, selection)
+    return Finding(
+        id="CO1",
+        title=f"Communication takes a large part of the {step_noun(selection.facts)}",
+        severity=severity_of(gain, "low"),
+        confidence=0.8,
+        text=sentences(
+            f"Collectives take {duration(selection.mean(running))} {per_step(selection)}, "
+            f"{share(selection.ratio(running))} of the {step_noun(selection.facts)}{where}. "
+            "Waiting for slower ranks is part of that.",
+            remedy.text,
+        ),
+        snippet=remedy.snippet,
+        evidence=(
+            Evidence("communication", classic, "ratio", COMMUNICATION_RATIO),
+            Evidence("exposed communication, per step", selection.mean(exposed), "ns"),
+            *_operations(selection.facts.traits),
+        ),
+        gain=gain,
+        scope=scope(selection),
+        links=(*_longest(selection), *remedy.links),
+        verify=f"Record again: communication should fall below 10 % of the "
+        f"{step_noun(selection.facts)}.",
+    )
+
+
+def _operations(traits: RunTraits) -> tuple[Evidence, ...]:
+    """Of the whole recording, what the ranks did together, the longest first."""
+    spent = sorted(traits.collective_ns.items(), key=lambda one: -one[1])
+    return tuple(
+        Evidence(f"{kind.replace('_', '-')}, in the whole recording", float(ns), "ns")
+        for kind, ns in spent[:4]
+    )
+
+
+def _longest(selection: Selection) -> tuple[Reference, ...]:
+    """The longest collective of a device; else the collectives of the host, by their range."""
+    parts = [
+        one
+        for step in selection.steps
+        if (device := selection.device_step(step))
+        for one in device.longest
+        if one.part == "exposed_communication_ns"
+    ]
+    if parts:
+        longest = max(parts, key=lambda one: one.dur_ns)
+        return (at_time("The longest collective in the trace", longest.ts, longest.dur_ns),)
+    backend = next(iter(selection.facts.traits.communication_backends), "")
+    return (Reference("The collectives in the trace", "timeline", {"find": f"{backend}:"}),)
+
+
+COMMUNICATION = Rule(
+    "CO1",
+    "Communication in the way of the step",
+    (TIME, WHOLE, HOST_RANGES),
+    check_communication,
+    frozenset({"exposed_communication_ns", "communication_ns"}),
+    REMEDIES,
+)
+
+
+_BACKEND_DOCS = "https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use"
+
+
+def check_backend(selection: Selection) -> Finding | None:
+    """Fires when DDP ran on a device that NCCL supports, and only other back ends were seen."""
+    traits = selection.facts.traits
+    able = [
+        device
+        for device in selection.facts.devices
+        if device.used and device.type == "GPU" and (device.capability or (0, 0)) >= NCCL_CAPABILITY
+    ]
+    backends = traits.communication_backends
+    # Where nothing was seen to communicate, nothing can be said of how.
+    if not traits.distributed_data_parallel or not backends or "nccl" in backends or not able:
+        return None
+    with_what = f"with {listing([f'`{name}`' for name in backends])}"
+    return Finding(
+        id="CO9",
+        title="Gradients do not travel by NCCL",
+        severity="medium",
+        confidence=0.8,
+        text=(
+            f"`DistributedDataParallel` runs on a {able[0].type} and communicates {with_what}. "
+            "NCCL is the fastest back end between GPUs (RCCL on AMD, under the same name): "
+            "choose it when the process group is made."
+        ),
+        snippet='torch.distributed.init_process_group("nccl")',
+        evidence=(Evidence("collectives seen", selection.facts.recording.collectives, "count"),),
+        gain=None,
+        scope=scope(selection, device=False),
+        links=(
+            Reference("The collectives in the trace", "timeline", {"find": f"{backends[0]}:"}),
+            Reference("Which back end to use", url=_BACKEND_DOCS),
+        ),
+        verify="Record again: collectives are named `nccl:…`.",
+    )
+
+
+BACKEND = Rule(
+    "CO9",
+    "The back end of DistributedDataParallel",
+    (WHOLE, OPS, DEVICE_ACTIVITY, CAPABILITY),
+    check_backend,
+)

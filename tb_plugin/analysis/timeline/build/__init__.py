@@ -1,0 +1,1 @@
+"""The stored columns of the timeline, made once per trace."""

@@ -1,0 +1,299 @@
+"""Slices into lanes: one below the other where they are nested or overlap.
+
+How busy each track is over the whole trace, in columns of equal width.
+
+Which Python frames say nothing about the user's program: the rules of two layouts.
+
+``filtered`` leaves out plumbing, ``user`` all that is no code of the user's own.
+
+Their children take their place. Rules are tried on the name of the frame as the recorder writes it:
+``torch/nn/modules/module.py(1773): _wrapped_call_impl``, ``<built-in method …>``, ``nn.Module: …``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from ....base.intervals import Intervals, length_before
+from ....base.arrays import F64, I64, U8
+from ..model import Narrow
+import re
+import sys
+from ....trace.model import HostKind, Trace
+from ...event_names import matches
+from collections.abc import Callable
+from dataclasses import dataclass
+from .lanes import Lanes, assign_lanes
+from ..tracks import Groups
+from ....base.arrays import I32, I64
+from ..model import (Places, Track)
+from .slices import narrow
+from ..tracks import Heading, divide
+
+
+COLUMNS = 4096
+"""Kept; what divides it is exact, other numbers of columns share them out evenly."""
+MOST_CELLS = 1 << 22  # of all tracks: where there are thousands, each keeps fewer columns
+
+_CHUNK = 1 << 20  # slices at a time
+
+
+def columns_kept(tracks: int) -> int:
+    """How many columns are kept where there are so many tracks; a power of two.
+
+    >>> columns_kept(12), columns_kept(5000)
+    (4096, 512)
+    """
+    return min(COLUMNS, 1 << max((MOST_CELLS // max(tracks, 1)).bit_length() - 1, 0))
+
+
+def edges(end_ns: int, columns: int) -> I64:
+    """Where the columns of [0, end_ns) begin and end; one more than columns."""
+    return np.array([column * end_ns // columns for column in range(columns + 1)], np.int64)
+
+
+def busy_columns(ts: I64, dur: I64, end_ns: int, columns: int) -> I64:
+    """Length of the union of slices, which are in order of their start, within each column.
+
+    What a slice adds to the union begins where all before it have ended.
+    """
+    bounds = edges(end_ns, columns)
+    before = np.zeros(columns + 1, np.int64)
+    reached = 0
+    for at in range(0, len(ts), _CHUNK):
+        start = ts[at : at + _CHUNK]
+        end = np.maximum.accumulate(start + dur[at : at + _CHUNK])
+        np.maximum(end, reached, out=end)
+        start = np.maximum(start, np.concatenate([[reached], end[:-1]]))
+        before += length_before(Intervals(start, end), bounds)
+        reached = int(end[-1])
+    return np.diff(before)
+
+
+def share(busy: Narrow, end_ns: int, columns: int) -> F64:
+    """Busy share 0 … 1 of each track in so many columns; shape (tracks, columns)."""
+    widths = np.diff(edges(end_ns, columns))
+    passed = np.concatenate(
+        [np.zeros((len(busy), 1), np.int64), np.cumsum(busy, axis=1, dtype=np.int64)], axis=1
+    )
+    kept = busy.shape[1]
+    at = np.arange(columns + 1) * (kept / columns)
+    low = np.minimum(at.astype(np.int64), kept - 1)
+    before = passed[:, low] + (at - low) * busy[:, low]
+    result: F64 = np.minimum(np.diff(before, axis=1) / np.maximum(widths, 1), 1.0)
+    return result
+
+
+def as_bytes(shares: F64) -> NDArray[np.uint8]:
+    """0 … 255, rounded up: what is busy at all is not shown as idle."""
+    result: U8 = np.ceil(np.round(shares * 255, 6)).astype(np.uint8)
+    return result
+
+
+RULES: tuple[tuple[str, str], ...] = (
+    (r"torch/nn/modules/module\.py\(\d+\): _(wrapped_)?call_impl$", "how a module is called"),
+    (r"torch/nn/modules/module\.py\(\d+\): (inner|__getattr__|__setattr__)$", "inside torch.nn"),
+    (r"torch/utils/_contextlib\.py\(\d+\): ", "decorators such as no_grad"),
+    (r"torch/utils/_(ordered_set|pytree)\.py\(\d+\): ", "walking nested containers"),
+    (r"torch/_jit_internal\.py\(\d+\): ", "choice of a boolean's branch"),
+    (r"torch/_dynamo/(eval_frame|external_utils)\.py\(\d+\): ", "entry of compiled code"),
+    (r"torch/autograd/(grad_mode|function)\.py\(\d+\): (__enter__|__exit__|__init__)$", "modes"),
+    (r"torch/profiler/", "the recorder itself"),
+    (r"torch/autograd/profiler\.py\(\d+\): ", "the recorder itself"),
+    (r"(^|/)contextlib\.py\(\d+\): ", "context managers"),
+    (r"(^|/)functools\.py\(\d+\): ", "wrappers"),
+    (r"^<frozen importlib|(^|/)importlib/|^<frozen (zipimport|runpy|posixpath|os)", "imports"),
+    (r"^<built-in ", "functions of the interpreter"),
+    (r"^<string>\(", "code made at run time"),
+)
+"""Pattern, and what it hides."""
+
+_ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in RULES))
+
+
+def is_plumbing(name: str) -> bool:
+    """Whether a frame of this name is left out.
+
+    >>> is_plumbing("torch/nn/modules/module.py(1773): _wrapped_call_impl")
+    True
+    >>> is_plumbing("train.py(12): main")
+    False
+    """
+    return _ANY.search(name) is not None
+
+
+def plumbing(trace: Trace) -> NDArray[np.bool_]:
+    """Which host rows are left out."""
+    hit = trace.host.kind == HostKind.PYTHON
+    rows = np.flatnonzero(hit)
+    hit[rows] = matches(trace.strings, trace.host.name[rows], _ANY)
+    return np.asarray(hit)
+
+
+_LIBRARIES = (
+    "torch|torchvision|torchaudio|torchtext|torchdata|torchrec|torchao|torchgen|functorch|caffe2"
+    "|triton|triton_kernels|fbgemm_gpu|apex|xformers|flash_attn|flashinfer|transformer_engine|aiter"
+    "|torch_npu|torch_xla|habana_frameworks|intel_extension_for_pytorch|cutlass|cupy|numba|cuda"
+    "|kinetoscope|torch_tb_profiler|tensorboard|torchmetrics|ignite|fastai|timm|einops|opt_einsum"
+    "|transformers|accelerate|diffusers|peft|trl|tokenizers|huggingface_hub|safetensors"
+    "|sentence_transformers|bitsandbytes|deepspeed|megatron|lightning|lightning_fabric"
+    "|pytorch_lightning|lightning_utilities|colossalai|fairscale|fairseq|vllm|sglang|ray|hydra"
+    "|omegaconf|wandb|mlflow|fire|click|typer|absl|tqdm|rich|yaml|requests|urllib3|httpx|httpcore"
+    "|aiohttp|fastapi|starlette|uvicorn|uvloop|anyio|pydantic|zmq|tornado|grpc|google|psutil|numpy"
+    "|scipy|pandas|pyarrow|sklearn|skimage|matplotlib|PIL|cv2|joblib|cloudpickle|filelock|packaging"
+    "|sympy|mpmath|networkx|jinja2|dill|regex|six|attr|attrs|msgspec|IPython|ipykernel|traitlets"
+    "|jupyter_client|debugpy|pydevd|_pytest|pytest|pluggy|coverage"
+)
+# Modules of Python itself, without those whose name a user's script may well have.
+_STANDARD = "|".join(
+    sorted(
+        {name for name in sys.stdlib_module_names if not name.startswith("__")}
+        - {"profile", "test", "trace", "code", "calendar", "site", "select", "token", "this", "cmd"}
+    )
+)
+# Recorders cut the directory that a module was found in: "transformers/trainer.py", "queue.py".
+_OF_OTHERS = re.compile(
+    r"^<(?!ipython-input)|(^|[\\/])(site|dist)-packages[\\/]|(^|[\\/])lib(64)?[\\/]python\d[\d.]*[\\/]"
+    r"|[\\/]Lib[\\/]|[\\/]torch[\\/](nn|autograd|optim|utils|distributed|cuda|_\w+)[\\/]"
+    rf"|^({_LIBRARIES})([\\/]|\.py\()|^({_STANDARD})([\\/]|\.py\()"
+)
+
+
+def is_of_others(name: str) -> bool:
+    """Whether a frame is no code of the user's own: of Python, of torch, of an installed package.
+
+    >>> is_of_others("torch/nn/modules/module.py(1773): _wrapped_call_impl")
+    True
+    >>> is_of_others("train.py(12): main")
+    False
+    """
+    return _OF_OTHERS.search(name) is not None
+
+
+def of_others(trace: Trace) -> NDArray[np.bool_] | None:
+    """Which host rows are Python frames of others; None where all are: nothing would remain."""
+    frames = trace.host.kind == HostKind.PYTHON
+    rows = np.flatnonzero(frames)
+    hit = np.zeros(len(frames), np.bool_)
+    hit[rows] = matches(trace.strings, trace.host.name[rows], _OF_OTHERS)
+    return None if len(rows) and hit[rows].all() else hit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrangement:
+    """A layout before its levels of detail."""
+
+    tracks: tuple[Track, ...]
+    lane_first: I64
+    order: I32
+    lane: Places
+    overlapping: I32  # slices that were displaced
+    hidden: int  # slices that are in no lane
+    is_all_of_others: bool  # no frame is the user's own: all are shown
+    busy: I64  # (tracks, columns): union of the track's slices in equal parts of the trace
+
+
+def arrange(
+    trace: Trace,
+    groups: Groups,
+    ts: I64,
+    dur: I64,
+    layout: str,
+    on_share: Callable[[float], None],
+) -> Arrangement:
+    """Tracks and lanes of one of ``LAYOUTS``; ``ts`` and ``dur`` by slice id.
+
+    One track after the other, so that little is in memory at a time; ``on_share`` hears how much
+    is done.
+    """
+    python = _python(trace, layout)
+    division = divide(trace, groups, python)
+    order, first = _by_track(division.track, len(division.headings))
+    lane = np.full(len(ts), -1, np.int32)
+    tracks: list[Track] = []
+    busy, counts, overlapping = [], [np.zeros(1, np.int64)], [order[:0]]
+    lanes, kept = 0, columns_kept(len(division.headings))
+    for heading, low, high in zip(division.headings, first[:-1], first[1:], strict=True):
+        ids = _in_time_order(order[low:high], ts, dur)
+        start, length = ts[ids], dur[ids]
+        found = assign_lanes(start, length, np.arange(len(ids)) == 0)
+        columns = busy_columns(start, length, trace.end_ns, kept)
+        displaced = ids[found.displaced]
+        track = _track(heading, lanes, (start, length), found, columns, len(displaced))
+        lane[ids] = found.lane
+        lane[ids] += lanes
+        # Of 16 bits numpy sorts by counting.
+        order[low:high] = ids[np.argsort(found.lane, kind="stable")]
+        counts.append(np.bincount(found.lane))
+        overlapping.append(displaced)
+        tracks.append(track)
+        busy.append(columns)
+        lanes += track.lanes
+        on_share(high / len(order))
+    return Arrangement(
+        tracks=tuple(tracks),
+        lane_first=np.cumsum(np.concatenate(counts)),
+        order=order,
+        lane=lane.astype(narrow(lanes)),
+        overlapping=np.concatenate(overlapping),
+        hidden=len(ts) - len(order),
+        is_all_of_others=layout == "user" and of_others(trace) is None,
+        busy=np.stack(busy) if busy else np.empty((0, kept), np.int64),
+    )
+
+
+def _by_track(track: Places, count: int) -> tuple[I32, list[int]]:
+    """Ids of the shown slices by (track, id), and where each track begins."""
+    shown: I32 = np.flatnonzero(track >= 0).astype(np.int32)
+    mine = track[shown]
+    first = np.concatenate([[0], np.cumsum(np.bincount(mine, minlength=count))])
+    return shown[np.argsort(mine, kind="stable")], first.tolist()
+
+
+def _in_time_order(ids: I32, ts: I64, dur: I64) -> I32:
+    """The slices of a track by (ts, −dur, id); they nearly are."""
+    start = ts[ids]
+    later = start[1:] > start[:-1]
+    if later.all():
+        return ids
+    length = dur[ids]
+    if (later | ((start[1:] == start[:-1]) & (length[1:] <= length[:-1]))).all():
+        return ids
+    return ids[np.lexsort((ids, -length, start))]
+
+
+def _python(trace: Trace, layout: str) -> I32 | None:
+    """0 with the ops, 1 in a track of its own, −1 hidden, for each host row; None all together."""
+    kind = trace.host.kind
+    if layout == "merged":
+        return None
+    python: I32 = np.isin(kind, (HostKind.PYTHON, HostKind.MODULE)).astype(np.int32)
+    left_out = None
+    if layout == "filtered":
+        left_out = plumbing(trace)
+    elif layout == "user":
+        left_out = of_others(trace)
+    if left_out is not None:
+        python[left_out] = -1
+    return python
+
+
+def _track(
+    heading: Heading, lane: int, times: tuple[I64, I64], lanes: Lanes, busy: I64, overlaps: int
+) -> Track:
+    start, length = times
+    return Track(
+        key=heading.key,
+        group=heading.group,
+        kind=heading.kind,
+        label=heading.label,
+        detail=heading.detail,
+        lane=lane,
+        lanes=int(lanes.counts[0]),
+        slices=len(start),
+        busy_ns=int(busy.sum()),
+        first_ns=int(start[0]),
+        last_ns=int((start + length).max()),
+        overlaps=overlaps,
+        hidden=heading.hidden,
+    )

@@ -1,0 +1,209 @@
+"""Sums over the slices of each name, made once: a search then only adds some of them up.
+
+Of very many slices they are stored with the timeline; of fewer, or of another layout, they are made
+when they are first of use.
+
+Which names match a text, a regular expression, or are exactly it.
+
+Matching is RE2's, by Arrow: its time is linear in the text whatever the expression, and other
+threads run meanwhile. Look-around and references back to a group are the price.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+import numpy as np
+from numpy.typing import NDArray
+from ....base.columnar import get, narrowest, put
+from ..group_sums import group_sums
+from .lane_layout import edges
+from ....base.arrays import I32, I64
+from ..model import (ByTrack, Narrow)
+from collections.abc import Sequence
+from functools import cached_property
+import pyarrow as pa
+import pyarrow.compute as pc
+from ....base.errors import KinetoscopeError
+from ....base.columnar import numbers, texts_array
+
+
+_CHUNK = 1 << 21
+MOST_CELLS = 1 << 22
+"""Of a table, for whoever decides whether to make one."""
+STORED_FROM = 1 << 20
+"""Slices from which on the tables are stored with the timeline."""
+SEARCH_COLUMNS = 1024
+"""Of the stored table: as many as the page asks for."""
+
+_BY_TRACK, _BY_COLUMN = "layout.by_track", "index.by_column"
+
+
+def track_of_lanes(lanes: list[int]) -> NDArray[Any]:
+    """Track of each lane, given the lanes of each track, and behind them −1 for the lane −1."""
+    tracks = np.append(np.repeat(np.arange(len(lanes)), lanes), -1)
+    return tracks.astype(np.int16 if len(lanes) < 1 << 15 else np.int32)
+
+
+def by_track(
+    name: I32, dur: I64, lane: NDArray[Any], track_of_lane: NDArray[Any], shape: tuple[int, int]
+) -> ByTrack:
+    """What a layout shows of each name on each of its tracks; ``shape`` is (names, tracks)."""
+    names, tracks = shape
+    counts, totals = (np.zeros((names * tracks,), np.int64) for _ in range(2))
+    for low in range(0, len(name), _CHUNK):
+        part = slice(low, low + _CHUNK)
+        track = track_of_lane[lane[part]]
+        # Behind all cells is one for what the layout hides.
+        cell = np.where(track >= 0, name[part] * np.int32(tracks) + track, names * tracks)
+        sums = group_sums(cell.astype(np.int32), dur[part], names * tracks + 1)
+        counts += sums.count[:-1]
+        totals += sums.total[:-1]
+    return ByTrack(counts.reshape(names, tracks), totals.reshape(names, tracks))
+
+
+def by_column(name: I32, ts: I64, end_ns: int, shape: tuple[int, int]) -> I32:
+    """How many slices of each name start in each column of the minimap; (names, columns)."""
+    names, columns = shape
+    result = np.zeros(names * columns, np.int32)
+    for low in range(0, len(name), _CHUNK):
+        part = slice(low, low + _CHUNK)
+        cell = name[part].astype(np.int64) * columns
+        cell += columns_of(ts[part], end_ns, columns)
+        result += np.bincount(cell, minlength=names * columns).astype(np.int32)
+    return result.reshape(names, columns)
+
+
+def write_tables(folder: Path, dur: I64, end_ns: int, names: int, lanes: list[int]) -> None:
+    """Stores the tables of a timeline whose slices and layout lie in ``folder``.
+
+    ``lanes`` are those of each track. Nothing is stored where it would be of no use, or too much.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    if len(dur) < STORED_FROM:
+        return
+    name = get(folder, "slices.name")["name"]
+    if names * len(lanes) <= MOST_CELLS:
+        lane = get(folder, "layout.lane")["lane"]
+        table = by_track(name, dur, lane, track_of_lanes(lanes), (names, len(lanes)))
+        counts, totals = narrowest(table.counts.ravel()), table.totals.ravel()
+        put(folder, _BY_TRACK, {"counts": counts, "totals": totals})
+    if names * SEARCH_COLUMNS <= MOST_CELLS:
+        ts = get(folder, "slices.ts")["ts"]
+        columns = by_column(name, ts, end_ns, (names, SEARCH_COLUMNS))
+        put(folder, _BY_COLUMN, {"counts": narrowest(columns.ravel())})
+
+
+def stored_by_track(folder: Path, shape: tuple[int, int]) -> ByTrack | None:
+    """The table of the layout in ``folder``; None: there is none.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        columns = get(folder, _BY_TRACK)
+    except FileNotFoundError:
+        return None
+    return ByTrack(columns["counts"].reshape(shape), columns["totals"].reshape(shape))
+
+
+def stored_by_column(folder: Path, names: int) -> Narrow | None:
+    """The table of all slices; None: there is none.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        return get(folder, _BY_COLUMN)["counts"].reshape(names, SEARCH_COLUMNS)
+    except FileNotFoundError:
+        return None
+
+
+def columns_of(ts: I64, end_ns: int, columns: int) -> I64:
+    """The column of each instant of [0, end_ns], as ``minimap.edges`` divides it.
+
+    Column c begins at ⌊c · end / columns⌋, so ``ts`` is in ⌈(ts + 1) · columns / end⌉ − 1.
+    """
+    if (end_ns + 1) * columns >= 1 << 63:
+        inner = edges(end_ns, columns)[1:-1]
+        return np.searchsorted(inner, ts, side="right").astype(np.int64)
+    place = ts + 1
+    place *= columns
+    place -= 1
+    place //= max(end_ns, 1)
+    return np.clip(place, 0, columns - 1, out=place)
+
+
+MOST_WORDS = 20
+
+
+class BadPattern(KinetoscopeError):
+    """The text is no regular expression; the message says where it fails."""
+
+    kind = "bad_query"
+    status = 400
+
+
+class NameTexts:
+    """The names of a timeline, by code."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    @cached_property
+    def _texts(self) -> pa.Array:
+        return _array(self._names)
+
+    @cached_property
+    def _folded(self) -> pa.Array:
+        return _array([name.casefold() for name in self._names])
+
+    def find(self, text: str, mode: str) -> NDArray[np.intp]:
+        """Codes of the names that match, ascending.
+
+        ``text``: every word occurs, in any case; ``regex``; ``exact``. An empty text matches none.
+
+        Raises:
+            BadPattern: the text is no regular expression.
+        """
+        if not text.strip() and mode != "exact":
+            return np.empty(0, np.intp)
+        if mode == "exact":
+            hit = np.array([name == text for name in self._names], np.bool_)
+        elif mode == "regex":
+            hit = self._matching(text)
+        else:
+            hit = self._with_words(text.casefold().split()[:MOST_WORDS])
+        return np.flatnonzero(hit)
+
+    def _with_words(self, words: Sequence[str]) -> NDArray[np.bool_]:
+        hit = np.ones(len(self._names), np.bool_)
+        for word in words:
+            hit &= _as_mask(pc.match_substring(self._folded, _sound(word)))
+        return hit
+
+    def _matching(self, pattern: str) -> NDArray[np.bool_]:
+        try:
+            return _as_mask(pc.match_substring_regex(self._texts, _sound(pattern)))
+        except pa.ArrowInvalid as error:
+            raise BadPattern(f"no regular expression: {_reason(error)}") from None
+
+
+def _array(texts: Sequence[str]) -> pa.Array:
+    # Halves of surrogate pairs become question marks: UTF-8 cannot hold them.
+    return texts_array([text.encode("utf-8", "replace") for text in texts], pa.large_string())
+
+
+def _sound(text: str) -> str:
+    """The text without halves of surrogate pairs, which UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _as_mask(found: pa.Array) -> NDArray[np.bool_]:
+    return numbers(pc.cast(found, pa.uint8())).astype(np.bool_)
+
+
+def _reason(error: pa.ArrowInvalid) -> str:
+    return str(error).removeprefix("Invalid regular expression: ").strip()[:200]

@@ -1,0 +1,1 @@
+"""What a chosen range of time holds: slices, sums, devices, call tree."""

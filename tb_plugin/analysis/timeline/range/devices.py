@@ -1,0 +1,104 @@
+"""How busy the devices are within a range of time, and how series of values went there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....base.intervals import EMPTY, Intervals, complement, intersect, merge, union
+from ..model import Counter, SliceKind
+from ..timeline import Opened
+from .sums import Area, inside, slices_in
+
+_COMPUTE = (SliceKind.COMPUTE, SliceKind.DEVICE_OTHER)  # as everywhere: work that is nothing else
+_COPY = (SliceKind.MEMCPY,)
+_REST = (SliceKind.MEMSET,)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """One device; busy + idle = the length of the range."""
+
+    label: str
+    busy_ns: int
+    idle_ns: int
+    compute_ns: int
+    communication_ns: int
+    overlap_ns: int
+    copy_ns: int
+    gaps: int
+    longest_gap_ns: int
+    longest_gap_ts: int | None
+
+
+def devices_in(opened: Opened, start: int, end: int) -> tuple[DeviceUse, ...]:
+    """Every device that has streams, over all of them; each figure is the length of a union.
+
+    A device is busy or not, whichever rows of the picture are looked at.
+    """
+    timeline = opened.timeline
+    streams: dict[int, list[int]] = {}
+    for number, track in enumerate(opened.layout.tracks):
+        if track.kind == "stream":
+            streams.setdefault(track.group, []).append(number)
+    return tuple(
+        _device(opened, timeline.groups[group].label, Area(start, end, tuple(tracks)))
+        for group, tracks in sorted(streams.items())
+    )
+
+
+def _device(opened: Opened, label: str, area: Area) -> DeviceUse:
+    slices = opened.timeline.slices
+    ids = slices_in(opened, area)
+    cut = inside(slices, ids, area.start, area.end)
+    kind, stop = slices.kind[ids], cut.ts + cut.dur
+
+    def of(*kinds: SliceKind) -> Intervals:
+        chosen = np.isin(kind, kinds)
+        return union(cut.ts[chosen], stop[chosen]) if chosen.any() else EMPTY
+
+    compute, communication = of(*_COMPUTE), of(SliceKind.COMMUNICATION)
+    copy = of(*_COPY)
+    busy = merge(compute, communication, copy, of(*_REST))
+    gaps = complement(busy, area.start, area.end)
+    lengths = gaps.end - gaps.start
+    longest = int(lengths.argmax()) if len(gaps) else -1
+    return DeviceUse(
+        label=label,
+        busy_ns=busy.total_ns,
+        idle_ns=area.length - busy.total_ns,
+        compute_ns=compute.total_ns,
+        communication_ns=communication.total_ns,
+        overlap_ns=intersect(compute, communication).total_ns,
+        copy_ns=copy.total_ns,
+        gaps=len(gaps),
+        longest_gap_ns=int(lengths[longest]) if len(gaps) else 0,
+        longest_gap_ts=int(gaps.start[longest]) if len(gaps) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesUse:
+    """A series within a range; None: there is no value yet."""
+
+    low: float | None
+    high: float | None
+    mean: float | None  # weighted by time
+    delta: float | None  # value at the end less the value at the start
+
+
+def series_in(counter: Counter, start: int, end: int) -> SeriesUse:
+    """What a series does in [start, end). A value holds until the next sample."""
+    first = int(np.searchsorted(counter.ts, start, side="right")) - 1
+    last = int(np.searchsorted(counter.ts, end, side="left"))
+    first = max(first, 0)
+    values = np.asarray(counter.value[first:last], np.float64)
+    if not len(values):
+        return SeriesUse(None, None, None, None)
+    edges = np.append(np.maximum(counter.ts[first:last], start), end)
+    spans = np.diff(edges).astype(np.float64)
+    weight = float(spans.sum())
+    # Samples of one instant have no length, but peaks count.
+    mean = float((values * spans).sum()) / weight if weight > 0 else float(values.mean())
+    return SeriesUse(float(values.min()), float(values.max()), mean, float(values[-1] - values[0]))

@@ -1,0 +1,283 @@
+"""Rows moved and found by the native library; ``columns`` is the reference.
+
+Each function says None, or False, where the reference has to do it: without the library, for few
+rows, and for arrays of other types than columns have.
+
+Small tools for columns: rows taken and put without wide copies, sparse cells, keys of two.
+
+NumPy widens a whole index to int64 before it uses it. For millions of rows that copy costs more
+than the work, so what runs over all rows goes in chunks that stay in the cache; or through the
+native library, which copies nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .native import call
+
+# Columns by the type of their values.
+B = NDArray[np.bool_]
+I8 = NDArray[np.int8]
+I16 = NDArray[np.int16]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """A column that only some rows have: ``row`` ascending without repeats, one value each.
+
+    Columns of the same rows may share ``row``; nobody writes into it.
+    """
+
+    row: NDArray[np.int32]
+    value: NDArray[Any]
+
+
+_MANY = 1 << 12  # rows for which a call is worth it
+_WIDTHS = (1, 4, 8)
+_ROWS = (np.dtype(np.int32), np.dtype(np.int64))
+
+Mask = NDArray[np.bool_]
+
+
+def native_take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any] | None:
+    """``column[rows]``."""
+    if not (_are_rows(rows) and _is_plain(column)):
+        return None
+    result = np.empty(len(rows), column.dtype)
+    to = rows, rows.itemsize, len(rows), result
+    done = call("kinetoscope_rows_take", column, len(column), column.itemsize, *to)
+    return None if done is None else result
+
+
+def native_put(column: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> bool:
+    """``column[rows] = values``, if they are of one type."""
+    if not (_are_rows(rows) and _is_plain(column) and _is_plain(values)):
+        return False
+    if values.dtype != column.dtype or len(values) != len(rows):
+        return False
+    to = rows, rows.itemsize, len(rows), values
+    return call("kinetoscope_rows_put", column, len(column), column.itemsize, *to) is not None
+
+
+def native_where(mask: Mask) -> NDArray[np.int32] | None:
+    """The rows at which a mask holds, ascending."""
+    if len(mask) < _MANY or not mask.flags.c_contiguous:
+        return None
+    result = np.empty(np.count_nonzero(mask), np.int32)
+    done = call("kinetoscope_rows_find", mask, len(mask), result, len(result))
+    return None if done is None else result
+
+
+def native_seen(codes: NDArray[Any], size: int) -> Mask | None:
+    """Which of the codes below ``size`` occur."""
+    if codes.dtype != np.int32 or not _are_rows(codes):
+        return None
+    result = np.zeros(size, bool)
+    done = call("kinetoscope_rows_mark", codes, len(codes), result, size)
+    return None if done is None else result
+
+
+def native_is_any(column: NDArray[Any], values: Sequence[int]) -> Mask | None:
+    """Where a column of integers has one of a few values."""
+    if len(column) < _MANY or column.dtype.kind not in "iu" or not _is_plain(column):
+        return None
+    wanted = np.array(values, column.dtype)
+    result = np.empty(len(column), bool)
+    to = wanted, len(wanted), result
+    done = call("kinetoscope_rows_equal_any", column, column.itemsize, len(column), *to)
+    return None if done is None else result
+
+
+def _are_rows(rows: NDArray[Any]) -> bool:
+    return len(rows) >= _MANY and rows.dtype in _ROWS and rows.flags.c_contiguous
+
+
+def _is_plain(column: NDArray[Any]) -> bool:
+    kind, width = column.dtype.kind, column.itemsize
+    return kind in "iufb" and width in _WIDTHS and column.flags.c_contiguous
+
+
+CHUNK = 1 << 16
+
+
+def chunks(count: int, size: int = CHUNK) -> Iterator[slice]:
+    """Slices that cover ``count`` rows."""
+    return (slice(low, low + size) for low in range(0, count, size))
+
+
+def take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """``column[rows]``; the rows must exist: negative ones are not asked for."""
+    moved = native_take(column, rows)
+    if moved is not None:
+        return moved
+    result = np.empty(len(rows), column.dtype)
+    for part in chunks(len(rows)):
+        # Without a mode that cannot fail, numpy would copy the part once more.
+        np.take(column, rows[part], out=result[part], mode="clip")
+    return result
+
+
+def put(column: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> None:
+    """``column[rows] = values``; of several values for one row the last one stays."""
+    if not native_put(column, rows, values):
+        for part in chunks(len(rows)):
+            column[rows[part]] = values[part]
+
+
+def where(mask: Mask) -> I32:
+    """The rows at which a mask holds, ascending."""
+    rows = native_where(mask)
+    if rows is not None:
+        return rows
+    result = np.empty(np.count_nonzero(mask), np.int32)
+    done = 0
+    for part in chunks(len(mask)):
+        found = np.flatnonzero(mask[part])
+        np.add(found, part.start, out=result[done : done + len(found)], casting="same_kind")
+        done += len(found)
+    return result
+
+
+def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
+    """Where a column of integers has one of a few values of its type."""
+    hits = native_is_any(column, values)
+    if hits is not None:
+        return hits
+    result = np.zeros(len(column), bool)
+    for part in chunks(len(column)):
+        piece, hit = column[part], result[part]
+        for value in values:
+            hit |= piece == value
+    return result
+
+
+def seen(codes: NDArray[Any], size: int) -> Mask:
+    """Which of the codes below ``size`` occur."""
+    marks = native_seen(codes, size)
+    if marks is not None:
+        return marks
+    result = np.zeros(size, bool)
+    for part in chunks(len(codes)):
+        result[codes[part]] = True
+    return result
+
+
+def distinct(codes: NDArray[Any], size: int) -> I32:
+    """The codes below ``size`` that occur, ascending; O(n) without a sort."""
+    return where(seen(codes, size))
+
+
+def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
+    """The values that occur, ascending; ``np.unique`` would import numpy.ma for that."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
+def is_among(values: NDArray[Any], wanted: NDArray[Any]) -> Mask:
+    """Where ``values`` has one of many; as ``np.isin``, without ``np.unique``."""
+    if not len(wanted):
+        return np.zeros(len(values), bool)
+    ordered = np.sort(wanted)
+    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[at] == values)
+
+
+def last_end(ts: I64, dur: I64) -> int:
+    """The latest ``ts + dur``, 0 where there is no row."""
+    return max((int((ts[part] + dur[part]).max()) for part in chunks(len(ts))), default=0)
+
+
+def cells(column: Sparse | None, rows: NDArray[Any], missing: int) -> I64:
+    """Values of a sparse column at these rows (any order); for few rows, it searches."""
+    result = np.full(len(rows), missing, np.int64)
+    if column is None or not len(column.row) or not len(rows):
+        return result
+    if len(rows) == len(column.row) and np.array_equal(rows, column.row):
+        result[:] = column.value
+        return result
+    at = np.searchsorted(column.row, rows)
+    np.minimum(at, len(column.row) - 1, out=at)
+    found = column.row[at] == rows
+    result[found] = column.value[at[found]]
+    return result
+
+
+def has_cell(column: Sparse | None, rows: NDArray[Any]) -> Mask:
+    """Which of these rows have a value."""
+    if column is None or not len(column.row):
+        return np.zeros(len(rows), bool)
+    at = np.minimum(np.searchsorted(column.row, rows), len(column.row) - 1)
+    return np.asarray(column.row[at] == rows)
+
+
+def dense(column: Sparse | None, size: int, missing: int) -> I64:
+    """A sparse column of a table with ``size`` rows as a dense one."""
+    result = np.full(size, missing, np.int64)
+    if column is not None:
+        put(result, column.row, column.value)
+    return result
+
+
+def dense_codes(codes: I32, size: int) -> tuple[I32, I32]:
+    """Distinct codes ascending, and for each entry its index among them."""
+    used = distinct(codes, size)
+    index = np.zeros(size, np.int32)
+    index[used] = np.arange(len(used), dtype=np.int32)
+    return used, take(index, codes)
+
+
+def pairs_of(pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
+    """Distinct (pid, tid) by pid and tid code, and for each entry its index among them."""
+    # Neighbours are mostly of one thread: what follows is asked once per run of equal pairs.
+    new = np.ones(len(pid), bool)
+    np.not_equal(pid[1:], pid[:-1], out=new[1:])
+    new[1:] |= tid[1:] != tid[:-1]
+    head = np.flatnonzero(new)
+    del new
+    pids, p = dense_codes(pid[head], size)
+    tids, t = dense_codes(tid[head], size)
+    width = max(len(tids), 1)
+    cell = p.astype(np.int64) * width + t
+    if len(pids) * width <= 1 << 24:
+        used, index = dense_codes(cell.astype(np.int32), len(pids) * width)
+    else:
+        wide, inverse = np.unique(cell, return_inverse=True)
+        used, index = wide, inverse.astype(np.int32)
+    length = np.diff(head, append=len(pid))
+    return pids[used // width], tids[used % width], np.repeat(index, length)
+
+
+def look_up(pid: I32, tid: I32, size: int, known: Mapping[tuple[int, int], int]) -> I32:
+    """What ``known`` says of each (pid, tid), −1 where it says nothing; asked once per pair."""
+    pids, tids, index = pairs_of(pid, tid, size)
+    pairs = zip(pids.tolist(), tids.tolist(), strict=True)
+    return np.array([known.get(key, -1) for key in pairs], np.int32)[index]
+
+
+def by_key_then_ts(key: I32, ts: I64) -> NDArray[np.intp]:
+    """Stable order by (key, ts); the two are packed into one number where they fit."""
+    if not len(ts):
+        return np.empty(0, np.intp)
+    low = int(ts.min())
+    span = int(ts.max()) - low + 1
+    if (int(key.max()) + 1) * span < 1 << 62:
+        packed = key.astype(np.int64)
+        packed *= span
+        packed += ts
+        packed -= low
+        # Recorders write threads in turn, each nearly in order of time: a merge sort likes that.
+        return np.argsort(packed, kind="stable")
+    return np.lexsort((ts, key))

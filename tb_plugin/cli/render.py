@@ -1,0 +1,350 @@
+"""Tables on a terminal and as CSV.
+
+For people, numbers get a unit that fits, and a table keeps within the width of the terminal: names
+are shortened, one line a row, and the last columns give way. What is left out is named below the
+table. For programs (CSV) everything stays as it is, in the unit that the column's name carries.
+
+Columns of numbers for people: one unit per quantity, fixed decimals per column.
+
+    dur_ns  59300000, 97700, 0, None   →   Length (ms)  59.30, 0.10, 0, –
+
+All times of a table share their unit, so that its rows can be added up by eye.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TextIO, TypeAlias, TypeGuard
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from ..base import units
+from ..base.units import NBSP
+from ..views.shared import Column, Table
+from .entry import printable
+from .fitting import cut_start, shortened_name, wrapped
+
+Cell: TypeAlias = str | int | float | None
+
+NOT_KNOWN = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit, in base units of the column."""
+
+    name: str
+    size: float
+
+
+TIMES = (Unit("ns", 1.0), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
+SIZES = tuple(Unit(n, 1024.0**i) for i, n in enumerate(("B", "KiB", "MiB", "GiB", "TiB")))
+RATES = tuple(Unit(f"{n}B/s", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T")))
+FLOPS = tuple(Unit(f"{n}FLOP", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T", "P")))
+SCALES = {"_ns": TIMES, "_bytes": SIZES, "_bytes_per_s": RATES, "flops": FLOPS}
+"""End of a column's key → units to choose from."""
+
+_UNIT_IN_LABEL = re.compile(r"\s*\((?:ns|bytes)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A column as people read it."""
+
+    column: Column
+    heading: str
+    cells: tuple[str, ...]
+    is_numeric: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known in any row."""
+        return all(cell in (NOT_KNOWN, "") for cell in self.cells)
+
+
+def written(table: Table) -> tuple[Written, ...]:
+    """The columns of the table in order."""
+    values = [[row[index] for row in table.rows] for index in range(len(table.columns))]
+    chosen = {suffix: _unit(table, values, suffix) for suffix in SCALES}
+    return tuple(_column(c, v, chosen) for c, v in zip(table.columns, values, strict=True))
+
+
+def is_number(value: Cell) -> TypeGuard[int | float]:
+    """Whether the value is a quantity."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _unit(table: Table, values: Sequence[Sequence[Cell]], suffix: str) -> Unit:
+    """The largest unit that the largest quantity of the kind fills."""
+    columns = (v for c, v in zip(table.columns, values, strict=True) if c.key.endswith(suffix))
+    largest = max((abs(v) for column in columns for v in column if is_number(v)), default=0)
+    scale = SCALES[suffix]
+    return next((unit for unit in reversed(scale) if largest >= unit.size), scale[0])
+
+
+def _column(column: Column, values: Sequence[Cell], chosen: dict[str, Unit]) -> Written:
+    heading = printable(column.label)
+    numeric = any(is_number(value) for value in values)
+    unit = next((unit for suffix, unit in chosen.items() if column.key.endswith(suffix)), None)
+    if unit is not None:
+        heading = f"{_UNIT_IN_LABEL.sub('', heading)} ({unit.name})"
+        return Written(column, heading, _scaled(values, unit), numeric)
+    if column.key.endswith("ratio"):
+        return Written(column, heading, tuple(_share(value) for value in values), numeric)
+    return Written(column, heading, tuple(_plain(value) for value in values), numeric)
+
+
+def _scaled(values: Sequence[Cell], unit: Unit) -> tuple[str, ...]:
+    largest = max((abs(value) for value in values if is_number(value)), default=0) / unit.size
+    decimals = 0 if unit.size == 1 else 3 if largest < 10 else 2 if largest < 100 else 1
+    return tuple(
+        _fixed(value / unit.size, decimals) if is_number(value) else _plain(value)
+        for value in values
+    )
+
+
+def _fixed(value: float, decimals: int) -> str:
+    """Fixed decimals; what is not zero is never written as zero."""
+    if value == 0:
+        return "0"
+    least = 10.0**-decimals
+    if abs(value) < least / 2:
+        return f"<{least:.{decimals}f}" if value > 0 else f">-{least:.{decimals}f}"
+    return f"{value:,.{decimals}f}"
+
+
+def _share(value: Cell) -> str:
+    return printable(units.share(value)) if is_number(value) else _plain(value)
+
+
+def _plain(value: Cell) -> str:
+    if value is None:
+        return NOT_KNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return printable(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+GAP = "  "
+LEAST_WIDTH = 40
+LEAST = {"name": 20, "path": 20, "words": 20}
+"""Cells that a column of this kind keeps, however little room there is."""
+INDENT = 4
+FEW_ROWS = 20
+"""A table of so many rows continues below itself instead of leaving columns out."""
+ALL_COLUMNS = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How tables are drawn."""
+
+    width: int | None = None  # cells of a line; None = as long as needed, nothing is shortened
+    columns: tuple[str, ...] | None = None  # keys of columns, in this order; None = those that fit
+    how_to_see_more: str = "--format json"  # of columns that are left out
+
+
+def width_of(out: TextIO) -> int | None:
+    """The width of the terminal: COLUMNS where it is set, else as asked of it; None of a pipe."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isascii() and told.isdecimal() and int(told):
+        return int(told)
+    return Console(file=out).width if out.isatty() else None
+
+
+def print_tables(tables: Sequence[Table], out: TextIO, layout: Layout) -> None:
+    """Each table with its title, a blank line between them; colours only on a terminal."""
+    console = Console(file=out, highlight=False) if out.isatty() else None
+    for index, table in enumerate(tables):
+        if index:
+            out.write("\n")
+        for line, style in drawn(table, layout):
+            if console is not None and style:
+                console.print(Text(line, style), soft_wrap=True)
+            else:
+                out.write(f"{line.rstrip()}\n")
+
+
+def write_csv(tables: Sequence[Table], out: TextIO) -> None:
+    """The tables in base units and full precision.
+
+    Several are told apart by a line ``# title`` before each and a blank line between them.
+    """
+    writer = csv.writer(out, lineterminator="\n")
+    for index, table in enumerate(tables):
+        if index:
+            out.write("\n")
+        if len(tables) > 1:
+            out.write(f"# {printable(table.title)}\n")
+        writer.writerow([column.key for column in table.columns])
+        writer.writerows([_plain_space(cell) for cell in row] for row in table.rows)
+
+
+def _plain_space(cell: Cell) -> Cell:
+    return cell.replace(NBSP, " ") if isinstance(cell, str) else cell
+
+
+def how_many(table: Table) -> str:
+    """``200 of 683 rows``; "" where all are there."""
+    if table.row_count is None or table.row_count <= len(table.rows):
+        return ""
+    return f"{len(table.rows):,} of {table.row_count:,} rows"
+
+
+def drawn(table: Table, layout: Layout) -> Iterator[tuple[str, str]]:
+    """The lines of a table, each with its style."""
+    width = None if layout.width is None else max(LEAST_WIDTH, layout.width)
+    for line in wrapped(printable(table.title), width):
+        yield line, "bold"
+    if not table.rows:
+        yield "(none)", "dim"
+        return
+    everything = written(table)
+    chosen = _chosen(everything, layout.columns)
+    texts = [one for one in chosen if one.column.kind == "text"]
+    columns = [one for one in chosen if one.column.kind != "text"]
+    blocks = _blocks(columns, width)
+    if layout.columns is None and len(table.rows) > FEW_ROWS:  # what does not fit gives way
+        blocks = blocks[:1]
+    shown = {one.column.key for one in (*texts, *(one for block in blocks for one in block))}
+    for place, block in enumerate(blocks):
+        if place:
+            yield "", ""
+        yield from _block(block, texts if place == 0 else [], width)
+    for note in _notes(table, everything, shown, layout.how_to_see_more):
+        for line in wrapped(note, width):
+            yield line, "dim"
+
+
+def _chosen(columns: Sequence[Written], keys: tuple[str, ...] | None) -> list[Written]:
+    if keys is None:
+        return [c for c in columns if not c.column.is_minor and not c.is_empty] or [*columns[:1]]
+    if keys == (ALL_COLUMNS,):
+        return [*columns]
+    by_key = {column.column.key: column for column in columns}
+    return [by_key[key] for key in keys if key in by_key] or [*columns[:1]]
+
+
+def _blocks(columns: Sequence[Written], width: int | None) -> list[list[Written]]:
+    """The columns in blocks that fit the width; each begins with the first column."""
+    if width is None or len(columns) < 2:
+        return [[*columns]]
+    first, *rest = columns
+    blocks, room = [[first]], width - _least(first)
+    for column in rest:
+        needed = len(GAP) + _least(column)
+        if needed > room and len(blocks[-1]) > 1:
+            blocks.append([first])
+            room = width - _least(first)
+        blocks[-1].append(column)
+        room -= needed
+    return blocks
+
+
+def _natural(column: Written) -> int:
+    return max((cell_len(cell) for cell in column.cells), default=0)
+
+
+def _kind(column: Written) -> str:
+    """Long words give way, whatever the column holds."""
+    kind = column.column.kind
+    return "words" if kind == "value" and not column.is_numeric else kind
+
+
+def _least(column: Written) -> int:
+    heading = max(map(cell_len, column.heading.split()), default=0)
+    natural = _natural(column)
+    return max(heading, min(natural, LEAST.get(_kind(column), natural)))
+
+
+def _widths(columns: Sequence[Written], width: int | None) -> list[int]:
+    """Every column has what it needs at least; the rest of the room goes to the shortest first."""
+    wanted = [max(_natural(column), cell_len(column.heading)) for column in columns]
+    if width is None:
+        return wanted
+    natural = [max(_natural(column), _least(column)) for column in columns]
+    widths = [_least(column) for column in columns]
+    room = width - sum(widths) - len(GAP) * (len(columns) - 1)
+    for goals in (natural, wanted):  # headings may be wrapped: cells come first
+        for at in sorted(range(len(columns)), key=lambda at: goals[at] - widths[at]):
+            more = max(0, min(room, goals[at] - widths[at]))
+            widths[at] += more
+            room -= more
+    return widths
+
+
+def _block(
+    columns: Sequence[Written], texts: Sequence[Written], width: int | None
+) -> Iterator[tuple[str, str]]:
+    widths = _widths(columns, width)
+    headings = [wrapped(c.heading, w) for c, w in zip(columns, widths, strict=True)]
+    most = max((len(heading) for heading in headings), default=0)
+    headings = [[""] * (most - len(heading)) + heading for heading in headings]
+    yield from ((line, "dim") for line in _lines(columns, widths, headings))
+    below: list[str] = []
+    for row in range(len(columns[0].cells) if columns else len(texts[0].cells)):
+        if below:
+            yield "", ""
+        cells = [_fitted(c, c.cells[row], w) for c, w in zip(columns, widths, strict=True)]
+        yield from ((line, "") for line in _lines(columns, widths, cells))
+        below = [*_below(texts, row, width)]
+        yield from ((line, "") for line in below)
+
+
+def _fitted(column: Written, cell: str, width: int) -> list[str]:
+    """A cell in lines; only words take more than one."""
+    if cell_len(cell) <= width:
+        return [cell]
+    match _kind(column):
+        case "name":
+            return [shortened_name(cell, width)]
+        case "path":
+            return [cut_start(cell, width)]
+        case _:
+            return wrapped(cell, width)
+
+
+def _lines(
+    columns: Sequence[Written], widths: Sequence[int], cells: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    for line in zip_longest(*cells, fillvalue=""):
+        parts = (
+            _padded(cell, width, is_right=column.is_numeric)
+            for column, width, cell in zip(columns, widths, line, strict=True)
+        )
+        yield GAP.join(parts)
+
+
+def _padded(cell: str, width: int, *, is_right: bool) -> str:
+    blank = " " * (width - cell_len(cell))
+    return blank + cell if is_right else cell + blank
+
+
+def _below(texts: Sequence[Written], row: int, width: int | None) -> Iterator[str]:
+    """Sentences of a row, below it."""
+    for text in texts:
+        for number, line in enumerate(text.cells[row].split("\\x0a")):
+            if line and line != "–":
+                said = line if number else f"{text.heading}: {line}"
+                room = None if width is None else width - INDENT
+                yield from (" " * INDENT + one for one in wrapped(said, room))
+
+
+def _notes(
+    table: Table, columns: Sequence[Written], shown: set[str], how_to_see_more: str
+) -> Iterator[str]:
+    """What is not there, and how to see it."""
+    if how_many(table):
+        yield f"{how_many(table)}, --limit for more"
+    hidden = [c.column.key for c in columns if c.column.key not in shown and not c.is_empty]
+    if hidden:
+        yield f"Not shown: {', '.join(hidden)} ({how_to_see_more})"

@@ -1,0 +1,1 @@
+"""What was computed once and is kept: on disk and in memory."""

@@ -1,0 +1,117 @@
+"""What is made of a trace for one purpose, kept beside its columns: folders that are mapped.
+
+    <root>/entries/<digest>/artifacts/<name>-<variant>/   complete, as one rename put it there
+                                            seal.json     version of the code, size and checksum
+
+A seal knows every file's size, and a checksum of its first and last 64 KiB: opening a gigabyte must
+not read it. It goes with the code that made the artifact: another version makes it anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from isal import isal_zlib
+
+from . import content_key, disk
+
+ARTIFACTS, SEAL = "artifacts", "seal.json"
+ENDS = 64 << 10
+
+T_co = TypeVar("T_co", covariant=True)
+
+OnShare = Callable[[float], None]
+"""How much of an artifact is made, 0 … 1."""
+
+
+class Recipe(Protocol[T_co]):
+    """How an artifact is made and opened; a view's ``Artifact`` is one.
+
+    ``make`` is ``"module:function"``, ``(trace, folder, on_share[, variant])``. The first variant
+    is made before any other and lies beside it, so that they may refer to it.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def make(self) -> str: ...
+    @property
+    def open(self) -> Callable[[Path], T_co]: ...
+    @property
+    def variants(self) -> tuple[str, ...]: ...
+
+
+def needed(variants: tuple[str, ...], variant: str) -> tuple[str, ...]:
+    """The variants that must be there to open one, in the order in which they are made."""
+    return tuple(dict.fromkeys((variants[0], variant)))
+
+
+def version_of(make: str) -> str:
+    """A key of the code that makes an artifact."""
+    return content_key.code_version(make)
+
+
+def place(root: Path, digest: str, name: str, variant: str) -> Path:
+    """The folder of a variant of an artifact."""
+    return disk.entry(root, digest) / ARTIFACTS / folder_name(name, variant)
+
+
+def folder_name(name: str, variant: str) -> str:
+    """The name of such a folder."""
+    return f"{name}-{variant}" if variant else name
+
+
+def seal(folder: Path, version: str) -> None:
+    """Closes a folder that is complete.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    files = {file.name: _ends(file) for file in sorted(folder.iterdir())}
+    body = json.dumps({"version": version, "files": files})
+    text = json.dumps({"crc32": isal_zlib.crc32(body.encode()), "body": body})
+    (folder / SEAL).write_text(text, encoding="ascii")
+
+
+def is_whole(folder: Path, version: str) -> bool:
+    """Whether a folder is there as this version of the code made it."""
+    try:
+        told = json.loads((folder / SEAL).read_text(encoding="ascii"))
+        if isal_zlib.crc32(told["body"].encode()) != told["crc32"]:
+            return False
+        body = json.loads(told["body"])
+        if body["version"] != version:
+            return False
+        return all(_ends(folder / name) == ends for name, ends in body["files"].items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def publish(folder: Path, root: Path, digest: str, version: str) -> None:
+    """Moves a sealed folder, which has the name of its place, to where it belongs.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    target = disk.entry(root, digest) / ARTIFACTS / folder.name
+    if is_whole(target, version):
+        shutil.rmtree(folder, ignore_errors=True)  # another process was first
+        return
+    disk.remove(target, root)
+    disk.entry(root, digest).mkdir(mode=0o700, exist_ok=True)
+    disk.move_folder(folder, target)
+
+
+def _ends(file: Path) -> list[int]:
+    """Size, and the checksum of the ends."""
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        crc = isal_zlib.crc32(stream.read(ENDS))
+        stream.seek(max(size - ENDS, 0))
+        return [size, isal_zlib.crc32(stream.read(ENDS), crc)]

@@ -1,0 +1,263 @@
+"""Answers kept on disk: for each content key a summary, and the columns of the trace.
+
+    <root>/entries/<digest>/summary.json     written first: with it, the trace can be shown
+    <root>/entries/<digest>/columns/…        see columns.py
+    <root>/entries/<digest>/artifacts/…      what was made of them for one purpose: artifacts.py
+    <root>/tmp/<token>/…                     being written; renamed into place when complete
+
+Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
+it has open. What is damaged, cut short or foreign is dropped, and the file is read again. When all
+entries together exceed the limit, the least recently used ones go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from isal import isal_zlib
+
+from ..ingest import resources
+
+if TYPE_CHECKING:
+    from ...trace.model import Trace
+
+log = logging.getLogger(__name__)
+
+SUMMARY, COLUMNS, ENTRIES, TMP = "summary.json", "columns", "entries", "tmp"
+ABANDONED_SECONDS = 24 * 3600.0
+
+
+class StoredSummary(msgspec.Struct, frozen=True):
+    """The content of summary.json."""
+
+    path: str  # of the file it was read from first
+    bytes: int
+    events: int
+    seconds: float  # that reading and summarizing took
+    crc32: int  # of the text of the summary
+    summary: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The places for answers, best first: the user's cache folder, then one for this session."""
+
+    roots: tuple[Path, ...]
+    limit_bytes: int
+    problem: str = ""  # why the first choice is not among the roots
+
+    def load_summary(self, digest: str) -> StoredSummary | None:
+        """The summary stored under a key; None when there is none that can be used."""
+        for root in self.roots:
+            file = entry(root, digest) / SUMMARY
+            try:
+                stored = msgspec.json.decode(file.read_bytes(), type=StoredSummary)
+                if isal_zlib.crc32(stored.summary) != stored.crc32:
+                    raise ValueError("it does not have the content that was written")
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError) as error:
+                log.warning("dropped the damaged answer %s: %s", file, error)
+                self.drop(digest)
+                continue
+            used(file.parent)
+            return stored
+        return None
+
+    def has_columns(self, digest: str) -> bool:
+        """Whether columns are stored under a key; reading them shows whether they are whole."""
+        return any((entry(root, digest) / COLUMNS).is_dir() for root in self.roots)
+
+    def load_trace(self, digest: str, path: str) -> Trace | None:
+        """The trace stored under a key, for the file at ``path``; None when none can be used."""
+        from .trace_columns import DamagedError, read
+
+        for root in self.roots:
+            folder = entry(root, digest) / COLUMNS
+            before = _inode(folder)
+            if before is None:
+                continue
+            try:
+                trace = read(folder, path, mapped=not resources.is_shared_filesystem(str(root)))
+            except DamagedError as error:
+                if _inode(folder) == before:  # else another process removed it just then
+                    log.warning("dropped the damaged columns %s: %s", folder, error)
+                    self.drop(digest)
+            else:
+                used(folder.parent)
+                return trace
+        return None
+
+    def drop(self, digest: str) -> None:
+        """Forgets everything stored under a key."""
+        for root in self.roots:
+            remove(entry(root, digest), root)
+
+    def trim(self, keep: Collection[str]) -> int:
+        """Removes what was used longest ago, down to the limit, but not ``keep``; how many went."""
+        removed = 0
+        for root in self.roots:
+            entries = sorted(_entries(root), key=lambda e: e.used)
+            total = sum(e.bytes for e in entries)
+            for one in entries:
+                if total <= self.limit_bytes:
+                    break
+                if one.folder.name not in keep:
+                    remove(one.folder, root)
+                    total -= one.bytes
+                    removed += 1
+        return removed
+
+    def clear_token(self, token: str) -> None:
+        """Removes what a reading process left unfinished."""
+        for root in self.roots:
+            shutil.rmtree(root / TMP / token, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Removes what processes that died long ago left unfinished."""
+        for root in self.roots:
+            with contextlib.suppress(OSError):
+                for folder in (root / TMP).iterdir():
+                    if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
+                        shutil.rmtree(folder, ignore_errors=True)
+
+
+def entry(root: Path, digest: str) -> Path:
+    """The folder of a key."""
+    return root / ENTRIES / digest
+
+
+def workspace(root: Path, token: str) -> Path:
+    """A folder for unfinished files, made when missing.
+
+    Raises:
+        OSError: the root cannot be written.
+    """
+    folder = root / TMP / token
+    for part in (root, root / ENTRIES, root / TMP, folder):
+        part.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def publish_summary(stored: StoredSummary, root: Path, token: str, digest: str) -> None:
+    """Stores a summary.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    file = workspace(root, token) / SUMMARY
+    file.write_bytes(msgspec.json.encode(stored))
+    _move(file, entry(root, digest) / SUMMARY)
+
+
+def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
+    """Stores the columns of a trace.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    from . import trace_columns
+
+    folder = workspace(root, token) / COLUMNS
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    trace_columns.write(trace, folder)
+    move_folder(folder, entry(root, digest) / COLUMNS)
+
+
+def move_folder(folder: Path, target: Path) -> None:
+    """Renames a complete folder to its place; where another process was first, its own stays.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    try:
+        _move(folder, target)
+    except OSError as error:
+        # What the other one made is as good as ours.
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Renames into an entry, made when missing. Another process may remove it just then."""
+    for last in (False, False, True):
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            os.replace(source, target)
+        except FileNotFoundError:
+            if last:
+                raise
+        else:
+            return
+
+
+def used(folder: Path) -> None:
+    """Notes that an entry is in use."""
+    with contextlib.suppress(OSError):  # not ours to change, or removed just then
+        os.utime(folder)
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_ino if folder.is_dir() else None
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    folder: Path
+    bytes: int
+    used: float
+
+
+def _entries(root: Path) -> Iterator[_Entry]:
+    with contextlib.suppress(OSError):
+        for folder in (root / ENTRIES).iterdir():
+            try:
+                used = folder.stat().st_mtime
+                yield _Entry(folder, _size(folder), used)
+            except OSError:  # removed by another process
+                continue
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    with os.scandir(folder) as items:
+        for item in items:
+            below = item.is_dir(follow_symlinks=False)
+            total += _size(Path(item.path)) if below else item.stat(follow_symlinks=False).st_size
+    return total
+
+
+def remove(folder: Path, root: Path) -> None:
+    """Takes a folder out of sight at once, then deletes it."""
+    trash = root / TMP / f"trash-{secrets.token_hex(8)}"
+    try:
+        os.rename(folder, trash)
+    except FileNotFoundError:
+        return
+    except OSError:
+        trash = folder
+    shutil.rmtree(trash, ignore_errors=True)
+
+
+def encode_summary(
+    path: str, size: int, events: int, seconds: float, summary: msgspec.Struct
+) -> StoredSummary:
+    """A summary as it is stored."""
+    text = msgspec.json.encode(summary)
+    return StoredSummary(path, size, events, seconds, isal_zlib.crc32(text), msgspec.Raw(text))

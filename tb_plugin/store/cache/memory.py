@@ -1,0 +1,248 @@
+"""Answers on the way out: summaries and traces from the cache, the last few kept in memory.
+
+Artifacts in use: opened once, shared by all who ask, the last few kept open.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ...base.errors import UnavailableError
+from ...base.lru import Recent
+from ...trace.model import Trace
+from ..ingest import pool, resources
+from ..ingest.events import S
+from ..ingest.worker import load_callable, with_path
+from . import artifacts
+from .artifacts import Recipe
+from .disk import Cache, entry, remove, used, workspace
+
+SUMMARIES_KEPT, TRACES_KEPT = 256, 4
+IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, a trace no disk has room for is read here
+
+
+class Shelf(Generic[S]):
+    """Finished answers by content key and path."""
+
+    def __init__(self, cache: Cache, summary_type: type[S], read: str) -> None:
+        self._cache = cache
+        self._read = read
+        self._decoder = msgspec.json.Decoder(summary_type)
+        self._summaries: Recent[S] = Recent(SUMMARIES_KEPT)
+        self._traces: Recent[Trace] = Recent(TRACES_KEPT)
+        self._homeless: dict[str, S] = {}
+        self._loading = threading.Lock()
+
+    def pin(self, digest: str, path: str, summary: S) -> None:
+        """Keeps a summary that is in no file, as long as the program runs."""
+        self._homeless[f"{digest} {path}"] = with_path(summary, path)
+
+    def decode(self, text: bytes) -> S:
+        """A summary from its JSON text.
+
+        Raises:
+            ValueError: it is none.
+        """
+        return self._decoder.decode(text)  # the errors of msgspec are ValueErrors
+
+    def summary(self, digest: str, path: str) -> S | None:
+        """The summary of a file; None when it is not there any more."""
+        key = f"{digest} {path}"
+        found = self._homeless.get(key) or self._summaries.get(key)
+        if found is not None:
+            return found
+        stored = self._cache.load_summary(digest)
+        if stored is None:
+            return None
+        try:
+            summary = self.decode(bytes(stored.summary))
+        except ValueError:
+            self._cache.drop(digest)
+            return None
+        return self._summaries.put(key, with_path(summary, path))
+
+    def trace(self, digest: str, path: str) -> Trace | None:
+        """The trace of a file; None when its columns are not there any more."""
+        with self._loading:
+            return self._remembered(digest, path) or self._loaded(digest, path)
+
+    def trace_read_here(self, digest: str, path: str, size: int, why: str) -> Trace:
+        """A small trace, read in this process because its columns cannot be kept on disk.
+
+        Raises:
+            UnavailableError: it is too large for that; says ``why`` it cannot be kept.
+        """
+        with self._loading:
+            found = self._remembered(digest, path)
+            if found is not None:
+                return found
+            if resources.memory_of(path, size) > IN_PROCESS_BYTES:
+                raise UnavailableError(
+                    why or "The columns of this trace cannot be kept on disk.",
+                    hint="Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has"
+                    " some, and start again.",
+                )
+            trace: Trace = load_callable(self._read)(path, lambda _: None)
+            return self._traces.put(f"{digest} {path}", trace)
+
+    def _remembered(self, digest: str, path: str) -> Trace | None:
+        return self._traces.get(f"{digest} {path}")
+
+    def _loaded(self, digest: str, path: str) -> Trace | None:
+        trace = self._cache.load_trace(digest, path)
+        return None if trace is None else self._traces.put(f"{digest} {path}", trace)
+
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+KEPT = 8
+USE_SECONDS = 60.0
+MAPPED_BYTES = 448 << 20  # of files in this process's memory: beyond, all are opened anew
+LOOK_SECONDS = 0.2
+# of memory: up to this, what no disk has room for is made here
+_MEMORY = "/dev/shm"  # noqa: S108  a file system in memory, where the system has one
+_ROOM = "Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has some."
+
+
+@dataclass(slots=True)
+class _Open:
+    content: Any
+    entry: Path | None  # the folder of its trace, None where it has none
+    noted: float = 0.0  # when the entry was last said to be in use
+
+
+class OpenedArtifacts:
+    """What recipes opened, by content key, name and variant."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._kept: Recent[_Open] = Recent(KEPT)
+        self._opening = threading.Lock()
+        self._looked = 0.0
+
+    def get(self, digest: str, recipe: Recipe[T], variant: str) -> T | None:
+        """What a recipe opens of a trace; None when it is not there as this program makes it."""
+        self._let_pages_go()
+        key = _key(digest, recipe, variant)
+        found = self._kept.get(key)
+        if found is None:
+            with self._opening:
+                found = self._kept.get(key) or self._open(digest, recipe, variant)
+                if found is None:
+                    return None
+                self._kept.put(key, found)
+        now = time.monotonic()
+        if found.entry is not None and now - found.noted > USE_SECONDS:
+            found.noted = now
+            used(found.entry)
+        content: T = found.content
+        return content
+
+    def _let_pages_go(self) -> None:
+        """What answers have read of mapped files stays in memory until the files are closed.
+
+        The system could take it back, and would, but who looks at the server sees a large process.
+        """
+        now = time.monotonic()
+        if now - self._looked > LOOK_SECONDS:
+            self._looked = now
+            if resources.mapped_bytes() > MAPPED_BYTES:
+                self._kept.let_go(lambda one: one.entry is not None)
+
+    def make_here(self, digest: str, trace: Trace, recipe: Recipe[T], variant: str, why: str) -> T:
+        """What a recipe makes of a small trace, for which the cache has no room.
+
+        Raises:
+            UnavailableError: it is too large to be made here, or nowhere is room for it; says
+                ``why`` it is not in the cache.
+        """
+        if trace.health.events * pool.MAKING_BYTES > IN_PROCESS_BYTES:
+            raise UnavailableError(f"What this view needs could not be kept: {why}.", hint=_ROOM)
+        key = _key(digest, recipe, variant)
+        with self._opening:
+            found = self._kept.get(key)
+            content: T = found.content if found else made_here(trace, recipe, variant)
+            if found is None:
+                self._kept.put(key, _Open(content, None))
+        return content
+
+    def _open(self, digest: str, recipe: Recipe[Any], variant: str) -> _Open | None:
+        version = artifacts.version_of(recipe.make)
+        for root in sorted(self._cache.roots, key=_is_shared):
+            folders = [
+                artifacts.place(root, digest, recipe.name, one)
+                for one in artifacts.needed(recipe.variants, variant)
+            ]
+            if not all(artifacts.is_whole(folder, version) for folder in folders):
+                continue
+            try:
+                if _is_shared(root):
+                    folders = self._brought_here(folders, digest, version)
+                return _Open(recipe.open(folders[-1]), folders[-1].parent.parent)
+            except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
+                log.warning("dropped the damaged %s: %s", folders[-1], error)
+                for folder in folders:
+                    remove(folder, root)
+        return None
+
+    def _brought_here(self, folders: list[Path], digest: str, version: str) -> list[Path]:
+        """Copies for this session: what is mapped must not be deleted by another machine."""
+        root = self._cache.roots[-1]
+        if _is_shared(root):
+            return folders
+        for folder in folders:
+            copy = workspace(root, secrets.token_hex(8)) / folder.name
+            shutil.copytree(folder, copy)
+            artifacts.publish(copy, root, digest, version)
+            copy.parent.rmdir()
+        return [entry(root, digest) / artifacts.ARTIFACTS / folder.name for folder in folders]
+
+
+def _key(digest: str, recipe: Recipe[Any], variant: str) -> str:
+    return f"{digest} {artifacts.folder_name(recipe.name, variant)}"
+
+
+def made_here(trace: Trace, recipe: Recipe[T], variant: str) -> T:
+    """What a recipe makes of a trace and opens, in files that are gone at once.
+
+    Raises:
+        UnavailableError: there is no room for them, not even for that moment.
+    """
+    make = load_callable(recipe.make)
+    problem = ""
+    for parent in dict.fromkeys((tempfile.gettempdir(), _MEMORY)):
+        if not os.path.isdir(parent):
+            continue
+        try:
+            with tempfile.TemporaryDirectory(
+                prefix="kinetoscope-", dir=parent, ignore_cleanup_errors=True
+            ) as root:
+                folder = Path(root)
+                for one in artifacts.needed(recipe.variants, variant):
+                    folder = Path(root, artifacts.folder_name(recipe.name, one))
+                    folder.mkdir()
+                    make(trace, folder, lambda _: None, *([one] if one else []))
+                # What is mapped stays readable when its file is gone.
+                return recipe.open(folder)
+        except OSError as error:
+            problem = problem or error.strerror or str(error)
+    raise UnavailableError(f"There is no room to prepare this view: {problem}.", hint=_ROOM)
+
+
+@functools.cache
+def _is_shared(root: Path) -> bool:
+    return resources.is_shared_filesystem(str(root))

@@ -1,0 +1,254 @@
+"""From records to the catalog the page is shown: runs, workers, spans, files.
+
+Which file somebody means by run, worker and span.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..base.errors import NotFoundError
+from .contract import (
+    Catalog,
+    ErrorInfo,
+    FileInfo,
+    ReadProgress,
+    RunInfo,
+    SpanInfo,
+    State,
+    WorkerInfo,
+)
+from .discovery import file_names, stability
+from .discovery.logdirs import Logdir
+from .discovery.walk import shown
+from .file_record import Attempt, Record
+from .ingest.events import Key
+
+FILES_SHOWN = 2000
+_LAZY = "Older than the ones read in advance: it is read when it is opened."
+_ORDER = ("failed", "refused", "waiting", "reading", "ready", "queued")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A catalog, and which file each (run, worker, span) of it is."""
+
+    catalog: Catalog
+    index: Mapping[tuple[str, str, str], Key]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the pool can tell while a catalog is made."""
+
+    running: Mapping[Key, object]
+    progress: Callable[[Key], ReadProgress | None]
+
+
+def publish(
+    records: Iterable[Record],
+    logdirs: Sequence[Logdir],
+    problems: Sequence[ErrorInfo],
+    view: View,
+    *,
+    scanning: bool,
+    looked: float,
+) -> Published:
+    """The catalog of everything known; its version is still to be set."""
+    everything = [record for record in records if record.listed]
+    names = _run_names(everything, logdirs)
+    index: dict[tuple[str, str, str], Key] = {}
+    runs = []
+    by_run: dict[tuple[int, str], list[Record]] = defaultdict(list)
+    for record in everything:
+        if record.accepted:
+            by_run[record.key[0], record.found.folder].append(record)
+    for (logdir, folder), members in by_run.items():
+        runs.append(_run(names[logdir, folder], logdirs[logdir], members, view, index))
+    places = {key: place for place, key in index.items()}
+    files = [
+        _file(r, logdirs[r.key[0]], places.get(r.key), view) for r in _most_telling(everything)
+    ]
+    catalog = Catalog(
+        version="",
+        logdirs=tuple(one.shown for one in logdirs),
+        problems=tuple(problems),
+        scanning=scanning,
+        looked=looked,
+        runs=tuple(sorted(runs, key=lambda run: natural(run.name))),
+        files=tuple(sorted(files, key=lambda f: (f.logdir, natural(f.path)))),
+        files_total=len(everything),
+    )
+    return Published(catalog, index)
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Sorts run_2 before run_10."""
+    pieces = re.findall(r"(\d{1,18})|(\D+|\d+)", text)
+    return [(0, int(digits), "") if digits else (1, 0, other) for digits, other in pieces]
+
+
+def _run_names(records: Iterable[Record], logdirs: Sequence[Logdir]) -> dict[tuple[int, str], str]:
+    """Names of runs: the path below the logdir, behind the logdir's name when there are several.
+
+    Traces in the logdir itself make a run of its own name, or "." where a folder has that name.
+    """
+    folders = {(r.key[0], r.found.folder) for r in records if r.accepted}
+    names = {}
+    for number, folder in folders:
+        logdir = logdirs[number]
+        base = shown(logdir.path).rstrip("/").rpartition("/")[2] or "/"
+        if logdir.name:
+            name = f"{logdir.name}/{folder}" if folder else logdir.name
+        else:
+            name = folder or ("." if (number, base) in folders else base)
+        names[number, folder] = name
+    return names
+
+
+def _run(
+    name: str,
+    logdir: Logdir,
+    members: Sequence[Record],
+    view: View,
+    index: dict[tuple[str, str, str], Key],
+) -> RunInfo:
+    by_worker: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(members, key=lambda r: r.found.path):
+        by_worker[record.name.worker].append(record)
+    keys = file_names.number({worker: [r.name for r in mine] for worker, mine in by_worker.items()})
+    workers = []
+    for worker, mine in by_worker.items():
+        shown = []
+        for key, record in sorted(
+            zip(keys[worker], mine, strict=False), key=lambda pair: natural(pair[0])
+        ):
+            index[name, worker, key] = record.key
+            shown.append(_span(key, record, view))
+        ranks = [r.rank for r in mine if r.rank is not None]
+        workers.append(WorkerInfo(worker, ranks[0] if ranks else None, tuple(shown)))
+    workers.sort(key=lambda w: (w.rank is None, w.rank or 0, natural(w.name)))
+    newest = max(r.found.identity.modified for r in members)
+    return RunInfo(name=name, logdir=logdir.shown, modified=newest, workers=tuple(workers))
+
+
+def _span(key: str, record: Record, view: View) -> SpanInfo:
+    state = record.state(view.running)
+    return SpanInfo(
+        key=key,
+        label=_label(key, record),
+        state=state,
+        digest=record.answer.digest if record.answer and state == "ready" else "",
+        file=record.found.path,
+        progress=view.progress(record.key) if record.attempt is Attempt.QUEUED else None,
+        error=record.error if state in ("refused", "failed") else None,
+        steps=record.answer.steps if record.answer and state == "ready" else None,
+    )
+
+
+def _label(key: str, record: Record) -> str:
+    wall = record.name.recorded_ns
+    if wall is None:
+        return key
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(wall / 1e9))
+
+
+def _most_telling(records: Sequence[Record]) -> Sequence[Record]:
+    """All of them, or those that explain most where there are too many: other files come last."""
+    if len(records) <= FILES_SHOWN:
+        return records
+    return sorted(records, key=lambda r: (not r.accepted, _ORDER.index(r.state({}))))[:FILES_SHOWN]
+
+
+def _file(
+    record: Record, logdir: Logdir, place: tuple[str, str, str] | None, view: View
+) -> FileInfo:
+    state = record.state(view.running)
+    run, worker, span = place or (None, None, None)
+    answer = record.answer if state == "ready" else None
+    verdict, reason, hint = _verdict(record, state)
+    return FileInfo(
+        path=record.found.path,
+        logdir=logdir.shown,
+        run=run,
+        worker=worker,
+        span=span,
+        bytes=record.found.identity.bytes,
+        modified=record.found.identity.modified,
+        state=state,
+        events=answer.events if answer else None,
+        read_seconds=answer.seconds if answer else None,
+        from_cache=bool(answer and answer.from_cache),
+        verdict=verdict,
+        reason=reason,
+        hint=hint,
+    )
+
+
+def _verdict(record: Record, state: State) -> tuple[str, str, str]:
+    if record.error is not None and state in ("refused", "failed"):
+        word = "failed" if state == "failed" else "not a trace"
+        return word, record.error.message, record.error.hint
+    if state == "ready" and record.answer is not None:
+        answer = record.answer
+        reason = " ".join(text for text in (answer.truncated, answer.note, answer.missing) if text)
+        return "truncated" if answer.truncated else "in use", reason, ""
+    if state == "waiting":
+        word = "abandoned" if record.reason == stability.ABANDONED else "waiting"
+        return word, record.reason, ""
+    lazy = record.attempt is Attempt.LAZY
+    return state, _LAZY if lazy else "", ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One trace that can be asked for; ``digest`` is the key of its content, ``path`` its file."""
+
+    run: str
+    worker: str
+    span: str
+    path: str
+    digest: str
+    rank: int | None
+    key: Key
+
+
+def pick(
+    catalog: Catalog, run: str | None, worker: str | None, span: str | None
+) -> tuple[str, str, str]:
+    """Names of run, worker and span; of what is not given, newest run, first worker, last span.
+
+    Raises:
+        NotFoundError: there is no such name.
+    """
+    if not catalog.runs:
+        raise NotFoundError(*_nothing(catalog))
+    runs = sorted(catalog.runs, key=lambda r: r.modified)
+    chosen = _one(run, [r.name for r in runs], "run", "the logdir") if run else runs[-1].name
+    in_run: RunInfo = next(r for r in runs if r.name == chosen)
+    workers = [w.name for w in in_run.workers]
+    name = _one(worker, workers, "worker", f"run {chosen}") if worker else workers[0]
+    of_worker: WorkerInfo = next(w for w in in_run.workers if w.name == name)
+    keys = [s.key for s in of_worker.spans]
+    return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
+
+
+def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:
+    if wanted in names:
+        return wanted
+    close = difflib.get_close_matches(wanted, names, 3, 0.5) or list(names[-3:])
+    more = f" and {len(names) - len(close)} more" if len(names) > len(close) else ""
+    raise NotFoundError(
+        f"There is no {what} {wanted} in {where}.", hint=f"There is: {', '.join(close)}{more}."
+    )
+
+
+def _nothing(catalog: Catalog) -> tuple[str]:
+    if catalog.scanning:
+        return ("The logdir is being looked at for the first time; no trace was found yet.",)
+    return (f"There is no trace in {', '.join(catalog.logdirs) or 'the logdir (none was given)'}.",)

@@ -1,0 +1,312 @@
+"""The records of all files, and everything that may happen to them.
+
+Every change is made here, under one lock. The lock is never held while a file is touched, and the
+pool never calls while holding its own, so that nobody waits for a slow disk.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ..base.errors import KinetoscopeError, NotFoundError
+from .cache import artifacts
+from .cache.artifacts import Recipe
+from .contract import ErrorInfo
+from .discovery.walk import Found
+from .file_record import (
+    Answer,
+    Attempt,
+    BeingRead,
+    Judged,
+    MakingState,
+    Outcome,
+    Record,
+    needs_bytes,
+)
+from .ingest import resources
+from .ingest.events import (
+    Answered,
+    FileNews,
+    Kept,
+    Key,
+    Made,
+    MakeRequest,
+    News,
+    Request,
+    Restless,
+    S,
+    Unmade,
+)
+from .ingest.pool import IngestPool
+from .ingest.protocol import error_of, waiting
+from .ingest.worker import rank_of, steps_of, truncation_of
+
+MOST_TRIES = 3  # to make an artifact that is gone each time
+_UNREADABLE = ErrorInfo(
+    "not_available",
+    "What was prepared for this view could not be read back.",
+    "Look at the disk of the cache folder, then retry.",
+)
+EAGER_SPANS = 64
+EAGER_BYTES = 16 << 30
+
+
+class Ledger:
+    """Records by key. ``on_change`` is called, without the lock, after what may be seen outside."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.lock = threading.RLock()
+        self.records: dict[Key, Record] = {}
+        self.problems: tuple[ErrorInfo, ...] = ()
+        self.pool: IngestPool[Any]
+        self._on_change = on_change
+
+    def copies(self) -> list[Record]:
+        """The records as they are now, for somebody who takes his time."""
+        with self.lock:
+            return [copy.copy(record) for record in self.records.values()]
+
+    # --- from looking ---------------------------------------------------------------------------
+
+    def see(self, batch: Iterable[tuple[Key, Found]]) -> None:
+        """Files that are there."""
+        now = time.monotonic()
+        with self.lock:
+            for key, found in batch:
+                record = self.records.get(key)
+                if record is None:
+                    self.records[key] = Record.of(key, found, now)
+                elif not record.is_read_as_is and record.see(found, now):
+                    self.pool.cancel(key)
+        self._on_change()
+
+    def forget_missing(self, outcome: Outcome) -> None:
+        """Files that a complete look did not find are gone."""
+        with self.lock:
+            for key in [k for k in self.records if k not in outcome.found and outcome.covers(k)]:
+                del self.records[key]
+                self.pool.cancel(key)
+            self.problems = tuple(outcome.problems)
+        self._on_change()
+
+    def undecided(self) -> list[Record]:
+        """Files to be judged: those that wait, and those that could not be opened.
+
+        First those that need not be opened for that, so that most runs appear at once.
+        """
+        with self.lock:
+            found = [r for r in self.records.values() if r.is_undecided]
+        return sorted(found, key=lambda r: (needs_bytes(r), *_newest_first(r)))
+
+    def decide(self, record: Record, judged: Judged) -> None:
+        """What was found out about an undecided file."""
+        with self.lock:
+            if record.is_undecided:
+                judged.note_in(record)
+
+    def read_newest(self) -> None:
+        """Queues the newest traces, as many as are read in advance."""
+        with self.lock:
+            traces = [r for r in self.records.values() if r.accepted]
+            traces.sort(key=_newest_first)
+            text = 0
+            for record in traces[:EAGER_SPANS]:
+                text += resources.likely_text_bytes(
+                    record.found.absolute, record.found.identity.bytes
+                )
+                if text > EAGER_BYTES:
+                    break
+                if record.attempt is Attempt.LAZY:
+                    self._submit(record)
+        self._on_change()
+
+    # --- from the pool --------------------------------------------------------------------------
+
+    def hear(self, news: News[S]) -> None:
+        """What the pool has to say."""
+        if isinstance(news, Made | Unmade):
+            self._hear_of_artifact(news)
+            return
+        with self.lock:
+            record = self.records.get(news.request.key)
+            if record is not None and record.found.identity == news.request.identity:
+                self._take(record, news)
+        self._on_change()
+
+    def _take(self, record: Record, news: FileNews[S]) -> None:
+        if isinstance(news, Answered):
+            record.accepted = True
+            record.answer = self._answer(record, news)
+        elif isinstance(news, Kept):
+            if record.answer:
+                record.attempt = Attempt.DONE
+                record.answer.columns = not news.missing
+                record.answer.missing = news.missing
+                if news.note and not news.missing:
+                    record.answer.note = record.answer.note or _note(news.note)
+        elif isinstance(news, Restless):
+            record.attempt = Attempt.WAITING
+        elif record.answer and record.answer.identity == news.request.identity:
+            # The summary is there, only the columns are not: what there is can be used.
+            record.attempt = Attempt.DONE
+            record.answer.missing = news.error.message
+        else:
+            record.attempt = Attempt.REFUSED if news.refused else Attempt.FAILED
+            record.error, record.answer = news.error, None
+
+    def _hear_of_artifact(self, news: Made | Unmade) -> None:
+        request = news.request
+        with self.lock:
+            answer = self.answer_of(request.file, request.digest)
+            state = answer and answer.artifacts.get((request.name, request.variants[-1]))
+            if not state:
+                return
+            state.is_queued = False
+            if isinstance(news, Made):
+                state.missing = news.missing
+            elif news.error is not None:
+                state.error, state.cls = news.error, news.cls
+        if isinstance(news, Unmade) and news.error is None:
+            with suppress(NotFoundError):
+                self.read_again(request.file, request.digest, request.path)
+        self._on_change()
+
+    def _answer(self, record: Record, news: Answered[S]) -> Answer:
+        before = record.answer
+        again = before is not None and before.digest == news.digest
+        return Answer(
+            digest=news.digest,
+            identity=news.request.identity,
+            events=news.stored.events,
+            seconds=news.stored.seconds,
+            from_cache=news.from_cache,
+            rank=rank_of(news.summary),
+            truncated=truncation_of(news.summary),
+            steps=steps_of(news.summary),
+            note=before.note if before and again else _note(news.note),
+            columns=bool(before and again and before.columns),
+            rereads=before.rereads if before and again else 0,
+        )
+
+    # --- from users -----------------------------------------------------------------------------
+
+    def retry(self, number: Sequence[int], path: str) -> None:
+        """Reads a failed or refused file again.
+
+        Raises:
+            NotFoundError: no such file is known.
+        """
+        with self.lock:
+            records = [self.records.get((n, path)) for n in number]
+            known = [record for record in records if record is not None]
+            if not known:
+                raise NotFoundError(f"There is no file {path}.", hint="It may have been deleted.")
+            for record in known:
+                if record.answer:
+                    record.answer.artifacts.clear()
+                if record.error is not None or (record.answer and record.answer.missing):
+                    self._submit(record, urgent=True)
+        self._on_change()
+
+    def hasten(self, record: Record) -> None:
+        """Somebody waits for a trace: read it now."""
+        if record.attempt is Attempt.LAZY:
+            self._submit(record, urgent=True)
+        elif record.attempt is Attempt.QUEUED:
+            self.pool.promote(record.key)
+
+    def read_again(self, key: Key, digest: str, path: str) -> BeingRead:
+        """The stored answer of a file is gone or damaged; returns what the one who asked is told.
+
+        Raises:
+            NotFoundError: the file is gone, too.
+        """
+        with self.lock:
+            record = self.records.get(key)
+            if record is None:
+                raise NotFoundError(f"{path} was deleted.", hint="Choose another trace.")
+            answer = record.answer
+            if answer and answer.digest == digest and record.attempt is Attempt.DONE:
+                answer.columns = False
+                answer.rereads += 1
+                answer.note = "The stored copy was damaged or removed, so the file was read again."
+                self._submit(record, urgent=True)
+            return self.being_read(record)
+
+    def answer_of(self, key: Key, digest: str) -> Answer | None:
+        """The answer of a file, if it still is the one with this content key."""
+        record = self.records.get(key)
+        answer = record.answer if record else None
+        return answer if answer and answer.digest == digest else None
+
+    def make(
+        self, key: Key, digest: str, path: str, recipe: Recipe[Any], variant: str
+    ) -> KinetoscopeError:
+        """An artifact is not there: has it made; returns what the one who asked is told.
+
+        Raises:
+            NotFoundError: the file is gone.
+        """
+        with self.lock:
+            answer = self.answer_of(key, digest)
+            if answer is None:
+                raise NotFoundError(f"{path} was deleted or replaced.", hint="Open it again.")
+            state = answer.artifacts.get((recipe.name, variant))
+            if state is not None and state.error is not None:
+                return error_of(state.error, state.cls)
+            request = MakeRequest(
+                file=key,
+                path=path,
+                identity=answer.identity,
+                digest=digest,
+                events=answer.events,
+                make=recipe.make,
+                name=recipe.name,
+                variants=artifacts.needed(recipe.variants, variant),
+            )
+            if state is None:
+                state = answer.artifacts[recipe.name, variant] = MakingState(tries=0)
+            if state.tries == 0 or not state.is_queued:
+                if state.tries >= MOST_TRIES:
+                    state.error, state.cls = _UNREADABLE, "UnavailableError"
+                    return error_of(state.error, state.cls)
+                state.is_queued, state.tries = True, state.tries + 1
+                self.pool.submit(request, urgent=True)
+            progress = self.pool.progress(request.key) or waiting(answer.identity.bytes)
+        return BeingRead("The view is being prepared.", progress)
+
+    def found(self, key: Key, digest: str, recipe: Recipe[Any], variant: str) -> None:
+        """An artifact is there: whatever went wrong before is over."""
+        with self.lock:
+            answer = self.answer_of(key, digest)
+            if answer is not None:
+                answer.artifacts.pop((recipe.name, variant), None)
+
+    def being_read(self, record: Record) -> BeingRead:
+        """What the one who asked for an unfinished trace is told."""
+        progress = self.pool.progress(record.key) or waiting(record.found.identity.bytes)
+        if record.attempt is Attempt.WAITING:
+            return BeingRead(record.reason, progress)
+        return BeingRead("The trace is being read.", progress)
+
+    def _submit(self, record: Record, *, urgent: bool = False) -> None:
+        record.attempt, record.error = Attempt.QUEUED, None
+        if record.answer is not None:
+            record.answer.missing = ""
+        found = record.found
+        order = -found.identity.modified_ns
+        request = Request(record.key, found.absolute, found.identity, order, record.as_is)
+        self.pool.submit(request, urgent=urgent)
+
+
+def _newest_first(record: Record) -> tuple[int, Key]:
+    return (-record.found.identity.modified_ns, record.key)
+
+
+def _note(note: str) -> str:
+    return f"Not everything could be kept in the cache: {note}." if note else ""

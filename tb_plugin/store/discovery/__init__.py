@@ -1,0 +1,1 @@
+"""Which trace files a log directory holds, and when they are complete."""

@@ -1,0 +1,113 @@
+"""Which folders to look at: what the user typed, as absolute local paths.
+
+TensorBoard hands over ``--logdir`` exactly as typed (``./runs``, ``~/runs/``), and an empty one
+when ``--logdir_spec`` was used. Paths are made absolute at once: the working directory may change.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..contract import ErrorInfo
+from .walk import shown
+
+_SCHEME = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
+# pathlib makes one slash of two.
+_REMOTE = re.compile(
+    r"(?:[a-zA-Z][0-9a-zA-Z.+-]*://|(?:s3a?|gs|gcs|azu?r?e?|abfss?|hdfs|https?|ftp):/)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Logdir:
+    """One folder to look at.
+
+    ``path`` is absolute, "" when the place cannot be read at all: then ``problem`` says why. A
+    folder that does not exist (yet) has a path: it is tried again at every look.
+    """
+
+    shown: str  # as typed
+    path: str
+    name: str  # the start of the names of its runs; "" for a lone folder without a given name
+    problem: ErrorInfo | None = None
+
+
+def resolve(logdir: str | Sequence[str] | None, logdir_spec: str | None) -> tuple[Logdir, ...]:
+    """The folders meant by ``--logdir`` and ``--logdir_spec``; without either there is none.
+
+    A ``logdir`` that is text is one path, whatever characters it has; several come as a sequence.
+    ``logdir_spec`` is ``name:path,path2`` as TensorBoard reads it. With more than one folder, each
+    gets a name, so that equal runs of two folders stay apart.
+    """
+    typed = [logdir] if isinstance(logdir, str) else list(logdir or ())
+    pairs = [("", text) for text in typed] + [_named(s) for s in (logdir_spec or "").split(",")]
+    found: dict[str, Logdir] = {}
+    for name, text in pairs:
+        if text.strip():
+            one = _one(name.strip(), text.strip())
+            found.setdefault(one.path or one.shown, one)
+    return _with_names(tuple(found.values()))
+
+
+def _named(specification: str) -> tuple[str, str]:
+    """``name:path`` in two; a scheme, an absolute path and a Windows drive are no names."""
+    text = specification.strip()
+    is_name = (
+        ":" in text
+        and not _SCHEME.match(text)
+        and not text.startswith("/")
+        and not os.path.splitdrive(text)[0]
+    )
+    name, _, path = text.partition(":") if is_name else ("", "", text)
+    return name, path
+
+
+def _one(name: str, text: str) -> Logdir:
+    text = without_file_scheme(text)
+    problem = remote_problem(text)
+    if problem is not None:
+        return Logdir(shown=text, path="", name=name, problem=problem)
+    path = os.path.abspath(os.path.expanduser(text))
+    return Logdir(shown=shown(text), path=path, name=shown(name))
+
+
+def without_file_scheme(text: str) -> str:
+    """``file:///log`` is ``/log``."""
+    return text[len("file://") :] if text.lower().startswith("file://") else text
+
+
+def remote_problem(path: str) -> ErrorInfo | None:
+    """Why a path of another machine cannot be read; None of a path of this machine."""
+    text = path.strip()
+    if os.path.exists(path) or text.lower().startswith("file:/") or not _REMOTE.match(text):
+        return None
+    return ErrorInfo(
+        kind="remote_logdir",
+        message=f"{text}: remote folders are not supported yet",
+        hint="Copy the traces to a local folder and name that folder instead.",
+    )
+
+
+def _with_names(logdirs: tuple[Logdir, ...]) -> tuple[Logdir, ...]:
+    """Unique names: the shortest ends of paths that tell them apart. A lone folder needs none."""
+    if len(logdirs) <= 1:
+        return logdirs
+    depth = 1
+    names = [_label(one, depth) for one in logdirs]
+    while max(Counter(names).values()) > 1 and depth < 32:
+        depth += 1
+        names = [_label(one, depth) for one in logdirs]
+    if max(Counter(names).values()) > 1:  # one name given twice
+        names = [
+            f"{name} ({one.path or one.shown})" for name, one in zip(names, logdirs, strict=False)
+        ]
+    return tuple(replace(one, name=name) for name, one in zip(names, logdirs, strict=False))
+
+
+def _label(one: Logdir, depth: int) -> str:
+    parts = (one.path or one.shown).replace(os.sep, "/").rstrip("/").split("/")
+    return one.name or "/".join(parts[-depth:]) or "/"

@@ -1,0 +1,144 @@
+"""Whether somebody is still writing a file.
+
+A file is left alone while it changes, a moment after its last change, and longer when its end shows
+that something is missing. Every wait ends: then the file is read as it is, and read again when it
+changes.
+
+Whether a file with any name is a trace, from its first bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...base.errors import KinetoscopeError
+from ...trace.faults import FaultLog
+from ...trace.io.folded import is_folded
+from ...trace.io.sniff import SNIFF_BYTES, looks_like_trace, root_of
+from ...trace.io.source import Text
+from ..contract import ErrorInfo
+from .walk import Identity
+
+ABANDONED_SECONDS = 24 * 3600.0
+ABANDONED = (
+    "The name is that of a file being written, but nobody has written to it for a day. A job that "
+    "was killed leaves such files; they can be deleted."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, in seconds."""
+
+    old: float = 5.0  # a file changed this long ago is finished
+    quiet: float = 2.0  # or one that did not change for so long while we watched
+    incomplete: float = 30.0  # the same, when the text stops in the middle or there is none
+    longest: float = 600.0  # a file that changes all the time is read this often
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A file under observation; times on the monotonic clock."""
+
+    identity: Identity
+    since: float  # seen in this state first
+    began: float  # seen changing first
+
+    def seen(self, identity: Identity, now: float) -> Watch:
+        """The same watch after another look."""
+        return self if identity == self.identity else Watch(identity, now, self.began)
+
+
+def begin(identity: Identity, now: float) -> Watch:
+    """Watch a file that is new or changed."""
+    return Watch(identity, now, now)
+
+
+def is_settled(
+    watch: Watch, now: float, wall: float, *, complete: bool, patience: Patience
+) -> bool:
+    """Whether the file may be read now; ``wall`` is the time of day its time stamp is held against.
+
+    A time stamp in the future (another machine's clock) tells nothing.
+    """
+    quiet = now - watch.since
+    age = wall - watch.identity.modified
+    wait = (
+        (patience.old, patience.quiet)
+        if complete
+        else (patience.incomplete + patience.old, patience.incomplete)
+    )
+    return age >= wait[0] or quiet >= wait[1] or is_restless(watch, now, patience)
+
+
+def is_restless(watch: Watch, now: float, patience: Patience) -> bool:
+    """Whether it was waited for in vain that a file rests."""
+    return now - watch.began >= patience.longest
+
+
+def is_abandoned(identity: Identity, wall: float) -> bool:
+    """Whether a file with a temporary name was left behind; ``wall`` is the time of day."""
+    return wall - identity.modified > ABANDONED_SECONDS
+
+
+def why_waiting(watch: Watch, *, complete: bool) -> str:
+    """The sentence shown beside a file that waits."""
+    if not watch.identity.bytes:
+        return "The file is still empty; it is read as soon as something is in it."
+    if not complete:
+        return "The text stops in the middle: the file is probably still being written."
+    return "The file changed a moment ago; it is read as soon as it stays the same."
+
+
+def looks_complete(path: str, size: int) -> bool:
+    """Whether the end of the file is the end of a JSON text.
+
+    True where the end tells nothing: of compressed files, and of what is no JSON in the first place
+    (a pointer, a web page), which is to be refused at once instead of waited for.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if size == 0:
+        return False
+    with open(path, "rb") as file:
+        head = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not head.startswith((b"{", b"[")):
+            return True
+        file.seek(max(0, size - 256), os.SEEK_SET)
+        tail = file.read(256).rstrip(b" \t\r\n\0")
+    return tail.endswith((b"}", b"]"))
+
+
+def not_a_trace(path: str) -> ErrorInfo | None:
+    """None when the file begins like a trace, else what it is instead.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if is_folded(Path(path)):
+        return None  # its lines are checked when it is read
+    try:
+        head = _head(path)
+        if looks_like_trace(head):
+            return None
+        root_of(head)
+    except KinetoscopeError as error:
+        return ErrorInfo(error.kind, error.message, error.hint)
+    return ErrorInfo(
+        "json",
+        "The file is JSON, but has no traceEvents near its start.",
+        "Traces are written by export_chrome_trace() or by a trace handler.",
+    )
+
+
+def _head(path: str) -> bytes:
+    with Text(path, FaultLog()) as text:
+        pieces = []
+        missing = SNIFF_BYTES
+        while missing > 0 and (piece := text.read(missing)):
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)

@@ -1,0 +1,1 @@
+"""Trace files read in processes of their own, in a bounded pool."""

@@ -1,0 +1,184 @@
+"""A reading process, seen from the server: start it, give it files, listen to it, end it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing import spawn
+from typing import IO
+
+import msgspec
+
+from ...base.native import native
+from ...trace.scan.cursor import CPU_VARIABLE
+from ..contract import ErrorInfo
+from ..discovery.walk import shown
+from . import resources
+from .protocol import Changed, Failed, Finished, Gone, Job, MakeJob, Message
+from .worker import BOOT
+
+_ENVIRONMENT = {
+    # One thread each: the processes are the parallelism.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    # Few malloc arenas: freed memory is found again.
+    "MALLOC_ARENA_MAX": "2",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    # Most columns live for a moment: to clear them in pages of 2 MB costs more than it saves.
+    "NUMPY_MADVISE_HUGEPAGE": "0",
+}
+_WITH_LIBRARY = {
+    # Memory that glibc keeps for the next column is not cleared again; all of it goes back with the
+    # process. The reader in Python grows its columns, for which such memory has no room.
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+}
+_LAST_SECONDS = 10.0  # for dumping core, or printing a traceback
+_LAST_WORDS = 8000
+_DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
+if sys.platform == "win32":
+    _CREATION_FLAGS = subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS
+else:
+    _CREATION_FLAGS = 0
+
+
+class Child:
+    """A started reading process, for one thread to use; others may end it."""
+
+    def __init__(self) -> None:
+        """Start it.
+
+        Raises:
+            OSError: no process can be started.
+        """
+        self.heard = time.monotonic()
+        self.job_count = 0
+        self._stderr: IO[bytes] | None = None
+        with suppress(OSError):
+            self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
+        self._process = subprocess.Popen(
+            [_python(), "-c", BOOT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr or subprocess.DEVNULL,
+            env={**os.environ, **_ENVIRONMENT, **(_WITH_LIBRARY if native().library else {})},
+            creationflags=_CREATION_FLAGS,
+        )
+        self._because: ErrorInfo | None = None
+        self._job: Job | MakeJob | None = None
+        self._lock = threading.Lock()
+        self._write(json.dumps(sys.path).encode())
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def do(self, job: Job | MakeJob) -> Iterator[Message]:
+        """Does a job: everything it says of it, a last ``Failed`` when it ends in the middle."""
+        self.heard = time.monotonic()
+        self.job_count += 1
+        self._job = job
+        self._write(msgspec.json.encode(job))
+        for line in self._process.stdout or ():
+            self.heard = time.monotonic()
+            try:
+                message = _DECODER.decode(line)
+            except msgspec.DecodeError:  # half a line: it was killed
+                continue
+            yield message
+            if isinstance(message, (Finished, Changed, Gone, Failed)):
+                return
+        yield self._how_it_ended()
+
+    def is_usable(self, most_jobs: int) -> bool:
+        """Whether it may be given another file."""
+        return self._process.poll() is None and self.job_count < most_jobs
+
+    def end(self, because: ErrorInfo | None = None) -> None:
+        """Kills the process; ``because`` is what the file is told that it was reading."""
+        with self._lock:
+            self._because = self._because or because
+        with suppress(OSError):
+            self._process.kill()
+
+    def close(self) -> None:
+        """Ends the process, and waits until it is gone."""
+        self.end()
+        self._process.wait()
+        self._close_pipes()
+
+    def _write(self, line: bytes) -> None:
+        with suppress(OSError):  # dead already: found out by reading
+            if self._process.stdin is not None:
+                self._process.stdin.write(line + b"\n")
+                self._process.stdin.flush()
+
+    def _how_it_ended(self) -> Failed:
+        try:
+            code = self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:  # closed its output, and stays
+            self._process.kill()
+            code = self._process.wait()
+        said = self._last_words()
+        with self._lock:
+            error = self._because or _how_it_died(code, said, self._job)
+        return Failed("", error, said)
+
+    def _last_words(self) -> str:
+        if self._stderr is None:
+            return ""
+        with suppress(OSError):
+            self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LAST_WORDS))
+            return self._stderr.read().decode(errors="replace").strip()
+        return ""
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout, self._stderr):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+
+def _how_it_died(code: int, said: str, job: Job | MakeJob | None) -> ErrorInfo:
+    again = "Retry; if it happens again, please report it with the log."
+    if job is not None and code == -getattr(signal, "SIGXCPU", 0):
+        path = os.fsdecode(job.path)
+        limit = resources.cpu_seconds(path, job.size)
+        return ErrorInfo(
+            "cpu_limit",
+            f"{shown(os.path.basename(path))} takes too long to read: reading was ended after"
+            f" {limit} s of processor time, the limit for a file of its size.",
+            f"Record fewer steps, or set {CPU_VARIABLE} (s per MB); please report the file.",
+        )
+    if code == -getattr(signal, "SIGKILL", 9):
+        return ErrorInfo(
+            "killed",
+            "The system killed the process that read this file (SIGKILL), most often because memory"
+            " ran out.",
+            "Free memory and retry, or record fewer steps.",
+        )
+    if code < 0:
+        name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
+        return ErrorInfo("crashed", f"The process that read this file crashed ({name}).", again)
+    last = said.rpartition("\n")[2]
+    return ErrorInfo(
+        "crashed",
+        f"The process that read this file ended with exit code {code}{': ' if last else '.'}{last}",
+        again,
+    )
+
+
+def _python() -> str:
+    # Knows better than sys.executable where Python is embedded.
+    return os.fsdecode(spawn.get_executable() or sys.executable)

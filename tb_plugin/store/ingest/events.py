@@ -1,0 +1,107 @@
+"""What is asked of the ingest pool, and what it tells of a file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from ..cache.disk import StoredSummary
+from ..contract import ErrorInfo
+from ..discovery.walk import Identity
+
+S = TypeVar("S", bound=msgspec.Struct)
+Key: TypeAlias = tuple[int, str]
+"""Number of the logdir, path below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A file to read. Smaller ``order`` is read first."""
+
+    key: Key
+    path: str
+    identity: Identity
+    order: float
+    as_is: bool = False  # although it changes meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class MakeRequest:
+    """An artifact to make of a file that was read."""
+
+    file: Key
+    path: str
+    identity: Identity
+    digest: str
+    events: int
+    make: str
+    name: str
+    variants: tuple[str, ...]  # the last one is wanted
+    order: float = -math.inf  # before all files: somebody waits
+
+    @property
+    def key(self) -> tuple[int, str, str, str]:
+        """What the pool knows it by."""
+        return (*self.file, self.name, self.variants[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An artifact is there; ``missing`` says why it could not be kept."""
+
+    request: MakeRequest
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """No artifact: making it failed, or (None) the columns were not there any more."""
+
+    request: MakeRequest
+    error: ErrorInfo | None
+    cls: str = ""  # of base.errors
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[S]):
+    """The summary of a file is there."""
+
+    request: Request
+    digest: str
+    stored: StoredSummary
+    summary: S
+    from_cache: bool
+    note: str  # why it is not where it belongs
+    homeless: bool  # it is in no file at all
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The columns of a file are there, or could not be kept (``missing`` says why)."""
+
+    request: Request
+    missing: str = ""
+    note: str = ""  # why they are not where they belong
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A file gave no answer. ``refused``: it is the file's own fault."""
+
+    request: Request
+    error: ErrorInfo
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restless:
+    """A file changed, or went away, while it was read."""
+
+    request: Request
+
+
+FileNews: TypeAlias = Answered[S] | Kept | Lost | Restless
+News: TypeAlias = FileNews[S] | Made | Unmade

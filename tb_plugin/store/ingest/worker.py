@@ -1,0 +1,304 @@
+"""The few things the store asks of a summary, whatever its type; None or "" where it has none.
+
+The reading process: a trace file in, a summary and columns on disk out; artifacts of columns.
+
+Started by ``process.py`` as ``python -c BOOT``. The first line of its input is the module path of
+the server, every further one a ``Job`` or a ``MakeJob``; the end of it ends the process. Its output
+is ``Message`` lines.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+
+from ...base.errors import KinetoscopeError
+from ...trace.health_record import HealthRecord
+from ..cache import artifacts
+from ..cache.disk import Cache, encode_summary, publish_columns, publish_summary, workspace
+from ..contract import StepFigures
+from ..discovery.walk import Identity, shown
+from . import resources
+from .events import S
+from .protocol import (
+    Changed,
+    Failed,
+    Finished,
+    Gone,
+    Job,
+    MakeJob,
+    Message,
+    Progressed,
+    Summarized,
+    info_of,
+)
+
+if TYPE_CHECKING:
+    from ...trace.model import Trace
+    from ...trace.raw import Progress
+
+
+def rank_of(summary: msgspec.Struct) -> int | None:
+    """The rank the file tells."""
+    rank = getattr(summary, "rank", None)
+    return rank if isinstance(rank, int) else None
+
+
+def truncation_of(summary: msgspec.Struct) -> str:
+    """The sentence of the health record that says that the file is cut short, else ""."""
+    health = getattr(summary, "health", None)
+    if isinstance(health, HealthRecord):
+        for note in health.notes:
+            if "truncated" in note.kind:
+                return f"{note.title}. {note.consequence}"
+    return ""
+
+
+_EARLIEST_NS = 45 * 31_556_952 * 10**9  # 2015: an earlier start is no wall clock
+
+
+def steps_of(summary: msgspec.Struct) -> StepFigures | None:
+    """The mean of its steps, and what was started when; None where nothing marks steps."""
+    times = getattr(summary, "step_times_ns", ())
+    if not times:
+        return None
+    began = getattr(summary, "base_ns", 0)
+    return StepFigures(
+        mean_ns=sum(times) / len(times),
+        count=len(times),
+        script=getattr(summary, "script", ""),
+        recorded=began / 1e9 if began > _EARLIEST_NS else 0.0,
+    )
+
+
+def with_path(summary: S, path: str) -> S:
+    """The summary of the file at ``path``, as text: a stored one may stem from a copy elsewhere."""
+    if "path" in summary.__struct_fields__:
+        return msgspec.structs.replace(summary, path=shown(path))
+    return summary
+
+
+if sys.platform != "win32":
+    import resource
+
+
+# Run with -c: no file of the server's program is imported, whatever the server is. The empty entry,
+# the working directory, goes first: a file of the user's must not replace a module. A server that
+# ends before it has said anything leaves an empty pipe, at which there is nothing to wait for.
+BOOT = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; import json, os; "
+    "line = b''.join(iter(lambda: os.read(0, 1) or os._exit(0), b'\\n')); "
+    "sys.path[:] = json.loads(line); "
+    f"from {__package__}.worker import main; main()"
+)
+
+REPORT_SECONDS = 0.1
+NICENESS = 10
+
+
+def main() -> None:
+    """Does one job after the other, until the server closes our input."""
+    faulthandler.enable()
+    _step_back()
+    jobs: SimpleQueue[bytes] = SimpleQueue()
+    decoder: msgspec.json.Decoder[Job | MakeJob] = msgspec.json.Decoder(Job | MakeJob)
+    with _own_stdout() as out:
+        threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
+        while True:
+            job: Job | MakeJob = decoder.decode(jobs.get())
+            say = Reporter(out).say
+            try:
+                if isinstance(job, MakeJob):
+                    make(job, say)
+                else:
+                    work(job, say)
+            except BrokenPipeError:
+                os._exit(0)
+            except Exception as error:  # noqa: BLE001  the boundary of one trace
+                changed = isinstance(job, Job) and _changed(job)
+                say(Changed() if changed else failure(error))
+
+
+def work(job: Job, say: Callable[[Message], None]) -> None:
+    """Reads, summarizes and stores one trace, saying how far it is."""
+    began = time.monotonic()
+
+    def on_progress(progress: Progress) -> None:
+        say(Progressed(progress.phase, progress.bytes_done, progress.bytes_total, progress.events))
+
+    path = os.fsdecode(job.path)
+    bound_cpu(resources.cpu_seconds(path, job.size))
+    trace: Trace = load_callable(job.read)(path, on_progress)
+    events = trace.health.events
+    say(Progressed("summarizing", job.size, job.size, events))
+    summary = with_path(load_callable(job.summarize)(trace), path)
+    if _changed(job):
+        say(Changed())
+        return
+    seconds = time.monotonic() - began
+    stored = encode_summary(shown(path), job.size, events, seconds, summary)
+    roots = [Path(os.fsdecode(root)) for root in job.roots]
+    kept, note = _first(roots, lambda r: publish_summary(stored, r, job.token, job.digest))
+    say(Summarized("" if kept else msgspec.json.encode(stored).decode(), note))
+    say(Progressed("caching", job.size, job.size, events))
+    kept, note = _first(roots, lambda r: publish_columns(trace, r, job.token, job.digest))
+    say(Finished(kept, note))
+
+
+def bound_cpu(seconds: int | None) -> None:
+    """The system ends this process after so much more processor time; None: it does not."""
+    if sys.platform == "win32":
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = most
+    if seconds is not None:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        soft = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
+        soft = soft if most == resource.RLIM_INFINITY else min(soft, most)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, most))
+
+
+def make(job: MakeJob, say: Callable[[Message], None]) -> None:
+    """Makes an artifact of the stored columns of a trace, and the variants before it."""
+    say(Progressed("preparing", 0, job.size, 0))
+    bound_cpu(None)
+    roots = tuple(Path(os.fsdecode(root)) for root in job.roots)
+    trace = Cache(roots, 0).load_trace(job.digest, os.fsdecode(job.path))
+    if trace is None:
+        say(Gone())
+        return
+    function, version = load_callable(job.make), artifacts.version_of(job.make)
+    events = trace.health.events
+
+    def store(root: Path) -> None:
+        missing = [
+            variant
+            for variant in job.variants
+            if not artifacts.is_whole(artifacts.place(root, job.digest, job.name, variant), version)
+        ]
+        for done, variant in enumerate(missing):
+
+            def on_share(share: float, done: int = done) -> None:
+                whole = (done + min(max(share, 0.0), 1.0)) / len(missing)
+                say(Progressed("preparing", int(whole * job.size), job.size, events))
+
+            folder = workspace(root, job.token) / artifacts.folder_name(job.name, variant)
+            folder.mkdir(mode=0o700)
+            function(trace, folder, on_share, *([variant] if variant else []))
+            artifacts.seal(folder, version)
+            artifacts.publish(folder, root, job.digest, version)
+
+    kept, note = _first(list(roots), store)
+    say(Finished(kept, note))
+
+
+def load_callable(name: str) -> Callable[..., Any]:
+    """The object behind ``"module:function"``.
+
+    Raises:
+        ImportError: there is no such module or name.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except AttributeError as error:
+        raise ImportError(f"{module} has no {attribute}") from error
+    return found  # type: ignore[no-any-return]
+
+
+def failure(error: Exception) -> Failed:
+    """An exception as a message; the traceback of errors that are meant for users is not needed."""
+    meant = isinstance(error, KinetoscopeError)
+    text = "" if meant else "".join(traceback.format_exception(error))[-8000:]
+    return Failed(type(error).__name__ if meant else "", info_of(error), text)
+
+
+class Reporter:
+    """Writes messages, progress not more often than anybody could look."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._phase = ""
+        self._next = 0.0
+
+    def say(self, message: Message) -> None:
+        if isinstance(message, Progressed):
+            now = time.monotonic()
+            if message.phase == self._phase and now < self._next:
+                return
+            self._phase, self._next = message.phase, now + REPORT_SECONDS
+        self._out.write(msgspec.json.encode(message) + b"\n")
+        self._out.flush()
+
+
+def _first(roots: list[Path], store: Callable[[Path], None]) -> tuple[bool, str]:
+    """Whether any root took it, and why the ones before that did not."""
+    notes = []
+    for root in roots:
+        try:
+            store(root)
+        except OSError as error:
+            notes.append(f"{shown(str(root))}: {error.strerror or error}")
+        else:
+            return True, "; ".join(notes)
+    return False, "; ".join(notes)
+
+
+def _changed(job: Job) -> bool:
+    if job.as_is:
+        return False
+    try:
+        now = Identity.of(os.stat(job.path))
+    except OSError:
+        return True
+    return now != Identity(job.size, job.modified_ns)
+
+
+def _step_back() -> None:
+    """Whoever trains on this machine goes first; when memory runs out, we go first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server; it ends us
+    with suppress(OSError, AttributeError):
+        os.nice(NICENESS)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("800")
+
+
+def _listen(jobs: SimpleQueue[bytes]) -> None:
+    """Takes jobs from our input; when it ends, we end, whatever we are at.
+
+    The server may have died, or not want the answer any more. Taking millions of objects apart one
+    by one helps nobody, so there is no orderly end.
+    """
+    rest = b""
+    with suppress(OSError):
+        while piece := os.read(0, 1 << 16):
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                jobs.put(line)
+    os._exit(0)
+
+
+@contextmanager
+def _own_stdout() -> Iterator[BinaryIO]:
+    """The real standard output; what anybody prints goes to standard error instead."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        yield out
+    finally:
+        with suppress(OSError):
+            out.close()

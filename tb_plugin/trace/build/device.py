@@ -1,0 +1,323 @@
+"""Tables of all that is not on a host thread: device work, ranges, allocator events, counters.
+
+Sparse columns of the file become those of the tables, one column at a time.
+
+A column of the file is let go as soon as its cells are in the tables, so that all columns are never
+in memory twice.
+"""
+
+from __future__ import annotations
+
+from ...base.arrays import I32, I64, I8
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+import numpy as np
+from numpy.typing import NDArray
+from .categories import DEVICE_LABELS, Role
+from ...base.arrays import by_key_then_ts, dense, distinct, take
+from .devices import Devices
+from .metadata import device_type
+from ..model import CounterTable, DeviceKind, MemoryTable, RangeTable
+from .occupancy import fill_occupancy
+from .times import Part
+from ...base.arrays import Sparse
+from ..raw import (COUNTER_ARGS, RawTrace)
+from .route import Rows
+from .devices import Streams
+from .strings import Texts
+from collections.abc import Collection, Sequence
+from typing import Any
+from ...base.arrays import put, seen, take, where
+from ...base.arrays import Sparse
+
+
+
+_KINDS = {
+    Role.KERNEL: DeviceKind.KERNEL,
+    Role.MEMCPY: DeviceKind.MEMCPY,
+    Role.MEMSET: DeviceKind.MEMSET,
+    Role.DEVICE_OTHER: DeviceKind.OTHER,
+}
+WITHOUT = ("correlation", "device", "stream")
+"""Args of device work that are columns of their own."""
+
+_COUNTERS = re.compile(rf"({'|'.join(DEVICE_LABELS)})[\s:_-]*(\d{{1,9}}) Counters$", re.IGNORECASE)
+# CUPTI's numbers, where an exporter writes one in place of the word.
+_COPY_KINDS = {"9": "HtoH"}
+_MEMORY_KINDS = {
+    "1": "Pageable",
+    "2": "Pinned",
+    "3": "Device",
+    "4": "Array",
+    "5": "Managed",
+    "6": "Device Static",
+    "7": "Managed Static",
+}
+_COPY_KIND = re.compile(r"[HDAP]to[HDAP]$")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceRows:
+    """The rows of the device table in their order, before anything sparse is known of them."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8
+    stream: I32
+    raw: I32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activity:
+    """Columns of ``DeviceTable`` that need no links."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8
+    device: I32
+    stream: I32
+    correlation: I64
+    external_id: I64
+    raw: I32
+    args: dict[str, Sparse]
+    occupancy_computed: int  # kernels
+    occupancy_unknown: int  # kernels for which 0 was written, and no value can be computed
+
+    @property
+    def end(self) -> I64:
+        """``ts + dur``."""
+        return self.ts + self.dur
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instants:
+    """The rows of a table of instants in the order of time; at one instant, file order."""
+
+    ts: I64
+    name: I32
+    owner: I32  # thread of allocator events, device of counters
+    raw: I32
+
+
+def order_device(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> DeviceRows:
+    """Device work sorted by (stream, ts)."""
+    part = rows.device
+    order = by_key_then_ts(streams.of_device, part.ts)
+    row = take(part.row, order)
+    kinds = np.full(max(Role) + 1, DeviceKind.OTHER, np.int8)
+    for role, kind in _KINDS.items():
+        kinds[role] = kind
+    return DeviceRows(
+        ts=take(part.ts, order) - start,
+        dur=take(part.dur, order),
+        name=take(raw.events.name, row),
+        category=take(raw.events.category, row),
+        kind=take(kinds, take(rows.role, row)),
+        stream=take(streams.of_device, order),
+        raw=row,
+    )
+
+
+def build_activity(
+    texts: Texts, rows: DeviceRows, streams: Streams, devices: Devices, args: dict[str, Sparse]
+) -> Activity:
+    """Device work with its ids; ``args`` are its sparse columns."""
+    device = take(streams.table.device, rows.stream)
+    filled = fill_occupancy(texts, rows.kind == DeviceKind.KERNEL, device, devices.limits, args)
+    own = {name: column for name, column in filled.columns.items() if len(column.row)}
+    kept = {name: args[name] for name in args if name not in (*WITHOUT, *filled.columns)}
+    return Activity(
+        ts=rows.ts,
+        dur=rows.dur,
+        name=_names_by_args(texts, rows, args),
+        category=rows.category,
+        kind=rows.kind,
+        device=device,
+        stream=rows.stream,
+        correlation=dense(args.pop("correlation", None), len(rows.ts), -1),
+        external_id=dense(args.get("external_id"), len(rows.ts), -1),
+        raw=rows.raw,
+        args=kept | own,
+        occupancy_computed=filled.computed,
+        occupancy_unknown=filled.unknown,
+    )
+
+
+def _names_by_args(texts: Texts, rows: DeviceRows, args: Mapping[str, Sparse]) -> I32:
+    """The names, those of copies and sets completed from their arguments.
+
+    Kineto calls a copy "Memcpy HtoD (Pinned -> Device)" and a set "Memset (Device)". A recorder
+    that calls all of them "Memcpy" and "Memset" says the same in arguments: one name for one thing.
+    """
+    bare = texts.table(rows.name, lambda text: text in ("Memcpy", "Memset"), np.bool_)
+    row = np.flatnonzero(bare[rows.name])
+    if not len(row):
+        return rows.name
+    columns = ("copy_kind", "source_memory", "target_memory", "memory_kind")
+    told = np.stack([dense(args.get(name), len(rows.ts), -1)[row] for name in columns])
+    kinds, place = np.unique(np.vstack([told, rows.name[row]]), axis=1, return_inverse=True)
+    codes = [
+        texts.code(_full_name(*(texts[code] if code >= 0 else "" for code in kind)))
+        for kind in kinds.T.tolist()
+    ]
+    name: I32 = rows.name.copy()
+    name[row] = np.array(codes, np.int32)[place.reshape(-1)]
+    return name
+
+
+def _full_name(kind: str, source: str, target: str, memory: str, name: str) -> str:
+    """What Kineto calls a copy or a set of these arguments; "" = not told.
+
+    >>> _full_name("HtoD", "pageable", "device", "", "Memcpy")
+    'Memcpy HtoD (Pageable -> Device)'
+    """
+    if name == "Memset":
+        memory = _memory(memory)
+        return f"Memset ({memory})" if memory else name
+    kind = _COPY_KINDS.get(kind, kind)
+    if not _COPY_KIND.match(kind):
+        return name
+    source, target = _memory(source), _memory(target)
+    ends = f" ({source or 'Unknown'} -> {target or 'Unknown'})" if source or target else ""
+    return f"Memcpy {kind}{ends}"
+
+
+def _memory(text: str) -> str:
+    """A kind of memory as Kineto writes it; "" where it is not known."""
+    words = text.replace("_", " ").title()
+    known = _MEMORY_KINDS.get(text, words)
+    return known if known in _MEMORY_KINDS.values() else ""
+
+
+def counter_devices(raw: RawTrace, texts: Texts, part: Part, devices: Devices) -> I32:
+    """Row of the device of each counter event: its process is that, or "GPU 0 Counters"."""
+    pid = take(raw.events.pid, part.row)
+    by_pid = np.full(len(texts), -1, np.int32)
+    for code in distinct(pid, len(texts)).tolist():
+        by_pid[code] = devices.row_of_pid.get(code, -1)
+        if found := _COUNTERS.match(texts[code]):
+            by_pid[code] = devices.numbered(device_type(found[1]), int(found[2]))
+    return take(by_pid, pid)
+
+
+def order_ranges(
+    raw: RawTrace, texts: Texts, part: Part, stream: I32, devices: Devices, start: int
+) -> RangeTable:
+    """Ranges in time order, without args; ``stream`` has one entry for each row of ``part``."""
+    order = np.argsort(part.ts, kind="stable")
+    row = part.row[order]
+    device = np.full(len(texts), -1, np.int32)
+    for pid, place in devices.row_of_pid.items():
+        device[pid] = place
+    return RangeTable(
+        ts=part.ts[order] - start,
+        dur=part.dur[order],
+        name=take(raw.events.name, row),
+        category=take(raw.events.category, row),
+        device=take(device, take(raw.events.pid, row)),
+        stream=stream[order],
+        raw=row,
+        args={},
+    )
+
+
+def order_instants(raw: RawTrace, part: Part, owner: I32, start: int) -> Instants:
+    """Instants in the order of time; ``owner`` has one entry for each row of ``part``."""
+    order = np.argsort(part.ts, kind="stable")
+    row = take(part.row, order)
+    return Instants(
+        ts=take(part.ts, order) - start,
+        name=take(raw.events.name, row),
+        owner=take(owner, order),
+        raw=row,
+    )
+
+
+def build_memory(rows: Instants, args: dict[str, Sparse]) -> MemoryTable:
+    """Allocator events in time order; at one instant, file order."""
+
+    def column(name: str, missing: int) -> I64:
+        return dense(args.pop(name, None), len(rows.ts), missing)
+
+    return MemoryTable(
+        ts=rows.ts,
+        bytes=column("memory_bytes", 0),
+        device_type=column("device_type", 0).astype(np.int32),
+        device_id=column("device_id", -1).astype(np.int32),
+        address=column("address", 0),
+        total_allocated=column("total_allocated", -1),
+        total_reserved=column("total_reserved", -1),
+        thread=rows.owner,
+        raw=rows.raw,
+    )
+
+
+def build_counters(rows: Instants, texts: Texts, args: dict[str, Sparse]) -> CounterTable:
+    """Counter samples in time order."""
+    values = dense(args.get(COUNTER_ARGS), len(rows.ts), texts.code("{}")).astype(np.int32)
+    return CounterTable(rows.ts, rows.name, values, rows.owner, rows.raw)
+
+
+_FEW = 16  # a column that fewer than one row in so many has is sorted, not spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves:
+    """For each row of the file its table (0 = none, else 1 + index) and its row there."""
+
+    table: NDArray[np.uint8]
+    row: I32
+    sizes: tuple[int, ...]  # of the tables
+
+
+def moves_to(tables: Sequence[I32], count: int) -> Moves:
+    """The inverse of the ``raw`` columns of some tables; the file has ``count`` rows."""
+    table, row = np.zeros(count, np.uint8), np.zeros(count, np.int32)
+    for number, raw in enumerate(tables, 1):
+        put(row, raw, np.arange(len(raw), dtype=np.int32))
+        put(table, raw, np.full(len(raw), number, np.uint8))
+    return Moves(table, row, tuple(len(raw) for raw in tables))
+
+
+def split(
+    columns: dict[str, Sparse], moves: Moves, skip: Sequence[Collection[str]]
+) -> list[dict[str, Sparse]]:
+    """The columns of each table, by name; ``columns`` is empty afterwards.
+
+    ``skip`` names for each table the columns that it does without.
+    """
+    result: list[dict[str, Sparse]] = [{} for _ in moves.sizes]
+    for name in sorted(columns):
+        column = columns.pop(name)
+        table = take(moves.table, column.row)
+        present = [number for number in range(len(moves.sizes) + 1) if (table == number).any()]
+        for number in present:
+            if number and name not in skip[number - 1]:
+                part = column if len(present) == 1 else _of_rows(column, where(table == number))
+                row = take(moves.row, part.row)
+                result[number - 1][name] = _in_order(row, part.value, moves.sizes[number - 1])
+    return result
+
+
+def _of_rows(column: Sparse, keep: I32) -> Sparse:
+    return Sparse(take(column.row, keep), take(column.value, keep))
+
+
+def _in_order(row: I32, value: NDArray[Any], size: int) -> Sparse:
+    """The cells of a table with ``size`` rows, ascending; no row has two."""
+    if (row[1:] > row[:-1]).all():
+        return Sparse(row, value)
+    if len(row) < size // _FEW:
+        order = np.argsort(row, kind="stable")
+        return Sparse(row[order], value[order])
+    cell = np.empty(size, value.dtype)
+    put(cell, row, value)
+    if len(row) == size:
+        return Sparse(np.arange(size, dtype=np.int32), cell)
+    there = where(seen(row, size))
+    return Sparse(there, take(cell, there))

@@ -1,0 +1,228 @@
+"""The host table before links: rows sorted by (thread, ts, −dur), nested, with their kinds."""
+
+from __future__ import annotations
+
+from ...base.arrays import I32, I64, I8
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, Role
+from ...base.arrays import by_key_then_ts, cells, dense, distinct, distinct_values, is_any, pairs_of, put, take, where
+from .metadata import Identity
+from ..model import HostKind, ThreadTable
+from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
+from ...base.arrays import Sparse
+from ..raw import (RawTrace)
+from .route import Rows
+from .strings import Texts
+
+
+_KINDS = {
+    Role.OP: HostKind.OP,
+    Role.ANNOTATION: HostKind.ANNOTATION,
+    Role.PYTHON: HostKind.PYTHON,
+    Role.RUNTIME: HostKind.RUNTIME,
+    Role.OVERHEAD: HostKind.OVERHEAD,
+    Role.HOST_OTHER: HostKind.OTHER,
+}
+# Of two events with one start and end the outer one: annotations wrap frames, ops, calls.
+_RANK = {
+    Role.ANNOTATION: 0,
+    Role.HOST_OTHER: 1,
+    Role.PYTHON: 2,
+    Role.OP: 3,
+    Role.RUNTIME: 4,
+    Role.OVERHEAD: 5,
+}
+# Events of a kind whose names begin so are of another kind.
+_RENAMED = (
+    (HostKind.PYTHON, HostKind.MODULE, (MODULE_PREFIX,)),
+    (HostKind.OP, HostKind.ANNOTATION, ANNOTATION_PREFIXES),
+)
+_CLOCK = {HostKind.PYTHON: 1, HostKind.MODULE: 1, HostKind.RUNTIME: 2}
+OVERHEAD_PID = "-1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Threads:
+    """The thread table, and the thread of each row of two parts of ``Rows``."""
+
+    table: ThreadTable
+    of_host: I32
+    of_memory: I32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostRows:
+    """The rows of the host table in their order, before anything sparse is known of them."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8
+    thread: I32
+    raw: I32
+    names: I32  # the codes that occur in ``name``
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Host:
+    """Columns of ``HostTable`` that need no links."""
+
+    ts: I64
+    dur: I64
+    name: I32
+    category: I32
+    kind: I8
+    thread: I32
+    nesting: Nesting
+    correlation: I64
+    external_id: I64
+    raw: I32
+    args: dict[str, Sparse]
+    threads: ThreadTable
+    names: I32  # the codes that occur in ``name``
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def thread_of(self) -> dict[tuple[int, int], int]:
+        """Row of the thread table by codes of (pid, tid)."""
+        pairs = zip(self.threads.pid.tolist(), self.threads.tid.tolist(), strict=True)
+        return {pair: thread for thread, pair in enumerate(pairs)}
+
+    def end_of(self, rows: NDArray[np.integer]) -> I64:
+        """``ts + dur`` of some rows."""
+        return np.asarray(self.ts[rows] + self.dur[rows])
+
+
+def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: Identity) -> Threads:
+    """Threads by (process, thread), with the names that the file gives them."""
+    both = np.concatenate([rows.host.row, rows.memory.row])
+    pid, tid, index = pairs_of(take(raw.events.pid, both), take(raw.events.tid, both), len(texts))
+    names = [
+        identity.thread_name.get(key, "Profiler overhead" if texts[key[0]] == OVERHEAD_PID else "")
+        for key in zip(pid.tolist(), tid.tolist(), strict=True)
+    ]
+    table = ThreadTable(pid, tid, np.array([texts.code(name) for name in names], np.int32))
+    return Threads(table, index[: len(rows.host)], index[len(rows.host) :])
+
+
+def order_host(raw: RawTrace, texts: Texts, rows: Rows, threads: Threads, start: int) -> HostRows:
+    """The host events in the order of the table; times count from ``start``."""
+    part = rows.host
+    order = by_key_then_ts(threads.of_host, part.ts)
+    ts, thread = take(part.ts, order), take(threads.of_host, order)
+    same = ts[1:] == ts[:-1]
+    same &= thread[1:] == thread[:-1]
+    _settle_ties(raw, rows, order, same)
+    del same
+    ts -= start
+    row = take(part.row, order)
+    dur = take(part.dur, order)
+    del order
+    name = take(raw.events.name, row)
+    names = distinct(name, len(texts))
+    kind = _kinds(texts, take(rows.role, row), name, names)
+    return HostRows(ts, dur, name, take(raw.events.category, row), kind, thread, row, names)
+
+
+def _settle_ties(
+    raw: RawTrace, rows: Rows, order: NDArray[np.intp], same: NDArray[np.bool_]
+) -> None:
+    """Order what starts at one instant by −dur; what is equal then by kind, id, place in the file.
+
+    ``same[i]``: the rows i and i + 1 of ``order`` start at one instant on one thread.
+    """
+    member = np.zeros(len(order), bool)
+    member[1:] = same
+    member[:-1] |= same
+    tied = np.flatnonzero(member)
+    if not len(tied):
+        return
+    group = np.cumsum(~same[np.maximum(tied - 1, 0)])
+    part = order[tied]
+    row = rows.host.row[part]
+    rank = np.full(max(Role) + 1, 9, np.int8)
+    for role, place in _RANK.items():
+        rank[role] = place
+    number = cells(raw.ints.get("external_id"), row, np.iinfo(np.int64).max)
+    dur = rows.host.dur[part]
+    order[tied] = part[np.lexsort((row, number, rank[rows.role[row]], -dur, group))]
+
+
+def build_host(
+    rows: HostRows,
+    threads: Threads,
+    args: dict[str, Sparse],
+    open_begins: I32,
+    resolution: int,
+) -> Host:
+    """Nest the host events; ``open_begins`` are those rows that never ended."""
+    first = np.ones(len(rows), bool)
+    np.not_equal(rows.thread[1:], rows.thread[:-1], out=first[1:])
+    tolerance = ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
+    nesting = nest(rows.ts, rows.dur, first, _clock(rows.kind), tolerance)
+    kind = rows.kind
+    correlation = dense(args.pop("correlation", None), len(rows), -1)
+    correlation[kind != HostKind.RUNTIME] = -1
+    external_id = dense(args.pop("external_id", None), len(rows), -1)
+    external_id[~is_any(kind, (HostKind.OP, HostKind.ANNOTATION))] = -1
+    if len(nesting.overrun.row):
+        args["overrun"] = nesting.overrun
+    if len(unfinished := _unfinished(args.pop("finished", None), open_begins)):
+        args["finished"] = Sparse(unfinished, np.zeros(len(unfinished), np.int64))
+    return Host(
+        ts=rows.ts,
+        dur=rows.dur,
+        name=rows.name,
+        category=rows.category,
+        kind=kind,
+        thread=rows.thread,
+        nesting=nesting,
+        correlation=correlation,
+        external_id=external_id,
+        raw=rows.raw,
+        args=args,
+        threads=threads.table,
+        names=rows.names,
+    )
+
+
+def _kinds(texts: Texts, role: NDArray[np.uint8], name: I32, names: I32) -> I8:
+    table = np.full(max(Role) + 1, HostKind.OTHER, np.int8)
+    for known, kind in _KINDS.items():
+        table[known] = kind
+    result = np.asarray(take(table, role))
+    for old, new, prefixes in _RENAMED:
+        named = texts.table(names, partial(_begins, prefixes), np.bool_)
+        if named.any():
+            rows = where(result == old)
+            renamed = rows[take(named, take(name, rows))]
+            put(result, renamed, np.full(len(renamed), new, np.int8))
+    return result
+
+
+def _begins(prefixes: tuple[str, ...], text: str) -> bool:
+    return text.startswith(prefixes)
+
+
+def _clock(kind: I8) -> I8:
+    table = np.zeros(max(HostKind) + 1, np.int8)
+    for known, clock in _CLOCK.items():
+        table[known] = clock
+    return np.asarray(take(table, kind))
+
+
+def _unfinished(finished: Sparse | None, open_begins: I32) -> I32:
+    """Rows that never ended, as the recorder writes it; some builds write true on all others."""
+    said = np.empty(0, np.int32) if finished is None else finished.row[finished.value == 0]
+    return distinct_values(np.concatenate([said, open_begins]))

@@ -1,0 +1,268 @@
+"""Which table every row of the file goes to, and why the others go nowhere.
+
+Nothing is dropped in silence: each row of the file is in one of the row lists, in
+``used_elsewhere`` (it gave names, or the end of a range), or counted under a reason in ``ignored``.
+"""
+
+from __future__ import annotations
+
+from ...base.arrays import I32, I64, U8
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .categories import DEVICE_ROLES, HOST_ROLES, MEMORY_CATEGORIES, MEMORY_NAME, MTIA_ROLES, MTIA_WORK, PROCESS_ROLES, ROLES, TASK_ROLES, Role, role_of
+from .metadata import Census
+from ...base.arrays import Mask, has_cell, is_any, seen, take, where
+from .metadata import META, Identity
+from .begin_end import Pairs, pair
+from .times import OPEN, Part, settle_times
+from ..raw import RawEvents, RawTrace
+from .strings import Texts
+
+
+BEGIN, END, COMPLETE, COUNTER = ord("B"), ord("E"), ord("X"), ord("C")
+FLOW_START, FLOW_STEP, FLOW_END = ord("s"), ord("t"), ord("f")
+INSTANTS = tuple(ord(letter) for letter in "iIR")
+RANGED = (COMPLETE, BEGIN)
+
+_REASONS = {
+    0: "event without a phase",
+    ord("b"): "asynchronous range",
+    ord("n"): "asynchronous range",
+    ord("e"): "asynchronous range",
+    ord("S"): "asynchronous range",
+    ord("T"): "asynchronous range",
+    ord("p"): "asynchronous range",
+    ord("P"): "sample",
+    ord("N"): "object",
+    ord("O"): "object",
+    ord("D"): "object",
+    FLOW_STEP: "flow step",
+}
+_PLACED = frozenset({COMPLETE, BEGIN, END, COUNTER, FLOW_START, FLOW_END, META})
+_NO_ROLE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Rows that are in no table, and durations that made no sense."""
+
+    negative: int
+    absurd: int
+    without_dur: int
+    flow_ends: int  # both ends of all arrows
+    used_elsewhere: int
+    ignored: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of the file by table, ascending, and what became of all others."""
+
+    role: U8  # Role of the rows in tables of duration events; an entry for every row of the file
+    host: Part
+    device: Part
+    device_annotations: Part
+    syncs: Part
+    ranges: Part
+    memory: Part
+    counters: Part
+    flow_starts: I32
+    flow_ends: I32
+    unfinished: I32  # begins without an end; last until the end of the trace
+    device_pids: frozenset[int]
+    tally: Tally
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The rows of each table."""
+        return (
+            self.host,
+            self.device,
+            self.device_annotations,
+            self.syncs,
+            self.ranges,
+            self.memory,
+            self.counters,
+        )
+
+
+def sort_out(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> Rows:
+    """Decide for every row of the file."""
+    events = raw.events
+    phase = events.phase
+    role, timed = _roles(raw, texts, identity, census)
+    device_pids = _device_pids(events, role, timed, identity, len(texts))
+    _settle_either(raw, texts, role, timed, device_pids)
+
+    allocations = _memory_rows(events, texts)
+    ranged = phase == COMPLETE
+    ranged[allocations] = False
+    halves = census.of_phase(BEGIN) + census.of_phase(END)
+    pairs = pair(events, where(is_any(phase, (BEGIN, END))), texts) if halves else Pairs.none()
+    ranged[pairs.begin] = True
+    ranged[pairs.open] = True
+    role[~ranged] = _NO_ROLE
+    dur = _durations(events, pairs)
+
+    def of(*roles: Role) -> Part:
+        row = where(is_any(role, roles))
+        return Part(row, take(events.ts, row), take(dur, row))
+
+    def at(row: I32) -> Part:
+        return Part(row, take(events.ts, row), np.empty(0, np.int64))
+
+    settled = settle_times(
+        (
+            of(*HOST_ROLES),
+            of(*DEVICE_ROLES),
+            of(Role.DEVICE_ANNOTATION),
+            of(Role.SYNC),
+            of(Role.RANGE),
+        ),
+        (at(allocations), at(where(phase == COUNTER))),
+        int(events.ts[pairs.open].max()) if len(pairs.open) else 0,
+    )
+    ignored = dict(settled.ignored)
+    if pairs.stray_ends:
+        ignored["end without a begin"] = pairs.stray_ends
+    _ignore_others(ignored, census, phase[allocations])
+    host, device, device_annotations, syncs, ranges = settled.ranges
+    memory, counters = settled.instants
+    return Rows(
+        role=role,
+        host=host,
+        device=device,
+        device_annotations=device_annotations,
+        syncs=syncs,
+        ranges=ranges,
+        memory=memory,
+        counters=counters,
+        flow_starts=where(phase == FLOW_START),
+        flow_ends=where(phase == FLOW_END),
+        unfinished=pairs.open,
+        device_pids=device_pids,
+        tally=Tally(
+            settled.negative,
+            settled.absurd,
+            settled.without_dur,
+            flow_ends=census.of_phase(FLOW_START) + census.of_phase(FLOW_END),
+            used_elsewhere=census.of_phase(META) + len(pairs.begin),
+            ignored=ignored,
+        ),
+    )
+
+
+def _ignore_others(ignored: dict[str, int], census: Census, memory: U8) -> None:
+    """Counts the rows of phases that make no table; allocator events are instants that do."""
+    taken = np.bincount(memory, minlength=256)
+    for phase in sorted(set(census.phase.tolist()) - _PLACED):
+        count = census.of_phase(phase) - int(taken[phase])
+        if count:
+            reason = _REASONS.get(phase, "event of another phase")
+            reason = "marker" if phase in INSTANTS else reason
+            ignored[reason] = ignored.get(reason, 0) + count
+
+
+def _roles(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> tuple[U8, Mask]:
+    """The role of every row, as far as it is known, and which rows are ranges or their begins."""
+    events = raw.events
+    by_category = np.zeros(len(texts), np.uint8)
+    for code in census.categories():
+        by_category[code] = role_of(texts[code])
+    role = take(by_category, events.category)
+    timed = is_any(events.phase, RANGED)
+    unnamed = texts.code("")
+    if unnamed in (categories := census.categories(RANGED)):
+        # Exporters without categories: the process says what its events are.
+        bare = timed & (events.category == unnamed)
+        by_pid = np.full(len(texts), Role.EITHER, np.uint8)
+        for pid in np.flatnonzero(seen(events.pid, len(texts))).tolist():
+            known = PROCESS_ROLES.get(identity.process_name.get(pid, texts[pid]))
+            if known is not None:
+                by_pid[pid] = known
+        role[bare] = by_pid[events.pid[bare]]
+        unknown = bare & (role == Role.EITHER)
+        if categories == [unnamed] and unknown.any():
+            # No category in the whole file: host events are ops, as in the first recorders.
+            labelled = np.zeros(len(texts), bool)
+            labelled[list(identity.label)] = True
+            role[unknown & ~labelled[events.pid]] = Role.OP
+    if (tasks := raw.texts.get("task_type")) is not None:
+        by_task = texts.table(
+            tasks.value, lambda text: TASK_ROLES.get(text.casefold(), Role.KERNEL), np.uint8
+        )
+        free = role[tasks.row] == Role.EITHER
+        role[tasks.row[free]] = by_task[tasks.value[free]]
+    vendor = where(timed & (role == Role.DEVICE_OTHER))
+    if len(vendor):
+        runs = texts.table(
+            events.category[vendor], lambda text: text.casefold() == MTIA_WORK, np.bool_
+        )[events.category[vendor]]
+        role[vendor[runs]] = Role.KERNEL
+        by_name = texts.table(
+            events.name[vendor], lambda text: MTIA_ROLES.get(text, Role.EITHER), np.uint8
+        )[events.name[vendor]]
+        told = by_name != Role.EITHER
+        role[vendor[told]] = by_name[told]
+    return role, timed
+
+
+def _pids(events: RawEvents, mask: Mask, size: int) -> Mask:
+    """Which processes have rows where the mask holds, by pid code."""
+    return seen(take(events.pid, where(mask)), size)
+
+
+def _device_pids(
+    events: RawEvents, role: U8, timed: Mask, identity: Identity, size: int
+) -> frozenset[int]:
+    """Processes that stand for devices: so labelled, or with device work and no host work."""
+    own = (*DEVICE_ROLES, Role.DEVICE_ANNOTATION)
+    working = _pids(events, timed & is_any(role, own), size)
+    if working.any():
+        working &= ~_pids(events, timed & is_any(role, HOST_ROLES), size)
+    found = set(np.flatnonzero(working).tolist()) - identity.host_labelled
+    return frozenset(found | identity.label.keys())
+
+
+def _settle_either(
+    raw: RawTrace, texts: Texts, role: U8, timed: Mask, device_pids: frozenset[int]
+) -> None:
+    """Decide host or device for categories that may be both, and for unknown ones."""
+    events = raw.events
+    rows = where(timed & (role == Role.EITHER))
+    if not len(rows):
+        return
+    is_device = np.zeros(len(texts), bool)
+    is_device[list(device_pids)] = True
+    pid = events.pid[rows]
+    device = is_device[pid]
+    strange = ~_pids(events, is_any(role, HOST_ROLES), len(texts))[pid]
+    device |= has_cell(raw.ints.get("stream"), rows)
+    device |= strange & (events.category[rows] == texts.code("collective_comm"))
+    known = texts.table(events.category[rows], lambda text: text.casefold() in ROLES, np.bool_)
+    on_device = np.where(known[events.category[rows]], Role.KERNEL, Role.DEVICE_OTHER)
+    role[rows] = np.where(device, on_device, Role.HOST_OTHER)
+
+
+def _memory_rows(events: RawEvents, texts: Texts) -> I32:
+    """Allocator events: Kineto writes them as instants, Python exporters as ranges."""
+    rows = where(events.name == texts.code(MEMORY_NAME))
+    if not len(rows):
+        return rows
+    category = events.category[rows]
+    fits = texts.table(category, lambda text: text in MEMORY_CATEGORIES, np.bool_)[category]
+    return rows[fits & is_any(events.phase[rows], (COMPLETE, *INSTANTS))]
+
+
+def _durations(events: RawEvents, pairs: Pairs) -> I64:
+    """Durations as written; of a begin, from it to its end, or ``OPEN``."""
+    if not len(pairs.begin) and not len(pairs.open):
+        return events.dur
+    dur = np.array(events.dur)
+    dur[pairs.begin] = pairs.end_ts - events.ts[pairs.begin]
+    dur[pairs.open] = OPEN
+    return dur

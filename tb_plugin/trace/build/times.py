@@ -1,0 +1,210 @@
+"""The time axis of a trace: where it starts, how fine it is, and which events have no time at all.
+
+A writer that lost a time stamp writes 0, or something else far from the recording. One such event
+would stretch the axis to days; so an event is *timeless* when it lies further from the middle half
+of all events than an hour and than a hundred times the length of that half.
+
+      0                                            4 370 761 960 s
+      █ timeless                                   ░░▓▓▓▓▓▓▓▓░░░ the recording
+
+The rows of a table as they are in the file, with times that make sense.
+
+The clock of a file is judged by all of its duration events (``clock.bounds``). What is too far from
+them is left out and counted; a duration that reaches too far, or below zero, becomes 0 ns.
+"""
+
+from __future__ import annotations
+
+from ...base.arrays import I32, I64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+import numpy as np
+from numpy.typing import NDArray
+from ..raw import MISSING, RawEvents
+from dataclasses import dataclass
+from ...base.arrays import Mask, chunks, last_end
+from ..raw import MISSING, NO_DUR
+
+
+
+FAR_NS = 3_600_000_000_000
+FAR_RATIO = 100
+# The year 2043; differences of times inside it fit int64.
+EDGE_NS = 1 << 61
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """First and last believable instant, as written in the file."""
+
+    low: int
+    high: int
+
+
+def bounds(ts: I64) -> Bounds:
+    """Where events can be, judged by the middle half of the time stamps that are not 0.
+
+    ``ts`` are the stamps of duration events as written; ``MISSING`` and 0 do not vote.
+    """
+    votes = ts[(ts != MISSING) & (ts != 0)]
+    votes = votes[(votes > -EDGE_NS) & (votes < EDGE_NS)]
+    if not len(votes):
+        return Bounds(-FAR_NS, FAR_NS)
+    first, last = len(votes) // 4, (3 * len(votes)) // 4
+    part = np.partition(votes, (first, last))
+    low, high = int(part[first]), int(part[last])
+    margin = max(FAR_NS, FAR_RATIO * (high - low))
+    return Bounds(max(low - margin, -EDGE_NS), min(high + margin, EDGE_NS))
+
+
+def believable(ts: I64, limits: Bounds) -> NDArray[np.bool_]:
+    """Which stamps are on the time axis."""
+    return np.asarray((ts >= limits.low) & (ts <= limits.high) & (ts != MISSING))
+
+
+def resolution_ns(*columns: I64) -> int:
+    """1000 when every stamp and duration is a whole µs, as recorders wrote until 2024; else 1."""
+    for column in columns:
+        for low in range(0, len(column), _BLOCK):
+            part = column[low : low + _BLOCK]
+            # A product of a quotient: the processor divides by a constant faster than it takes the
+            # remainder.
+            if (part // 1000 * 1000 != part).any():
+                return 1
+    return 1000 if any(len(column) for column in columns) else 1
+
+
+def base_ns(metadata: Mapping[str, Any]) -> int:
+    """``baseTimeNanoseconds``, which the writer subtracted from every stamp; 0 without it."""
+    value = metadata.get("baseTimeNanoseconds", 0)
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def on_one_axis(
+    events: RawEvents, metadata: Mapping[str, Any], bases: Sequence[tuple[int, Any]]
+) -> RawEvents:
+    """The events of several traces in one file, with the stamps of all on the axis of the first.
+
+    ``bases``: the first row of each trace behind the first, and its ``baseTimeNanoseconds``; where
+    one of the two is missing, stamps stay as they are written.
+    """
+    ts = events.ts
+    for number, (first, base) in enumerate(bases):
+        behind = bases[number + 1][0] if number + 1 < len(bases) else len(events)
+        shift = base_ns({"baseTimeNanoseconds": base}) - base_ns(metadata)
+        if base is None or "baseTimeNanoseconds" not in metadata or not 0 < abs(shift) < EDGE_NS:
+            continue
+        if ts is events.ts:
+            ts = ts.copy()
+        part = ts[first:behind]
+        moves = (part > -EDGE_NS) & (part < EDGE_NS)  # not what is missing, or beyond all times
+        part[moves] += shift
+    return events if ts is events.ts else replace(events, ts=ts)
+
+
+
+
+OPEN = np.iinfo(np.int64).min
+"""Duration of a range that never ended: it lasts until the end of all others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Rows of the file, ascending; ``ts`` as written, ``dur`` of ranges (of instants, empty)."""
+
+    row: I32
+    ts: I64
+    dur: I64
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def of(self, keep: Mask) -> Part:
+        """Some of the rows."""
+        return Part(self.row[keep], self.ts[keep], self.dur[keep] if len(self.dur) else self.dur)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """Parts with believable times and durations, and how many had others."""
+
+    ranges: tuple[Part, ...]
+    instants: tuple[Part, ...]
+    ignored: Mapping[str, int]
+    negative: int
+    absurd: int
+    without_dur: int
+
+
+def settle_times(ranges: Sequence[Part], instants: Sequence[Part], last_open: int) -> Settled:
+    """Leave out what has no believable time, and mend durations, in place.
+
+    ``last_open`` is the last start of a range that never ended.
+    """
+    limits = _limits(ranges, instants)
+    ignored: dict[str, int] = {}
+    if limits is not None:
+        everything = (*ranges, *instants)
+        missing = sum(int(np.count_nonzero(part.ts == MISSING)) for part in everything)
+        before = sum(len(part) for part in everything)
+        ranges = [part.of(believable(part.ts, limits)) for part in ranges]
+        instants = [part.of(believable(part.ts, limits)) for part in instants]
+        far = before - missing - sum(len(part) for part in (*ranges, *instants))
+        if missing:
+            ignored["event without a time stamp"] = missing
+        if far:
+            ignored["event without a believable time"] = far
+    _close(ranges, last_open)
+    counts = np.zeros(3, np.int64)
+    for part in ranges:
+        counts += _mend(part, limits)
+    negative, absurd, without = counts.tolist()
+    return Settled(tuple(ranges), tuple(instants), ignored, negative, absurd, without)
+
+
+def _limits(ranges: Sequence[Part], instants: Sequence[Part]) -> Bounds | None:
+    """Where events can be; None where nothing is far from anything, so that nobody need ask."""
+    stamped = [part.ts for part in (*ranges, *instants) if len(part)]
+    if not stamped:
+        return None
+    low = min(int(ts.min()) for ts in stamped)
+    high = max(int(ts.max()) for ts in stamped)
+    longest = max((int(part.dur.max()) for part in ranges if len(part)), default=0)
+    # What lies within an hour is within an hour of its middle half.
+    if low > -EDGE_NS and high + max(longest, 0) < min(low + FAR_NS, EDGE_NS):
+        return None
+    voters = [part.ts for part in ranges if len(part)]
+    return bounds(np.concatenate(voters) if voters else instants[0].ts)
+
+
+def _close(ranges: Sequence[Part], last_open: int) -> None:
+    """Ranges that never ended last until the end of all others."""
+    opened = [part.dur == OPEN for part in ranges]
+    if not any(mask.any() for mask in opened):
+        return
+    whole = [part.of(part.dur >= 0) for part in ranges]
+    ends = [last_end(part.ts, part.dur) for part in whole if len(part)]
+    end = max(ends) if ends else last_open
+    for part, mask in zip(ranges, opened, strict=True):
+        part.dur[mask] = np.maximum(end - part.ts[mask], 0)
+
+
+def _mend(part: Part, limits: Bounds | None) -> tuple[int, int, int]:
+    """Durations that make sense; how many were negative, absurdly long, or missing."""
+    short = long = missing = 0
+    for piece in chunks(len(part)):
+        ts, dur = part.ts[piece], part.dur[piece]
+        if (below := dur < 0).any():
+            short += int(np.count_nonzero(below))
+            missing += int(np.count_nonzero(dur == NO_DUR))
+        if limits is not None:
+            far = dur > limits.high - np.clip(ts, limits.low, limits.high)
+            long += int(np.count_nonzero(far))
+            dur[far] = 0
+        np.maximum(dur, 0, out=dur)
+    return short - missing, long, missing

@@ -1,0 +1,313 @@
+"""Pieces of the text of a file again and again, without inflating all that is before them.
+
+A compressed file is inflated up to the farthest piece that was asked for, once. Every 16 MB of text
+the state of inflating is kept (48 KB each), and the next piece begins from there.
+
+The events of a block as pieces of its text, without decoding them.
+
+Events of one file again and again: what was found for one is kept for the next.
+
+Many events in full, found again in the file in one pass over it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import zlib
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+import numpy as np
+
+from ..base.arrays import I64
+from ..base.errors import NotFoundError
+from .faults import FaultLog
+from .io.gzip import GZIP_MAGIC
+from .io.gzip_index import NotTheFile, can_seek
+from .io.source import Source, Text, TextAt
+from .io.streams import CHUNK
+from .raw import NO_POINTS, Blocks, SeekIndex
+from .scan.cursor import Limits, Readable, Window
+from .scan.events import EventReader
+from .scan.json_values import Json, decode_strict, has_lone_surrogate, json_text, plain
+from .scan.sinks import Event, ListSink
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+SPACING = 16 << 20
+MOST_KEPT = 512
+_GZIP = 31  # zlib: with header and trailer
+
+
+def taken(text: Readable, length: int) -> bytes:
+    """The next ``length`` bytes, or all there are."""
+    pieces = []
+    while length > 0 and (piece := text.read(min(length, CHUNK))):
+        pieces.append(piece)
+        length -= len(piece)
+    return b"".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Inflating stands here: ``text`` bytes were written, the file goes on at ``stored``."""
+
+    text: int
+    stored: int
+    inflate: Any  # a decompressobj, to be copied
+    left: bytes  # read from the file, not yet inflated
+
+
+class SeekableText:
+    """The text of a file that lies on a disk; several threads may ask."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int] | None = None
+        self._states: list[_State] = []
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Text [offset, offset + length), or what there is of it.
+
+        Raises:
+            NotFoundError: there is no such file.
+            OSError: it cannot be read.
+        """
+        with self._lock:
+            if os.path.isfile(self._path):
+                found = self._from_states(offset, length)
+                if found is not None:
+                    return found
+        with Text(self._path, FaultLog()) as text:
+            text.skip(offset)
+            return taken(text, length)
+
+    def _from_states(self, offset: int, length: int) -> bytes | None:
+        """The piece, if the file is one that plain inflating understands so far."""
+        with open(self._path, "rb") as file:
+            now = os.fstat(file.fileno())
+            seen = (now.st_size, now.st_mtime_ns)
+            if seen != self._seen:
+                self._seen, self._states = seen, self._first_state(file)
+            if not self._states:
+                return None
+            try:
+                return self._inflated(file, offset, length)
+            except zlib.error:
+                return None  # damaged: what is left of it is known by those who repair
+
+    def _first_state(self, file: BinaryIO) -> list[_State]:
+        """The beginning of a gzip file that holds a text; nothing for other files."""
+        head = file.read(4096)
+        if not head.startswith(GZIP_MAGIC):
+            return []
+        inflate = zlib.decompressobj(_GZIP)
+        try:
+            text = inflate.decompress(head, 8)
+        except zlib.error:
+            return []
+        # Layers below, and texts that are not UTF-8, begin with other bytes.
+        plain = text[:1].isascii() and text[:2] != GZIP_MAGIC and b"\0" not in text
+        return [_State(0, 0, zlib.decompressobj(_GZIP), b"")] if plain and text else []
+
+    def _inflated(self, file: BinaryIO, offset: int, length: int) -> bytes:
+        at = bisect_right(self._states, offset, key=lambda state: state.text) - 1
+        state = self._states[at]
+        file.seek(state.stored)
+        inflate, left, place = state.inflate.copy(), state.left, state.text
+        pieces: list[bytes] = []
+        while place < offset + length:
+            data = left or file.read(CHUNK)
+            if not data:
+                break
+            piece = inflate.decompress(data, CHUNK)
+            pieces.append(piece[max(offset - place, 0) : offset + length - place])
+            place += len(piece)
+            left = inflate.unconsumed_tail
+            if inflate.eof:
+                left = inflate.unused_data or file.read(CHUNK)
+                if not left.startswith(GZIP_MAGIC):
+                    break  # no further member: what follows is no text
+                inflate = zlib.decompressobj(_GZIP)
+            self._keep(_State(place, file.tell(), inflate, left))
+        return b"".join(pieces)
+
+    def _keep(self, now: _State) -> None:
+        if now.text >= self._states[-1].text + SPACING and len(self._states) < MOST_KEPT:
+            self._states.append(replace(now, inflate=now.inflate.copy()))
+
+
+_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def members_of(data: bytes) -> list[bytes]:
+    """The texts of the events of a block; none where it is not strict JSON throughout."""
+    array = b"[" + data.strip(b" \t\r\n,") + b"]"
+    try:
+        if not array.isascii():
+            array.decode("utf-8")  # msgspec does not look at texts that it skips
+        return [bytes(member) for member in _ARRAY.decode(array)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+BLOCKS_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A block, and the texts of its events where it is strict JSON."""
+
+    data: bytes
+    members: list[bytes]
+
+
+class Rereader:
+    """The events of a file that was scanned; several threads may ask."""
+
+    def __init__(self, path: str, blocks: Blocks, seek: SeekIndex = NO_POINTS) -> None:
+        self._path = path
+        self._blocks = blocks
+        self._seek = seek
+        self._text = SeekableText(path)
+        self._kept: OrderedDict[int, _Text] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def event(self, row: int) -> dict[str, Json]:
+        """The whole JSON object of one event, with every key, as Python values.
+
+        Raises:
+            NotFoundError: there is no such row or file, or the file is not the one scanned.
+        """
+        blocks = self._blocks
+        if not 0 <= row < int(blocks.first_row[-1]):
+            raise NotFoundError(f"There is no event {row}.")
+        block = int(np.searchsorted(blocks.first_row, row, side="right")) - 1
+        index = row - int(blocks.first_row[block])
+        event: dict[str, Json] = plain(self._found(block, index))
+        return event
+
+    def _found(self, block: int, index: int) -> Event:
+        """An event of a block: decoded alone, if the block is strict JSON."""
+        text = self._text_of(block)
+        count = int(self._blocks.first_row[block + 1] - self._blocks.first_row[block])
+        if len(text.members) == count:
+            with suppress(ValueError):
+                event = decode_strict(text.members[index])
+                if isinstance(event, dict):
+                    return event
+        events = events_in(text.data)
+        if index >= len(events):
+            raise NotFoundError("The file has changed since it was read.")
+        return events[index]
+
+    def _text_of(self, block: int) -> _Text:
+        with self._lock:
+            if block in self._kept:
+                self._kept.move_to_end(block)
+                return self._kept[block]
+        data = self._read(int(self._blocks.offset[block]), int(self._blocks.length[block]))
+        text = _Text(data, members_of(data))
+        with self._lock:
+            self._kept[block] = text
+            while len(self._kept) > BLOCKS_KEPT:
+                self._kept.popitem(last=False)
+        return text
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if can_seek(self._seek, offset):
+            with (
+                suppress(NotTheFile, NotFoundError),
+                TextAt(self._path, self._seek, offset) as text,
+            ):
+                return taken(text, length)
+        return self._text.read(offset, length)
+
+
+def events_in(data: bytes) -> list[Event]:
+    """The events of the text of a block, with the repairs of the scan."""
+    sink, limits = ListSink(), Limits()
+    window = Window(io.BytesIO(data), limits.block_bytes)
+    EventReader(sink, FaultLog(), limits, lambda: None).read(window)
+    return sink.kept
+
+
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+JUMP_BYTES = 32 << 20
+"""Over so much text it is faster to enter a gzip file anew than to inflate what lies between."""
+
+
+def event_texts(
+    source: Source, blocks: Blocks, rows: I64, seek: SeekIndex = NO_POINTS
+) -> Iterator[tuple[int, bytes]]:
+    """The JSON text of some events by row, in the order of the file; ``rows`` ascend.
+
+    The text is what the file writes, so that every digit and every argument stays; that of an event
+    that had to be repaired is made anew, so it is always JSON. Only a block at a time is in memory.
+
+    Raises:
+        NotFoundError: there is no such file, or it is not the one that was scanned.
+    """
+    edges = np.searchsorted(rows, blocks.first_row)
+    with _Pieces(source, seek) as pieces:
+        for block in np.flatnonzero(np.diff(edges)).tolist():
+            data = pieces.read(int(blocks.offset[block]), int(blocks.length[block]))
+            first, behind = int(blocks.first_row[block]), int(blocks.first_row[block + 1])
+            members = members_of(data)
+            wanted = rows[edges[block] : edges[block + 1]] - first
+            if len(members) != behind - first or not _are_strict(members, wanted):
+                members = [json_text(event).encode("utf-8", "replace") for event in events_in(data)]
+            for row in rows[edges[block] : edges[block + 1]].tolist():
+                if row - first >= len(members):
+                    raise NotFoundError("The file has changed since it was read.")
+                yield row, members[row - first]
+
+
+def _are_strict(members: list[bytes], wanted: I64) -> bool:
+    """Whether some texts are JSON: who takes a block apart does not look into every corner."""
+    try:
+        for at in wanted.tolist():
+            _OBJECT.decode(members[at])
+    except (msgspec.DecodeError, RecursionError, IndexError):
+        return False
+    return not any(has_lone_surrogate(members[at]) for at in wanted.tolist())
+
+
+class _Pieces:
+    """Pieces of a text, one behind the other."""
+
+    def __init__(self, source: Source, seek: SeekIndex) -> None:
+        self._source = source
+        self._seek = seek
+        self._text = Text(source, FaultLog())
+        self._place = 0
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Text [offset, offset + length); no piece begins before the end of the one before."""
+        if offset - self._place > JUMP_BYTES and can_seek(self._seek, offset):
+            self._text.close()
+            self._text = TextAt(self._source, self._seek, offset)
+        else:
+            self._text.skip(offset - self._place)
+        try:
+            data = taken(self._text, length)
+        except NotTheFile:
+            raise NotFoundError("The file has changed since it was read.") from None
+        self._place = offset + len(data)
+        return data
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._text.close()

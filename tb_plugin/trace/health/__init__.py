@@ -1,0 +1,1 @@
+"""Checks of a trace, and the notes that the health record keeps."""

@@ -1,0 +1,370 @@
+"""The health record of a trace: small questions, each ending in a note or in none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base.arrays import distinct_values, is_among, seen, take, where
+from ...base.intervals import union
+from ..build.categories import is_graph_node, is_known
+from ..build.devices import Devices
+from ..build.host import Host
+from ..build.metadata import Census, Identity
+from ..build.route import RANGED, Tally
+from ..build.strings import Texts
+from ..health_record import COSTLY, HealthRecord, Note, worst_first
+from ..link.autograd import Autograd
+from ..link.flows import Flows
+from ..link.launches import Launches
+from ..model import (
+    CounterTable,
+    DeviceKind,
+    DeviceTable,
+    HostKind,
+    Link,
+    MemoryTable,
+    RangeTable,
+    Recording,
+    StepTable,
+)
+from ..raw import Fault
+from .notes import CATALOG, UNKNOWN, one_of
+
+ORPHAN_WARNING_RATIO = 0.05
+OVERHEAD_WARNING_RATIO = 0.05
+LOST_NAME = "unknown"
+# Kineto itself rounds; a kernel this little before its launch is no sign of a skewed clock.
+SKEW_NS = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Everything that notes are made from."""
+
+    texts: Texts
+    identity: Identity
+    census: Census
+    tally: Tally
+    flows: Flows
+    host: Host
+    device: DeviceTable
+    annotations: RangeTable
+    syncs: RangeTable
+    ranges: RangeTable
+    memory: MemoryTable
+    counters: CounterTable
+    steps: StepTable
+    devices: Devices
+    launches: Launches
+    occupancy: tuple[int, int]  # kernels whose occupancy was computed, and cannot be
+    autograd: Autograd
+    recording: Recording
+    faults: Sequence[Fault]
+    end_ns: int
+    events: int
+    file_bytes: int
+    text_bytes: int
+
+
+def examine(evidence: Evidence) -> HealthRecord:
+    """Counts that reconcile, and the notes, worst first."""
+    ignored = dict(evidence.tally.ignored)
+    lonely = {
+        "flow start without an end": evidence.flows.lonely_starts,
+        "flow end without a start": evidence.flows.lonely_ends,
+    }
+    ignored |= {reason: count for reason, count in lonely.items() if count}
+    of_file = list(_of_file(evidence))
+    notes = [
+        *of_file,
+        *_of_time(evidence),
+        *_of_links(evidence),
+        *_of_content(evidence),
+        *_of_steps(evidence),
+        *_of_recorder(evidence),
+    ]
+    lost = any(note.severity == "error" for note in notes)
+    lost = lost or any(note.severity in COSTLY for note in of_file)
+    counted = {"skipped": 0, "repaired": 0}
+    for fault in evidence.faults:
+        kind = CATALOG.get(fault.kind, UNKNOWN)
+        if kind.counts_as:
+            counted[kind.counts_as] += fault.count
+    if not lost and not any(counted.values()) and evidence.events:
+        notes.append(note("complete", evidence.events))
+    return HealthRecord(
+        file_bytes=evidence.file_bytes,
+        text_bytes=evidence.text_bytes,
+        events=evidence.events,
+        used=_used(evidence),
+        ignored=ignored,
+        skipped=counted["skipped"],
+        repaired=counted["repaired"],
+        notes=worst_first(notes),
+    )
+
+
+def note(
+    kind: str,
+    count: int = 0,
+    total: int = 0,
+    *,
+    detail: str = "",
+    example: str = "",
+    offset: int = -1,
+) -> Note:
+    """A note of a kind of the catalog, with its texts filled in."""
+    entry = CATALOG.get(kind, UNKNOWN)
+    share = f"{100 * count / total:.1f} %" if total else ""
+    values = {
+        "count": f"{count:,}",
+        "total": f"{total:,}",
+        "share": share,
+        "detail": detail or kind,
+    }
+    title = entry.title.format(**values)
+    return Note(
+        kind=kind,
+        severity=entry.severity,
+        title=one_of(title) if count == 1 else title,
+        count=count,
+        total=total,
+        consequence=entry.consequence.format(**values),
+        remedy=entry.remedy,
+        example=example,
+        offset=offset,
+        taints=entry.taints,
+    )
+
+
+def _used(evidence: Evidence) -> int:
+    tables: tuple[Any, ...] = (
+        evidence.device,
+        evidence.annotations,
+        evidence.syncs,
+        evidence.ranges,
+        evidence.memory,
+        evidence.counters,
+    )
+    flows = evidence.flows
+    paired = evidence.tally.flow_ends - (flows.lonely_starts + flows.lonely_ends)
+    return (
+        len(evidence.host.ts)
+        + sum(len(table) for table in tables)
+        + paired
+        + evidence.tally.used_elsewhere
+    )
+
+
+def _of_file(evidence: Evidence) -> Iterator[Note]:
+    for fault in evidence.faults:
+        yield note(fault.kind, fault.count, example=fault.example, offset=fault.offset)
+    if not len(evidence.host.ts) + len(evidence.device) + len(evidence.memory):
+        yield note("empty")
+
+
+def _of_time(evidence: Evidence) -> Iterator[Note]:
+    tally, host, device = evidence.tally, evidence.host, evidence.device
+    ignored = tally.ignored
+    for kind, count in (
+        ("timeless", ignored.get("event without a believable time", 0)),
+        ("no_time", ignored.get("event without a time stamp", 0)),
+        ("stray_ends", ignored.get("end without a begin", 0)),
+        ("negative_duration", tally.negative),
+        ("absurd_duration", tally.absurd),
+        ("missing_duration", tally.without_dur),
+        ("unfinished", len(_unfinished(host))),
+        ("partial_overlap", len(host.nesting.overrun.row)),
+    ):
+        if count:
+            yield note(kind, count, example=_example(evidence, kind))
+    if evidence.recording.resolution_ns >= 1000 and len(host.ts) + len(device):
+        zero = np.count_nonzero(host.dur == 0) + np.count_nonzero(device.dur == 0)
+        yield note("rounded_time", int(zero), len(host.ts) + len(device))
+    if overlaps := _stream_overlaps(device):
+        yield note("stream_overlap", overlaps, len(device))
+    yield from _skew(evidence)
+
+
+def _unfinished(host: Host) -> np.ndarray[Any, Any]:
+    finished = host.args.get("finished")
+    return np.empty(0, np.int32) if finished is None else finished.row
+
+
+def _example(evidence: Evidence, kind: str) -> str:
+    host = evidence.host
+    rows = {
+        "unfinished": _unfinished(host),
+        "partial_overlap": host.nesting.overrun.row,
+    }.get(kind)
+    return "" if rows is None or not len(rows) else evidence.texts[int(host.name[rows[0]])][:200]
+
+
+def _stream_overlaps(device: DeviceTable) -> int:
+    """Rows that start before everything ahead of them on their stream has ended."""
+    if len(device) < 2:
+        return 0
+    total = 0
+    edges = np.flatnonzero(np.diff(device.stream)) + 1
+    for low, high in zip([0, *edges.tolist()], [*edges.tolist(), len(device)], strict=True):
+        reach = np.maximum.accumulate(device.end[low:high])
+        total += int(np.count_nonzero(device.ts[low + 1 : high] < reach[:-1]))
+    return total
+
+
+def _skew(evidence: Evidence) -> Iterator[Note]:
+    device, host = evidence.device, evidence.host
+    linked = np.flatnonzero(device.launch >= 0)
+    early = take(host.ts, device.launch[linked]) - device.ts[linked]
+    bad = early > SKEW_NS
+    if bad.any():
+        worst = int(early.max())
+        detail = f"{worst / 1000:,.0f} µs" if worst < 10_000_000 else f"{worst / 1e6:,.0f} ms"
+        yield note("clock_skew", int(np.count_nonzero(bad)), len(linked), detail=detail)
+
+
+def _of_links(evidence: Evidence) -> Iterator[Note]:
+    device, launches = evidence.device, evidence.launches
+    runtime = (evidence.host.kind == HostKind.RUNTIME).any()
+    if len(device):
+        counts = np.bincount(device.link, minlength=len(Link)).tolist()
+        if not runtime:
+            yield note("no_runtime", len(device))
+        else:
+            yield from _orphans(counts, len(device))
+        replayed = device.kind[device.link == Link.GRAPH] == DeviceKind.KERNEL
+        if replayed.any():
+            kernels = device.kind == DeviceKind.KERNEL
+            yield note("graphs", int(replayed.sum()), int(np.count_nonzero(kernels)))
+        if (launches.launch >= 0).all() and runtime:
+            yield note("all_linked", len(device), len(device))
+        if not launches.external_id_used and len(evidence.host.ts) and launches.external_id_seen:
+            yield note("external_id_ignored")
+        if launches.disagree:
+            yield note("external_id_disagrees", launches.disagree, launches.checked)
+    graph_node = evidence.texts.table(evidence.syncs.category, is_graph_node, np.bool_)
+    if nodes := int(np.count_nonzero(graph_node[evidence.syncs.category])):
+        yield note("graph_nodes", nodes)
+    if evidence.flows.dependencies:
+        yield note("graph_dependencies", evidence.flows.dependencies)
+    if launches.shared:
+        yield note("shared_correlation", launches.shared)
+    if lonely := evidence.flows.lonely_starts + evidence.flows.lonely_ends:
+        yield note("lonely_flows", lonely)
+
+
+def _orphans(counts: Sequence[int], total: int) -> Iterator[Note]:
+    for link, few, many in (
+        (Link.PROLOGUE, "prologue", "long_prologue"),
+        (Link.UNLINKED, "orphans", "many_orphans"),
+    ):
+        if counts[link]:
+            kind = many if counts[link] > ORPHAN_WARNING_RATIO * total else few
+            yield note(kind, counts[link], total)
+
+
+def _of_content(evidence: Evidence) -> Iterator[Note]:
+    host, device, recording = evidence.host, evidence.device, evidence.recording
+    count = np.bincount(host.kind, minlength=len(HostKind)).tolist()
+    ops = count[HostKind.OP]
+    if not len(device) and len(host.ts):
+        launched = _launch_calls(evidence)
+        yield note("lost_kernels", launched) if launched else note("no_device")
+    if len(device) and not ops:
+        yield note("device_only", len(device))
+    if ops and not recording.record_shapes:
+        yield note("no_shapes", 0, ops)
+    if ops and not count[HostKind.PYTHON] + count[HostKind.MODULE]:
+        yield note("stacks_as_text" if recording.with_stack else "no_stacks", 0, ops)
+    if count[HostKind.PYTHON]:
+        yield note("python_tracing", count[HostKind.PYTHON])
+    if not len(evidence.memory) and ops:
+        yield note("no_memory")
+    elif len(evidence.memory) and not evidence.memory.address.any():
+        yield note("no_addresses", len(evidence.memory))
+    if unknown := _unknown_categories(evidence):
+        yield note("unknown_categories", len(unknown), detail=", ".join(sorted(set(unknown)))[:200])
+    lost = evidence.texts.table(host.names, lambda text: text == LOST_NAME, np.bool_)
+    if lost.any():
+        yield note("lost_names", int(np.count_nonzero(take(lost, host.name))), len(host.ts))
+    if derived := _derived(evidence):
+        yield note("derived_rows", derived)
+
+
+def _unknown_categories(evidence: Evidence) -> list[str]:
+    """Categories that nobody has listed, of the host and then of the devices."""
+    texts = evidence.texts
+    if all(is_known(texts[code]) for code in evidence.census.categories(RANGED)):
+        return []
+    return [
+        texts[code]
+        for table in (evidence.host, evidence.device)
+        for code in texts.used(table.category).tolist()
+        if not is_known(texts[code])
+    ]
+
+
+def _launch_calls(evidence: Evidence) -> int:
+    host = evidence.host
+    launching = evidence.texts.table(host.names, lambda text: "LaunchKernel" in text, np.bool_)
+    runtime = where(host.kind == HostKind.RUNTIME)
+    return int(np.count_nonzero(launching[host.name[runtime]]))
+
+
+def _derived(evidence: Evidence) -> int:
+    """Rows of processes that repeat others (``Overlap Analysis``): they have no category."""
+    bare = evidence.texts.table(evidence.ranges.category, lambda text: not text, np.bool_)
+    return int(np.count_nonzero(bare[evidence.ranges.category]))
+
+
+def _of_steps(evidence: Evidence) -> Iterator[Note]:
+    steps, host = evidence.steps, evidence.host
+    if steps.source == "whole_trace":
+        if len(host.ts) + len(evidence.device):
+            yield note("no_steps")
+        return
+    if steps.source == "annotation":
+        yield note("steps_from_annotations", len(steps), detail=steps.family)
+    if (np.diff(steps.number) <= 0).any():
+        yield note("step_numbers", int(np.count_nonzero(np.diff(steps.number) <= 0)), len(steps))
+    if len(steps) and is_among(steps.host[-1:], _unfinished(host)).any():
+        yield note("unfinished_step", example=evidence.texts[int(steps.name[-1])])
+
+
+def _of_recorder(evidence: Evidence) -> Iterator[Note]:
+    host, metadata = evidence.host, evidence.recording.metadata
+    for key, kind in (("ERROR", "recorder_errors"), ("WARNING", "recorder_warnings")):
+        lines = _lines(metadata, key)
+        if lines:
+            yield note(kind, len(lines), example=lines[0][:200])
+    overhead = host.kind == HostKind.OVERHEAD
+    if overhead.any() and evidence.end_ns:
+        lost = union(host.ts[overhead], host.end_of(overhead)).total_ns
+        if lost > OVERHEAD_WARNING_RATIO * evidence.end_ns:
+            yield note("profiler_overhead", lost, evidence.end_ns)
+    working = seen(take(host.thread, where(host.kind == HostKind.OP)), len(host.threads))
+    pids = host.threads.pid[working]
+    processes = len(distinct_values(pids))
+    if processes > 1:
+        yield note("several_processes", processes)
+    if evidence.identity.renamed:
+        yield note("thread_renamed", evidence.identity.renamed)
+    if evidence.recording.torch_era == "H":
+        yield note("cuspy")
+    kernels = int(np.count_nonzero(evidence.device.kind == DeviceKind.KERNEL))
+    for kind, kernel_count in zip(
+        ("occupancy_computed", "occupancy_unknown"), evidence.occupancy, strict=True
+    ):
+        if kernel_count:
+            yield note(kind, kernel_count, kernels)
+    if evidence.devices.misused_key:
+        yield note("python_exporter")
+
+
+def _lines(metadata: Mapping[str, Any], key: str) -> list[str]:
+    value = metadata.get(key)
+    return [str(line) for line in value] if isinstance(value, list) else []

@@ -1,0 +1,524 @@
+"""Everything the health record can say, as data: one entry per kind of note.
+
+What the health record says of the file itself: damage, repairs, oddities of its text.
+
+What one kind of note in the health record says.
+
+Titles may use ``{count}``, ``{total}``, ``{share}`` (of the two, in percent) and ``{detail}``. A
+note of severity "error" means that part of the file is lost; "warning" affects a figure; "info"
+explains; "good" confirms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+EVERYTHING = (
+    "overview",
+    "operators",
+    "kernels",
+    "timeline",
+    "memory",
+    "modules",
+    "distributed",
+    "diff",
+)
+HOST = ("overview", "operators", "timeline", "modules")
+DEVICE = ("overview", "kernels", "operators", "timeline")
+
+RECORD = "from torch.profiler import profile; profile({})"
+UPGRADE = "Record with torch 2.4 or newer."
+
+
+class NoteKind(Struct, frozen=True):
+    """What a note says. ``counts_as``: "skipped" or "repaired", for faults of that sort."""
+
+    severity: str
+    title: str
+    consequence: str
+    remedy: str = ""
+    taints: tuple[str, ...] = ()
+    counts_as: str = ""
+
+
+_VERBS = {"have": "has", "are": "is", "were": "was", "start": "starts", "end": "ends",
+          "last": "lasts", "outlive": "outlives", "name": "names", "lack": "lacks",
+          "belong": "belongs", "say": "says"}  # fmt: skip
+_ONE = re.compile(r"^((?:.* )?1) (\w+?)s\b(?: (\w+))?(.*)$")
+
+
+def one_of(text: str) -> str:
+    """A title that counts one thing, in the singular.
+
+    >>> one_of("1 events end before they start")
+    '1 event ends before it starts'
+    """
+    match = _ONE.match(text)
+    if match is None:
+        return text
+    before, noun, verb, rest = match.groups()
+    said = f" {_VERBS.get(verb, verb)}" if verb else ""
+    rest = re.sub(r"\bthey (\w+)", lambda m: f"it {_VERBS.get(m[1], m[1])}", rest)
+    if verb == "of":
+        rest = rest.replace(" are no events", " is no event")
+    noun = noun[:-1] if noun.endswith(("che", "sse")) else noun
+    return f"{before} {noun}{said}{rest.replace(' their ', ' its ').replace(' them', ' it')}"
+
+
+def harmless(title: str, consequence: str, remedy: str = "") -> NoteKind:
+    """A note that explains and taints nothing."""
+    return NoteKind("info", title, consequence, remedy)
+
+
+_AGAIN = "Let the recording end before the process does, and copy the file whole."
+
+
+def _repaired(title: str, consequence: str, remedy: str = "") -> NoteKind:
+    return NoteKind("info", title, consequence, remedy, counts_as="repaired")
+
+
+def _skipped(title: str, consequence: str, remedy: str = _AGAIN) -> NoteKind:
+    return NoteKind("error", title, consequence, remedy, EVERYTHING, "skipped")
+
+
+FILE: Mapping[str, NoteKind] = {
+    "gzip_truncated": NoteKind(
+        "error",
+        "The compressed file ends early",
+        "Everything before the cut was read; what came later is missing from every figure.",
+        _AGAIN,
+        EVERYTHING,
+    ),
+    "gzip_unfinished": NoteKind(
+        "warning",
+        "The compressed file lacks its last bytes",
+        "The trace in it is whole, but its checksum is missing: single characters may be wrong.",
+        _AGAIN,
+        EVERYTHING,
+    ),
+    "gzip_corrupt": NoteKind(
+        "error",
+        "The compressed file is damaged",
+        "Everything before the damage was read; what came later is missing from every figure.",
+        "Copy the file again in binary mode.",
+        EVERYTHING,
+    ),
+    "gzip_checksum": NoteKind(
+        "warning",
+        "The checksum of the compressed file is wrong",
+        "The text was read as it is; single characters may be wrong.",
+        "Copy the file again in binary mode.",
+        EVERYTHING,
+    ),
+    "gzip_trailing": harmless(
+        "Bytes after the compressed data", "They are not part of the trace and were ignored."
+    ),
+    "gzip_nested": harmless("Compressed twice", "Both layers were opened."),
+    "encoding": harmless(
+        "Text in another encoding", "The file was saved again by an editor; it was read as UTF-8."
+    ),
+    "truncated": NoteKind(
+        "error",
+        "The file ends in the middle",
+        "Every complete event was read; what came later is missing from every figure.",
+        _AGAIN,
+        EVERYTHING,
+    ),
+    "bad_utf8": _repaired(
+        "Bytes that are no UTF-8", "In the names they belong to, � stands in their place."
+    ),
+    "lone_surrogate": _repaired(
+        "Halves of characters", "In the names they belong to, � stands in their place."
+    ),
+    "control_char": _repaired("Line breaks inside names", "They were kept.", UPGRADE),
+    "bad_escape": _repaired(
+        "Backslashes that are not escaped", "They were read as they are.", UPGRADE
+    ),
+    "unescaped_quote": _repaired(
+        "Quotes inside names",
+        "The recorder did not escape them; each name was read up to the quote that ends its field.",
+    ),
+    "not_a_number": _repaired("Values that are no number", "They were read as missing."),
+    "stray_comma": _repaired("Commas without a value", "They were ignored."),
+    "missing_comma": _repaired("Commas missing between events", "The events were read."),
+    "missing_quote": _repaired("Keys without a quote", "They were read as meant."),
+    "comment": harmless("Comments in the file", "They were ignored."),
+    "bad_number": _repaired("Numbers in an odd form", "They were read as meant, or as missing."),
+    "skipped_event": _skipped(
+        "{count} events could not be read", "They are missing from every figure; the rest was read."
+    ),
+    "skipped_text": _skipped(
+        "{count} pieces of text could not be read",
+        "They belong to no event; reading went on after them.",
+    ),
+    "oversized": _skipped(
+        "{count} events or values are too large",
+        "They were left out and are missing from every figure.",
+    ),
+    "too_many_events": NoteKind(
+        "error",
+        "More events than one trace can hold",
+        "The first ones were read; the rest is missing from every figure.",
+        "Record fewer steps.",
+        EVERYTHING,
+    ),
+    "bad_metadata": harmless(
+        "Metadata that cannot be read",
+        "A value given to add_metadata_json() is no JSON; it was left out.",
+        "Pass json.dumps(value) to add_metadata_json().",
+    ),
+    "repeated_key": harmless("Metadata given twice", "The last value counts."),
+    "repeated_events": harmless(
+        "Two lists of events in one file", "The second was read after the first."
+    ),
+    "repeated_document": NoteKind(
+        "warning",
+        "Several traces in one file",
+        "Behind the first, {count} more were read: their events are part of this recording, their"
+        " metadata is not. If they come from different processes or machines, sums and idle times"
+        " mix them.",
+        "Write each recording into a file of its own.",
+        EVERYTHING,
+    ),
+    "json_lines": harmless("One event a line", "The lines were read as a list of events."),
+    "trailing_text": NoteKind(
+        "warning",
+        "Text after the end of the trace",
+        "{count} pieces were left out: they are no trace and no events.",
+        _AGAIN,
+        counts_as="skipped",
+    ),
+    "not_an_event": _skipped(
+        "{count} members of the event list are no events", "They were left out.", ""
+    ),
+    "odd_field": harmless("Fields of an unusual type", "They were read as their text."),
+    "odd_args": harmless("Arguments that are no object", "They were ignored."),
+    "odd_arg": harmless("Arguments of an unusual type", "They are shown with the event only."),
+    "bad_ts": NoteKind(
+        "warning",
+        "{count} events with an unreadable time",
+        "They are not in any figure.",
+        "",
+        EVERYTHING,
+    ),
+    "bad_dur": NoteKind(
+        "warning",
+        "{count} events with an unreadable duration",
+        "They count as 0 ns long.",
+        "",
+        EVERYTHING,
+    ),
+    "wide_int": harmless("Numbers wider than 64 bits", "They are shown with the event only."),
+    "complete": NoteKind(
+        "good", "Read completely", "{count} events; nothing was skipped or repaired."
+    ),
+    "empty": NoteKind(
+        "warning",
+        "No events",
+        "The recording window holds nothing: every figure is empty.",
+        "Run the code to profile between start() and stop(), or inside the active steps of the"
+        " schedule.",
+        EVERYTHING,
+    ),
+}
+
+
+TIME: Mapping[str, NoteKind] = {
+    "timeless": NoteKind(
+        "error",
+        "{count} events have no believable time",
+        "Their stamps lie hours away from the recording (torch 2.12 can write 0): they are"
+        " counted, and in no figure.",
+        "Record with another version of torch than 2.12.0.",
+        EVERYTHING,
+    ),
+    "no_time": NoteKind(
+        "warning", "{count} events without a time", "They are in no figure.", "", EVERYTHING
+    ),
+    "negative_duration": NoteKind(
+        "warning",
+        "{count} events end before they start",
+        "They count as 0 ns long.",
+        "",
+        EVERYTHING,
+    ),
+    "absurd_duration": NoteKind(
+        "warning",
+        "{count} events last far beyond the recording",
+        "Their durations cannot be right; they count as 0 ns long.",
+        "",
+        EVERYTHING,
+    ),
+    "missing_duration": NoteKind(
+        "warning", "{count} events without a duration", "They count as 0 ns long.", "", EVERYTHING
+    ),
+    "unfinished": NoteKind(
+        "info",
+        "{count} ranges never ended",
+        "They were open when the recording stopped; they last until the end of the trace.",
+        "",
+        HOST,
+    ),
+    "stray_ends": harmless("{count} ends without a begin", "They were ignored."),
+    "rounded_time": NoteKind(
+        "info",
+        "Times are whole microseconds",
+        "Rounding is ±1 µs: short events can be off by much each, {count} of {total} read 0. Sums"
+        " are not biased.",
+        UPGRADE,
+    ),
+    "partial_overlap": NoteKind(
+        "info",
+        "{count} events outlive what encloses them",
+        "Generators, coroutines and two clocks do that. They hang below the next event that"
+        " contains them; no time is counted twice.",
+    ),
+    "stream_overlap": NoteKind(
+        "info",
+        "{count} kernels start before the one ahead of them on their stream ends",
+        "Dependent launches and graphs do that. Busy time counts every instant once.",
+    ),
+    "clock_skew": NoteKind(
+        "warning",
+        "{count} kernels start before their launch",
+        "The clocks of host and device disagree by up to {detail}: delays between launch and"
+        " kernel, and the causes of idle time, are uncertain by that much.",
+        "",
+        DEVICE,
+    ),
+}
+
+LINKS: Mapping[str, NoteKind] = {
+    "all_linked": NoteKind(
+        "good",
+        "Every kernel has its launch",
+        "{count} of {total} linked: idle causes and device times of operators are complete.",
+    ),
+    "orphans": NoteKind(
+        "info",
+        "{share} of the device activity has no launch",
+        "{count} of {total} cannot be traced to an operator; their time shows as unattributed.",
+        "",
+        DEVICE,
+    ),
+    "many_orphans": NoteKind(
+        "warning",
+        "{share} of the device activity has no launch",
+        "{count} of {total} cannot be traced to an operator; their time shows as unattributed and"
+        " causes of idle time are uncertain.",
+        "Record ProfilerActivity.CPU beside ProfilerActivity.CUDA, and one warm-up step.",
+        DEVICE,
+    ),
+    "prologue": NoteKind(
+        "info",
+        "{count} kernels were launched before the recording began",
+        "They count as device time and belong to no step and no operator.",
+        "Keep warmup=1 or more in the schedule.",
+    ),
+    "long_prologue": NoteKind(
+        "warning",
+        "{share} of the device activity was launched before the recording began",
+        "{count} of {total} count as device time and belong to no step and no operator.",
+        "Keep warmup=1 or more in the schedule.",
+        DEVICE,
+    ),
+    "no_runtime": NoteKind(
+        "warning",
+        "No launches recorded",
+        "Device work cannot be traced through runtime calls: idle causes and launch delays are"
+        " not available.",
+        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        DEVICE,
+    ),
+    "graphs": NoteKind(
+        "info",
+        "{count} of {total} kernels were replayed by graphs",
+        "One launch starts many: inside a graph the operator of a kernel is not known.",
+    ),
+    "graph_dependencies": harmless(
+        "{count} arrows say what waits for what inside graphs",
+        "They are no launches and no figure counts them. A node that starts a little before the one"
+        " it waits for ends has an arrow back in time.",
+    ),
+    "external_id_ignored": harmless(
+        "External ids repeat the correlation",
+        "torch 1.11 to 2.3 write them so; operators were found by the launches instead.",
+    ),
+    "external_id_disagrees": harmless(
+        "{count} kernels name another operator than the one around their launch",
+        "The operator around the launch counts ({total} were compared).",
+    ),
+    "shared_correlation": harmless(
+        "{count} correlations belong to several calls", "The launching call of each was taken."
+    ),
+    "lonely_flows": harmless(
+        "{count} arrows lack their other end",
+        "Recorders write them for calls that launch nothing; links do not depend on them.",
+    ),
+}
+
+CONTENT: Mapping[str, NoteKind] = {
+    "no_device": NoteKind(
+        "info",
+        "Host only",
+        "No device activity was recorded: device views are not available.",
+        "On a machine with an accelerator, add its ProfilerActivity.",
+    ),
+    "lost_kernels": NoteKind(
+        "warning",
+        "{count} launches, but no kernels",
+        "The recorder of device activity failed or was taken by another tool: device views are"
+        " not available.",
+        "Run nvidia-smi on the host; let only one profiler run at a time.",
+        DEVICE,
+    ),
+    "device_only": NoteKind(
+        "info",
+        "Device only",
+        "No operators were recorded: operator views are not available.",
+        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        ("operators", "modules"),
+    ),
+    "no_shapes": NoteKind(
+        "info",
+        "No input shapes",
+        "Operators cannot be told apart by shape; FLOPs and efficiency are not available.",
+        RECORD.format("record_shapes=True"),
+        ("operators",),
+    ),
+    "no_stacks": NoteKind(
+        "info",
+        "No Python frames",
+        "Source lines, modules and the flame graph by line are not available.",
+        RECORD.format("with_stack=True"),
+        ("modules",),
+    ),
+    "stacks_as_text": NoteKind(
+        "info",
+        "No Python frames",
+        "Modules and the flame graph by line are not available. Call stacks of operators are:"
+        " they were recorded as text.",
+        UPGRADE,
+        ("modules",),
+    ),
+    "no_memory": NoteKind(
+        "info",
+        "No allocator events",
+        "Memory is not available.",
+        RECORD.format("profile_memory=True"),
+        ("memory",),
+    ),
+    "no_addresses": NoteKind(
+        "warning",
+        "Allocator events carry no addresses or totals",
+        "Memory shows a relative curve only. Lifetimes, categories and leaks need addresses,"
+        " which torch records since 1.10.",
+        UPGRADE,
+        ("memory",),
+    ),
+    "no_steps": NoteKind(
+        "info",
+        "No steps",
+        "The whole trace counts as one step.",
+        "Give the profiler a schedule and call prof.step() once per iteration.",
+        ("overview",),
+    ),
+    "steps_from_annotations": NoteKind(
+        "info",
+        "Steps are the annotations “{detail}”",
+        "torch wrote no steps; this family of annotations repeats regularly and covers most of"
+        " the trace.",
+        "Give the profiler a schedule and call prof.step() once per iteration.",
+    ),
+    "step_numbers": NoteKind(
+        "warning",
+        "Step numbers repeat or go backwards",
+        "Steps are shown in the order of time.",
+        "",
+        ("overview",),
+    ),
+    "unfinished_step": NoteKind(
+        "warning",
+        "The last step is cut off",
+        "It was open when the recording stopped: it is shorter than it was.",
+        "",
+        ("overview",),
+    ),
+    "graph_nodes": harmless(
+        "{count} nodes of graphs are no device work",
+        "At them the stream calls the host or marks an event. They stand among the waits of their"
+        " device in Trace, and count as no kernel and no busy time.",
+    ),
+    "cuspy": harmless(
+        "Device work was recorded by Cuspy, torch's second CUPTI engine",
+        "It writes neither occupancy nor the operator of a launch: kernels are linked by the call"
+        " that launched them, occupancy is computed where the device's properties are in the file.",
+    ),
+    "occupancy_computed": harmless(
+        "The occupancy of {count} of {total} kernels was computed",
+        "The recorder wrote 0 for them, or nothing: it does so for kernels with more than 48 KiB of"
+        " shared memory. It follows from grid, block, registers, shared memory and the device's"
+        " properties, and is an upper bound.",
+    ),
+    "occupancy_unknown": harmless(
+        "The occupancy of {count} of {total} kernels is not known",
+        "The recorder wrote 0 for them, which is no value, and the properties of the device or the"
+        " launch, from which it could be computed, are not in the file. No mean counts them.",
+    ),
+    "unknown_categories": harmless(
+        "Events of unknown categories: {detail}",
+        "They are shown in Trace and counted as other time.",
+    ),
+    "lost_names": harmless(
+        "{count} events are called “unknown”",
+        "torch since 2.7 writes that in place of names with characters that are not ASCII.",
+        "Use ASCII in record_function() names.",
+    ),
+    "several_processes": NoteKind(
+        "info",
+        "{count} host processes in one file",
+        "The file was merged: figures of the host add up over its processes.",
+    ),
+    "recorder_errors": NoteKind(
+        "warning",
+        "The recorder reported {count} errors",
+        "Events may be missing from the file.",
+        "",
+        EVERYTHING,
+    ),
+    "recorder_warnings": NoteKind(
+        "info", "The recorder reported {count} warnings", "Events may be missing from the file."
+    ),
+    "profiler_overhead": NoteKind(
+        "warning",
+        "Recording took {share} of the time",
+        "The profiler's own work held up the host: host times are longer than without it.",
+        "Skip the first steps: schedule(wait=1, warmup=2, active=…).",
+        HOST,
+    ),
+    "python_tracing": NoteKind(
+        "info",
+        "Python frames were traced",
+        "Tracing each call makes Python code slower than it is without the profiler; device times"
+        " are not touched.",
+        "For true host times record once without with_stack.",
+    ),
+    "thread_renamed": harmless(
+        "{count} threads have two names",
+        "Numbers of threads were used again; the last name is shown.",
+    ),
+    "python_exporter": harmless(
+        "Written by torch's Python exporter",
+        "It writes the number of multiprocessors under another key; that was set right.",
+    ),
+    "derived_rows": harmless(
+        "{count} rows derived by the exporter",
+        "They repeat what other rows say (overlap analysis) and are in no figure.",
+    ),
+}
+
+CATALOG: Mapping[str, NoteKind] = {**FILE, **TIME, **LINKS, **CONTENT}
+UNKNOWN = NoteKind("info", "{detail}", "The reader met something it has no words for.")

@@ -1,0 +1,230 @@
+"""Opens what a trace may be stored as and yields its text, block by block.
+
+The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of
+members, up to three layers), UTF-8 with a byte order mark, UTF-16. Other compressors are refused by
+name. Memory grows neither with the file nor with its ratio.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+
+from ...base.errors import NotFoundError, TraceFormatError
+from ..faults import FaultLog
+from ..raw import SeekIndex
+from .gzip import GZIP_MAGIC, Gunzip, Watch
+from .gzip_index import SeekPoints, text_at
+from .streams import CHUNK, Ahead, Buffered, Layer, skip_by_reading
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Source: TypeAlias = "bytes | str | os.PathLike[str] | BinaryIO"
+"""A trace as stored: bytes, a path, or an open seekable file (read from its start, left open)."""
+
+MAX_LAYERS = 3
+HEAD = 8
+
+_REFUSED = (
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -d"),
+    (b"BZh", "bzip2", "bunzip2"),
+    (b"\xfd7zXZ\x00", "xz", "xz -d"),
+    (b"\x04\x22\x4d\x18", "lz4", "lz4 -d"),
+    (b"PK\x03\x04", "zip", "unzip"),
+    (b"7z\xbc\xaf\x27\x1c", "7z", "7z x"),
+)
+
+
+class Text:
+    """The inflated text of a source as UTF-8 (not checked): read front to back, then close."""
+
+    def __init__(self, source: Source, faults: FaultLog, watch: Watch | None = None) -> None:
+        self._stored = _Stored(source)
+        self._layer: Layer = _peel(self._stored.from_start, faults, watch or Watch())
+
+    def read(self, n: int) -> bytes:
+        """Up to n bytes of text; b"" only at the end."""
+        return self._layer.read(n)
+
+    def skip(self, n: int) -> None:
+        """Moves n bytes of text further."""
+        self._layer.skip(n)
+
+    @property
+    def bytes_done(self) -> int:
+        """Stored bytes read so far."""
+        return self._stored.done
+
+    @property
+    def bytes_total(self) -> int:
+        """Stored size."""
+        return self._stored.total
+
+    def close(self) -> None:
+        """Closes the file, if it was opened here."""
+        self._stored.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class TextAhead(Text):
+    """The same for all of a file, read in a thread of its own ahead of what is asked for."""
+
+    def __init__(self, source: Source, faults: FaultLog) -> None:
+        told = FaultLog()
+        self._points = SeekPoints()
+        super().__init__(source, told, self._points)
+        self._layer = self._ahead = Ahead(self._layer, told, faults)
+
+    def seek_index(self) -> SeekIndex:
+        """Where the file can be entered again; ends the reading."""
+        self._ahead.close()
+        return self._points.index()
+
+    def close(self) -> None:
+        """Ends the thread, and closes the file if it was opened here."""
+        self._ahead.close()
+        self._points.close()
+        super().close()
+
+
+class TextAt(Text):
+    """The text from an offset on, before which the index has a point (``can_seek``)."""
+
+    def __init__(self, source: Source, seek: SeekIndex, offset: int) -> None:
+        self._stored = _Stored(source)
+        self._layer = text_at(self._stored.from_start, seek, offset)
+
+
+class _Stored:
+    """The bytes as stored, counted."""
+
+    def __init__(self, source: Source) -> None:
+        self._own = not hasattr(source, "read")
+        if isinstance(source, bytes):
+            self._file: BinaryIO = io.BytesIO(source)
+        elif isinstance(source, (str, os.PathLike)):
+            self._file = _open(Path(source))
+        else:
+            self._file = source
+        self.total = self._file.seek(0, io.SEEK_END)
+        self._file.seek(0)
+        self.done = 0
+
+    def from_start(self) -> Layer:
+        self._file.seek(0)
+        self.done = 0
+        return self
+
+    def read(self, n: int, /) -> bytes:
+        data = self._file.read(n)
+        self.done += len(data)
+        return data
+
+    def skip(self, n: int, /) -> None:
+        self._file.seek(n, io.SEEK_CUR)
+        self.done += n
+
+    def close(self) -> None:
+        if self._own:
+            self._file.close()
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except IsADirectoryError:
+        message = "This is a directory, not a trace file."
+        raise TraceFormatError("directory", message, hint="Choose a file inside it.") from None
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no file {path}.") from None
+
+
+def _peel(open_layer: Callable[[], Layer], faults: FaultLog, watch: Watch, depth: int = 0) -> Layer:
+    """The text under all layers that ``open_layer`` begins with.
+
+    ``watch`` looks on while the outermost gzip layer is inflated, if there is nothing else.
+    """
+    layer = Buffered(open_layer())
+    head = layer.peek(HEAD)
+    if head.startswith(GZIP_MAGIC):
+        if depth == MAX_LAYERS:
+            message = f"The file is compressed more than {MAX_LAYERS} times over."
+            raise TraceFormatError("gzip_layers", message, hint="Decompress it once with gunzip.")
+        if depth == 1:
+            faults.add("gzip_nested")
+            watch.give_up()
+        # Opened again after damage further up, a layer has told its faults already.
+        logs = [faults]
+        looking_on = Watch() if depth else watch
+        return _peel(
+            lambda: Gunzip(open_layer, logs.pop() if logs else FaultLog(), looking_on),
+            faults,
+            watch,
+            depth + 1,
+        )
+    for magic, name, command in _REFUSED:
+        if head.startswith(magic):
+            message = f"The file is compressed with {name}, which is not read here."
+            raise TraceFormatError(name, message, hint=f"Decompress it first: {command} FILE")
+    text = _decode(layer, head, faults)
+    if text is not layer or layer.place:
+        watch.give_up()
+    return text
+
+
+def _decode(layer: Buffered, head: bytes, faults: FaultLog) -> Layer:
+    if head.startswith(codecs.BOM_UTF8):
+        faults.add("encoding", "UTF-8 with a byte order mark")
+        layer.take(len(codecs.BOM_UTF8))
+        return layer
+    for bom, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(bom):
+            faults.add("encoding", name)
+            layer.take(len(bom))
+            return _Transcoded(layer, name)
+    # Without a mark: JSON begins with ASCII, so every other byte is zero.
+    if len(head) >= 4 and head[1] == head[3] == 0 and head[0] and head[2]:
+        faults.add("encoding", "utf-16-le without a byte order mark")
+        return _Transcoded(layer, "utf-16-le")
+    if len(head) >= 4 and head[0] == head[2] == 0 and head[1] and head[3]:
+        faults.add("encoding", "utf-16-be without a byte order mark")
+        return _Transcoded(layer, "utf-16-be")
+    return layer
+
+
+class _Transcoded:
+    """UTF-16 text as UTF-8; what is no UTF-16 becomes U+FFFD."""
+
+    def __init__(self, layer: Layer, encoding: str) -> None:
+        self._layer = layer
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._left = b""
+        self._done = False
+
+    def read(self, n: int, /) -> bytes:
+        while not self._left and not self._done:
+            data = self._layer.read(CHUNK)
+            self._done = not data
+            text = self._decoder.decode(data, final=self._done)
+            self._left = text.encode("utf-8", "replace")
+        data, self._left = self._left[:n], self._left[n:]
+        return data
+
+    def skip(self, n: int, /) -> None:
+        skip_by_reading(self, n)

@@ -1,0 +1,1 @@
+"""Links between tables: launches, flows, steps, collectives, forward and backward."""

@@ -1,0 +1,318 @@
+"""Arrows of the file: which start belongs to which end, and which events they touch.
+
+Links from arrows, for device work that has no correlation.
+
+Ascend draws ``HostToDevice`` from a CANN call and ``async_npu`` from the op; both end at the start
+of the kernel. The first recorders drew ``cpu_to_cuda`` from the op.
+
+Which op is open when?
+
+An op that is open at an instant is among the events that were open when the latest started open one
+of them started; so it is found on the way up from there (``Nesting.outer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import I32, I64, cells, distinct, is_any, look_up, put, take, where
+from ..build.categories import (
+    DEPENDENCY_FLOW,
+    DEVICE_ROLES,
+    FIRST_DEPENDENCY,
+    LAUNCH_FLOWS,
+    OP_FLOWS,
+)
+from ..build.device import Activity
+from ..build.devices import Streams
+from ..build.host import Host
+from ..build.nest import innermost_at
+from ..build.route import FLOW_END, FLOW_START, Rows
+from ..build.strings import Texts
+from ..model import HostKind
+from ..raw import ID_INT, ID_TEXT, MISSING, RawEvents, RawTrace
+
+_DENSE = 1 << 20
+_FEW = 16  # categories that are matched one after the other
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Where arrows begin, or where they end: process, thread (codes), and time as written."""
+
+    pid: I32
+    tid: I32
+    ts: I64
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @staticmethod
+    def at(events: RawEvents, row: I32) -> Ends:
+        """Of the arrows in these rows of the file."""
+        return Ends(take(events.pid, row), take(events.tid, row), take(events.ts, row))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrows:
+    """Arrows with both of their ends; ``source[i]`` points at ``target[i]``."""
+
+    source: Ends
+    target: Ends
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """Start and end of each arrow that has both, as rows of the file, in order of the end."""
+
+    start: I32
+    end: I32
+    category: I32
+    dependencies: int  # arrows from node to node of a graph, which are none of those above
+    lonely_starts: int
+    lonely_ends: int
+
+    def of(self, raw: RawTrace, texts: Texts, categories: Collection[str]) -> Arrows:
+        """The arrows of these categories (lower case)."""
+        wanted = texts.table(self.category, lambda text: text.casefold() in categories, np.bool_)
+        chosen = where(take(wanted, self.category))
+        start, end = take(self.start, chosen), take(self.end, chosen)
+        return Arrows(Ends.at(raw.events, start), Ends.at(raw.events, end))
+
+
+def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> Flows:
+    """Match ends with starts by (category, id). One start may have many ends.
+
+    Of several starts with one key the last one in the file counts.
+    """
+    starts, ends = rows.flow_starts, rows.flow_ends
+    source = _by_number(raw, texts, starts, ends)
+    if source is None:
+        source = _by_any_id(raw, starts, ends)
+    paired = where(source >= 0)
+    source = take(source, paired)
+    end = take(ends, paired)
+    used = np.zeros(len(starts), bool)
+    put(used, source, np.ones(len(source), bool))
+    start = take(starts, source)
+    # Between the nodes of a graph: named as launches are, numbered beyond any correlation.
+    dependency = cells(raw.ints.get(ID_INT), start, -1) >= FIRST_DEPENDENCY
+    dependency &= take(raw.events.category, start) == texts.code(DEPENDENCY_FLOW)
+    others = where(~dependency)
+    return Flows(
+        start=take(start, others),
+        end=take(end, others),
+        category=take(raw.events.category, take(end, others)),
+        dependencies=len(start) - len(others),
+        lonely_starts=len(starts) - int(np.count_nonzero(used)),
+        lonely_ends=len(ends) - len(end),
+    )
+
+
+def _by_number(raw: RawTrace, texts: Texts, starts: I32, ends: I32) -> I32 | None:
+    """For each end the index of its start, −1 without one; None where not all ids are numbers.
+
+    Recorders count arrows, so a table from id to start is hardly longer than the list of starts.
+    """
+    ids = raw.ints.get(ID_INT)
+    if ids is None or not len(starts) or not len(ends):
+        return None if len(starts) and len(ends) else np.full(len(ends), -1, np.int32)
+    phase = take(raw.events.phase, ids.row)
+    begun, ended = where(phase == FLOW_START), where(phase == FLOW_END)
+    if len(begun) != len(starts) or len(ended) != len(ends):
+        return None
+    begin_id, end_id = take(ids.value, begun), take(ids.value, ended)
+    category = take(raw.events.category, starts)
+    end_category = take(raw.events.category, ends)
+    kinds = distinct(category, len(texts)).tolist()
+    if len(kinds) > _FEW:
+        return None
+    source = np.full(len(ends), -1, np.int32)
+    for kind in kinds:
+        mine, theirs = where(category == kind), where(end_category == kind)
+        key, asked = take(begin_id, mine), take(end_id, theirs)
+        low, high = int(key.min()), int(key.max())
+        if high - low >= max(_DENSE, 8 * len(ids.row)):
+            return None
+        table = np.full(high - low + 1, -1, np.int32)
+        put(table, key - low, mine)
+        known = (asked >= low) & (asked <= high)
+        if not known.all():
+            theirs, asked = theirs[known], asked[known]
+        put(source, theirs, take(table, asked - low))
+    return source
+
+
+def _by_any_id(raw: RawTrace, starts: I32, ends: I32) -> I32:
+    """The same for ids of any kind, by sorting: within one key the starts come first."""
+    both = np.concatenate([starts, ends])
+    category = raw.events.category[both]
+    number = cells(raw.ints.get(ID_INT), both, MISSING)
+    text = cells(raw.texts.get(ID_TEXT), both, -1)
+    is_end = np.arange(len(both)) >= len(starts)
+    order = np.lexsort((is_end, text, number, category))
+    new = np.ones(len(both), bool)
+    new[1:] = False
+    for column in (category, number, text):
+        in_order = column[order]
+        new[1:] |= in_order[1:] != in_order[:-1]
+    ended = is_end[order]
+    position = np.arange(len(both))
+    # An end takes the last row before it that is a start of the same key.
+    last_start = np.maximum.accumulate(np.where(ended, -1, position))
+    key_begin = np.maximum.accumulate(np.where(new, position, -1))
+    paired = np.flatnonzero(ended & (last_start >= key_begin))
+    source = np.full(len(ends), -1, np.int32)
+    source[order[paired] - len(starts)] = order[last_start[paired]]
+    return source
+
+
+def last_started(offsets: I64, ts: I64, group: I32, at: I64) -> NDArray[np.intp]:
+    """The last row of a group that starts at or before an instant, −1 where none does.
+
+    Rows are sorted by (group, ts); group g holds rows [offsets[g], offsets[g + 1]).
+    """
+    found = np.full(len(at), -1, np.intp)
+    order = np.argsort(group, kind="stable")
+    in_order = group[order]
+    edges = np.flatnonzero(in_order[1:] != in_order[:-1]) + 1
+    for asked in np.split(order, edges):
+        if len(asked) and (g := int(group[asked[0]])) >= 0:
+            low, high = int(offsets[g]), int(offsets[g + 1])
+            place = low + np.searchsorted(ts[low:high], at[asked], side="right") - 1
+            found[asked] = np.where(place >= low, place, -1)
+    return found
+
+
+# So many steps up without an op mean stacks of Python frames: then every row learns its op at once.
+_PATIENCE = 32
+
+
+def op_around(host: Host, rows: I32) -> I32:
+    """The innermost op open at the start of each of these host rows (an op: itself)."""
+    return _climb(host, rows.astype(np.int32), host.ts[rows])
+
+
+def op_at(host: Host, thread: I32, at: I64) -> I32:
+    """The innermost op open on a thread at an instant."""
+    offsets = np.searchsorted(host.thread, np.arange(len(host.threads) + 1))
+    begun = last_started(offsets.astype(np.int64), host.ts, thread, at)
+    return _climb(host, begun.astype(np.int32), at)
+
+
+def _climb(host: Host, found: I32, at: I64) -> I32:
+    """From events up to the first op that is open at an instant; −1 where there is none."""
+    up: I32 = host.nesting.outer
+    active = where(found >= 0)
+    steps = 0
+    while len(active):
+        here = found[active]
+        wrong = host.kind[here] != HostKind.OP
+        wrong |= host.end_of(here) <= at[active]
+        active = active[wrong]
+        if steps == _PATIENCE:
+            up = op_above(host)
+        above = up[found[active]]
+        found[active] = above
+        active = active[above >= 0]
+        steps += 1
+    return found
+
+
+def op_above(host: Host) -> I32:
+    """For each row the next op on the way up, −1 without one; the way is halved in every round."""
+    above: I32 = host.nesting.outer.copy()
+    active = where(above >= 0)
+    active = active[host.kind[above[active]] != HostKind.OP]
+    while len(active):
+        higher = above[above[active]]
+        above[active] = higher
+        active = active[higher >= 0]
+        active = active[host.kind[above[active]] != HostKind.OP]
+    return above
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchArrows:
+    """Arrows from calls and from ops to device work."""
+
+    calls: Arrows
+    ops: Arrows
+
+
+def launch_arrows(raw: RawTrace, texts: Texts, rows: Rows, flows: Flows) -> LaunchArrows:
+    """The arrows to device work; none where all of it has a correlation, which tells more."""
+    if _all_correlated(raw, rows):
+        nothing = flows.of(raw, texts, ())
+        return LaunchArrows(nothing, nothing)
+    return LaunchArrows(flows.of(raw, texts, LAUNCH_FLOWS), flows.of(raw, texts, OP_FLOWS))
+
+
+def _all_correlated(raw: RawTrace, rows: Rows) -> bool:
+    correlation = raw.ints.get("correlation")
+    if correlation is None:
+        return not len(rows.device)
+    known = is_any(take(rows.role, correlation.row), DEVICE_ROLES) & (correlation.value >= 0)
+    working = is_any(rows.role, DEVICE_ROLES)
+    return int(np.count_nonzero(known)) == int(np.count_nonzero(working))
+
+
+def follow_arrows(
+    texts: Texts,
+    host: Host,
+    device: Activity,
+    streams: Streams,
+    arrows: LaunchArrows,
+    start: int,
+    launch: I32,
+    op: I32,
+) -> None:
+    """Fill launch and op of the device rows that have neither launch nor correlation."""
+    orphan = (launch < 0) & (device.correlation < 0)
+    if not orphan.any() or not len(arrows.calls) + len(arrows.ops):
+        return
+    sides = _Sides(texts, host, device, streams, orphan, start)
+    row, thread, at = sides.touched(arrows.calls)
+    offsets = np.searchsorted(host.thread, np.arange(len(host.threads) + 1)).astype(np.int64)
+    begun = last_started(offsets, host.ts, thread, at)
+    caller = innermost_at(host.ts + host.dur, host.nesting.outer, at, begun)
+    is_call = caller >= 0
+    is_call[is_call] = host.kind[caller[is_call]] == HostKind.RUNTIME
+    launch[row[is_call]] = caller[is_call]
+    op[row[is_call]] = op_around(host, caller[is_call])
+    op[row[~is_call]] = op_at(host, thread[~is_call], at[~is_call])
+    row, thread, at = sides.touched(arrows.ops)
+    around = op_at(host, thread, at)
+    op[row[around >= 0]] = around[around >= 0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sides:
+    """The host and the device that arrows connect."""
+
+    texts: Texts
+    host: Host
+    device: Activity
+    streams: Streams
+    orphan: NDArray[np.bool_]
+    start: int
+
+    def touched(self, arrows: Arrows) -> tuple[NDArray[np.intp], I32, I64]:
+        """Device row, host thread and host time of the arrows that end where an orphan starts."""
+        device, size = self.device, len(self.texts)
+        source, target = arrows.source, arrows.target
+        thread = look_up(source.pid, source.tid, size, self.host.thread_of)
+        stream = look_up(target.pid, target.tid, size, self.streams.of_lane)
+        at = target.ts - self.start
+        offsets = np.searchsorted(device.stream, np.arange(int(device.stream.max()) + 2))
+        row = last_started(offsets.astype(np.int64), device.ts, stream, at)
+        touched = (row >= 0) & (stream >= 0) & (thread >= 0)
+        touched[touched] = (device.ts[row[touched]] == at[touched]) & self.orphan[row[touched]]
+        return row[touched], thread[touched], (source.ts - self.start)[touched]

@@ -1,0 +1,269 @@
+"""Joins by number: which row of a table carries an id, for many ids at once.
+
+From device work to the call that launched it and the op around that call.
+
+The evidence, best first; ``Link`` keeps which one was used:
+
+1. the same ``correlation`` on a runtime or driver call;
+2. an arrow from a call (Ascend), where there is no correlation;
+3. ``External id`` of the op, where no call was recorded. In some versions it repeats the
+   correlation and means nothing; a file where it mostly does is not believed;
+4. none: work launched before the recording began sits at the start of its stream; other work is
+   unlinked.
+
+The op around a call is the innermost one open on the thread of the call when the call starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import I8, I32, I64, distinct_values, is_among, put, take, where
+from ..build.categories import Role, role_of
+from ..build.device import Activity
+from ..build.devices import Streams
+from ..build.host import Host
+from ..build.route import Rows
+from ..build.strings import Texts
+from ..model import HostKind, Link
+from ..raw import ID_INT, RawTrace
+from .flows import Ends, LaunchArrows, follow_arrows, op_around
+
+_DENSE = 1 << 20
+
+
+def join(key: I64, row: I32, wanted: I64) -> I32:
+    """For each wanted id the row that carries it, −1 where none does; ids below 1 carry nothing.
+
+    Where several rows carry one id, the last of ``key`` counts: sort the best to the end.
+    """
+    result = np.full(len(wanted), -1, np.int32)
+    useful = key > 0
+    key, row = key[useful], row[useful]
+    ask = np.flatnonzero(wanted > 0)
+    if not len(key) or not len(ask):
+        return result
+    low, high = int(key.min()), int(key.max())
+    ask = ask[(wanted[ask] >= low) & (wanted[ask] <= high)]
+    if high - low < max(_DENSE, 8 * len(key)):
+        table = np.full(high - low + 1, -1, np.int32)
+        table[key - low] = row
+        result[ask] = table[wanted[ask] - low]
+        return result
+    order = np.argsort(key, kind="stable")
+    key, row = key[order], row[order]
+    at = np.searchsorted(key, wanted[ask], side="right") - 1
+    found = (at >= 0) & (key[at] == wanted[ask])
+    result[ask[found]] = row[at[found]]
+    return result
+
+
+def in_common(owner: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
+    """Which entries have their owner, a number below ``size``, in common with another entry."""
+    last = np.zeros(size, np.int32)
+    put(last, owner, np.arange(len(owner), dtype=np.int32))
+    beaten = owner[take(last, owner) != np.arange(len(owner))]
+    several = np.zeros(size, bool)
+    several[beaten] = True
+    return np.asarray(take(several, owner))
+
+
+def repeated(key: I64) -> NDArray[np.bool_]:
+    """Which ids above 0 occur more than once."""
+    result = np.zeros(len(key), bool)
+    useful = np.flatnonzero(key > 0)
+    if not len(useful):
+        return result
+    ids = key[useful]
+    low, high = int(ids.min()), int(ids.max())
+    if high - low < max(_DENSE, 8 * len(ids)):
+        result[useful] = in_common(ids - low, high - low + 1)
+        return result
+    order = useful[np.argsort(ids, kind="stable")]
+    same = key[order[1:]] == key[order[:-1]]
+    result[order[1:][same]] = True
+    result[order[:-1][same]] = True
+    return result
+
+
+PROLOGUE_RATIO = 0.01
+_LAUNCHING = ("Launch", "Memcpy", "Memset")
+_COPYING = ("Memcpy", "Memset")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launches:
+    """One entry per device activity; ``disagree`` counts ops that External id names differently."""
+
+    launch: I32
+    op: I32
+    link: I8
+    external_id_seen: bool
+    external_id_used: bool
+    checked: int
+    disagree: int
+    shared: int  # correlations that several calls carry
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedStarts:
+    """Starts of the arrows whose number is a correlation that several calls carry."""
+
+    at: Ends
+    number: I64
+
+
+def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
+    """Find them while the columns of the file are there; hardly any file has one."""
+    written, ids = raw.ints.get("correlation"), raw.ints.get(ID_INT)
+    row, number = np.empty(0, np.int32), np.empty(0, np.int64)
+    if written is None or ids is None:
+        return SharedStarts(Ends.at(raw.events, row), number)
+    correlation = take(written.value, where(take(rows.role, written.row) == Role.RUNTIME))
+    wanted = distinct_values(correlation[repeated(correlation)])
+    if len(wanted):
+        chosen = is_among(ids.value, wanted) & is_among(ids.row, rows.flow_starts)
+        row, number = ids.row[chosen], ids.value[chosen]
+    return SharedStarts(Ends.at(raw.events, row), number)
+
+
+def correlate(
+    texts: Texts,
+    host: Host,
+    device: Activity,
+    streams: Streams,
+    arrows: LaunchArrows,
+    shared: SharedStarts,
+    start: int,
+) -> Launches:
+    """Find launch and op of every device activity."""
+    calls = where((host.kind == HostKind.RUNTIME) & (host.correlation > 0))
+    calls, shared_count = _best_last(texts, host, calls, shared, start)
+    launch = join(take(host.correlation, calls), calls, device.correlation)
+    by_correlation = launch >= 0
+    op = np.full(len(launch), -1, np.int32)
+    op[by_correlation] = op_around(host, launch[by_correlation])
+
+    follow_arrows(texts, host, device, streams, arrows, start, launch, op)
+    link = np.full(len(launch), Link.UNLINKED, np.int8)
+    link[launch >= 0] = Link.CORRELATION
+    link[_graphs(texts, host, device, launch, by_correlation)] = Link.GRAPH
+
+    named = np.full(len(launch), -1, np.int32)
+    believed = _external_id_believed(device)
+    if believed:
+        owners = where(host.external_id > 0)[::-1]
+        # Of several owners of one id the first counts.
+        named = join(take(host.external_id, owners), owners, device.external_id)
+    checked = (named >= 0) & (op >= 0) & (link != Link.GRAPH)
+    disagree = int(np.count_nonzero(named[checked] != op[checked]))
+    is_op = np.zeros(len(launch), bool)
+    is_op[named >= 0] = host.kind[named[named >= 0]] == HostKind.OP
+    fill = (op < 0) & is_op
+    op[fill] = named[fill]
+    link[(launch < 0) & (op >= 0)] = Link.EXTERNAL_ID
+    link[_prologue(device, launch, link)] = Link.PROLOGUE
+    return Launches(
+        launch,
+        op,
+        link,
+        bool((device.external_id > 0).any()),
+        believed,
+        int(np.count_nonzero(checked)),
+        disagree,
+        shared_count,
+    )
+
+
+def _best_last(
+    texts: Texts, host: Host, calls: I32, shared: SharedStarts, start: int
+) -> tuple[I32, int]:
+    """Calls in an order such that of several with one correlation the launching one is the last."""
+    double = repeated(take(host.correlation, calls))
+    if not double.any():
+        return calls, 0
+    some = calls[double]
+    arrows = set(
+        zip(
+            shared.at.pid.tolist(),
+            shared.at.tid.tolist(),
+            (shared.at.ts - start).tolist(),
+            shared.number.tolist(),
+            strict=True,
+        )
+    )
+    threads = host.threads
+    thread = host.thread[some]
+    score = np.array(
+        [
+            (key in arrows) * 2 + any(word in texts[name] for word in _LAUNCHING)
+            for key, name in zip(
+                zip(
+                    threads.pid[thread].tolist(),
+                    threads.tid[thread].tolist(),
+                    host.ts[some].tolist(),
+                    host.correlation[some].tolist(),
+                    strict=True,
+                ),
+                host.name[some].tolist(),
+                strict=True,
+            )
+        ],
+        np.int64,
+    )
+    ordered = some[np.lexsort((host.ts[some], score))]
+    wanted = len(distinct_values(host.correlation[some]))
+    return np.concatenate([calls[~double], ordered]), wanted
+
+
+def _graphs(
+    texts: Texts, host: Host, device: Activity, launch: I32, by_correlation: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Work that a captured graph launched: so named, so numbered, or many for one call."""
+    rows = where(by_correlation)
+    result = np.zeros(len(launch), bool)
+    if not len(rows):
+        return result
+    name = take(host.name, take(launch, rows))
+    graph = texts.table(name, lambda text: "GraphLaunch" in text, np.bool_)[name]
+    copying = texts.table(name, lambda text: any(word in text for word in _COPYING), np.bool_)[name]
+    # MTIA writes two events of its own for each call.
+    vendor = texts.table(device.category[rows], _is_vendor, np.bool_)[device.category[rows]]
+    many = in_common(launch[rows], len(host)) & ~vendor & ~copying
+    result[rows] = graph | many
+    number = device.args.get("graph_id")
+    if number is not None:
+        result[number.row[(number.value > 0) & (launch[number.row] >= 0)]] = True
+    return result
+
+
+def _is_vendor(category: str) -> bool:
+    return role_of(category) == Role.DEVICE_OTHER
+
+
+def _external_id_believed(device: Activity) -> bool:
+    """False when the file writes the correlation again instead of the id of the op."""
+    both = (device.external_id > 0) & (device.correlation > 0)
+    if not both.any():
+        return bool((device.external_id > 0).any())
+    same = np.count_nonzero(device.external_id[both] == device.correlation[both])
+    return bool(2 * same <= np.count_nonzero(both))
+
+
+def _prologue(device: Activity, launch: I32, link: I8) -> NDArray[np.bool_]:
+    """Unlinked work before the first launched work of its stream, or in the first hundredth."""
+    orphan = link == Link.UNLINKED
+    linked = launch >= 0
+    if not orphan.any() or not linked.any():
+        return np.zeros(len(launch), bool)
+    never = np.iinfo(np.int64).max
+    first = np.full(int(device.stream.max()) + 1, never, np.int64)
+    rows = np.flatnonzero(linked)[::-1]  # in a stream rows are in time order: the first is set last
+    first[device.stream[rows]] = device.ts[rows]
+    first[first == never] = np.iinfo(np.int64).min
+    low = int(device.ts.min())
+    early = low + PROLOGUE_RATIO * (int(device.end.max()) - low)
+    return np.asarray(orphan & ((device.ts < first[device.stream]) | (device.ts <= early)))

@@ -1,0 +1,169 @@
+"""Where the steps of a run are.
+
+1. ``ProfilerStep#N``, which torch writes when the profiler has a schedule;
+2. else the steadiest family of annotations: at least three on one thread that do not overlap and
+   cover half of the host's time, such as ``execute_context_1(…)`` or ``step[DECODE bs=32]``;
+3. else the whole trace is one step, and ``source`` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.arrays import I32, I64, chunks, distinct_values, is_any, last_end, take, where
+from ..build.host import Host
+from ..build.strings import Texts
+from ..model import HostKind, StepTable
+
+PROFILER_STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
+
+# Annotations that repeat within a step, or are one part of it.
+_NOT_STEPS = (
+    "enumerate(DataLoader)",
+    "Optimizer.",
+    "nccl:",
+    "gloo:",
+    "mpi:",
+    "ucc:",
+    "xccl:",
+    "hccl:",
+    "c10d::",
+    "##",
+)
+_VARIABLE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\d+")
+MIN_STEPS = 3
+MIN_COVERAGE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    name: str
+    rows: I32
+    score: float
+
+
+def find_steps(texts: Texts, host: Host, end_ns: int) -> StepTable:
+    """The steps of a trace that ends at ``end_ns``."""
+    numbered = texts.table(host.names, _step_number, np.int64)
+    if numbered.any():
+        marked = is_any(host.kind, (HostKind.ANNOTATION, HostKind.OP))
+        rows = _of_one_thread(host, where(marked & (take(numbered, host.name) > 0)))
+        if len(rows):
+            number = numbered[host.name[rows]] - 1
+            return _table(host, rows, number, "profiler_step", "ProfilerStep")
+    best = _best_family(texts, host)
+    if best is not None:
+        number = np.arange(len(best.rows), dtype=np.int64)
+        return _table(host, best.rows, number, "annotation", best.name)
+    return StepTable(
+        number=np.zeros(1, np.int64),
+        name=np.array([texts.code("whole trace")], np.int32),
+        ts=np.zeros(1, np.int64),
+        end=np.array([end_ns], np.int64),
+        host=np.full(1, -1, np.int32),
+        source="whole_trace",
+        family="",
+    )
+
+
+def step_at(steps: StepTable, at: I64) -> I32:
+    """The step whose range holds an instant, −1 between steps; the later one where two overlap."""
+    if steps.source == "whole_trace":
+        return np.zeros(len(at), np.int32)
+    index = np.empty(len(at), np.int32)
+    for part in chunks(len(at)):
+        found = np.searchsorted(steps.ts, at[part], side="right") - 1
+        # Where it is −1 it reads the last step, and stays −1.
+        found[at[part] >= steps.end[found]] = -1
+        index[part] = found
+    return index
+
+
+def _step_number(name: str) -> int:
+    """1 + N of ``ProfilerStep#N``, else 0: tables by text hold 0 for what was not asked."""
+    match = PROFILER_STEP.match(name)
+    return int(match[1]) + 1 if match else 0
+
+
+def _of_one_thread(host: Host, rows: I32) -> I32:
+    """Steps seen by several threads are the same steps: keep the thread that has most of them."""
+    if not len(rows):
+        return rows
+    thread = host.thread[rows]
+    rows = rows[thread == np.bincount(thread).argmax()]
+    rows = rows[np.argsort(host.ts[rows], kind="stable")]
+    # A row written twice is one step.
+    name, ts, end = host.name[rows], host.ts[rows], host.end_of(rows)
+    again = np.zeros(len(rows), bool)
+    again[1:] = (name[1:] == name[:-1]) & (ts[1:] == ts[:-1]) & (end[1:] == end[:-1])
+    return rows[~again]
+
+
+def _table(host: Host, rows: I32, number: I64, source: str, family: str) -> StepTable:
+    return StepTable(
+        number=number,
+        name=host.name[rows],
+        ts=host.ts[rows],
+        end=host.end_of(rows),
+        host=rows,
+        source=source,
+        family=family,
+    )
+
+
+def family_name(name: str) -> str:
+    """A name without what varies from call to call: digits and what stands in brackets.
+
+    >>> family_name("execute_32_context_0(sq0)_generation_32(sq32)")
+    'execute__context__generation_'
+    """
+    while (shorter := _VARIABLE.sub("", name)) != name:
+        name = shorter
+    return name.strip()
+
+
+def _best_family(texts: Texts, host: Host) -> _Family | None:
+    rows = where(host.kind == HostKind.ANNOTATION)
+    if len(rows) < MIN_STEPS:
+        return None
+    names: dict[str, int] = {}
+    families = texts.table(
+        host.name[rows],
+        lambda text: (
+            0
+            if text.startswith(_NOT_STEPS)
+            else names.setdefault(family_name(text), len(names) + 1)
+        ),
+        np.int32,
+    )[host.name[rows]]
+    span = last_end(host.ts, host.dur) - int(host.ts.min())
+    found: list[_Family] = []
+    order = np.argsort(families, kind="stable")
+    limits = np.searchsorted(families[order], np.arange(1, len(names) + 2))
+    for family, name in enumerate(names):
+        mine = rows[order[limits[family] : limits[family + 1]]]
+        if len(mine) < MIN_STEPS or len(distinct_values(host.thread[mine])) > 1:
+            # What runs on several threads at once, as requests of a server do, is no sequence.
+            continue
+        mine = _of_one_thread(host, mine)
+        score = _score(host, mine, span)
+        if score > 0:
+            found.append(_Family(name, mine, score))
+    return max(found, key=lambda family: family.score, default=None)
+
+
+def _score(host: Host, rows: I32, span: int) -> float:
+    """Coverage times regularity, 0 for what cannot be steps."""
+    ts, end = host.ts[rows], host.end_of(rows)
+    if len(rows) < MIN_STEPS or (end[:-1] > ts[1:]).any():
+        return 0.0
+    dur = end - ts
+    coverage = float(dur.sum()) / max(span, 1)
+    median = float(np.median(dur))
+    if coverage < MIN_COVERAGE or median <= 0:
+        return 0.0
+    spread = float(np.median(np.abs(dur - median))) / median
+    return coverage * max(1.0 - spread, 0.01)

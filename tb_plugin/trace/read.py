@@ -1,0 +1,278 @@
+"""From a file to a trace: inflate and scan, then build.
+
+Stage two of the reader: columns of raw events → a frozen `Trace`.
+
+Each line of ``build`` answers one question; the module it calls explains how. The columns of the
+file are let go as soon as they are in tables: at no moment are they there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..base.arrays import I8, I32, Sparse, distinct, last_end, take
+from .build.categories import FORWARD_FLOWS
+from .build.device import (
+    WITHOUT,
+    Activity,
+    Moves,
+    build_activity,
+    build_counters,
+    build_memory,
+    counter_devices,
+    moves_to,
+    order_device,
+    order_instants,
+    order_ranges,
+    split,
+)
+from .build.devices import find_devices, find_streams
+from .build.host import Host, build_host, find_threads, order_host
+from .build.metadata import META, identify, take_census
+from .build.recording import describe
+from .build.route import Rows, sort_out
+from .build.strings import Texts
+from .build.times import Part, base_ns, resolution_ns
+from .health.checks import Evidence, examine
+from .io.folded import folded_trace, is_folded
+from .io.sniff import special_file
+from .link.autograd import Autograd, link_backward
+from .link.collectives import find_collectives
+from .link.flows import launch_arrows, match_flows
+from .link.kernel_class import classify
+from .link.launches import Launches, correlate, shared_starts
+from .link.steps import find_steps, step_at
+from .model import DeviceTable, HostTable, StepTable, Trace
+from .raw import OnProgress, Progress, RawTrace
+from .scan.scanner import scan
+
+
+def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
+    """The trace of a file. Whatever a scanner hands over is read; oddities end in notes."""
+    texts, events = Texts(raw.strings), len(raw.events)
+    named = np.flatnonzero(raw.events.phase == META).astype(np.int32)
+    census = take_census(raw.events, texts)
+    identity = identify(raw, texts)
+    rows = sort_out(raw, texts, identity, census)
+    start = min((int(part.ts.min()) for part in rows.parts if len(part)), default=0)
+    resolution = resolution_ns(rows.host.ts, rows.device.ts, rows.host.dur, rows.device.dur)
+    recording = describe(raw, texts, identity, census, start, resolution)
+    raw = _without(raw, ("dur",))
+    flows = match_flows(raw, texts, rows)
+    arrows = launch_arrows(raw, texts, rows, flows)
+    forward_arrows = flows.of(raw, texts, FORWARD_FLOWS)
+    shared = shared_starts(raw, rows)
+    raw = _without(raw, ("phase", "ts"))
+    devices = find_devices(
+        raw, texts, identity, census, _device_pids(raw, rows, len(texts)), rows.device.row
+    )
+    streams = find_streams(raw, texts, rows, identity, devices)
+    threads = find_threads(raw, texts, rows, identity)
+    annotations, syncs, ranges = (
+        order_ranges(raw, texts, part, stream, devices, start)
+        for part, stream in (
+            (rows.device_annotations, streams.of_annotation),
+            (rows.syncs, streams.of_sync),
+            (rows.ranges, streams.of_range),
+        )
+    )
+    memory_rows = order_instants(raw, rows.memory, threads.of_memory, start)
+    of_counter = counter_devices(raw, texts, rows.counters, devices)
+    counter_rows = order_instants(raw, rows.counters, of_counter, start)
+    raw = _without(raw, ("pid", "tid"))
+    device_rows = order_device(raw, rows, streams, start)
+    host_rows = order_host(raw, texts, rows, threads, start)
+    tally, unfinished = rows.tally, rows.unfinished
+    columns, raw = _sparse_of(raw), _without(raw, ("category", "name"), sparse=True)
+    del rows
+
+    tables = (host_rows, device_rows, annotations, syncs, ranges, memory_rows, counter_rows)
+    moves = moves_to([table.raw for table in tables], events)
+    args = _split(columns, moves)
+    open_begins = _of_host(moves, unfinished)
+    del moves
+    host = build_host(host_rows, threads, args[0], open_begins, resolution)
+    activity = build_activity(texts, device_rows, streams, devices, args[1])
+    annotations, syncs, ranges = (
+        replace(table, args=own) for table, own in zip(tables[2:5], args[2:5], strict=True)
+    )
+    memory = build_memory(memory_rows, args[5])
+    counters = build_counters(counter_rows, texts, args[6])
+    del tables, host_rows, device_rows
+
+    launches = correlate(texts, host, activity, streams, arrows, shared, start)
+    autograd = link_backward(texts, host, forward_arrows, start)
+    klass = classify(texts, host, activity, launches.op)
+    collectives = find_collectives(texts, host, launches.launch, launches.op, klass)
+    lasting = (host, activity, annotations, syncs, ranges)
+    ends = [last_end(table.ts, table.dur) for table in lasting if len(table.ts)]
+    ends += [int(table.ts.max()) for table in (memory, counters) if len(table)]
+    end_ns = max(0, max(ends, default=0))
+    steps = find_steps(texts, host, end_ns)
+    device = _device_table(
+        activity, launches, klass, _device_steps(activity, launches, host, steps)
+    )
+    health = examine(
+        Evidence(
+            texts=texts,
+            identity=identity,
+            census=census,
+            tally=tally,
+            flows=flows,
+            host=host,
+            device=device,
+            annotations=annotations,
+            syncs=syncs,
+            ranges=ranges,
+            memory=memory,
+            counters=counters,
+            steps=steps,
+            devices=devices,
+            launches=launches,
+            occupancy=(activity.occupancy_computed, activity.occupancy_unknown),
+            autograd=autograd,
+            recording=recording,
+            faults=raw.faults,
+            end_ns=end_ns,
+            events=events,
+            file_bytes=file_bytes,
+            text_bytes=raw.text_bytes,
+        )
+    )
+    return Trace(
+        path=str(path),
+        base_ns=base_ns(raw.metadata) + start,
+        end_ns=end_ns,
+        strings=texts.freeze(),
+        host=_host_table(host, autograd, step_at(steps, host.ts)),
+        device=device,
+        device_annotations=annotations,
+        syncs=syncs,
+        ranges=ranges,
+        memory=memory,
+        counters=counters,
+        flows=autograd.flows,
+        collectives=collectives,
+        threads=host.threads,
+        streams=streams.table,
+        steps=steps,
+        devices=devices.devices,
+        recording=recording,
+        blocks=replace(raw.blocks, metadata=named),
+        health=health,
+        seek=raw.seek,
+    )
+
+
+def _without(raw: RawTrace, dense: Collection[str], *, sparse: bool = False) -> RawTrace:
+    """Without columns that are in tables now, so that their memory can be used again."""
+    events = replace(raw.events, **{name: getattr(raw.events, name)[:0].copy() for name in dense})
+    if sparse:
+        return replace(raw, events=events, ints={}, floats={}, texts={})
+    return replace(raw, events=events)
+
+
+def _sparse_of(raw: RawTrace) -> tuple[dict[str, Sparse], ...]:
+    return dict(raw.ints), dict(raw.floats), dict(raw.texts)
+
+
+def _split(columns: tuple[dict[str, Sparse], ...], moves: Moves) -> list[dict[str, Sparse]]:
+    """The sparse columns of each table: integers, then numbers, then texts; each group by name."""
+    skip: list[Collection[str]] = [() for _ in moves.sizes]
+    skip[1] = WITHOUT[1:]
+    args: list[dict[str, Sparse]] = [{} for _ in moves.sizes]
+    for group in columns:
+        for own, more in zip(args, split(group, moves, skip), strict=True):
+            own.update(more)
+    return args
+
+
+def _of_host(moves: Moves, rows: I32) -> I32:
+    """Those of some rows of the file that are in the first table, as its rows."""
+    return np.asarray(moves.row[rows[moves.table[rows] == 1]])
+
+
+def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
+    """Processes whose rows need a device: all of activity, and of ranges those known as devices."""
+
+    def of(part: Part) -> set[int]:
+        return set(distinct(take(raw.events.pid, part.row), size).tolist())
+
+    found = of(rows.device)
+    for part in (rows.device_annotations, rows.syncs, rows.ranges):
+        found |= of(part) & rows.device_pids
+    return found
+
+
+def _device_steps(activity: Activity, launches: Launches, host: Host, steps: StepTable) -> I32:
+    """The step that launched each activity; without any launches, the one that runs."""
+    origin = np.where(launches.launch >= 0, launches.launch, launches.op)
+    at = np.where(origin >= 0, host.ts[origin] if len(host) else 0, activity.ts)
+    result = step_at(steps, at)
+    if steps.source != "whole_trace" and (launches.launch >= 0).any():
+        # Where launches are known, work without one belongs to no step.
+        result[origin < 0] = -1
+    return result
+
+
+def _host_table(host: Host, autograd: Autograd, step: I32) -> HostTable:
+    return HostTable(
+        ts=host.ts,
+        dur=host.dur,
+        name=host.name,
+        category=host.category,
+        kind=host.kind,
+        thread=host.thread,
+        parent=host.nesting.parent,
+        depth=host.nesting.depth,
+        self_ns=host.nesting.self_ns,
+        step=step,
+        correlation=host.correlation,
+        external_id=host.external_id,
+        forward=autograd.forward,
+        raw=host.raw,
+        args=host.args,
+    )
+
+
+def _device_table(activity: Activity, launches: Launches, klass: I8, step: I32) -> DeviceTable:
+    return DeviceTable(
+        ts=activity.ts,
+        dur=activity.dur,
+        name=activity.name,
+        category=activity.category,
+        kind=activity.kind,
+        klass=klass,
+        device=activity.device,
+        stream=activity.stream,
+        correlation=activity.correlation,
+        launch=launches.launch,
+        op=launches.op,
+        step=step,
+        link=launches.link,
+        raw=activity.raw,
+        args=activity.args,
+    )
+
+
+def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
+    """Read a trace, compressed or not, complete or not; folded stacks, too.
+
+    Raises:
+        TraceFormatError: the file is no trace; ``kind`` says what it is instead.
+        NotFoundError: there is no such file.
+    """
+    path = Path(path)
+    special = special_file(path.stat().st_mode) if path.exists() else None
+    if special is not None:
+        raise special
+    # Only build() may hold the columns, so that it can let them go one by one.
+    scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
+    file_bytes = path.stat().st_size
+    if on_progress is not None:
+        on_progress(Progress("linking", file_bytes, file_bytes, len(scanned[0].events)))
+    return build(scanned.pop(), path, file_bytes)

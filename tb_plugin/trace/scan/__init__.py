@@ -1,0 +1,1 @@
+"""Text of a trace file to columns of raw events."""

@@ -1,0 +1,383 @@
+"""What bounds the memory and the time of a scan: how much is read of a text, and until when.
+
+The part of the text that is in memory, and the moves of a reader over it.
+
+JSON's grammar over bytes: what may stand between values, and where a value ends.
+
+Bytes are looked at as Latin-1, which leaves every character of the grammar where it is.
+
+What lies at the reader's position, reading on as far as that needs.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ...base.errors import TraceFormatError
+from ...base.units import parse_size, size
+from ..faults import FaultLog
+
+MIB, GIB = 1 << 20, 1 << 30
+TEXT_VARIABLE = "KINETOSCOPE_TEXT_LIMIT"
+OTHER_TEXT_VARIABLE = "KINETOSCOPE_METADATA_LIMIT"
+RATIO_VARIABLE = "KINETOSCOPE_RATIO_LIMIT"
+CPU_VARIABLE = "KINETOSCOPE_CPU_LIMIT"
+
+
+def _bytes_of(variable: str, default: int) -> Callable[[], int]:
+    return lambda: parse_size(os.environ.get(variable, "")) or default
+
+
+def _number_of(variable: str, default: float) -> Callable[[], float]:
+    def number() -> float:
+        try:
+            given = float(os.environ.get(variable, ""))
+        except ValueError:
+            return default
+        return given if given > 0 else default
+
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds memory and time. ``docs/files.md`` lists what a user may set."""
+
+    block_bytes: int = 512 * 1024  # What a block becomes while it is decoded should fit a cache.
+    value_bytes: int = 16 * MIB  # of one event or one top-level value
+    metadata_bytes: int = 32 * MIB  # of all top-level values together
+    events: int = 250_000_000
+    # Beyond these the file is refused.
+    text_bytes: int = field(default_factory=_bytes_of(TEXT_VARIABLE, 64 * GIB))
+    other_bytes: int = field(default_factory=_bytes_of(OTHER_TEXT_VARIABLE, 128 * MIB))
+    ratio: float = field(default_factory=_number_of(RATIO_VARIABLE, 200))
+    ratio_free_bytes: int = 64 * MIB  # A text below that is read, whatever its ratio.
+    cpu_seconds: float = 30.0
+    cpu_seconds_per_mib: float = field(default_factory=_number_of(CPU_VARIABLE, 3.0))
+
+
+# What events of recorders have at least, however well they compress: each has a time of its own,
+# and the longest, with shapes and stacks as text, have some kilobytes.
+LEAST_STORED_PER_EVENT = 1
+MOST_TEXT_PER_EVENT = 16 * 1024
+# Of a long recording, so large a part may be damaged, beside ``Limits.other_bytes``.
+OTHER_SHARE = 4
+
+
+class Guard:
+    """Ends the reading of a file that is no trace but eats memory or time.
+
+    A high ratio alone is no sign: recordings whose events repeat long arguments reach 150. What
+    they do not have is text without events, or more events than stored bytes.
+    """
+
+    def __init__(self, name: str, limits: Limits, stored_bytes: int) -> None:
+        self._name = name
+        self._limits = limits
+        self._stored = stored_bytes
+        self._began = time.thread_time()
+
+    def check(self, text: int, in_events: int, rows: int) -> None:
+        """To be called now and then: ``text`` bytes were used, of which some made ``rows`` events.
+
+        Raises:
+            TraceFormatError: a limit is reached; the message names the file and the limit.
+        """
+        limits = self._limits
+        if text > limits.text_bytes:
+            raise self._refusal(
+                "text_limit",
+                f"has more than {size(limits.text_bytes)} of text",
+                f"Record fewer steps, or set {TEXT_VARIABLE}.",
+            )
+        if text - in_events > limits.other_bytes + text // OTHER_SHARE:
+            raise self._refusal(
+                "metadata_limit",
+                f"has more than {size(limits.other_bytes)} of text that belongs to no event",
+                f"Leave large values out of its metadata, or set {OTHER_TEXT_VARIABLE}.",
+            )
+        if text > limits.ratio_free_bytes and text > limits.ratio * self._stored:
+            many = rows * LEAST_STORED_PER_EVENT > self._stored
+            if many or rows * MOST_TEXT_PER_EVENT < text - limits.ratio_free_bytes:
+                raise self._refusal(
+                    "ratio_limit",
+                    f"inflates to more than {limits.ratio:g} times its size and does not hold"
+                    " events as recorders write them",
+                    f"Record again; if this is a recording, set {RATIO_VARIABLE}.",
+                )
+        self.check_time(text)
+
+    def check_time(self, text: int) -> None:
+        """The part of ``check`` that only looks at the processor's time.
+
+        Raises:
+            TraceFormatError: the limit is reached.
+        """
+        limits = self._limits
+        allowed = limits.cpu_seconds + limits.cpu_seconds_per_mib * (text / MIB)
+        if time.thread_time() - self._began > allowed:
+            raise self._refusal(
+                "cpu_limit",
+                f"takes too long to read: {allowed:.0f} s of processor time were spent on"
+                f" {size(text)} of text ({limits.cpu_seconds:g} s and"
+                f" {limits.cpu_seconds_per_mib:g} s per MB are allowed)",
+                f"It is damaged throughout: record again, or set {CPU_VARIABLE} (s per MB).",
+            )
+
+    def _refusal(self, kind: str, what: str, hint: str) -> TraceFormatError:
+        return TraceFormatError(kind, f"{self._name} {what}: reading was ended.", hint=hint)
+
+
+class Effort:
+    """How much of a text may be looked at in vain: in proportion to what was read of it.
+
+    Where text is damaged, a value may seem to begin at every byte and to go on to the end. Looking
+    that far for each would take time that is quadratic in the size of the file.
+    """
+
+    FREE_BYTES = 24 * MIB  # More than the largest value, so that one is always looked at wholly.
+    PER_BYTE = 4
+    REPAIR_WEIGHT = 16
+    """A byte that the repair looks at takes so much longer than one that the decoder looks at."""
+
+    def __init__(self) -> None:
+        self.wasted = 0
+
+    def spare(self, place: int) -> int:
+        """How many bytes may be looked at in vain, at this place of the text."""
+        return max(0, self.FREE_BYTES + self.PER_BYTE * place - self.wasted)
+
+
+BLANK = re.compile(rb"[ \t\r\n]*")
+_GAP = re.compile(r"[ \t\r\n,]*")
+
+# Longest token that an error may point into the middle of: a pair of \uXXXX, -Infinity.
+_TOKEN = 16
+
+
+class NotJson(ValueError):
+    """No text that follows could make a JSON value of this."""
+
+
+class CutOff(ValueError):
+    """The value goes on behind the end of the text."""
+
+
+def _no_constant(_: str) -> None:
+    raise NotJson
+
+
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_no_constant)
+
+
+def end_of_value(text: str) -> int:
+    """Index behind the JSON value at the start of ``text``.
+
+    Raises:
+        NotJson: what is there is no JSON, or is nested too deep.
+        CutOff: ``text`` ends before the value does.
+    """
+    try:
+        end = _DECODER.raw_decode(text)[1]
+    except json.JSONDecodeError as error:
+        if error.msg.startswith("Unterminated string") or error.pos >= len(text) - _TOKEN:
+            raise CutOff from None
+        raise NotJson from None
+    except RecursionError:
+        raise NotJson from None
+    if end == len(text) and text[end - 1] not in '}]"':
+        raise CutOff  # A number may go on.
+    return end
+
+
+def starts_of_members(array: bytes) -> Iterator[int]:
+    """Index of each member of a valid JSON array."""
+    text = array.decode("latin-1")
+    at = _after(text, 1)
+    while at < len(text) - 1:
+        yield at
+        at = _after(text, _DECODER.raw_decode(text, at)[1])
+
+
+def _after(text: str, at: int) -> int:
+    gap = _GAP.match(text, at)
+    return gap.end() if gap else at
+
+
+READ_BLOCKS = 4
+_COMMENT_BYTES = 64 * 1024
+_MAX_BLANKS = 1024 * 1024
+_MAX_SEEN = 1000
+
+
+class Readable(Protocol):
+    """What yields the text."""
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        ...
+
+
+class Window:
+    """``data[pos:]`` is read but not used; ``offset`` is the place of ``data[0]`` in the text.
+
+    Nothing that a reader decides may depend on how much is in memory: it asks for what it needs.
+    """
+
+    def __init__(
+        self, text: Readable, block_bytes: int, watch: Callable[[], None] = lambda: None
+    ) -> None:
+        """``watch`` is called whenever more was read."""
+        self._text = text
+        self._block_bytes = block_bytes
+        self._watch = watch
+        self._no_comment_end = 0  # Up to this place of the text no comment ends.
+        self.data = b""
+        self.pos = 0
+        self.offset = 0
+        self.eof = False
+
+    @property
+    def place(self) -> int:
+        """Of ``pos`` in the text."""
+        return self.offset + self.pos
+
+    @property
+    def left(self) -> int:
+        """Bytes in memory from ``pos``."""
+        return len(self.data) - self.pos
+
+    def fill(self, want: int) -> None:
+        """Makes ``left >= want``, unless the text ends before. Drops what is used."""
+        if self.eof or self.left >= want:
+            return
+        pieces = [self.data[self.pos :]]
+        have = len(pieces[0])
+        while have < want:
+            piece = self._text.read(max(want, READ_BLOCKS * self._block_bytes) - have)
+            if not piece:
+                self.eof = True
+                break
+            pieces.append(piece)
+            have += len(piece)
+        self.offset += self.pos
+        self.pos = 0
+        self.data = b"".join(pieces)
+        self._watch()
+
+    def grow(self) -> bool:
+        """Reads more behind what is there; False at the end of the text."""
+        before = self.left
+        self.fill(before + max(before, self._block_bytes))
+        return self.left > before
+
+    def peek(self) -> bytes:
+        """Moves to the next byte that is no white space, and shows it; b"" at the end."""
+        while True:
+            blank = BLANK.match(self.data, self.pos)
+            self.pos = blank.end() if blank else self.pos
+            if self.pos < len(self.data) or self.eof:
+                return self.data[self.pos : self.pos + 1]
+            self.fill(self._block_bytes)
+
+    def peek_behind(self, length: int) -> bytes:
+        """The first byte that is no white space from ``length`` bytes further on; does not move.
+
+        b"" at the end of the text, and behind more white space than anybody writes.
+        """
+        while True:
+            blank = BLANK.match(self.data, self.pos + length)
+            blanks = blank.end() - blank.start() if blank else 0
+            if blanks > _MAX_BLANKS:
+                return b""
+            at = self.pos + length + blanks
+            if at < len(self.data) or not self.grow():
+                return self.data[at : at + 1]
+
+    def gap(self, faults: FaultLog) -> bytes:
+        """Moves over white space and comments; the next byte."""
+        while self.peek() == b"/":
+            place = self.place
+            comment = self.take_comment()
+            if not comment:
+                break
+            faults.add("comment", comment, place)
+        return self.data[self.pos : self.pos + 1]
+
+    def take_comment(self) -> bytes:
+        """Moves behind the comment at the position, and returns it; b"" when there is none."""
+        self.fill(_COMMENT_BYTES)
+        start, most = self.pos, min(self.pos + _COMMENT_BYTES, len(self.data))
+        if self.data.startswith(b"//", start):
+            end = self.data.find(b"\n", start, most)
+            self.pos = end if end >= 0 else most
+        elif self.data.startswith(b"/*", start):
+            end = self.data.find(b"*/", max(start + 2, self._no_comment_end - self.offset), most)
+            if end >= 0:
+                self.pos = end + 2
+            else:
+                self._no_comment_end = max(self._no_comment_end, self.offset + most - 1)
+        return self.data[start : self.pos]
+
+    def seen(self, length: int) -> str:
+        """The next ``length`` bytes as an example of a fault, which are read where they are not."""
+        length = min(length, _MAX_SEEN)
+        self.fill(length)
+        return self.data[self.pos : self.pos + length].decode("utf-8", "replace")
+
+
+FIRST_BYTES = 2 * 1024
+"""A look so far is always free."""
+
+
+class Found(enum.Enum):
+    """What lies at the position."""
+
+    VALUE = "a whole value"
+    DAMAGE = "text that is no JSON, whatever follows"
+    OPEN = "a value that the end of the text cuts off"
+    OVERSIZED = "a value larger than the limit"
+
+
+class Probe(NamedTuple):
+    """What was found at a position."""
+
+    found: Found
+    length: int  # of a whole value, else −1
+    seen: int  # bytes that were looked at
+
+
+def probe(window: Window, limit: int, spare: int) -> Probe:
+    """What begins at ``window.pos``.
+
+    A value larger than ``limit`` is oversized. ``spare`` is how far a look may be in vain: beyond
+    it, a value that does not end counts as damage.
+    """
+    most = min(limit, max(FIRST_BYTES, spare))
+    size = min(FIRST_BYTES, most)
+    seen = 0
+    while True:
+        window.fill(size)
+        text = window.data[window.pos : window.pos + size].decode("latin-1")
+        whole = window.eof and len(text) == window.left
+        seen += len(text)
+        try:
+            # At the end of the text a blank tells that a number does not go on.
+            length = min(end_of_value(text + " " * whole), len(text))
+        except NotJson:
+            return Probe(Found.DAMAGE, -1, seen)
+        except CutOff:
+            if whole:
+                return Probe(Found.OPEN, -1, seen)
+            if size >= most:
+                return Probe(Found.OVERSIZED if most == limit else Found.DAMAGE, -1, seen)
+        else:
+            return Probe(Found.VALUE, length, length)
+        size = min(size * 8, most)

@@ -1,0 +1,254 @@
+"""Kernel: what runs on the device, how well, and who launched it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from ...analysis.facts import Facts
+from ...analysis.operators import artifact
+from ...analysis.operators.kernels import (
+    ChosenKernels,
+    KernelTable,
+    copy_table,
+    family_codes,
+    kernel_rows,
+    kernel_table,
+)
+from ...analysis.operators.model import OperatorColumns
+from ...analysis.overview.utilization import MatrixUse
+from ...analysis.recording import NO_DEVICE
+from ...base.units import duration, plural, share
+from ..shared import Column, ColumnKind, SharePart, Table, column_named, share_parts
+from ..view import Artifact, Part, Scope, Subject, View
+from . import contract as answers
+from .rows import SORTS, chosen_of, copy_rows, details, rows_of
+
+MOST_PARTS = 10
+DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "calls": "How often it ran.",
+        "total_ns": "Sum of the durations on the device.",
+        "ratio": "Of the durations of all chosen kernels.",
+        "min_ns": "The shortest.",
+        "mean_ns": "Total by calls.",
+        "p50_ns": "Half of them take no longer.",
+        "p95_ns": "95 % of them take no longer.",
+        "max_ns": "The longest.",
+        "tensor_core": "Whether it runs on tensor cores (NVIDIA) or matrix cores (AMD), as far as"
+        " its name tells; unknown where it does not. What moves data is no candidate.",
+        "tensor_core_share": "Of the durations of all compute kernels of the chosen steps, the part"
+        " of those that run on tensor or matrix cores by their name. Collectives, copies and sets"
+        " are no candidates. “Tensor-core time” of the Overview takes only kernels that an op"
+        " launched, and their time within the steps of one device: where graphs or compiled code"
+        " launch kernels without a known op, the two differ.",
+        "op_eligible": "Whether the op it is credited to may run on tensor cores: matrix products,"
+        " convolutions, attention.",
+        "blocks_per_sm": "Mean blocks per multiprocessor, weighted by duration. Below 1, some"
+        " multiprocessors have nothing to do.",
+        "occupancy": "Mean estimated achieved occupancy: warps on a multiprocessor of those it can"
+        " hold, weighted by duration. The recorder computes it from grid, block, registers and"
+        " shared memory.",
+        "registers": "Registers per thread.",
+        "shared_bytes": "Shared memory per block.",
+        "grid": "Blocks of the launch.",
+        "block": "Threads of a block.",
+        "launch_ns": "Mean time from the start of the launching call to the start on the device.",
+        "queue_ns": "Mean time from the end of the launching call to the start on the device: the"
+        " wait for what was launched before.",
+        "bandwidth": "Bytes by the time spent copying.",
+        "kernel_class": "What it is for, by rules over names that a file of yours may extend.",
+    }
+)
+
+
+def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
+    """The kernels of the chosen steps. Raises QueryError."""
+    operators: OperatorColumns = subject.artifact("")
+    chosen = chosen_of(subject.facts, query.steps, query.device)
+    by_name = kernel_table(operators, chosen)
+    copies = copy_table(operators, chosen)
+    steps = chosen.steps
+    classes = _classes(operators, chosen)
+    headline, detail = _words(by_name, classes)
+    return answers.Kernels(
+        headline=headline,
+        detail=detail,
+        step_count=len(subject.facts.steps) if steps is None else len(steps),
+        kernel_ns=int(by_name.total_ns.sum()),
+        copies_ns=int(copies.total_ns.sum()),
+        kernels=_shares(by_name),
+        classes=classes,
+        tensor_core=_tensor_core(operators, chosen),
+        table=window(subject, query),
+        copies=copy_rows(copies),
+        devices=operators.devices,
+        missing={
+            key: text for key, text in operators.missing.items() if key in ("occupancy", "blocks")
+        },
+        definitions=dict(DEFINITIONS),
+    )
+
+
+def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
+    """A window of the table. Raises QueryError."""
+    operators: OperatorColumns = subject.artifact("")
+    chosen = chosen_of(subject.facts, query.steps, query.device, query.search, query.search_op)
+    table = kernel_table(operators, chosen, query.group_by)
+    sort_by = column_named(query.sort_by or "total_ns", SORTS)
+    order = table.order(sort_by, ascending=query.ascending)
+    everything = ChosenKernels(chosen.steps, chosen.device)
+    whole = int(operators.activities.dur_ns[kernel_rows(operators, everything)].sum())
+    return answers.KernelTable(
+        rows=rows_of(table, order[query.offset : query.offset + query.limit], whole),
+        offset=query.offset,
+        count=len(table),
+        calls=int(table.count.sum()),
+        total_ns=int(table.total_ns.sum()),
+        sort_by=sort_by,
+    )
+
+
+def _shares(table: KernelTable) -> tuple[SharePart, ...]:
+    total = int(table.total_ns.sum())
+    order = table.order("total_ns", ascending=False)[:MOST_PARTS]
+    return share_parts(table, table.total_ns, order.tolist(), total)
+
+
+def _classes(operators: OperatorColumns, chosen: ChosenKernels) -> tuple[SharePart, ...]:
+    """All classes by time, what no rule knows last; they sum to the kernels."""
+    rows = kernel_rows(operators, chosen)
+    names, codes = family_codes(operators)
+    sums: dict[str, int] = {"unclassified": 0}
+    for code, family in enumerate(names):
+        spent = int(operators.activities.dur_ns[rows[codes[rows] == code]].sum())
+        sums[family.name] = sums.get(family.name, 0) + spent
+    total = sum(sums.values())
+    order = sorted(sums, key=lambda name: (name == "unclassified", -sums[name], name))
+    return tuple(
+        SharePart(name, sums[name], sums[name] / total if total else 0.0)
+        for name in order
+        if sums[name] or name == "unclassified"
+    )
+
+
+def _tensor_core(operators: OperatorColumns, chosen: ChosenKernels) -> dict[str, int]:
+    rows = kernel_rows(operators, chosen)
+    spent = np.bincount(
+        operators.activities.tensor_core[rows],
+        operators.activities.dur_ns[rows],
+        len(MatrixUse),
+    )
+    return {use.name.lower(): int(spent[use]) for use in MatrixUse}
+
+
+def _words(table: KernelTable, classes: tuple[SharePart, ...]) -> tuple[str, str]:
+    if not len(table):
+        return "No kernel ran in the chosen steps.", ""
+    first, count = classes[0], int(table.count.sum())
+    spent, name = duration(int(table.total_ns.sum())), first.name
+    return (
+        f"{name[:1].upper()}{name[1:]} kernels take {share(first.ratio)} of the kernel time.",
+        f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}.",
+    )
+
+
+def tables(answer: answers.Kernels) -> tuple[Table, ...]:
+    """The rows, the classes, the copies and the tensor cores, with every column of the page."""
+    rows = tuple(tuple(getattr(row, field) for field, _ in _COLUMNS) for row in answer.table.rows)
+    classes = tuple((part.name, part.ns, part.ratio) for part in answer.classes)
+    copies = tuple(
+        tuple(getattr(row, field) for field, _ in _COPY_COLUMNS) for row in answer.copies
+    )
+    candidates = answer.kernel_ns - answer.tensor_core["none"]
+    cores = tuple(
+        (name, ns, ns / candidates if candidates and name != "none" else None)
+        for name, ns in answer.tensor_core.items()
+    )
+    time = (Column("total_ns", "Time"), Column("ratio", "Share", DEFINITIONS["ratio"]))
+    of_candidates = Column("ratio", "Tensor-core share", DEFINITIONS["tensor_core_share"])
+    found = [
+        Table("Kernels", _named(_COLUMNS), rows, answer.table.count),
+        Table("Classes", (Column("kernel_class", "Class"), *time), classes),
+        Table(
+            "Tensor cores", (Column("tensor_core", "Tensor cores"), time[0], of_candidates), cores
+        ),
+    ]
+    if copies:
+        found.append(Table("Copies and sets", _named(_COPY_COLUMNS), copies))
+    return tuple(found)
+
+
+def _column(field: str, label: str, key: str = "", *, is_minor: bool = False) -> tuple[str, Column]:
+    """A field of a row and its column, whose key carries the unit."""
+    kind: ColumnKind = "name" if field in ("name", "op", "fused", "source") else "value"
+    return field, Column(key or field, label, DEFINITIONS.get(field, ""), kind, is_minor)
+
+
+def _named(columns: tuple[tuple[str, Column], ...]) -> tuple[Column, ...]:
+    return tuple(column for _, column in columns)
+
+
+_COLUMNS = (
+    _column("name", "Name"),
+    _column("op", "Operator"),
+    _column("grid", "Grid"),
+    _column("block", "Block"),
+    _column("kernel_class", "Class"),
+    _column("calls", "Calls"),
+    _column("total_ns", "Total"),
+    _column("ratio", "Share"),
+    _column("mean_ns", "Mean"),
+    _column("blocks_per_sm", "Blocks per SM"),
+    _column("occupancy", "Est. occupancy %", "occupancy_percent"),
+    _column("tensor_core", "Tensor cores"),
+    _column("registers", "Registers"),
+    _column("shared_bytes", "Shared memory"),
+    _column("min_ns", "Min", is_minor=True),
+    _column("p50_ns", "Median", is_minor=True),
+    _column("p95_ns", "p95", is_minor=True),
+    _column("max_ns", "Max", is_minor=True),
+    _column("launch_ns", "Launch", is_minor=True),
+    _column("queue_ns", "Queue", is_minor=True),
+    _column("op_eligible", "Op eligible", is_minor=True),
+    _column("fused", "Fused ops", is_minor=True),
+    _column("source", "Generated into", is_minor=True),
+    _column("link", "Found by", is_minor=True),
+    _column("class_why", "Class because", is_minor=True),
+)
+_COPY_COLUMNS = (
+    _column("name", "Name"),
+    _column("direction", "Direction", is_minor=True),
+    _column("calls", "Calls"),
+    _column("total_ns", "Total"),
+    _column("bytes", "Size", "total_bytes"),
+    _column("bandwidth", "Bandwidth", "bandwidth_bytes_per_s"),
+    _column("mean_ns", "Mean", is_minor=True),
+    _column("max_ns", "Max", is_minor=True),
+)
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why there is no kernel."""
+    return None if any(device.used for device in facts.devices) else NO_DEVICE
+
+
+VIEW = View(
+    stem="kernels",
+    title="Kernel",
+    key="k",
+    question="What runs on the device, how well, and who launched it?",
+    scope=Scope.TRACE,
+    query=answers.KernelQuery,
+    answer=answers.Kernels,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=Artifact(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    parts=(
+        Part("table", answers.KernelQuery, answers.KernelTable, window),
+        Part("row", answers.KernelRowQuery, answers.KernelDetails, details),
+    ),
+)

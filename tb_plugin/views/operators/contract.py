@@ -1,0 +1,269 @@
+"""What the Operator view answers (contract). Durations are ns; ``None`` = not recorded.
+
+The view itself answers with ``Operators``: the picture and the first window of rows. Its parts:
+
+    table   OperatorTable    a window of rows, sorted, searched, grouped (OperatorQuery)
+    row     OperatorDetails  what a row consists of: shapes, stacks, kernels, slowest calls
+    flame   Flame            the flame graph by stack, module, op and kernel (FlameGraphQuery)
+    around  Sandwich         callers and callees of one name
+    folded  bytes            folded stacks, a line per path: what FlameGraph and speedscope read
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from ..shared import Count, SharePart, SlowCall, Words
+
+GroupBy = Literal["name", "shape", "stack", "module", "thread", "annotation"]
+CallKindName = Literal["op", "annotation", "python", "module", "runtime", "other"]
+OperatorSort = Literal[
+    "name", "calls", "self_ns", "total_ns", "device_self_ns", "device_total_ns", "kernels",
+    "min_ns", "mean_ns", "p50_ns", "p95_ns", "max_ns", "flops", "tensor_core_self_ratio",
+]  # fmt: skip
+
+
+class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which rows, grouped how."""
+
+    steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
+    group_by: GroupBy = "name"  # what calls of one row have in common
+    stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5  # frames of a stack, innermost first
+    kinds: Words = ""  # kinds of rows, "op,annotation"; "" = all, as key_averages() has
+    search: Words = ""  # rows whose name has these words; "" = all
+    # The column to sort by, or what key_averages().table() calls it;
+    # "" = device self time where the recording has it, else host self time
+    sort_by: str = ""
+    ascending: bool = False  # smallest first
+    offset: Count = 0  # rows to skip
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 200  # rows of the window
+    # operators that each bar of shares names; the rest is one part
+    parts: Annotated[int, Meta(ge=1, le=50)] = 10
+    group_by_input_shape: bool = False  # the same as group_by shape, as key_averages() says it
+    # the same as group_by stack with this depth, as key_averages() says it; 0 = not given
+    group_by_stack_n: Annotated[int, Meta(ge=0, le=64)] = 0
+
+
+class OperatorRow(Struct, frozen=True):
+    """All calls of one group. min … max are of a call's total host time."""
+
+    key: str  # names the group in a ``row`` request
+    name: str
+    kind: CallKindName
+    detail: str  # the shapes, stack, module, thread or annotation it is grouped by; "" = by name
+    calls: int
+    total_ns: int
+    self_ns: int
+    min_ns: int
+    mean_ns: float
+    p50_ns: int
+    p95_ns: int
+    max_ns: int
+    device_total_ns: int | None
+    device_self_ns: int | None
+    kernels: int | None
+    step_ratio: float | None  # total host time ÷ length of the chosen steps
+    tensor_core_eligible: bool
+    tensor_core_self_ratio: float | None  # of its self device time
+    tensor_core_total_ratio: float | None
+    flops: float | None
+    has_stack: bool
+    longest: int  # slice id of its longest call
+
+
+class OperatorTable(Struct, frozen=True):
+    """A window of the rows, and the sums of all that match."""
+
+    rows: tuple[OperatorRow, ...]
+    offset: int
+    count: int
+    calls: int
+    self_ns: int
+    device_self_ns: int | None
+    sort_by: str
+
+
+class FindQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is called so, anywhere in the recording."""
+
+    search: Words  # every word, in any case
+    limit: Annotated[int, Meta(ge=1, le=100)] = 6  # names of each kind
+
+
+class NameFound(Struct, frozen=True):
+    """One name that matches. ``key`` names its row of the Operator or the Kernel view."""
+
+    name: str
+    key: str
+    count: int
+    total_ns: int
+
+
+class NamesOfKind(Struct, frozen=True):
+    """The best matches among the names of one kind, and how many match."""
+
+    kind: Literal["op", "annotation", "kernel"]
+    names: tuple[NameFound, ...]
+    count: int
+
+
+class FindAnswer(Struct, frozen=True):
+    """What was found, kind by kind; steps are no annotations here."""
+
+    kinds: tuple[NamesOfKind, ...]
+
+
+class ShareChart(Struct, frozen=True):
+    """One of the four shares.
+
+    ``total_ns`` is the whole: the self time of all operators. Parts and rest of a chart of self
+    time sum to it; those of a chart of totals sum to more, because calls lie inside calls.
+    """
+
+    stem: Literal["device_self", "device_total", "host_self", "host_total"]
+    title: str
+    definition: str
+    total_ns: int
+    parts: tuple[SharePart, ...]
+    rest_ns: int
+    rest_count: int
+
+
+class Unattributed(Struct, frozen=True):
+    """Device time that is credited to no call, by reason."""
+
+    reason: str
+    ns: int
+    activities: int
+    example: str
+    slice: int
+
+
+class Operators(Struct, frozen=True):
+    """The operators of the chosen steps."""
+
+    headline: str  # the answer in one sentence
+    detail: str
+    step_count: int
+    charts: tuple[ShareChart, ...]
+    table: OperatorTable
+    device_ns: int | None  # all device activity of the chosen steps; = Σ self + Σ unattributed
+    unattributed: tuple[Unattributed, ...]
+    flops_coverage: float | None  # share of device compute time with a model
+    flops_missing: str  # what is not known of them, and why
+    groupings: dict[str, str]  # grouping → why it is not available, "" = it is
+    missing: dict[str, str]
+    definitions: dict[str, str]  # of each column
+
+
+class RowQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of the table, opened."""
+
+    key: str
+    steps: str = ""
+    group_by: GroupBy = "name"
+    stack_depth: Annotated[int, Meta(ge=1, le=64)] = 5
+
+
+class LaunchedKernel(Struct, frozen=True):
+    """The kernels of one name that a row launched itself."""
+
+    name: str
+    calls: int
+    total_ns: int
+    mean_ns: float
+    longest: int  # slice id
+
+
+class CallFrame(Struct, frozen=True):
+    """One frame of a call stack."""
+
+    name: str
+    file: str
+    line: int  # 1-based, 0 = unknown
+
+
+class StackRow(Struct, frozen=True):
+    """One distinct call stack with the figures of its calls."""
+
+    row: OperatorRow
+    frames: tuple[CallFrame, ...]  # innermost first
+
+
+class OperatorDetails(Struct, frozen=True):
+    """What a row consists of; each part sums to the row or says how much it leaves out."""
+
+    row: OperatorRow
+    shapes: tuple[OperatorRow, ...]
+    shapes_missing: str
+    stacks: tuple[StackRow, ...]
+    stacks_missing: str
+    kernels: tuple[LaunchedKernel, ...]
+    kernels_missing: str
+    slowest: tuple[SlowCall, ...]
+
+
+FlameMetric = Literal["host", "device", "calls"]
+
+
+class FlameGraphQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The flame graph of the chosen steps."""
+
+    steps: str = ""
+    metric: FlameMetric = "host"
+    levels: Words = "python,module,annotation,op,kernel"  # kinds of frames that are kept
+    focus: Count | None = None  # node of the whole graph to be its root
+    min_ratio: Annotated[float, Meta(ge=0, le=0.1)] = 0.0005
+
+
+class FlameBox(Struct, frozen=True):
+    """One box: ``parent`` is an index into the same list, −1 at the root. Left-heavy order."""
+
+    node: int  # in the whole graph
+    parent: int
+    name: str
+    kind: str
+    value: float
+    self_value: float
+    calls: int
+
+
+class Flame(Struct, frozen=True):
+    """A call graph merged by path; what is too narrow to see is merged into "…" boxes."""
+
+    unit: str  # "ns" | "calls"
+    total: float
+    boxes: tuple[FlameBox, ...]
+    merged: int  # boxes behind "…"
+    missing: str
+
+
+class SandwichQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Callers and callees of one name."""
+
+    name: str
+    steps: str = ""
+    metric: FlameMetric = "host"
+    levels: Words = "python,module,annotation,op,kernel"
+
+
+class Sandwich(Struct, frozen=True):
+    """Everything above and below all boxes of a name, merged."""
+
+    name: str
+    unit: str
+    value: float
+    self_value: float
+    calls: int
+    callers: tuple[FlameBox, ...]  # the root is the name, children are its callers
+    callees: tuple[FlameBox, ...]
+
+
+class FoldedQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Folded stacks of the chosen steps."""
+
+    steps: str = ""
+    metric: FlameMetric = "host"
+    levels: Words = "python,module,annotation,op,kernel"

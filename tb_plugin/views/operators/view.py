@@ -1,0 +1,334 @@
+"""What the Operator view says in words: its sentence, its definitions, its tables in a terminal.
+
+Operator: which operations take the time, on the host and on the device, and who calls them?
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.facts import Facts
+from ...analysis.operators import artifact
+from ...analysis.operators.credit import REASONS
+from ...analysis.operators.groups import NamesFound, in_steps, names_found
+from ...analysis.operators.model import CallKind, OperatorColumns
+from ...analysis.operators.table import CallTable, Chosen, call_table
+from ...base.units import duration, plural, share
+from ...trace.model import DeviceClass
+from ..shared import Column, Table, share_parts, steps_of
+from ..view import Artifact, Part, Scope, Subject, View
+from . import contract as answers
+from .contract import OperatorRow, Operators
+from .flame import around, flame, folded_name, folded_stacks
+from .rows import details, rows_of, sort_named, table_of, wall_of
+
+DEFINITIONS: dict[str, str] = {
+    "calls": "How often it was called; a call whose only child has its name is one with it.",
+    "self_ns": "Host time of the calls without their children, runtime calls included.",
+    "total_ns": "Host time of the calls with their children. Nested calls of one name count twice.",
+    "device_self_ns": "Time of the kernels, copies and sets that the calls launched themselves.",
+    "device_total_ns": "Time of all device activity launched by the calls and by those inside.",
+    "kernels": "Kernels, copies and sets that the calls launched themselves.",
+    "min_ns": "The shortest call, with its children.",
+    "mean_ns": "Total host time by calls.",
+    "p50_ns": "Half of the calls take no longer.",
+    "p95_ns": "95 % of the calls take no longer.",
+    "max_ns": "The longest call, with its children.",
+    "step_ratio": "Total host time by the length of the chosen steps.",
+    "tensor_core_eligible": "Whether an op of this name may run on tensor or matrix cores.",
+    "tensor_core_self_ratio": "Share of the device self time in kernels that, by their name, use"
+    " tensor or matrix cores.",
+    "tensor_core_total_ratio": "The same of the device total time.",
+    "flops": "Floating point operations by a model of the op and its input shapes; a multiply-add"
+    " is two.",
+}
+
+
+class Words(NamedTuple):
+    """The answer first."""
+
+    headline: str
+    detail: str
+
+
+def words(table: CallTable, *, has_device: bool) -> Words:
+    """Which operator takes most, in one sentence."""
+    column = "device_self_ns" if has_device else "self_ns"
+    value = getattr(table, column)
+    if not len(table) or not value.sum():
+        return Words("No operator was recorded.", "")
+    order = table.order(column, ascending=False)
+    first, whole = int(order[0]), int(value.sum())
+    where = "device" if has_device else "host"
+    name = table.text(int(table.name[first]))
+    if table.calls.kind[table.sample[first]] == CallKind.RUNTIME:
+        return _by_a_call(table, first, whole)
+    half = int((value[order].cumsum() < whole / 2).sum()) + 1
+    return Words(
+        f"{name} takes {share(int(value[first]) / whole)} of the operators' {where} time.",
+        f"{duration(int(value[first]))} in {plural(int(table.count[first]), 'call')}; "
+        f"{half} of {plural(len(table), 'operator')} "
+        f"{'takes' if half == 1 else 'take'} half of the {where} time.",
+    )
+
+
+def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
+    """Most device time was launched outside of operators: a call of the runtime is none."""
+    name = table.text(int(table.name[first]))
+    part = share(int(table.device_self_ns[first]) / whole)
+    how = (
+        f"{duration(int(table.device_self_ns[first]))} in {plural(int(table.count[first]), 'call')}"
+    )
+    if "GraphLaunch" in name:
+        return Words(
+            f"Graphs launch {part} of the device time; a graph is no operator.",
+            f"{how} of `{name}`: inside a graph the operator of a kernel is not recorded. "
+            "The Kernel view shows what ran.",
+        )
+    return Words(
+        f"`{name}`, called outside of operators, launches {part} of the device time.",
+        f"{how}. The Kernel view shows what ran.",
+    )
+
+
+def tables(answer: Operators) -> tuple[Table, ...]:
+    """The rows with every column of the page, and with the shares that key_averages() prints."""
+    rows = tuple(
+        tuple(_cell(answer, row, column.key) for column in _COLUMNS) for row in answer.table.rows
+    )
+    found = [Table("Operators", _COLUMNS, rows, answer.table.count)]
+    if answer.unattributed:
+        lost = tuple(
+            (one.reason, one.ns, one.activities, one.example) for one in answer.unattributed
+        )
+        names = (
+            Column("reason", "Device time of no operator", kind="words"),
+            Column("device_ns", "Time"),
+            Column("activities", "Activities"),
+            Column("example", "Longest", kind="name"),
+        )
+        found.append(Table("Unattributed", names, lost))
+    return tuple(found)
+
+
+def _column(key: str, label: str, *, is_minor: bool = False) -> Column:
+    return Column(key, label, DEFINITIONS.get(key, ""), is_minor=is_minor)
+
+
+_OF_ALL = "Of the self time of all rows."
+_COLUMNS = (
+    Column("name", "Name", kind="name"),
+    Column("kind", "Kind", "What the row is: op, annotation, python, module, runtime, other."),
+    Column("detail", "Of", "Shapes, stack, module, thread or annotation of the group.", "name"),
+    _column("calls", "# of Calls"),
+    _column("device_self_ns", "Self device"),
+    Column("device_self_ratio", "Self device %", _OF_ALL),
+    _column("device_total_ns", "Device total"),
+    _column("self_ns", "Self CPU"),
+    Column("self_ratio", "Self CPU %", _OF_ALL),
+    _column("total_ns", "CPU total"),
+    Column("total_ratio", "CPU total %", _OF_ALL),
+    _column("mean_ns", "CPU time avg"),
+    _column("kernels", "Kernels"),
+    _column("min_ns", "CPU time min", is_minor=True),
+    _column("p50_ns", "CPU time median", is_minor=True),
+    _column("p95_ns", "CPU time p95", is_minor=True),
+    _column("max_ns", "CPU time max", is_minor=True),
+    _column("step_ratio", "Share of step", is_minor=True),
+    _column("flops", "FLOPs", is_minor=True),
+    _column("tensor_core_eligible", "Tensor cores: eligible", is_minor=True),
+    _column("tensor_core_self_ratio", "Tensor cores, self", is_minor=True),
+    _column("tensor_core_total_ratio", "Tensor cores, total", is_minor=True),
+)
+
+
+def _cell(answer: Operators, row: OperatorRow, key: str) -> str | int | float | None:
+    host_ns, device_ns = answer.table.self_ns, answer.table.device_self_ns
+    if key == "self_ratio":
+        return row.self_ns / host_ns if host_ns else None
+    if key == "total_ratio":
+        return row.total_ns / host_ns if host_ns else None
+    if key == "device_self_ratio":
+        return (row.device_self_ns or 0) / device_ns if device_ns else None
+    if key == "detail":
+        return row.detail.replace("\n", " ‹ ") or None
+    value: str | int | float | None = getattr(row, key)
+    return value
+
+
+NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
+_NEEDS = {"shape": "shapes", "stack": "stacks", "module": "stacks"}
+Stem = Literal["device_self", "device_total", "host_self", "host_total"]
+# Stem, title, column, and the column that sums to the whole: totals hold what is inside them.
+_CHARTS: tuple[tuple[Stem, str, str, str], ...] = (
+    ("device_self", "Device self time", "device_self_ns", "device_self_ns"),
+    ("device_total", "Device total time", "device_total_ns", "device_self_ns"),
+    ("host_self", "Host self time", "self_ns", "self_ns"),
+    ("host_total", "Host total time", "total_ns", "self_ns"),
+)
+OPS = frozenset({CallKind.OP})
+
+
+def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
+    """The operators of the chosen steps. Raises QueryError."""
+    operators: OperatorColumns = subject.artifact("")
+    facts = subject.facts
+    steps = steps_of(facts, query.steps)
+    by_name = call_table(operators, Chosen(steps, OPS))
+    chosen = np.flatnonzero(in_steps(operators.activities.step, steps))
+    has_device = bool(len(operators.activities))
+    coverage = flops_coverage(operators, chosen) if has_device else None
+    said = words(by_name, has_device=has_device)
+    return answers.Operators(
+        headline=said.headline,
+        detail=said.detail,
+        step_count=len(facts.steps) if steps is None else len(steps),
+        charts=_charts(by_name, query.parts, has_device=has_device),
+        table=window(subject, query),
+        device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
+        unattributed=_unattributed(operators, chosen),
+        flops_coverage=coverage,
+        flops_missing=operators.missing.get("flops", "")
+        or ("" if coverage else operators.missing.get("shapes", "")),
+        groupings={
+            grouping: operators.missing.get(_NEEDS.get(grouping, ""), "")
+            for grouping in ("name", "shape", "stack", "module", "thread", "annotation")
+        },
+        missing=dict(operators.missing),
+        definitions=DEFINITIONS,
+    )
+
+
+def window(subject: Subject, query: answers.OperatorQuery) -> answers.OperatorTable:
+    """A window of the table. Raises QueryError."""
+    operators: OperatorColumns = subject.artifact("")
+    table = table_of(operators, subject.facts, query)
+    sort_by = sort_named(query.sort_by, operators)
+    order = table.order(sort_by, ascending=query.ascending)
+    wall_ns = wall_of(subject.facts, steps_of(subject.facts, query.steps))
+    has_device = bool(len(operators.activities))
+    return answers.OperatorTable(
+        rows=rows_of(table, order[query.offset : query.offset + query.limit], wall_ns),
+        offset=query.offset,
+        count=len(table),
+        calls=int(table.count.sum()),
+        self_ns=int(table.self_ns.sum()),
+        device_self_ns=int(table.device_self_ns.sum()) if has_device else None,
+        sort_by=sort_by,
+    )
+
+
+def _charts(table: CallTable, most: int, *, has_device: bool) -> tuple[answers.ShareChart, ...]:
+    return tuple(
+        _chart(table, stem, title, (column, whole), most)
+        for stem, title, column, whole in _CHARTS
+        if has_device or stem.startswith("host")
+    )
+
+
+def _chart(
+    table: CallTable, stem: Stem, title: str, columns: tuple[str, str], most: int
+) -> answers.ShareChart:
+    column, whole = columns
+    value: NDArray[np.int64] = getattr(table, column)
+    order = table.order(column, ascending=False)
+    order = order[value[order] > 0]
+    total = int(getattr(table, whole).sum())
+    top, rest = order[:most], order[most:]
+    return answers.ShareChart(
+        stem=stem,
+        title=title,
+        definition=DEFINITIONS[column],
+        total_ns=total,
+        parts=share_parts(table, value, top.tolist(), total),
+        rest_ns=int(value[rest].sum()),
+        rest_count=len(rest),
+    )
+
+
+def find(subject: Subject, query: answers.FindQuery) -> answers.FindAnswer:
+    """What is called so: ops, annotations and kernels, the best matches of each."""
+    operators: OperatorColumns = subject.artifact("")
+    return answers.FindAnswer(
+        tuple(
+            _names_of(operators, kind, names_found(operators, kind, query.search, query.limit))
+            for kind in ("op", "annotation", "kernel")
+        )
+    )
+
+
+def _names_of(
+    operators: OperatorColumns, kind: Literal["op", "annotation", "kernel"], found: NamesFound
+) -> answers.NamesOfKind:
+    sums = operators.sums_by_name[kind]
+    rows = (
+        answers.NameFound(
+            operators.strings[code], str(code), int(sums.count[code]), int(sums.ns[code])
+        )
+        for code in found.codes.tolist()
+    )
+    return answers.NamesOfKind(kind, tuple(rows), found.count)
+
+
+def _unattributed(
+    operators: OperatorColumns, chosen: NDArray[np.intp]
+) -> tuple[answers.Unattributed, ...]:
+    activities = operators.activities
+    lost = chosen[activities.call[chosen] < 0]
+    found = []
+    for code, reason in enumerate(REASONS):
+        rows = lost[activities.reason[lost] == code]
+        if not len(rows):
+            continue
+        longest = int(rows[activities.dur_ns[rows].argmax()])
+        found.append(
+            answers.Unattributed(
+                reason=reason,
+                ns=int(activities.dur_ns[rows].sum()),
+                activities=len(rows),
+                example=operators.strings[int(activities.name[longest])],
+                slice=operators.first_slice + longest,
+            )
+        )
+    return tuple(found)
+
+
+def flops_coverage(operators: OperatorColumns, chosen: NDArray[np.intp]) -> float | None:
+    """Share of the device compute time whose op has a model; None where nothing computes."""
+    activities, calls = operators.activities, operators.calls
+    compute = chosen[activities.klass[chosen] == DeviceClass.COMPUTE]
+    whole = int(activities.dur_ns[compute].sum())
+    owned = compute[activities.call[compute] >= 0]
+    modelled = owned[~np.isnan(calls.flops[activities.call[owned]])]
+    return int(activities.dur_ns[modelled].sum()) / whole if whole else None
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why there is no operator."""
+    return None if facts.steps else NO_EVENTS
+
+
+VIEW = View(
+    stem="operators",
+    title="Operator",
+    key="p",
+    question="Which operations take the time, and who calls them?",
+    scope=Scope.TRACE,
+    query=answers.OperatorQuery,
+    answer=answers.Operators,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=Artifact(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    parts=(
+        Part("table", answers.OperatorQuery, answers.OperatorTable, window),
+        Part("find", answers.FindQuery, answers.FindAnswer, find),
+        Part("row", answers.RowQuery, answers.OperatorDetails, details),
+        Part("flame", answers.FlameGraphQuery, answers.Flame, flame),
+        Part("around", answers.SandwichQuery, answers.Sandwich, around),
+        Part("folded", answers.FoldedQuery, None, folded_stacks, folded_name),
+    ),
+)

@@ -1,0 +1,491 @@
+"""Overview: where did the step's time go, and what to do about it (contract of the Structs)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ...analysis.facts import Breakdown, DeviceFacts, Facts, HostPartition, Partition
+from ...analysis.overview.findings import (
+    Explanation,
+    Finding,
+    Reference,
+    Sentence,
+    Unchecked,
+    at_time,
+)
+from ...analysis.overview.headline import headline
+from ...analysis.overview.utilization import measures
+from ...analysis.recording import configuration
+from ...analysis.rules import RULES, check_all, unanswered
+from ...analysis.selection import Selection, select
+from ...analysis.steps import outliers
+from ...analysis.wording import device_name
+from ...base.units import NBSP
+from ..shared import Column, Table
+from ..view import Scope, View
+from .legend import BREAKDOWN, DEVICE_PARTS, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, Part
+
+
+class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which steps, seen from which device."""
+
+    # steps by their numbers: "3", "2-5", "1,4-6", or "all";
+    # "" = all but warm-up and incomplete ones
+    steps: str = ""
+    device: int | None = None  # row of the devices; None = the busiest of the chosen steps
+
+
+class Share(Struct, frozen=True):
+    """One part of a whole. ``key`` is the field name in Partition, Breakdown or HostPartition."""
+
+    key: str
+    label: str  # "Exposed copy"
+    # Colour: compute | comm | memcpy | memset | runtime | loader | cpu | other. Phases of a step on
+    # the host are lightness steps of cpu: cpu-light | cpu | cpu-deep | cpu-deepest.
+    category: str
+    ghost: bool  # True: the device was idle; the hue says what the host did meanwhile
+    mean_ns: float
+    ratio: float  # of the mean step
+    help: str  # the definition, for the tooltip
+    link: Reference | None = None  # the longest event or stretch of it, in the Trace view
+
+
+class StepRow(Struct, frozen=True):
+    """One step as the charts draw it. Values are exact integers that sum to ``dur_ns``."""
+
+    index: int
+    number: int
+    name: str
+    dur_ns: int
+    chosen: bool
+    outlier: bool
+    excluded: str | None
+    breakdown: Breakdown
+    partition: Partition | None  # of the chosen device
+    host: HostPartition | None
+
+
+class Ruler(Struct, frozen=True):
+    """The mean of the chosen steps, part by part; the parts sum to the step."""
+
+    title: str  # "Mean step, seen from GPU 0"
+    total_ns: int  # sum over the chosen steps: the exact proof
+    step_count: int
+    mean_ns: float
+    shares: tuple[Share, ...]
+    overlap_ns: float  # mean of compute, or of work of the main thread, under which it communicated
+    busy_ns: float
+    idle_ns: float
+
+
+class Gauge(Struct, frozen=True):
+    """One figure of the GPU summary. ``ratio`` None: not available, ``reason`` says why."""
+
+    key: str
+    label: str
+    ratio: float | None
+    reason: str
+    help: str
+
+
+class DeviceCard(Struct, frozen=True):
+    """One device and how well it was used; no gauges where it was not."""
+
+    index: int  # number shown
+    row: int  # row of Facts.devices, for the query
+    type: str  # "GPU"
+    name: str
+    memory_bytes: int | None
+    capability: str | None  # "7.0"
+    used: bool
+    gauges: tuple[Gauge, ...]
+
+
+class SummaryRow(Struct, frozen=True):
+    """One category of the mean step; the first row is the step itself."""
+
+    key: str
+    label: str
+    category: str
+    mean_ns: float
+    ratio: float
+    help: str
+
+
+class Configuration(Struct, frozen=True):
+    """How the run was recorded: label → value, in order."""
+
+    label: str
+    value: str
+
+
+class Overview(Struct, frozen=True):
+    """The answer."""
+
+    sentence: Sentence
+    device_type: str  # "CPU" when no device activity was recorded
+    device_row: int | None  # the device the ruler and the partitions show
+    ruler: Ruler
+    steps: tuple[StepRow, ...]  # all of them, chosen or not
+    step_source: str  # "" or a sentence saying what stands for steps
+    summary: tuple[
+        SummaryRow, ...
+    ]  # step-time breakdown of the mean step; the first row is the step
+    devices: tuple[DeviceCard, ...]
+    configuration: tuple[Configuration, ...]
+    findings: tuple[Finding, ...]
+    # Why what the sentence blames has no finding; None where it has one, or blames nothing.
+    unanswered: Explanation | None
+    unchecked: tuple[Unchecked, ...]
+    rule_count: int
+    missing: dict[str, str]  # part of the page → "not available, because …, record with …"
+    taints: tuple[str, ...]  # titles of health notes that touch these figures
+
+
+def build(facts: Facts, query: OverviewQuery) -> Overview:
+    """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
+    selection = select(facts, query.steps, query.device)
+    findings, unchecked = check_all(selection)
+    sentence = headline(selection)
+    return Overview(
+        sentence=sentence,
+        device_type=facts.device_type,
+        device_row=selection.device,
+        ruler=_ruler(selection),
+        steps=_step_rows(selection),
+        step_source=_step_source(facts),
+        summary=_summary(selection),
+        devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
+        configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
+        findings=findings,
+        unanswered=unanswered(selection, sentence, findings),
+        unchecked=unchecked,
+        rule_count=len(RULES),
+        missing={key: why for key, why in facts.unavailable.items() if key in ("steps", "devices")},
+        taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
+    )
+
+
+def _ruler(selection: Selection) -> Ruler:
+    device = selection.device_facts
+    total: Partition | HostPartition = selection.partition or selection.host or HostPartition()
+    idle = total.idle_ns if isinstance(total, Partition) else 0
+    facts = selection.facts
+    whole = facts.step_source == "whole_trace"
+    mean = "The recording" if whole else "Mean step" if selection.count > 1 else "The step"
+    return Ruler(
+        title=f"{mean}, seen from {device_name(device) if device else 'the main thread'}",
+        total_ns=selection.total_ns,
+        step_count=selection.count,
+        mean_ns=selection.mean(selection.total_ns),
+        shares=_shares(
+            selection, total, PARTITION if isinstance(total, Partition) else _host_parts(facts)
+        ),
+        overlap_ns=selection.mean(total.overlap_ns),
+        busy_ns=selection.mean(selection.total_ns - idle),
+        idle_ns=selection.mean(idle),
+    )
+
+
+def _shares(selection: Selection, total: Struct, parts: tuple[Part, ...]) -> tuple[Share, ...]:
+    return tuple(
+        Share(
+            key=part.key,
+            label=part.label,
+            category=part.category,
+            ghost=part.ghost,
+            mean_ns=selection.mean(getattr(total, part.key)),
+            ratio=selection.ratio(getattr(total, part.key)),
+            help=part.help,
+            link=_door(selection, total, part.key),
+        )
+        for part in parts
+    )
+
+
+# Parts of a device's idle time → what held the host in it: fields of Idle.
+_HELD_IN = {
+    "idle_runtime_ns": ("runtime_ns",),
+    "idle_sync_ns": ("blocking_ns",),
+    "idle_cpu_exec_ns": ("op_ns", "python_ns", "annotation_ns", "other_ns"),
+}
+
+
+def _door(selection: Selection, total: Struct, key: str) -> Reference | None:
+    """The event that is most of a part, in the Trace view; None where none is known."""
+    if not isinstance(total, Partition) or not getattr(total, key, 0):
+        return None
+    if key in _HELD_IN:
+        held = [one for one in selection.held if one.kind in _HELD_IN[key]]
+        if not held:
+            return None
+        longest = max(held, key=lambda one: one.longest.longest_ns)
+        return at_time(f"The longest: {longest.name}", longest.longest.ts, longest.longest.dur_ns)
+    if key == "idle_dataloader_ns":
+        return Reference("The loader in the trace", "timeline", {"find": "enumerate(Data"})
+    parts = [
+        one
+        for step in selection.steps
+        if (device := selection.device_step(step))
+        for one in device.longest
+        if one.part == key
+    ]
+    if not parts:
+        return None
+    longest_work = max(parts, key=lambda one: one.dur_ns)
+    return at_time("The longest of it in the trace", longest_work.ts, longest_work.dur_ns)
+
+
+def _step_rows(selection: Selection) -> tuple[StepRow, ...]:
+    chosen = set(selection.indexes)
+    marks = outliers(selection.facts)
+    return tuple(
+        StepRow(
+            index=step.index,
+            number=step.number,
+            name=step.name,
+            dur_ns=step.dur_ns,
+            chosen=step.index in chosen,
+            outlier=marks[step.index],
+            excluded=step.excluded,
+            breakdown=step.breakdown,
+            partition=one.partition if (one := selection.device_step(step)) else None,
+            host=step.host,
+        )
+        for step in selection.facts.steps
+    )
+
+
+def _step_source(facts: Facts) -> str:
+    if facts.step_source == "annotation":
+        return f"Steps are the ranges named `{facts.step_family}`."
+    return facts.unavailable.get("steps", "")
+
+
+def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
+    whole = SummaryRow(
+        key="step",
+        label="Recording" if selection.facts.step_source == "whole_trace" else "Step",
+        category="",
+        mean_ns=selection.mean(selection.total_ns),
+        ratio=1.0 if selection.total_ns else 0.0,
+        help="Mean of the chosen steps, each until the last work that it launched has ended.",
+    )
+    shares = _shares(selection, selection.breakdown, _breakdown_parts(selection.facts))
+    rows = (
+        SummaryRow(one.key, one.label, one.category, one.mean_ns, one.ratio, one.help)
+        for one in shares
+    )
+    return (whole, *rows)
+
+
+def _breakdown_parts(facts: Facts) -> tuple[Part, ...]:
+    """The classic categories that this recording can have.
+
+    Without device activity a zero for kernels would be a claim about work that nobody watched.
+    """
+    if facts.device_type != "CPU":
+        return BREAKDOWN
+    seen = {
+        part.key
+        for part in DEVICE_PARTS
+        for step in facts.steps
+        if getattr(step.breakdown, part.key)
+    }
+    return tuple(part for part in BREAKDOWN if part not in DEVICE_PARTS or part.key in seen)
+
+
+def _host_parts(facts: Facts) -> tuple[Part, ...]:
+    """The parts of the main thread that this recording can have, as with the classic categories."""
+    recorded = {
+        "runtime_ns": facts.counts.get("runtime", 0),
+        "python_ns": facts.counts.get("python", 0) + facts.counts.get("module", 0),
+    }
+    return tuple(part for part in HOST if recorded.get(part.key, 1))
+
+
+def _card(selection: Selection, row: int, device: DeviceFacts) -> DeviceCard:
+    return DeviceCard(
+        index=device.index,
+        row=row,
+        type=device.type,
+        name=device.name,
+        memory_bytes=device.memory_bytes,
+        capability=".".join(map(str, device.capability)) if device.capability else None,
+        used=device.used,
+        gauges=_gauges(selection, row, device) if device.used else (),
+    )
+
+
+def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge, ...]:
+    amd = device.vendor == "AMD"
+    return tuple(
+        Gauge(
+            key=one.key,
+            label=MATRIX_CORE_LABEL if amd and one.key == "tensor_core" else GAUGES[one.key][0],
+            ratio=one.ratio,
+            reason=one.reason,
+            help=GAUGES[one.key][1],
+        )
+        for one in measures(selection, row)
+    )
+
+
+def tables(answer: Overview) -> tuple[Table, ...]:
+    """Findings, the mean step in parts, every step in parts, the devices, how it was recorded."""
+    found = (
+        _findings_table(answer),
+        _ruler_table(answer),
+        _breakdown_table(answer),
+        _devices_table(answer),
+        _steps_table(answer),
+        _configuration_table(answer),
+    )
+    return (*found, _unchecked_table(answer)) if answer.unchecked else found
+
+
+def _findings_table(answer: Overview) -> Table:
+    columns = (
+        Column("id", "Rule"),
+        Column("severity", "Severity"),
+        Column("title", "Finding", kind="words"),
+        Column("gain_ratio", "Up to", "Ceiling of what may be gained, of the step."),
+        Column("gain_ns", "Per step (ns)"),
+        Column("text", "Evidence and action", kind="text"),
+        Column("scope", "Seen in", kind="words", is_minor=True),
+        Column("confidence", "Confidence", is_minor=True),
+        Column("verify", "How to see that it worked", kind="text", is_minor=True),
+        Column("snippet", "Code", kind="text", is_minor=True),
+    )
+    rows = tuple(
+        (
+            one.id,
+            one.severity,
+            one.title,
+            one.gain.ratio if one.gain else None,
+            one.gain.ns_per_step if one.gain else None,
+            one.text,
+            one.scope,
+            one.confidence,
+            one.verify,
+            one.snippet or None,
+        )
+        for one in answer.findings
+    )
+    return Table("Findings", columns, rows)
+
+
+def _ruler_table(answer: Overview) -> Table:
+    columns = (Column("part", "Part"), Column("mean_ns", "Mean (ns)"), Column("ratio", "Share"))
+    rows = tuple((one.label, one.mean_ns, one.ratio) for one in answer.ruler.shares)
+    whole = ("Sum", answer.ruler.mean_ns, 1.0 if answer.ruler.total_ns else 0.0)
+    return Table(answer.ruler.title, columns, (*rows, whole))
+
+
+def _breakdown_table(answer: Overview) -> Table:
+    parts = answer.summary[1:]
+    columns = (
+        Column("step", "Step"),
+        Column("dur_ns", "Length (ns)"),
+        *(Column(part.key, f"{part.label} (ns)", part.help) for part in parts),
+        Column("excluded", "Left out", kind="words"),
+    )
+    rows = tuple(
+        (row.name, row.dur_ns, *(getattr(row.breakdown, p.key) for p in parts), row.excluded)
+        for row in answer.steps
+    )
+    return Table("Step time breakdown", columns, rows)
+
+
+def _devices_table(answer: Overview) -> Table:
+    columns = (
+        Column("device", "Device"),
+        Column("name", "Name", kind="words"),
+        Column("memory_bytes", "Memory (bytes)"),
+        *(Column(f"{key}_ratio", label, text) for key, (label, text) in GAUGES.items()),
+    )
+    rows = tuple(
+        (
+            f"{card.type}{NBSP}{card.index}",
+            card.name,
+            card.memory_bytes,
+            *(one.ratio for one in card.gauges),
+        )
+        for card in answer.devices
+        if card.used
+    )
+    return Table("Devices", columns, rows)
+
+
+def _steps_table(answer: Overview) -> Table:
+    """Every step in the parts of the ruler, as the chart of the steps draws it."""
+    shares = answer.ruler.shares
+    columns = (
+        Column("step", "Step"),
+        Column("dur_ns", "Length (ns)"),
+        *(Column(share.key, f"{share.label} (ns)", share.help) for share in shares),
+        Column("overlap_ns", "Overlapped communication (ns)", "Compute under it is in Compute."),
+        Column("chosen", "Chosen"),
+        Column("outlier", "Outlier"),
+        Column("excluded", "Left out", kind="words"),
+    )
+    rows = tuple(
+        (
+            row.name,
+            row.dur_ns,
+            *(_part(row, share.key) for share in shares),
+            row.partition.overlap_ns if row.partition else None,
+            row.chosen,
+            row.outlier,
+            row.excluded,
+        )
+        for row in answer.steps
+    )
+    seen = answer.ruler.title.partition(", ")[2]
+    return Table(f"Steps, {seen}", columns, rows)
+
+
+def _part(row: StepRow, key: str) -> int | None:
+    parts = row.partition or row.host
+    value: int | None = getattr(parts, key, None)
+    return value
+
+
+def _configuration_table(answer: Overview) -> Table:
+    columns = (Column("label", "What"), Column("value", "Value", kind="words"))
+    return Table("Configuration", columns, tuple((o.label, o.value) for o in answer.configuration))
+
+
+def _unchecked_table(answer: Overview) -> Table:
+    columns = (
+        Column("id", "Rule"),
+        Column("title", "Finding", kind="words"),
+        Column("needs", "Needs", kind="text"),
+    )
+    rows = tuple((one.id, one.title, one.needs) for one in answer.unchecked)
+    return Table("Not checked", columns, rows)
+
+
+def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable
+    """Never: where there is no time to explain, the sentence says so."""
+    return None
+
+
+def badge(facts: Facts) -> int | None:
+    """How many findings there are for the steps shown by default."""
+    return len(check_all(select(facts))[0]) or None
+
+
+VIEW = View(
+    stem="overview",
+    title="Overview",
+    key="o",
+    question="Where did the step's time go?",
+    scope=Scope.TRACE,
+    query=OverviewQuery,
+    answer=Overview,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    badge=badge,
+)

@@ -1,0 +1,132 @@
+"""What the Operator and the Kernel view ask and answer alike: steps, columns, keys, shares.
+
+Small Structs and parameters that several views share (contract).
+
+Tables that every face can show: a terminal, CSV, pandas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from ..analysis.facts import Facts
+from ..analysis.operators.groups import Grouped
+from ..analysis.selection import parse_steps
+from ..base.errors import QueryError
+
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+Words = Annotated[str, Meta(max_length=400)]
+
+
+class SharePart(Struct, frozen=True):
+    """One operator's part of a whole."""
+
+    name: str
+    ns: int
+    ratio: float
+
+
+class SlowCall(Struct, frozen=True):
+    """One call, to be opened on the timeline."""
+
+    slice: int
+    ts: int
+    dur_ns: int
+    self_ns: int
+    device_ns: int | None
+    step: str
+    thread: str
+    shapes: str
+
+
+_NO_OTHERS: Mapping[str, str] = MappingProxyType({})
+
+
+def steps_of(facts: Facts, text: str) -> tuple[int, ...] | None:
+    """The chosen steps; None = everything that is recorded, also outside steps.
+
+    Raises:
+        QueryError: there are no such steps.
+    """
+    return None if text.strip() == "" else parse_steps(text, facts)
+
+
+def column_named(
+    text: str, columns: Collection[str], others: Mapping[str, str] = _NO_OTHERS
+) -> str:
+    """The column to sort by; ``others`` are further names of columns.
+
+    Raises:
+        QueryError: there is no such column.
+    """
+    column = others.get(text, text)
+    if column not in columns:
+        also = f"; also {', '.join(others)}" if others else ""
+        raise QueryError(
+            f"sort_by: there is no column {text[:40]!r}",
+            hint=f"Columns: {', '.join(columns)}{also}.",
+        )
+    return column
+
+
+def key_named(text: str) -> int:
+    """The key of a row from its text; −1 where it is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
+
+
+def no_such_row() -> QueryError:
+    """What is said of a key that no row has."""
+    return QueryError("key: there is no such row", hint="Take the key of a row of the table.")
+
+
+def share_parts(
+    table: Grouped, ns: NDArray[np.int64], groups: Iterable[int], whole_ns: int
+) -> tuple[SharePart, ...]:
+    """Some groups of a table as parts of a whole; ``ns`` is a column of the table."""
+    return tuple(
+        SharePart(
+            table.text(int(table.name[at])),
+            int(ns[at]),
+            int(ns[at]) / whole_ns if whole_ns else 0.0,
+        )
+        for at in groups
+    )
+
+
+def known(value: float) -> float | None:
+    """A figure, None where it is not a number."""
+    return None if math.isnan(value) else value
+
+
+ColumnKind = Literal["value", "name", "path", "words", "text"]
+
+
+class Column(Struct, frozen=True):
+    """``key`` carries the unit (``compute_ns``); ``label`` and ``help`` are for people.
+
+    ``kind`` says what may be shortened where there is little room: the name of an op or a kernel, a
+    path; words of a few lines and text of sentences are never cut. A minor column is shown on a
+    terminal only when it is asked for.
+    """
+
+    key: str
+    label: str
+    help: str = ""
+    kind: ColumnKind = "value"
+    is_minor: bool = False
+
+
+class Table(Struct, frozen=True):
+    """Rows of plain values in the order of the columns; None = not known."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str | int | float | None, ...], ...]
+    row_count: int | None = None  # of all that match, where the rows may be only some of them

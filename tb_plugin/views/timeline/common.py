@@ -1,0 +1,227 @@
+"""Lists in a query: "0,4-7" and "3.0,3.16", read strictly and never longer than allowed.
+
+Slices as the page names them: enough to draw one and to go there.
+
+What kinds of slices and arrows, flags and parts are called on the Trace page.
+
+What the Trace view is made from: a folder of mapped columns per layout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ...analysis.timeline.build.artifact import make
+from ...analysis.timeline.model import (
+    DEFAULT_LAYOUT,
+    LANE_BLOCK,
+    LAYOUTS,
+    TILE_BUCKETS,
+    FlowKind,
+    SliceFlag,
+    SliceKind,
+)
+from ...analysis.timeline.timeline import Opened, opened
+from ...base.errors import NotFoundError, QueryError
+from ..view import Artifact, Subject
+from .contract import LayoutName, SliceRef
+
+MOST_TILES, MOST_BLOCKS = 16, 64
+_ITEM = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+_BLOCK = re.compile(r"(\d{1,9})\.(\d{1,9})")
+
+
+def numbers(text: str, name: str, most: int) -> list[int]:
+    """The numbers of a list such as "0,4-7", ascending.
+
+    Raises:
+        QueryError: it is none, or has more than ``most`` numbers.
+    """
+    found: set[int] = set()
+    for item in text.split(","):
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise QueryError(
+                f"`{name}` is no list of numbers: {item[:40]!r}", hint="Write it as 0,4-7."
+            )
+        low = int(match[1])
+        high = int(match[2]) if match[2] else low
+        if high < low:
+            raise QueryError(f"`{name}` runs backwards: {item[:40]!r}")
+        if high - low >= most:
+            raise _too_many(name, most)
+        found.update(range(low, high + 1))
+        if len(found) > most:
+            raise _too_many(name, most)
+    return sorted(found)
+
+
+def tile_numbers(text: str, level: int) -> list[int]:
+    """The tiles of a list.
+
+    Raises:
+        QueryError: it is no list, has more than 16, or lies beyond all time.
+    """
+    found = numbers(text, "tiles", MOST_TILES)
+    if (found[-1] + 1) * (TILE_BUCKETS << level) >= 1 << 63:
+        raise QueryError(f"tile {found[-1]} of level {level} is beyond all time")
+    return found
+
+
+def blocks(text: str, opened: Opened) -> list[tuple[int, int]]:
+    """Track and first lane of each block of a list such as "3.0,3.16".
+
+    Raises:
+        QueryError: it is none, has more than 64, or names lanes that do not exist.
+    """
+    items = list(dict.fromkeys(text.split(",")))
+    if len(items) > MOST_BLOCKS:
+        raise _too_many("blocks", MOST_BLOCKS)
+    found = []
+    for item in items:
+        match = _BLOCK.fullmatch(item)
+        if match is None:
+            raise QueryError(
+                f"`blocks` is no list of track.lane: {item[:40]!r}", hint="Write it as 3.0,3.16."
+            )
+        track, lane = int(match[1]), int(match[2])
+        if lane % LANE_BLOCK:
+            raise QueryError(f"a block begins at a multiple of {LANE_BLOCK} lanes, not at {lane}")
+        check_tracks([track], opened)
+        if lane >= opened.layout.tracks[track].lanes:
+            raise QueryError(f"track {track} has no lane {lane}", hint=_as_in_manifest(opened))
+        found.append((track, lane))
+    return found
+
+
+def tracks(text: str, opened: Opened) -> tuple[int, ...] | None:
+    """The tracks of a list; None: all of them, because the list is empty.
+
+    Raises:
+        QueryError: it is no list, or names tracks that do not exist.
+    """
+    if not text:
+        return None
+    found = numbers(text, "tracks", max(len(opened.layout.tracks), 1))
+    check_tracks(found, opened)
+    return tuple(found)
+
+
+def check_tracks(chosen: list[int], opened: Opened) -> None:
+    """Raises a QueryError where a track does not exist."""
+    for track in chosen:
+        if track >= len(opened.layout.tracks):
+            raise QueryError(f"there is no track {track}", hint=_as_in_manifest(opened))
+
+
+def _as_in_manifest(opened: Opened) -> str:
+    return f"Tracks and lanes are those of the layout {opened.layout.name}."
+
+
+def _too_many(name: str, most: int) -> QueryError:
+    return QueryError(f"`{name}` has more than {most} entries", hint="Ask for fewer at a time.")
+
+
+NOWHERE = -1
+"""Track and lane of a slice that the layout hides."""
+
+
+def ref(opened: Opened, one: int) -> SliceRef:
+    """One slice."""
+    slices, layout = opened.timeline.slices, opened.layout
+    lane = int(layout.lane[one])
+    track = int(opened.track_of_lane[lane])
+    return SliceRef(
+        slice=int(one),
+        name=opened.timeline.names[slices.name[one]],
+        kind=int(slices.kind[one]),
+        ts=int(slices.ts[one]),
+        dur=int(slices.dur[one]),
+        track=track,
+        lane=lane - layout.tracks[track].lane if track >= 0 else NOWHERE,
+    )
+
+
+def refs(opened: Opened, ids: Iterable[int]) -> tuple[SliceRef, ...]:
+    """Several slices."""
+    return tuple(ref(opened, one) for one in ids)
+
+
+KINDS: Mapping[SliceKind, tuple[str, str]] = {
+    SliceKind.OP: ("op", "Operator"),
+    SliceKind.ANNOTATION: ("annotation", "Annotation"),
+    SliceKind.PYTHON: ("python", "Python frame"),
+    SliceKind.MODULE: ("module", "Module call"),
+    SliceKind.RUNTIME: ("runtime", "Runtime call"),
+    SliceKind.OVERHEAD: ("overhead", "Profiler overhead"),
+    SliceKind.OTHER: ("other", "Other host event"),
+    SliceKind.LOADER: ("loader", "DataLoader"),
+    SliceKind.COMPUTE: ("compute", "Compute kernel"),
+    SliceKind.COMMUNICATION: ("communication", "Communication"),
+    SliceKind.MEMCPY: ("memcpy", "Copy"),
+    SliceKind.MEMSET: ("memset", "Memset"),
+    SliceKind.DEVICE_OTHER: ("device_other", "Other device activity"),
+    SliceKind.DEVICE_ANNOTATION: ("device_annotation", "Annotation on the device"),
+    SliceKind.SYNC: ("sync", "Synchronization"),
+    SliceKind.RANGE: ("range", "Range of the recorder"),
+}
+"""Stem and label."""
+
+FLOW_KINDS: Mapping[FlowKind, str] = {
+    FlowKind.LAUNCH: "Launch to device activity",
+    FlowKind.BACKWARD: "Forward op to backward op",
+}
+
+FLAGS: Mapping[SliceFlag, str] = {
+    SliceFlag.OVERLAP: "overlaps its neighbours in a way that nesting does not explain",
+    SliceFlag.INCOMPLETE: "the recording ended before it did",
+}
+"""Those that a reader has to know of."""
+
+WITH_STACK = "record with `with_stack=True`"
+WITH_SHAPES = "record with `record_shapes=True`"
+WITH_MODULES = "record with `with_stack=True`"
+
+
+_ENDLESS_NS = 1 << 62
+
+ARTIFACT = Artifact(
+    name="timeline",
+    make=f"{make.__module__}:{make.__name__}",
+    open=opened,
+    variants=(DEFAULT_LAYOUT, *(name for name in LAYOUTS if name != DEFAULT_LAYOUT)),
+)
+
+
+def opened_of(subject: Subject, layout: LayoutName) -> Opened:
+    """The timeline in a layout.
+
+    Raises:
+        BeingRead: the layout is being made.
+    """
+    if not subject.facts.counts.get("python", 0) and layout in ("filtered", "user"):
+        layout = "split"  # there is no frame to hide
+    found = subject.artifact(layout)
+    if not isinstance(found, Opened):
+        raise TypeError(f"the timeline opened as {type(found).__name__}")
+    return found
+
+
+def check_slice(opened: Opened, one: int) -> int:
+    """The slice id.
+
+    Raises:
+        NotFoundError: there is no such slice.
+    """
+    if one >= len(opened.timeline.slices):
+        raise NotFoundError(f"there is no slice {one}", hint="Ids are those of the tiles.")
+    return one
+
+
+def check_range(start: int, end: int) -> None:
+    """Raises a QueryError where a range of time is empty, runs backwards, or is endless."""
+    if end <= start:
+        raise QueryError("the range of time is empty", hint="`end_ns` has to be after `start_ns`.")
+    if end - start >= _ENDLESS_NS:
+        raise QueryError("the range of time is longer than any trace")

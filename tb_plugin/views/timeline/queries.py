@@ -1,0 +1,153 @@
+"""Parameters of the Trace view's addresses (contract). Ids and tracks are those of the manifest."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from .contract import LayoutName
+
+Index = Annotated[int, Meta(ge=0, lt=2**31)]
+Instant = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+Text = Annotated[str, Meta(max_length=400)]
+List = Annotated[str, Meta(max_length=4000)]  # "0,1,4-7"
+
+
+class LayoutQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """One layout: of the manifest, and of everything that speaks of tracks."""
+
+    # split: Python frames have tracks of their own below the ops of their thread;
+    # merged: both together, as recorded; filtered: split, without the frames of frameworks
+    layout: LayoutName = "split"
+
+
+class NamesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Name codes [first, first + count)."""
+
+    first: Index = 0
+    count: Annotated[int, Meta(ge=1, le=100_000)] = 20_000
+
+
+class TilesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The cross product of tiles and lane blocks of one level."""
+
+    level: Annotated[int, Meta(ge=0, le=54)]
+    tiles: List  # "120-126"
+    blocks: List  # "3.0,3.16,5.0": track and first lane, a multiple of 16
+    layout: LayoutName = "split"
+
+
+class CountersQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Series of values at one level."""
+
+    level: Annotated[int, Meta(ge=0, le=54)]
+    tiles: List
+    series: List
+
+
+class MinimapQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Busy share of every track, whole trace, in so many columns."""
+
+    columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
+    layout: LayoutName = "split"
+
+
+class SliceQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """One slice."""
+
+    slice: Index
+    layout: LayoutName = "split"
+
+
+class MoveQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """From one slice to a neighbour."""
+
+    slice: Index
+    by: Literal["lane", "name", "parent", "child", "flow"]
+    direction: Literal["next", "previous"] = "next"
+    layout: LayoutName = "split"
+
+
+class SearchQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Names by text (every word, any case), regular expression, or exactly."""
+
+    text: Text
+    mode: Literal["text", "regex", "exact"] = "text"
+    columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
+    tracks: List = ""  # "" = all
+    layout: LayoutName = "split"
+
+
+class HitQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The hit before or behind an instant (or a slice) in order of time."""
+
+    text: Text
+    mode: Literal["text", "regex", "exact"] = "text"
+    slice: Annotated[int, Meta(ge=-1, lt=2**31)] = -1
+    ts: Instant = 0
+    direction: Literal["next", "previous"] = "next"
+    tracks: List = ""
+    layout: LayoutName = "split"
+
+
+class AreaQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """A range of time on some tracks."""
+
+    start_ns: Instant
+    end_ns: Instant
+    tracks: List = ""
+    limit: Annotated[int, Meta(ge=1, le=5000)] = 500
+    layout: LayoutName = "split"
+
+
+class FlameQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The call tree of an area."""
+
+    start_ns: Instant
+    end_ns: Instant
+    tracks: List = ""
+    metric: Literal["total", "count"] = "total"
+    min_share: Annotated[float, Meta(ge=0, le=0.1)] = 0.0005
+    layout: LayoutName = "split"
+
+
+class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """A window of the slices of an area."""
+
+    start_ns: Instant
+    end_ns: Instant
+    tracks: List = ""
+    text: Text = ""
+    sort: Literal["ts", "-ts", "dur", "-dur", "self", "-self", "name", "-name"] = "ts"
+    offset: Index = 0
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 500
+    layout: LayoutName = "split"
+
+
+class FlowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Arrows of one slice."""
+
+    slice: Index
+    hops: Annotated[int, Meta(ge=1, le=8)] = 1
+    layout: LayoutName = "split"
+
+
+class BundlesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Arrows of a view, bundled where they are close together on the screen."""
+
+    start_ns: Instant
+    end_ns: Instant
+    columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
+    kinds: List = ""
+    tracks: List = ""
+    layout: LayoutName = "split"
+
+
+class ExportQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """A window as a trace file of its own."""
+
+    start_ns: Instant
+    end_ns: Instant
+    tracks: List = ""
+    layout: LayoutName = "split"

@@ -1,0 +1,156 @@
+"""What lies in a range of time: sums by name, devices, counters, call tree, single slices."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from ...analysis.timeline.range.devices import devices_in, series_in
+from ...analysis.timeline.range.flame import flame_in
+from ...analysis.timeline.range.slices import rows_in
+from ...analysis.timeline.range.sums import Area, NameSums, sums_in
+from ...analysis.timeline.timeline import Opened
+from ..view import Subject
+from .common import check_range, opened_of, tracks
+from .contract import (
+    AreaAnswer,
+    AreaCounter,
+    AreaDevice,
+    AreaRow,
+    FlameAnswer,
+    FlameNode,
+    SliceRow,
+    SliceRows,
+)
+from .queries import AreaQuery, FlameQuery, RowsQuery
+
+
+def area(subject: Subject, query: AreaQuery) -> AreaAnswer:
+    """Sums by name over the chosen tracks; devices and counters whatever the tracks.
+
+    Raises:
+        QueryError: the range is empty, or a track does not exist.
+    """
+    opened, where = _where(subject, query)
+    sums = sums_in(opened, where)
+    devices = devices_in(opened, where.start, where.end)
+    return AreaAnswer(
+        start_ns=where.start,
+        end_ns=where.end,
+        slices=sums.slices,
+        clipped=sums.clipped,
+        total_ns=int(sums.total.sum()),
+        rows=_rows(opened, sums, where.length, query.limit),
+        row_count=len(sums.name),
+        devices=tuple(msgspec.convert(one, AreaDevice, from_attributes=True) for one in devices),
+        devices_missing="" if devices else subject.facts.unavailable.get("devices", ""),
+        counters=_counters(opened, where),
+    )
+
+
+def _where(subject: Subject, query: AreaQuery | FlameQuery | RowsQuery) -> tuple[Opened, Area]:
+    check_range(query.start_ns, query.end_ns)
+    opened = opened_of(subject, query.layout)
+    return opened, Area(query.start_ns, query.end_ns, tracks(query.tracks, opened))
+
+
+def _rows(opened: Opened, sums: NameSums, length: int, limit: int) -> tuple[AreaRow, ...]:
+    kinds = opened.timeline.slices.kind
+    columns = (
+        sums.name,
+        sums.count,
+        sums.total,
+        sums.self_ns,
+        sums.least,
+        sums.median,
+        sums.p95,
+        sums.most,
+        sums.longest,
+    )
+    return tuple(
+        AreaRow(
+            name=name,
+            text=opened.timeline.names[name],
+            kind=int(kinds[longest]),
+            count=count,
+            total_ns=total,
+            self_ns=own,
+            min_ns=least,
+            mean_ns=total / count,
+            p50_ns=median,
+            p95_ns=p95,
+            max_ns=most,
+            share=total / length,
+            longest=longest,
+        )
+        for name, count, total, own, least, median, p95, most, longest in zip(
+            *(column[:limit].tolist() for column in columns), strict=True
+        )
+    )
+
+
+def _counters(opened: Opened, where: Area) -> tuple[AreaCounter, ...]:
+    found = []
+    for number, counter in enumerate(opened.timeline.counters):
+        use = series_in(counter, where.start, where.end)
+        values = (use.low, use.high, use.mean, use.delta)
+        low, high, mean, delta = (
+            value if value is not None and math.isfinite(value) else None for value in values
+        )
+        found.append(AreaCounter(number, counter.label, counter.unit, low, high, mean, delta))
+    return tuple(found)
+
+
+def flame(subject: Subject, query: FlameQuery) -> FlameAnswer:
+    """The call tree of the threads that the chosen tracks belong to, and of the chosen streams.
+
+    Raises:
+        QueryError: the range is empty, or a track does not exist.
+    """
+    opened, where = _where(subject, query)
+    found = flame_in(opened, where, query.metric, query.min_share)
+    nodes = tuple(
+        FlameNode(
+            parent=node.parent,
+            name=node.name,
+            text=node.text,
+            kind=int(node.kind),
+            value=node.value,
+            self_value=node.own,
+            slices=node.slices,
+        )
+        for node in found.nodes
+    )
+    unit = "count" if query.metric == "count" else "ns"
+    return FlameAnswer(unit, found.total, nodes, found.pruned)
+
+
+def rows(subject: Subject, query: RowsQuery) -> SliceRows:
+    """A window of the slices, sorted and filtered.
+
+    Raises:
+        QueryError: the range is empty, or a track does not exist.
+    """
+    opened, where = _where(subject, query)
+    found = rows_in(opened, where, query.text, query.sort, query.offset, query.limit)
+    slices, ids = opened.timeline.slices, found.ids
+    tracks_of = opened.track_of_lane[opened.layout.lane[ids]]
+    columns = (
+        ids,
+        slices.name[ids],
+        slices.kind[ids],
+        tracks_of,
+        slices.ts[ids],
+        slices.dur[ids],
+        slices.self_ns[ids],
+        slices.step[ids],
+    )
+    names = opened.timeline.names
+    made = tuple(
+        SliceRow(one, names[name], kind, track, ts, dur, own, step)
+        for one, name, kind, track, ts, dur, own, step in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    )
+    return SliceRows(made, query.offset, found.count)

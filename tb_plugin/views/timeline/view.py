@@ -1,0 +1,372 @@
+"""The manifest: everything the page needs before it asks for the first tile.
+
+Trace: what ran when, on every thread and stream (contract of its answer: timeline_answers).
+
+A window of the trace as a trace file of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+import numpy as np
+from isal import isal_zlib
+
+from ...analysis.facts import Facts
+from ...analysis.timeline.export import contents_of, document, events_of
+from ...analysis.timeline.model import (
+    LANE_BLOCK,
+    LAYOUTS,
+    MAX_LEVEL,
+    TILE_BUCKETS,
+    Counter,
+    FlowKind,
+    SliceKind,
+    Timeline,
+    Track,
+)
+from ...analysis.timeline.range.sums import Area
+from ...trace.event_text import event_texts
+from ..shared import Column, Table
+from ..view import Part, Scope, Subject, View
+from . import arrows, details, search, tiles
+from . import range as in_range
+from .common import (
+    ARTIFACT,
+    FLOW_KINDS,
+    KINDS,
+    WITH_MODULES,
+    WITH_SHAPES,
+    WITH_STACK,
+    check_range,
+    opened_of,
+    tracks,
+)
+from .contract import (
+    AreaAnswer,
+    FlameAnswer,
+    FlowAnswer,
+    SearchAnswer,
+    SliceDetails,
+    SliceRows,
+    StepTo,
+    TimelineCounter,
+    TimelineFlowKind,
+    TimelineGroup,
+    TimelineKind,
+    TimelineManifest,
+    TimelineStepMark,
+    TimelineTrack,
+)
+from .queries import (
+    AreaQuery,
+    BundlesQuery,
+    CountersQuery,
+    ExportQuery,
+    FlameQuery,
+    FlowsQuery,
+    HitQuery,
+    LayoutQuery,
+    MinimapQuery,
+    MoveQuery,
+    NamesQuery,
+    RowsQuery,
+    SearchQuery,
+    SliceQuery,
+    TilesQuery,
+)
+
+
+def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
+    """Tracks of a layout, counters, steps, and what this recording cannot show.
+
+    Raises:
+        BeingRead: the layout is being made.
+    """
+    opened = opened_of(subject, query.layout)
+    timeline = opened.timeline
+    return TimelineManifest(
+        base_ns=str(timeline.base_ns),
+        start_ns=timeline.start_ns,
+        end_ns=timeline.end_ns,
+        events=timeline.events,
+        slices=len(timeline.slices),
+        name_count=len(timeline.names),
+        layout=query.layout,
+        layouts=LAYOUTS,  # type: ignore[arg-type]  # their names
+        hidden=len(timeline.slices) - len(opened.layout.order),
+        tile_buckets=TILE_BUCKETS,
+        lane_block=LANE_BLOCK,
+        max_level=MAX_LEVEL,
+        groups=tuple(TimelineGroup(one.key, one.kind, one.label) for one in timeline.groups),
+        tracks=tuple(_track(track) for track in opened.layout.tracks),
+        counters=tuple(_counter(counter) for counter in timeline.counters),
+        kinds=tuple(
+            TimelineKind(kind, *KINDS[kind], opened.kind_counts[kind]) for kind in SliceKind
+        ),
+        flow_kinds=_flow_kinds(timeline),
+        steps=tuple(
+            TimelineStepMark(
+                step.index,
+                step.name,
+                step.ts,
+                step.end,
+                length_ns=subject.facts.steps[step.index].dur_ns,
+            )
+            for step in timeline.steps
+        ),
+        warnings=timeline.warnings,
+        missing=missing(subject.facts),
+    )
+
+
+def _track(track: Track) -> TimelineTrack:
+    return TimelineTrack(
+        key=track.key,
+        group=track.group,
+        kind=track.kind,  # type: ignore[arg-type]  # one of the literal ones
+        label=track.label,
+        detail=track.detail,
+        lanes=track.lanes,
+        slices=track.slices,
+        busy_ns=track.busy_ns,
+        first_ns=track.first_ns,
+        last_ns=track.last_ns,
+        overlaps=track.overlaps,
+        hidden=track.hidden,
+    )
+
+
+def _counter(counter: Counter) -> TimelineCounter:
+    values = counter.value[np.isfinite(counter.value)]
+    return TimelineCounter(
+        key=counter.key,
+        group=counter.group,
+        kind=counter.kind,
+        label=counter.label,
+        unit=counter.unit,
+        definition=counter.definition,
+        samples=len(counter.ts),
+        low=float(values.min(initial=math.inf)) if len(values) else 0.0,
+        high=float(values.max(initial=-math.inf)) if len(values) else 0.0,
+        first_ns=int(counter.ts[0]) if len(counter.ts) else 0,
+        last_ns=int(counter.ts[-1]) if len(counter.ts) else 0,
+    )
+
+
+def _flow_kinds(timeline: Timeline) -> tuple[TimelineFlowKind, ...]:
+    counts = np.bincount(timeline.flows.kind, minlength=len(FlowKind)).tolist()
+    return tuple(TimelineFlowKind(kind, FLOW_KINDS[kind], counts[kind]) for kind in FlowKind)
+
+
+def missing(facts: Facts) -> dict[str, str]:
+    """What this recording cannot show, why, and how to record it."""
+    found = {
+        key: why for key, why in facts.unavailable.items() if key in ("steps", "devices", "memory")
+    }
+    counts, recording = facts.counts, facts.recording
+    if not counts.get("python", 0) + counts.get("module", 0) and not recording.call_stacks:
+        found["stacks"] = f"No call stack was recorded: {WITH_STACK}."
+    if not counts.get("module", 0):
+        found["modules"] = f"No call of a module was recorded: {WITH_MODULES}."
+    if not recording.shapes:
+        found["shapes"] = f"No shape of an input was recorded: {WITH_SHAPES}."
+    if counts.get("kernel", 0) and not recording.linked:
+        found["launches"] = "No kernel of this recording tells which call launched it."
+    return found
+
+
+def tables(answer: TimelineManifest) -> tuple[Table, ...]:
+    """Tracks, series, what the picture cannot show, steps, and kinds of slices and arrows."""
+    return (
+        _tracks_table(answer),
+        _counters_table(answer),
+        _warnings_table(answer),
+        _steps_table(answer),
+        _kinds_table(answer),
+    )
+
+
+def _tracks_table(answer: TimelineManifest) -> Table:
+    columns = (
+        Column("group", "Group", kind="words"),
+        Column("track", "Track", kind="words"),
+        Column("detail", "Detail", kind="words", is_minor=True),
+        Column("slices", "Slices"),
+        Column("busy_ns", "Busy (ns)", "Union of its slices."),
+        Column("busy_ratio", "Busy", "Of the whole trace."),
+        Column("lanes", "Lanes", "How deep its slices are nested."),
+        Column("overlaps", "Overlaps", "Slices that overlap in a way nesting does not explain."),
+    )
+    length = answer.end_ns - answer.start_ns
+    rows = tuple(
+        (
+            answer.groups[track.group].label,
+            track.label,
+            track.detail,
+            track.slices,
+            track.busy_ns,
+            track.busy_ns / length if length else None,
+            track.lanes,
+            track.overlaps,
+        )
+        for track in answer.tracks
+    )
+    return Table("Tracks", columns, rows)
+
+
+def _counters_table(answer: TimelineManifest) -> Table:
+    columns = (
+        Column("group", "Group", kind="words"),
+        Column("series", "Series", kind="words"),
+        Column("unit", "Unit"),
+        Column("samples", "Samples"),
+        Column("low", "Lowest"),
+        Column("high", "Highest"),
+        Column("definition", "Definition", kind="text"),
+    )
+    rows = tuple(
+        (
+            answer.groups[one.group].label,
+            one.label,
+            one.unit,
+            one.samples,
+            one.low,
+            one.high,
+            one.definition,
+        )
+        for one in answer.counters
+    )
+    return Table("Counters", columns, rows)
+
+
+def _warnings_table(answer: TimelineManifest) -> Table:
+    columns = (Column("about", "About"), Column("text", "What", kind="text"))
+    rows = (
+        *(("picture", text) for text in answer.warnings),
+        *((f"not recorded: {key}", text) for key, text in answer.missing.items()),
+    )
+    return Table("What the picture cannot show", columns, rows)
+
+
+def _steps_table(answer: TimelineManifest) -> Table:
+    columns = (
+        Column("step", "Step"),
+        Column("ts_ns", "Start (ns)"),
+        Column("dur_ns", "Length on the host (ns)", "Without the device work that it launched."),
+    )
+    rows = tuple((step.name, step.ts, step.end - step.ts) for step in answer.steps)
+    return Table("Steps", columns, rows)
+
+
+def _kinds_table(answer: TimelineManifest) -> Table:
+    columns = (Column("kind", "Kind", kind="words"), Column("count", "Count"))
+    rows = (
+        *((kind.label, kind.slices) for kind in answer.kinds),
+        *((f"arrows: {kind.label}", kind.arrows) for kind in answer.flow_kinds),
+    )
+    return Table("Slices and arrows", columns, rows)
+
+
+_SUFFIX = re.compile(r"(\.pt)?(\.trace)?\.json(\.gz)?$", re.IGNORECASE)
+_PIECE_BYTES = 64 << 10
+_GZIP = 31  # for zlib: with header and trailer
+
+
+def export(subject: Subject, query: ExportQuery) -> Iterator[bytes]:
+    """The slices that touch the window with all that the file says of them, gzipped JSON.
+
+    Names of processes and threads go along, arrows between slices that are there, and where no
+    tracks are chosen allocator events and counters of the window.
+
+    Raises:
+        QueryError: the range is empty, or a track does not exist.
+        NotFoundError: the file is gone.
+    """
+    check_range(query.start_ns, query.end_ns)
+    opened = opened_of(subject, query.layout)
+    trace = subject.trace()
+    area = Area(query.start_ns, query.end_ns, tracks(query.tracks, opened))
+    contents = contents_of(opened, trace, area)
+    metadata = {
+        "schemaVersion": 1,
+        **trace.recording.metadata,
+        **({"kinetoscope": dict(trace.recording.handler)} if trace.recording.handler else {}),
+        "excerpt": {
+            "of": PurePath(trace.path).name,
+            "start_ns": area.start,
+            "end_ns": area.end,
+            "slices": len(contents.slices),
+        },
+    }
+    texts = event_texts(trace.path, trace.blocks, contents.rows, trace.seek)
+    return _gzipped(document(metadata, events_of(opened, contents, texts)))
+
+
+def _gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    packer = isal_zlib.compressobj(level=1, wbits=_GZIP)
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= _PIECE_BYTES:
+            if packed := packer.compress(b"".join(waiting)):
+                yield packed
+            waiting, size = [], 0
+    yield packer.compress(b"".join(waiting)) + packer.flush()
+
+
+def file_name(subject: Subject, query: ExportQuery) -> str:
+    """Named after the trace, so that it is taken for one: ``worker0_12-34ms.pt.trace.json.gz``."""
+    name = _SUFFIX.sub("", PurePath(subject.facts.path).name) or "trace"
+    span = np.array([query.start_ns, query.end_ns]) // 1_000_000
+    return f"{name[:150]}_{span[0]}-{span[1]}ms.pt.trace.json.gz"
+
+
+PARTS = (
+    Part("names", NamesQuery, None, tiles.names),
+    Part("tiles", TilesQuery, None, tiles.tiles),
+    Part("counters", CountersQuery, None, tiles.counters),
+    Part("minimap", MinimapQuery, None, tiles.minimap),
+    Part("slice", SliceQuery, SliceDetails, details.details),
+    Part("move", MoveQuery, StepTo, details.move),
+    Part("search", SearchQuery, SearchAnswer, search.search),
+    Part("hit", HitQuery, StepTo, search.hit),
+    Part("area", AreaQuery, AreaAnswer, in_range.area),
+    Part("flame", FlameQuery, FlameAnswer, in_range.flame),
+    Part("rows", RowsQuery, SliceRows, in_range.rows),
+    Part("flows", FlowsQuery, FlowAnswer, arrows.flows),
+    Part("bundles", BundlesQuery, FlowAnswer, arrows.bundles),
+    Part("export", ExportQuery, None, export, file_name),
+)
+
+
+_NO_SLICES = ("memory", "counter", "flow")
+"""Counts of the facts that are no duration events."""
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Only a file without a single event that lasts has nothing to draw."""
+    if any(count for name, count in facts.counts.items() if name not in _NO_SLICES):
+        return None
+    return "The file holds no event that lasts, so there is nothing to draw on a time axis."
+
+
+VIEW = View(
+    stem="timeline",
+    title="Trace",
+    key="t",
+    question="What ran when, on every thread and stream?",
+    scope=Scope.TRACE,
+    query=LayoutQuery,
+    answer=TimelineManifest,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=ARTIFACT,
+    parts=PARTS,
+)
