@@ -18,7 +18,7 @@ from ..base import arrays
 from ..base.arrays import I8, I32
 
 
-class Role(IntEnum):
+class HostRole(IntEnum):
     """The part of a step that a host event is, beyond its kind."""
 
     NONE = 0
@@ -32,38 +32,38 @@ class Role(IntEnum):
     WAITING = 8  # a Python frame that does nothing but wait
 
 
-RULES: tuple[tuple[Role, str], ...] = (
-    (Role.STEP, r"^ProfilerStep#\d"),
-    (Role.DATALOADER, r"^enumerate\(Data(Loader|Pipe)\)#"),
+RULES: tuple[tuple[HostRole, str], ...] = (
+    (HostRole.STEP, r"^ProfilerStep#\d"),
+    (HostRole.DATALOADER, r"^enumerate\(Data(Loader|Pipe)\)#"),
     # Collectives by back end, and the ops that call them.
-    (Role.COMMUNICATION, r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):"),
-    (Role.COMMUNICATION, r"^(c10d|_?c10d_functional(_autograd)?|symm_mem|torch_ccl)::"),
-    (Role.COMMUNICATION, r"^record_param_comms$"),
-    (Role.OPTIMIZER, r"^Optimizer\.(step|zero_grad)\b"),
+    (HostRole.COMMUNICATION, r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):"),
+    (HostRole.COMMUNICATION, r"^(c10d|_?c10d_functional(_autograd)?|symm_mem|torch_ccl)::"),
+    (HostRole.COMMUNICATION, r"^record_param_comms$"),
+    (HostRole.OPTIMIZER, r"^Optimizer\.(step|zero_grad)\b"),
     # Compilation that happens inside the window, not the calls of what was compiled before.
-    (Role.COMPILE, r"\(dynamo_timed\)$"),
-    (Role.COMPILE, r"^(entire_frame_compile|backend_compile|_compile\b|compile_fx)"),
-    (Role.COMPILE, r"^(cu|hip)ModuleLoad|^(nv|hip)rtcCompile"),
-    (Role.BACKWARD, r"^autograd::engine::evaluate_function: "),
-    (Role.BACKWARD, r"Backward\d*$"),
-    (Role.BACKWARD, r"run_backward\b"),  # the Python frame that holds the caller meanwhile
+    (HostRole.COMPILE, r"\(dynamo_timed\)$"),
+    (HostRole.COMPILE, r"^(entire_frame_compile|backend_compile|_compile\b|compile_fx)"),
+    (HostRole.COMPILE, r"^(cu|hip)ModuleLoad|^(nv|hip)rtcCompile"),
+    (HostRole.BACKWARD, r"^autograd::engine::evaluate_function: "),
+    (HostRole.BACKWARD, r"Backward\d*$"),
+    (HostRole.BACKWARD, r"run_backward\b"),  # the Python frame that holds the caller meanwhile
     # The C function behind `Work.wait`, locks, queues and processes.
-    (Role.WAITING, r"^<built-in method (wait|acquire|poll|barrier) of (?!Tensor\b)"),
+    (HostRole.WAITING, r"^<built-in method (wait|acquire|poll|barrier) of (?!Tensor\b)"),
     # CUDA, HIP, MUSA; Ascend calls are written with their library before them.
-    (Role.BLOCKING, r"^(cuda|cu|hip|musa)\w*Synchronize"),
+    (HostRole.BLOCKING, r"^(cuda|cu|hip|musa)\w*Synchronize"),
     (
-        Role.BLOCKING,
+        HostRole.BLOCKING,
         r"^(cuda|cu|hip|musa)(Memcpy|MemcpyWithStream|Memcpy[DH]to[DH](_v2)?|MemcpyPeer)$",
     ),
     (
-        Role.BLOCKING,
+        HostRole.BLOCKING,
         r"^(cuda|cu|hip|musa)(Malloc(Host)?|Free(Host)?|Host(Alloc|Malloc|Free))(_\w+)?$",
     ),
-    (Role.BLOCKING, r"^cuMem(Alloc|Free)(_v2)?$"),
-    (Role.BLOCKING, r"^(\w+@)?aclrt(Synchronize|Memcpy(2d)?$|Malloc(Host)?$|Free(Host)?$)"),
+    (HostRole.BLOCKING, r"^cuMem(Alloc|Free)(_v2)?$"),
+    (HostRole.BLOCKING, r"^(\w+@)?aclrt(Synchronize|Memcpy(2d)?$|Malloc(Host)?$|Free(Host)?$)"),
     # Level Zero and SYCL, MTIA.
-    (Role.BLOCKING, r"^(ur|pi)(QueueFinish|EventWait)|^ze\w+Synchronize$"),
-    (Role.BLOCKING, r"^synchronize(Stream|Device|Event)?$"),
+    (HostRole.BLOCKING, r"^(ur|pi)(QueueFinish|EventWait)|^ze\w+Synchronize$"),
+    (HostRole.BLOCKING, r"^synchronize(Stream|Device|Event)?$"),
 )
 
 BACKEND_RANGE = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):")
@@ -82,14 +82,14 @@ _COMPILED = tuple((role, re.compile(pattern)) for role, pattern in RULES)
 _ANY = re.compile("|".join(f"(?:{pattern})" for _, pattern in RULES))
 
 
-def role_of(name: str) -> Role:
+def role_of(name: str) -> HostRole:
     """The role of one name."""
     if _ANY.search(name) is None:
-        return Role.NONE
+        return HostRole.NONE
     for role, pattern in _COMPILED:
         if pattern.search(name):
             return role
-    return Role.NONE
+    return HostRole.NONE
 
 
 def roles_of(strings: Sequence[str], codes: I32) -> I8:

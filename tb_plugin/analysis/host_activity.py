@@ -20,7 +20,7 @@ from .event_names import (
     COPY_CALL,
     NEED_NOT_WAIT,
     PAGEABLE,
-    Role,
+    HostRole,
     distinct,
     matches,
     of_names,
@@ -71,7 +71,7 @@ class Hosts:
                 parts.append(union(ts, ts + host.dur[part][rows]))
         return merge(*parts)
 
-    def with_role(self, role: Role) -> Mask:
+    def with_role(self, role: HostRole) -> Mask:
         """Events of one role; kinds are not asked."""
         result: Mask = self.role == role
         return result
@@ -81,12 +81,12 @@ def hosts_of(trace: Trace) -> Hosts:
     """Sorts the host events of a trace by kind and role."""
     host = trace.host
     role = roles_of(trace.strings, host.name)
-    marker = role == Role.STEP
+    marker = role == HostRole.STEP
     marker[trace.steps.host[trace.steps.host >= 0]] = True
     runtime = host.kind == HostKind.RUNTIME
-    collective = (role == Role.COMMUNICATION) & ~runtime
+    collective = (role == HostRole.COMMUNICATION) & ~runtime
     collective[trace.collectives.host[trace.collectives.host >= 0]] = True
-    role[collective] = Role.COMMUNICATION
+    role[collective] = HostRole.COMMUNICATION
     op = (host.kind == HostKind.OP) & ~marker
     annotation = (host.kind == HostKind.ANNOTATION) & ~marker
     frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
@@ -104,7 +104,7 @@ def hosts_of(trace: Trace) -> Hosts:
         collective=collective,
         under_way=under_way,
         left_open=_left_open(trace, under_way),
-        loader=role == Role.DATALOADER,
+        loader=role == HostRole.DATALOADER,
         blocking=_blocking(trace, runtime, role),
         executing=op | annotation | frame,
     )
@@ -125,7 +125,7 @@ def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
     chance: the call waits where it is long, or mostly the copy.
     """
     host, device = trace.host, trace.device
-    result: Mask = runtime & (role == Role.BLOCKING)
+    result: Mask = runtime & (role == HostRole.BLOCKING)
     copies = np.flatnonzero(
         (device.klass == DeviceClass.COPY) & (device.launch >= 0) & (device.link != Link.GRAPH)
     )
@@ -242,7 +242,7 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
         dataloader_shortest_ns=int(host.dur[loader].min()) if len(loader) else 0,
         pageable_copy_count=int(pageable.sum()),
         eligible_ops=_eligible(trace),
-        backward=bool((hosts.with_role(Role.BACKWARD) & hosts.op).any()),
+        backward=bool((hosts.with_role(HostRole.BACKWARD) & hosts.op).any()),
         fully_sharded=any(_SHARDED.match(name) for name in names),
         **_collective_traits(trace, hosts),
         serving=_serving(trace),
@@ -351,7 +351,7 @@ def _during_backward(
     begun = np.array([*rows, *launch[reduces & (launch >= 0)].tolist()], np.int64)
     if not len(begun):
         return begun
-    backward = hosts.ranges(hosts.with_role(Role.BACKWARD) & hosts.op)
+    backward = hosts.ranges(hosts.with_role(HostRole.BACKWARD) & hosts.op)
     ts = trace.host.ts[begun]
     at = np.searchsorted(backward.start, ts, side="right") - 1
     inside = at >= 0

@@ -79,7 +79,7 @@ def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None)
 Answer = Literal["yes", "in part", "no"]
 
 
-class Answerable(NamedTuple):
+class Answerability(NamedTuple):
     """A question, what the recording has for it, what it lacks, and the verdict."""
 
     question: str
@@ -154,12 +154,12 @@ QUESTIONS: tuple[tuple[str, tuple[_Input, ...]], ...] = (
 _EITHER = "Which line of code?"
 
 
-def answerable(facts: Facts) -> tuple[Answerable, ...]:
+def answerable(facts: Facts) -> tuple[Answerability, ...]:
     """One row per question, in the order of ``QUESTIONS``."""
     return tuple(_judge(facts, question, inputs) for question, inputs in QUESTIONS)
 
 
-def _judge(facts: Facts, question: str, inputs: tuple[_Input, ...]) -> Answerable:
+def _judge(facts: Facts, question: str, inputs: tuple[_Input, ...]) -> Answerability:
     has = [one for one in inputs if one.there(facts)]
     lacks = [one for one in inputs if one not in has]
     if question == _EITHER and has and has[0] is inputs[0]:
@@ -167,7 +167,7 @@ def _judge(facts: Facts, question: str, inputs: tuple[_Input, ...]) -> Answerabl
     answer: Answer = "yes" if not lacks else "in part"
     if not has or any(one.vital for one in lacks):
         answer = "no"
-    return Answerable(
+    return Answerability(
         question,
         ", ".join(one.text for one in has),
         ", ".join(one.text for one in lacks),

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Value]):
+class LruCache(Generic[Value]):
     """At most ``size`` values by content key; safe to use from several threads."""
 
     def __init__(self, size: int) -> None:

@@ -45,7 +45,7 @@ from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.plugin import OLD_DISTRIBUTION, plugin_name
 from .entry import write
 from .reading import facts_of
-from .render import Layout, print_tables, width_of
+from .render import TableLayout, print_tables, width_of
 
 PACKAGES = ("tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "isal", "werkzeug", "torch")
 
@@ -316,7 +316,7 @@ def doctor(path: str, form: str) -> int:
     if form == "json":
         write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     else:
-        print_tables(_tables(report), sys.stdout, Layout(width_of(sys.stdout)))
+        print_tables(_tables(report), sys.stdout, TableLayout(width_of(sys.stdout)))
     if not any(file.verdict in USABLE for file in report.files):
         return NOTHING_TO_SHOW
     return 0

@@ -145,7 +145,7 @@ ALL_COLUMNS = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """How tables are drawn."""
 
     width: int | None = None  # cells of a line; None = as long as needed, nothing is shortened
@@ -161,7 +161,7 @@ def width_of(out: TextIO) -> int | None:
     return Console(file=out).width if out.isatty() else None
 
 
-def print_tables(tables: Sequence[Table], out: TextIO, layout: Layout) -> None:
+def print_tables(tables: Sequence[Table], out: TextIO, layout: TableLayout) -> None:
     """Each table with its title, a blank line between them; colours only on a terminal."""
     console = Console(file=out, highlight=False) if out.isatty() else None
     for index, table in enumerate(tables):
@@ -200,7 +200,7 @@ def how_many(table: Table) -> str:
     return f"{len(table.rows):,} of {table.row_count:,} rows"
 
 
-def drawn(table: Table, layout: Layout) -> Iterator[tuple[str, str]]:
+def drawn(table: Table, layout: TableLayout) -> Iterator[tuple[str, str]]:
     """The lines of a table, each with its style."""
     width = None if layout.width is None else max(LEAST_WIDTH, layout.width)
     for line in wrapped(printable(table.title), width):

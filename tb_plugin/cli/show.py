@@ -39,7 +39,7 @@ from ..web.subject import available
 from .entry import printable, say, write
 from .fitting import wrapped
 from .reading import facts_of, trace_of
-from .render import ALL_COLUMNS, Layout, how_many, print_tables, width_of, write_csv
+from .render import ALL_COLUMNS, TableLayout, how_many, print_tables, width_of, write_csv
 
 
 def field_comments(struct: type[Struct]) -> dict[str, str]:
@@ -201,7 +201,7 @@ def _print(answer: Struct, tables: tuple[Table, ...], values: dict[str, Any]) ->
     if values["table"] is None:
         _print_sentence(answer, width)
     keys = _keys(tables, values["columns"])
-    print_tables(tables, sys.stdout, Layout(width, keys, "--columns all shows them"))
+    print_tables(tables, sys.stdout, TableLayout(width, keys, "--columns all shows them"))
 
 
 def _keys(tables: tuple[Table, ...], text: str | None) -> tuple[str, ...] | None:

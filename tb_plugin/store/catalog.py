@@ -30,19 +30,19 @@ from ..base.errors import NotFoundError
 from ..trace.model import Trace
 from . import catalog_snapshot
 from .cache import content_key
-from .cache.artifacts import Recipe
+from .cache.artifacts import ArtifactSpec
 from .cache.disk import Cache
 from .cache.location import close_session, open_cache
-from .cache.memory import OpenedArtifacts, Shelf
-from .catalog_snapshot import Entry, Published, View, publish
-from .catalog_state import Ledger
+from .cache.memory import ArtifactCache, MemoryCache
+from .catalog_snapshot import Entry, PoolStatus, Published, publish
+from .catalog_state import CatalogState
 from .contract import Catalog, ErrorInfo
 from .discovery.logdirs import Logdir
-from .discovery.poller import Lookout, Timing
-from .file_record import Answer, BeingRead
-from .ingest.events import Answered, News, S
+from .discovery.poller import Poller, Timing
+from .file_record import BeingRead, ReadResult
+from .ingest.events import Answered, PoolEvent, S
 from .ingest.jobs import Work
-from .ingest.pool import IngestPool, Limits
+from .ingest.pool import IngestPool, PoolLimits
 from .ingest.protocol import error_of
 
 __all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing"]
@@ -70,7 +70,7 @@ class CatalogService(Generic[S]):
         summary_type: type[S],
         read: str = READER,
         cache: Cache | None = None,
-        limits: Limits | None = None,
+        limits: PoolLimits | None = None,
         timing: Timing | None = None,
     ) -> None:
         self._logdirs = tuple(logdirs)
@@ -89,11 +89,11 @@ class CatalogService(Generic[S]):
         self._publisher: threading.Thread | None = None
         self._published = self._empty()
         self._cache: Cache
-        self._shelf: Shelf[S]
-        self._artifacts: OpenedArtifacts
-        self._ledger: Ledger
+        self._shelf: MemoryCache[S]
+        self._artifacts: ArtifactCache
+        self._ledger: CatalogState
         self._pool: IngestPool[S]
-        self._lookout: Lookout
+        self._lookout: Poller
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -103,14 +103,14 @@ class CatalogService(Generic[S]):
             if self._publisher is not None or self._closed.is_set():
                 return
             self._cache = self._given_cache or open_cache()
-            self._shelf = Shelf(self._cache, self._summary_type, self._callables[0])
-            self._artifacts = OpenedArtifacts(self._cache)
-            self._ledger = Ledger(self._dirty.set)
+            self._shelf = MemoryCache(self._cache, self._summary_type, self._callables[0])
+            self._artifacts = ArtifactCache(self._cache)
+            self._ledger = CatalogState(self._dirty.set)
             version = content_key.code_version(*self._callables)
             work = Work(*self._callables, self._shelf.decode, version)
             self._pool = IngestPool(work, self._cache, self._hear, self._limits)
             self._ledger.pool = self._pool
-            self._lookout = Lookout(self._logdirs, self._ledger, self._timing, self._on_first_look)
+            self._lookout = Poller(self._logdirs, self._ledger, self._timing, self._on_first_look)
             self._publisher = threading.Thread(
                 target=self._publish_forever, name="kinetoscope-publish", daemon=True
             )
@@ -230,7 +230,7 @@ class CatalogService(Generic[S]):
             answer.rereads = 0
         return trace
 
-    def artifact(self, entry: Entry, recipe: Recipe[T], variant: str = "") -> T:
+    def artifact(self, entry: Entry, recipe: ArtifactSpec[T], variant: str = "") -> T:
         """What the recipe opens of the artifact of a trace; "" means its first variant.
 
         It is made by a reading process when it is first asked for, kept beside the columns, and
@@ -266,10 +266,10 @@ class CatalogService(Generic[S]):
         self._ledger.hasten(record)
         return self._ledger.being_read(record)
 
-    def _answer_of(self, entry: Entry) -> Answer | None:
+    def _answer_of(self, entry: Entry) -> ReadResult | None:
         return self._ledger.answer_of(entry.key, entry.digest)
 
-    def _hear(self, news: News[S]) -> None:
+    def _hear(self, news: PoolEvent[S]) -> None:
         if isinstance(news, Answered) and news.homeless:
             self._shelf.pin(news.digest, news.request.path, news.summary)
         self._ledger.hear(news)
@@ -297,7 +297,7 @@ class CatalogService(Generic[S]):
                 self._ledger.copies(),
                 self._logdirs,
                 (*self._ledger.problems, *self._cache_problem()),
-                View(self._pool.running(), self._pool.progress),
+                PoolStatus(self._pool.running(), self._pool.progress),
                 scanning=not self._lookout.first_look.is_set(),
                 looked=self._lookout.looked,
             )
@@ -312,7 +312,7 @@ class CatalogService(Generic[S]):
         return (ErrorInfo("cache_unusable", message, hint),)
 
     def _empty(self) -> Published:
-        view = View({}, lambda _: None)
+        view = PoolStatus({}, lambda _: None)
         return self._versioned(publish([], self._logdirs, (), view, scanning=True, looked=0.0))
 
     def _versioned(self, published: Published) -> Published:

@@ -43,7 +43,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PoolStatus:
     """What the pool can tell while a catalog is made."""
 
     running: Mapping[Key, object]
@@ -54,7 +54,7 @@ def publish(
     records: Iterable[Record],
     logdirs: Sequence[Logdir],
     problems: Sequence[ErrorInfo],
-    view: View,
+    view: PoolStatus,
     *,
     scanning: bool,
     looked: float,
@@ -115,7 +115,7 @@ def _run(
     name: str,
     logdir: Logdir,
     members: Sequence[Record],
-    view: View,
+    view: PoolStatus,
     index: dict[tuple[str, str, str], Key],
 ) -> RunInfo:
     by_worker: dict[str, list[Record]] = defaultdict(list)
@@ -137,7 +137,7 @@ def _run(
     return RunInfo(name=name, logdir=logdir.shown, modified=newest, workers=tuple(workers))
 
 
-def _span(key: str, record: Record, view: View) -> SpanInfo:
+def _span(key: str, record: Record, view: PoolStatus) -> SpanInfo:
     state = record.state(view.running)
     return SpanInfo(
         key=key,
@@ -166,7 +166,7 @@ def _most_telling(records: Sequence[Record]) -> Sequence[Record]:
 
 
 def _file(
-    record: Record, logdir: Logdir, place: tuple[str, str, str] | None, view: View
+    record: Record, logdir: Logdir, place: tuple[str, str, str] | None, view: PoolStatus
 ) -> FileInfo:
     state = record.state(view.running)
     run, worker, span = place or (None, None, None)

@@ -15,16 +15,16 @@ from typing import Any
 
 from ..base.errors import KinetoscopeError, NotFoundError
 from .cache import artifacts
-from .cache.artifacts import Recipe
+from .cache.artifacts import ArtifactSpec
 from .contract import ErrorInfo
-from .discovery.walk import Found
+from .discovery.walk import FoundFile
 from .file_record import (
-    Answer,
     Attempt,
     BeingRead,
     Judged,
     MakingState,
     Outcome,
+    ReadResult,
     Record,
     needs_bytes,
 )
@@ -36,7 +36,7 @@ from .ingest.events import (
     Key,
     Made,
     MakeRequest,
-    News,
+    PoolEvent,
     Request,
     Restless,
     S,
@@ -56,7 +56,7 @@ EAGER_SPANS = 64
 EAGER_BYTES = 16 << 30
 
 
-class Ledger:
+class CatalogState:
     """Records by key. ``on_change`` is called, without the lock, after what may be seen outside."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ class Ledger:
 
     # --- from looking ---------------------------------------------------------------------------
 
-    def see(self, batch: Iterable[tuple[Key, Found]]) -> None:
+    def see(self, batch: Iterable[tuple[Key, FoundFile]]) -> None:
         """Files that are there."""
         now = time.monotonic()
         with self.lock:
@@ -127,7 +127,7 @@ class Ledger:
 
     # --- from the pool --------------------------------------------------------------------------
 
-    def hear(self, news: News[S]) -> None:
+    def hear(self, news: PoolEvent[S]) -> None:
         """What the pool has to say."""
         if isinstance(news, Made | Unmade):
             self._hear_of_artifact(news)
@@ -176,10 +176,10 @@ class Ledger:
                 self.read_again(request.file, request.digest, request.path)
         self._on_change()
 
-    def _answer(self, record: Record, news: Answered[S]) -> Answer:
+    def _answer(self, record: Record, news: Answered[S]) -> ReadResult:
         before = record.answer
         again = before is not None and before.digest == news.digest
-        return Answer(
+        return ReadResult(
             digest=news.digest,
             identity=news.request.identity,
             events=news.stored.events,
@@ -238,14 +238,14 @@ class Ledger:
                 self._submit(record, urgent=True)
             return self.being_read(record)
 
-    def answer_of(self, key: Key, digest: str) -> Answer | None:
+    def answer_of(self, key: Key, digest: str) -> ReadResult | None:
         """The answer of a file, if it still is the one with this content key."""
         record = self.records.get(key)
         answer = record.answer if record else None
         return answer if answer and answer.digest == digest else None
 
     def make(
-        self, key: Key, digest: str, path: str, recipe: Recipe[Any], variant: str
+        self, key: Key, digest: str, path: str, recipe: ArtifactSpec[Any], variant: str
     ) -> KinetoscopeError:
         """An artifact is not there: has it made; returns what the one who asked is told.
 
@@ -280,7 +280,7 @@ class Ledger:
             progress = self.pool.progress(request.key) or waiting(answer.identity.bytes)
         return BeingRead("The view is being prepared.", progress)
 
-    def found(self, key: Key, digest: str, recipe: Recipe[Any], variant: str) -> None:
+    def found(self, key: Key, digest: str, recipe: ArtifactSpec[Any], variant: str) -> None:
         """An artifact is there: whatever went wrong before is over."""
         with self.lock:
             answer = self.answer_of(key, digest)

@@ -15,7 +15,7 @@ from ..base.errors import KinetoscopeError, NotFoundError, QueryError, Unavailab
 from ..base.units import plural
 from ..trace.io.sniff import special_file
 from . import file_record
-from .catalog_snapshot import View, pick, publish
+from .catalog_snapshot import PoolStatus, pick, publish
 from .contract import Catalog, ErrorInfo
 from .discovery.logdirs import Logdir, remote_problem, resolve, without_file_scheme
 from .discovery.stability import Patience
@@ -43,7 +43,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenTrace:
     """A trace file, and what else there was."""
 
     path: str
@@ -60,7 +60,7 @@ class Chosen:
         )
 
 
-def choose(path: str, wanted: Wanted = Wanted()) -> Chosen:
+def choose(path: str, wanted: Wanted = Wanted()) -> ChosenTrace:
     """The trace that is meant.
 
     Raises:
@@ -79,7 +79,7 @@ def choose(path: str, wanted: Wanted = Wanted()) -> Chosen:
         raise QueryError(
             f"{path} is one file", hint="--run, --worker and --span choose below a folder"
         )
-    return Chosen(path, None, 0)
+    return ChosenTrace(path, None, 0)
 
 
 def local(path: str) -> str:
@@ -108,10 +108,10 @@ def lost_link(path: str) -> str:
     return f"This is a link to {os.readlink(path)}, which is not there."
 
 
-def _below(folder: str, wanted: Wanted) -> Chosen:
+def _below(folder: str, wanted: Wanted) -> ChosenTrace:
     logdirs = resolve(folder, None)
     records, problems = look(logdirs)
-    view = View({}, lambda _: None)
+    view = PoolStatus({}, lambda _: None)
     published = publish(
         records.values(), logdirs, problems, view, scanning=False, looked=time.time()
     )
@@ -119,7 +119,7 @@ def _below(folder: str, wanted: Wanted) -> Chosen:
         raise _nothing(folder, published.catalog)
     place = pick(published.catalog, wanted.run, wanted.worker, wanted.span)
     path = records[published.index[place]].found.absolute
-    return Chosen(path, place, len(_fitting(published.index, wanted)) - 1)
+    return ChosenTrace(path, place, len(_fitting(published.index, wanted)) - 1)
 
 
 def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[ErrorInfo]]:

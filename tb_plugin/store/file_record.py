@@ -20,7 +20,7 @@ from .discovery import walk as discovery
 from .discovery.file_names import TraceName
 from .discovery.logdirs import Logdir
 from .discovery.stability import Patience
-from .discovery.walk import Found, Identity, Tally, Unreadable
+from .discovery.walk import FileVersion, FoundFile, PassedOver, Unreadable
 from .ingest.events import Key as Key
 from .ingest.protocol import info_of
 
@@ -49,11 +49,11 @@ class MakingState:
 
 
 @dataclass(slots=True)
-class Answer:
+class ReadResult:
     """The result of reading a file."""
 
     digest: str
-    identity: Identity
+    identity: FileVersion
     events: int
     seconds: float
     from_cache: bool
@@ -72,12 +72,12 @@ class Record:
     """One file. Changed only under the catalog's lock."""
 
     key: Key
-    found: Found
+    found: FoundFile
     name: TraceName
-    watch: stability.Watch
+    watch: stability.FileWatch
     attempt: Attempt = Attempt.WAITING
     accepted: bool = False  # a trace, by its name or its first bytes: part of a run
-    answer: Answer | None = None
+    answer: ReadResult | None = None
     error: ErrorInfo | None = None
     reason: str = "Not looked into yet."  # why it waits
     as_is: bool = False  # it never rests: it is read although it changes meanwhile
@@ -85,7 +85,7 @@ class Record:
     rank_hint: int | None = None
 
     @classmethod
-    def of(cls, key: Key, found: Found, now: float) -> Record:
+    def of(cls, key: Key, found: FoundFile, now: float) -> Record:
         name = file_names.parse(found.name)
         return cls(
             key,
@@ -95,7 +95,7 @@ class Record:
             rank_hint=file_names.rank_in_name(name.worker),
         )
 
-    def see(self, found: Found, now: float) -> bool:
+    def see(self, found: FoundFile, now: float) -> bool:
         """Another look at the file; True when it is not what it was."""
         changed = found.identity != self.found.identity
         self.found = found
@@ -164,13 +164,13 @@ _UNFINISHED = (
 class Outcome:
     """What one walk over all logdirs found."""
 
-    found: dict[Key, Found] = field(default_factory=dict)
+    found: dict[Key, FoundFile] = field(default_factory=dict)
     problems: list[ErrorInfo] = field(default_factory=list)
     kept: list[Key] = field(
         default_factory=list
     )  # folders that could not be listed: what was below stays
     unreadable: int = 0  # folders
-    tally: Tally = field(default_factory=Tally)
+    tally: PassedOver = field(default_factory=PassedOver)
 
     def covers(self, key: Key) -> bool:
         """Whether a file that was not found is really gone."""
@@ -180,7 +180,7 @@ class Outcome:
         )
 
 
-def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, Found]]:
+def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, FoundFile]]:
     """Every file worth listing, as it is found; problems and the rest go into ``outcome``."""
     yield from _walk(logdirs, outcome)
     more = outcome.unreadable - UNREADABLE_SHOWN
@@ -192,7 +192,7 @@ def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, F
         )
 
 
-def _walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, Found]]:
+def _walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, FoundFile]]:
     for number, logdir in enumerate(logdirs):
         if logdir.problem is not None:
             outcome.problems.append(logdir.problem)

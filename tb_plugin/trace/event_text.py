@@ -34,7 +34,7 @@ from .io.gzip_index import NotTheFile, can_seek
 from .io.source import Source, Text, TextAt
 from .io.streams import CHUNK
 from .raw import NO_POINTS, Blocks, SeekIndex
-from .scan.cursor import Limits, Readable, Window
+from .scan.cursor import Readable, ScanLimits, TextWindow
 from .scan.events import EventReader
 from .scan.json_values import Json, decode_strict, has_lone_surrogate, json_text, plain
 from .scan.sinks import Event, ListSink
@@ -236,8 +236,8 @@ class Rereader:
 
 def events_in(data: bytes) -> list[Event]:
     """The events of the text of a block, with the repairs of the scan."""
-    sink, limits = ListSink(), Limits()
-    window = Window(io.BytesIO(data), limits.block_bytes)
+    sink, limits = ListSink(), ScanLimits()
+    window = TextWindow(io.BytesIO(data), limits.block_bytes)
     EventReader(sink, FaultLog(), limits, lambda: None).read(window)
     return sink.kept
 

@@ -36,8 +36,8 @@ from .build.metadata import META, identify, take_census
 from .build.recording import describe
 from .build.route import Rows, sort_out
 from .build.strings import Texts
-from .build.times import Part, base_ns, resolution_ns
-from .health.checks import Evidence, examine
+from .build.times import EventRows, base_ns, resolution_ns
+from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace, is_folded
 from .io.sniff import special_file
 from .link.autograd import Autograd, link_backward
@@ -117,7 +117,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         activity, launches, klass, _device_steps(activity, launches, host, steps)
     )
     health = examine(
-        Evidence(
+        HealthInputs(
             texts=texts,
             identity=identity,
             census=census,
@@ -199,7 +199,7 @@ def _of_host(moves: Moves, rows: I32) -> I32:
 def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
     """Processes whose rows need a device: all of activity, and of ranges those known as devices."""
 
-    def of(part: Part) -> set[int]:
+    def of(part: EventRows) -> set[int]:
         return set(distinct(take(raw.events.pid, part.row), size).tolist())
 
     found = of(rows.device)

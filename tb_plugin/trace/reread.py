@@ -11,7 +11,7 @@ from .faults import FaultLog
 from .io.gzip_index import NotTheFile, can_seek
 from .io.source import Source, Text, TextAt
 from .raw import NO_POINTS, Blocks, SeekIndex
-from .scan.cursor import Limits, Window
+from .scan.cursor import ScanLimits, TextWindow
 from .scan.events import EventReader
 from .scan.json_values import Json, plain
 from .scan.sinks import Event, ListSink
@@ -50,8 +50,8 @@ def read_event(
 
 def _events(part: _Part) -> list[Event]:
     sink = ListSink()
-    limits = Limits()
-    EventReader(sink, FaultLog(), limits, lambda: None).read(Window(part, limits.block_bytes))
+    limits = ScanLimits()
+    EventReader(sink, FaultLog(), limits, lambda: None).read(TextWindow(part, limits.block_bytes))
     return sink.kept
 
 

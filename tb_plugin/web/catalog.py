@@ -12,7 +12,7 @@ from ..store.cache import content_key
 from ..store.cache.location import open_cache
 from ..store.catalog import READER, CatalogService, Timing
 from ..store.discovery.logdirs import Logdir
-from ..store.discovery.walk import Identity
+from ..store.discovery.walk import FileVersion
 from ..trace.model import Trace
 
 SUMMARIZE = f"{__package__.rpartition('.')[0]}.analysis.summarize:summarize"
@@ -52,4 +52,4 @@ def kept_trace(path: str) -> Trace | None:
 def _digest(path: str) -> str:
     """The key under which the present content of a file is kept."""
     version = content_key.code_version(READER, SUMMARIZE)
-    return content_key.digest(path, Identity.of(os.stat(path)), version)
+    return content_key.digest(path, FileVersion.of(os.stat(path)), version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.lru import Recent
+from ..base.lru import LruCache
 from ..store.catalog_snapshot import Entry
 from ..trace.event_text import Rereader
 from ..trace.model import Trace
@@ -14,7 +14,7 @@ class Rereaders:
     """The files last asked for."""
 
     def __init__(self) -> None:
-        self._kept: Recent[Rereader] = Recent(FILES_KEPT)
+        self._kept: LruCache[Rereader] = LruCache(FILES_KEPT)
 
     def of(self, entry: Entry, trace: Trace) -> Rereader:
         """The one of a trace."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from ..analysis.facts import Facts
-from ..store.cache.artifacts import Recipe
+from ..store.cache.artifacts import ArtifactSpec
 from ..store.catalog_snapshot import Entry
 from ..store.contract import Catalog
 from ..trace.model import Trace
@@ -26,7 +26,7 @@ class Traces(Protocol):
 
     def trace(self, entry: Entry) -> Trace: ...
 
-    def artifact(self, entry: Entry, recipe: Recipe[T], variant: str) -> T: ...
+    def artifact(self, entry: Entry, recipe: ArtifactSpec[T], variant: str) -> T: ...
 
     def rescan(self) -> Catalog: ...
 

@@ -27,7 +27,7 @@ from msgspec import Meta, Struct
 from ..analysis.facts import Facts
 from ..analysis.operators.stacks import files_named
 from ..base.errors import NotFoundError, QueryError
-from ..base.lru import Recent
+from ..base.lru import LruCache
 from ..store.catalog_snapshot import Entry
 from .contract import SourcePlace
 from .service import Traces
@@ -235,7 +235,7 @@ class NamedFiles:
     """The files that the frames of the traces last asked about name."""
 
     def __init__(self) -> None:
-        self._kept: Recent[frozenset[str]] = Recent(TRACES_KEPT)
+        self._kept: LruCache[frozenset[str]] = LruCache(TRACES_KEPT)
 
     def of(self, catalog: Traces, entry: Entry) -> frozenset[str]:
         """Those of a trace. Raises BeingRead."""

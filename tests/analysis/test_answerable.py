@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kinetoscope.analysis.recording import Answerable, answerable
+from kinetoscope.analysis.recording import Answerability, answerable
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 from tests.drawing import draw, memory
 
 
-def of(trace: Trace) -> dict[str, Answerable]:
+def of(trace: Trace) -> dict[str, Answerability]:
     return {row.question: row for row in answerable(summarize(trace))}
 
 

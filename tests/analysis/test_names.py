@@ -5,44 +5,44 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetoscope.analysis.event_names import Role, distinct, of_names, role_of, roles_of
+from kinetoscope.analysis.event_names import HostRole, distinct, of_names, role_of, roles_of
 
 
 @pytest.mark.parametrize(
     ("name", "role"),
     [
-        ("ProfilerStep#12", Role.STEP),
-        ("ProfilerStep", Role.NONE),
-        ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", Role.DATALOADER),
-        ("enumerate(DataPipe)#ShufflerIterDataPipe", Role.DATALOADER),
-        ("my DataLoader code", Role.NONE),
-        ("nccl:all_reduce", Role.COMMUNICATION),
-        ("gloo:broadcast", Role.COMMUNICATION),
-        ("c10d::allreduce_", Role.COMMUNICATION),
-        ("_c10d_functional::wait_tensor", Role.COMMUNICATION),
-        ("record_param_comms", Role.COMMUNICATION),
-        ("aten::all", Role.NONE),
-        ("Optimizer.step#AdamW.step", Role.OPTIMIZER),
-        ("Optimizer.zero_grad#SGD.zero_grad", Role.OPTIMIZER),
-        ("autograd::engine::evaluate_function: AddmmBackward0", Role.BACKWARD),
-        ("AddmmBackward0", Role.BACKWARD),
-        ("aten::convolution_backward", Role.NONE),
-        ("_compile.compile_inner (dynamo_timed)", Role.COMPILE),
-        ("cuModuleLoadDataEx", Role.COMPILE),
-        ("Torch-Compiled Region: 0/0", Role.NONE),
-        ("cudaDeviceSynchronize", Role.BLOCKING),
-        ("cudaStreamSynchronize", Role.BLOCKING),
-        ("hipMemcpyWithStream", Role.BLOCKING),
-        ("cudaMemcpy", Role.BLOCKING),
-        ("cudaMemcpyAsync", Role.NONE),
-        ("cudaMalloc", Role.BLOCKING),
-        ("cudaStreamWaitEvent", Role.NONE),
-        ("cudaLaunchKernel", Role.NONE),
-        ("urQueueFinish", Role.BLOCKING),
-        ("", Role.NONE),
+        ("ProfilerStep#12", HostRole.STEP),
+        ("ProfilerStep", HostRole.NONE),
+        ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", HostRole.DATALOADER),
+        ("enumerate(DataPipe)#ShufflerIterDataPipe", HostRole.DATALOADER),
+        ("my DataLoader code", HostRole.NONE),
+        ("nccl:all_reduce", HostRole.COMMUNICATION),
+        ("gloo:broadcast", HostRole.COMMUNICATION),
+        ("c10d::allreduce_", HostRole.COMMUNICATION),
+        ("_c10d_functional::wait_tensor", HostRole.COMMUNICATION),
+        ("record_param_comms", HostRole.COMMUNICATION),
+        ("aten::all", HostRole.NONE),
+        ("Optimizer.step#AdamW.step", HostRole.OPTIMIZER),
+        ("Optimizer.zero_grad#SGD.zero_grad", HostRole.OPTIMIZER),
+        ("autograd::engine::evaluate_function: AddmmBackward0", HostRole.BACKWARD),
+        ("AddmmBackward0", HostRole.BACKWARD),
+        ("aten::convolution_backward", HostRole.NONE),
+        ("_compile.compile_inner (dynamo_timed)", HostRole.COMPILE),
+        ("cuModuleLoadDataEx", HostRole.COMPILE),
+        ("Torch-Compiled Region: 0/0", HostRole.NONE),
+        ("cudaDeviceSynchronize", HostRole.BLOCKING),
+        ("cudaStreamSynchronize", HostRole.BLOCKING),
+        ("hipMemcpyWithStream", HostRole.BLOCKING),
+        ("cudaMemcpy", HostRole.BLOCKING),
+        ("cudaMemcpyAsync", HostRole.NONE),
+        ("cudaMalloc", HostRole.BLOCKING),
+        ("cudaStreamWaitEvent", HostRole.NONE),
+        ("cudaLaunchKernel", HostRole.NONE),
+        ("urQueueFinish", HostRole.BLOCKING),
+        ("", HostRole.NONE),
     ],
 )
-def test_roles(name: str, role: Role) -> None:
+def test_roles(name: str, role: HostRole) -> None:
     assert role_of(name) == role
 
 

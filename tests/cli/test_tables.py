@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kinetoscope.cli.fitting import name_parts, shortened_name, wrapped
-from kinetoscope.cli.render import Layout, drawn
+from kinetoscope.cli.render import TableLayout, drawn
 from kinetoscope.cli.show import show
 from kinetoscope.views import VIEWS
 from kinetoscope.views.shared import Column, Table
@@ -50,7 +50,7 @@ def many_operators(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lines(table: Table, **layout: object) -> list[str]:
     """The table as text."""
-    return [line.rstrip() for line, _ in drawn(table, Layout(**layout))]  # type: ignore[arg-type]
+    return [line.rstrip() for line, _ in drawn(table, TableLayout(**layout))]  # type: ignore[arg-type]
 
 
 def rows_of(text: str) -> list[dict[str, str]]:

@@ -12,27 +12,27 @@ from kinetoscope.base.native import native
 from kinetoscope.trace.io.source import Source
 from kinetoscope.trace.raw import RawTrace
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan_in_python, scan_natively
 
-Scan: TypeAlias = Callable[[Source, "Limits | None"], RawTrace]
-SMALL = Limits(block_bytes=300, value_bytes=64 * 1024 * 1024)
+Scan: TypeAlias = Callable[[Source, "ScanLimits | None"], RawTrace]
+SMALL = ScanLimits(block_bytes=300, value_bytes=64 * 1024 * 1024)
 """So small that even short texts have several blocks."""
 
 
-def by_python(source: Source, limits: Limits | None = None) -> RawTrace:
+def by_python(source: Source, limits: ScanLimits | None = None) -> RawTrace:
     """The reference."""
     return scan_in_python(source, limits=limits)
 
 
-def by_library(source: Source, limits: Limits | None = None) -> RawTrace:
+def by_library(source: Source, limits: ScanLimits | None = None) -> RawTrace:
     """The native scanner, which must be there."""
     library = native().library
     assert library is not None, native().reason
     return scan_natively(library, source, limits=limits)
 
 
-def verdict(scan: Scan, source: Source, limits: Limits | None = None) -> RawTrace | str:
+def verdict(scan: Scan, source: Source, limits: ScanLimits | None = None) -> RawTrace | str:
     """The columns, or the kind of a refusal."""
     try:
         return scan(source, limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinetoscope.trace.raw import RawTrace
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 
 from .agreement import SMALL, Scan, block_faults, by_library, by_python, differences, verdict
 
@@ -24,7 +24,7 @@ def both(text: bytes) -> list[str]:
     """The two readers say the same, and the native one whatever its blocks."""
     reference = verdict(by_python, text)
     found = verdict(by_library, text)
-    small = Limits(block_bytes=len(text) % 97 + 1)
+    small = ScanLimits(block_bytes=len(text) % 97 + 1)
     return differences(reference, found) or differences(
         reference, verdict(by_library, text, small)
     ) + _found_again(found, text)

@@ -14,7 +14,7 @@ from kinetoscope.store.cache.disk import Cache
 from kinetoscope.store.cache.location import close_session, open_cache
 from kinetoscope.store.catalog import CatalogService
 from kinetoscope.store.discovery.logdirs import resolve
-from kinetoscope.store.ingest.pool import Limits
+from kinetoscope.store.ingest.pool import PoolLimits
 from tests.store.fakes import QUICK, READ, SUMMARIZE, FakeFacts
 
 CacheAt = Callable[[Path], Cache]
@@ -77,7 +77,7 @@ def serve(logdir: Path, cache: Cache) -> Iterator[Serve]:
             "summary_type": FakeFacts,
             "read": READ,
             "cache": cache,
-            "limits": Limits(2),
+            "limits": PoolLimits(2),
             "timing": QUICK,
         } | options
         logdirs = resolve([str(f) for f in folders or (logdir,)], None)

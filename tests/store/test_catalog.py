@@ -16,7 +16,7 @@ from kinetoscope.store.cache.disk import Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService, Timing
 from kinetoscope.store.contract import SpanInfo
 from kinetoscope.store.discovery.logdirs import resolve
-from kinetoscope.store.ingest.pool import Limits
+from kinetoscope.store.ingest.pool import PoolLimits
 from kinetoscope.trace.model import Trace
 from tests.store.conftest import CacheAt, Serve, needs_permissions
 from tests.store.fakes import (
@@ -402,7 +402,7 @@ def test_two_thousand_files(logdir: Path, serve: Serve) -> None:
         folder.mkdir(exist_ok=True)
         (folder / f"w{number}.json").write_text('{"traceEvents": []}')
         os.utime(folder / f"w{number}.json", (1000, 1000))
-    service = serve(limits=Limits(1), timing=Timing())
+    service = serve(limits=PoolLimits(1), timing=Timing())
     assert service.wait_first_look(60)
     catalog = service.snapshot()
     assert (len(catalog.runs), catalog.files_total, len(catalog.files)) == (50, 2100, 2000)

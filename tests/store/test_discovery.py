@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.store.discovery.walk import Found, Tally, Unreadable, look
+from kinetoscope.store.discovery.walk import FoundFile, PassedOver, Unreadable, look
 from tests.store.conftest import needs_permissions
 
 
 def seen(folder: Path) -> list[str]:
-    found = [item for item in look(str(folder), Tally()) if isinstance(item, Found)]
+    found = [item for item in look(str(folder), PassedOver()) if isinstance(item, FoundFile)]
     return sorted(item.path + (" (unfinished)" if item.unfinished else "") for item in found)
 
 
@@ -35,8 +35,8 @@ def test_finds_what_may_be_a_trace_at_any_depth(tmp_path: Path) -> None:
         ".git/x.json",
         "run/.ipynb_checkpoints/w-checkpoint.json",
     )
-    tally = Tally()
-    found = [i for i in look(str(tmp_path), tally) if isinstance(i, Found)]
+    tally = PassedOver()
+    found = [i for i in look(str(tmp_path), tally) if isinstance(i, FoundFile)]
     assert sorted((i.folder, i.name, i.unfinished) for i in found) == [
         ("", "w.pt.trace.json", False),
         ("a/b/c/d", "rank-0.json.gz", False),
@@ -76,18 +76,18 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="needs file names that are bytes")
 def test_a_name_that_is_no_text_can_still_be_shown(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"w\xff.json")).write_text("{}")
-    (found,) = look(str(tmp_path), Tally())
-    assert isinstance(found, Found)
+    (found,) = look(str(tmp_path), PassedOver())
+    assert isinstance(found, FoundFile)
     assert found.path == r"w\xff.json"
     assert Path(found.absolute).read_text() == "{}"
 
 
 def test_a_missing_folder_and_a_file_are_reported(tmp_path: Path) -> None:
-    assert list(look(str(tmp_path / "no"), Tally())) == [
+    assert list(look(str(tmp_path / "no"), PassedOver())) == [
         Unreadable("", "No such file or directory", missing=True)
     ]
     make(tmp_path, "w.json")
-    assert list(look(str(tmp_path / "w.json"), Tally())) == [
+    assert list(look(str(tmp_path / "w.json"), PassedOver())) == [
         Unreadable("", "Not a directory", missing=False)
     ]
 
@@ -96,7 +96,7 @@ def test_a_missing_folder_and_a_file_are_reported(tmp_path: Path) -> None:
 def test_an_unreadable_folder_is_reported_and_the_rest_is_seen(tmp_path: Path) -> None:
     make(tmp_path, "a/w.json", "b/w.json")
     (tmp_path / "a").chmod(0)
-    found = list(look(str(tmp_path), Tally()))
+    found = list(look(str(tmp_path), PassedOver()))
     (tmp_path / "a").chmod(0o700)
     assert Unreadable("a", "Permission denied", missing=False) in found
     assert len(found) == 2

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.store.cache import content_key
-from kinetoscope.store.discovery.walk import Identity
+from kinetoscope.store.discovery.walk import FileVersion
 
 
 def key(path: Path, version: str = "v") -> str:
-    return content_key.digest(str(path), Identity.of(path.stat()), version)
+    return content_key.digest(str(path), FileVersion.of(path.stat()), version)
 
 
 def test_a_copy_and_a_touched_file_keep_their_key(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ import msgspec
 import pytest
 
 from kinetoscope.store.cache.disk import Cache
-from kinetoscope.store.discovery.walk import Identity
+from kinetoscope.store.discovery.walk import FileVersion
 from kinetoscope.store.ingest import resources
-from kinetoscope.store.ingest.events import Answered, Kept, Key, Lost, News, Request, Restless
+from kinetoscope.store.ingest.events import Answered, Kept, Key, Lost, PoolEvent, Request, Restless
 from kinetoscope.store.ingest.jobs import Work
-from kinetoscope.store.ingest.pool import IngestPool, Limits
+from kinetoscope.store.ingest.pool import IngestPool, PoolLimits
 from kinetoscope.store.ingest.protocol import READING_SHARE, Pace, Progressed, describe
 from tests.conftest import ROOT
 from tests.store.fakes import READ, SUMMARIZE, FakeFacts, write_trace
@@ -32,18 +32,18 @@ Open = Callable[..., "Pool"]
 class Pool:
     """A pool and the news it brought, by file name."""
 
-    def __init__(self, cache: Cache, limits: Limits, **names: str) -> None:
+    def __init__(self, cache: Cache, limits: PoolLimits, **names: str) -> None:
         decoder = msgspec.json.Decoder(FakeFacts)
         work = Work(names.get("read", READ), names.get("summarize", SUMMARIZE), decoder.decode, "v")
-        self.news: list[News[FakeFacts]] = []
+        self.news: list[PoolEvent[FakeFacts]] = []
         self.pool: IngestPool[FakeFacts] = IngestPool(work, cache, self.news.append, limits)
 
     def submit(self, *paths: Path, urgent: bool = False) -> None:
         for path in paths:
-            identity = Identity.of(path.stat())
+            identity = FileVersion.of(path.stat())
             self.pool.submit(Request(key(path), str(path), identity, 0), urgent=urgent)
 
-    def of(self, path: Path) -> list[News[FakeFacts]]:
+    def of(self, path: Path) -> list[PoolEvent[FakeFacts]]:
         return [n for n in self.news if n.request.key == key(path)]
 
     def last(self, path: Path) -> Any:
@@ -60,8 +60,8 @@ def key(path: Path) -> Key:
 def open_pool(cache: Cache) -> Iterator[Open]:
     opened: list[Pool] = []
 
-    def start(limits: Limits | None = None, **names: str) -> Pool:
-        opened.append(Pool(cache, limits or Limits(2), **names))
+    def start(limits: PoolLimits | None = None, **names: str) -> Pool:
+        opened.append(Pool(cache, limits or PoolLimits(2), **names))
         return opened[-1]
 
     yield start
@@ -75,7 +75,7 @@ def test_the_summary_comes_first_then_the_columns(
     pool = open_pool()
     path = write_trace(tmp_path / "a.json.gz", events=7, rank=2)
     pool.submit(path)
-    assert pool.last(path) == Kept(Request(key(path), str(path), Identity.of(path.stat()), 0))
+    assert pool.last(path) == Kept(Request(key(path), str(path), FileVersion.of(path.stat()), 0))
     answered, _ = pool.of(path)
     assert isinstance(answered, Answered)
     assert (answered.summary.events, answered.summary.rank) == (7, 2)
@@ -119,7 +119,7 @@ def test_a_reader_that_cannot_be_loaded_is_a_reason_too(tmp_path: Path, open_poo
 def test_a_lost_file_says_why_and_the_others_go_on(
     tmp_path: Path, open_pool: Open, then: str, kind: str, refused: bool, words: str
 ) -> None:
-    pool = open_pool(Limits(1))
+    pool = open_pool(PoolLimits(1))
     bad = write_trace(tmp_path / "bad.json", then=then)
     good = write_trace(tmp_path / "good.json")
     pool.submit(bad, good)
@@ -142,7 +142,7 @@ def test_a_process_killed_from_outside(tmp_path: Path, open_pool: Open) -> None:
 
 
 def test_a_process_that_says_nothing_is_ended(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(1, stall_seconds=1.5))
+    pool = open_pool(PoolLimits(1, stall_seconds=1.5))
     path = write_trace(tmp_path / "a.json", then="hang")
     pool.submit(path)
     lost = pool.last(path)
@@ -151,7 +151,7 @@ def test_a_process_that_says_nothing_is_ended(tmp_path: Path, open_pool: Open) -
 
 
 def test_of_a_cancelled_file_nothing_more_is_heard(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(1))
+    pool = open_pool(PoolLimits(1))
     started = tmp_path / "started"
     reading = write_trace(tmp_path / "a.json", started=str(started), then="hang")
     queued = write_trace(tmp_path / "b.json", events=2)
@@ -179,7 +179,7 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
     gone.unlink()
     assert isinstance(pool.last(path), Restless)
     assert isinstance(pool.last(gone), Restless)
-    identity = Identity.of(never.stat())
+    identity = FileVersion.of(never.stat())
     never.unlink()
     pool.pool.submit(Request(key(never), str(never), identity, 0))
     assert isinstance(pool.last(never), Restless)
@@ -187,7 +187,7 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
 
 
 def test_progress_while_waiting_and_reading(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(1))
+    pool = open_pool(PoolLimits(1))
     started = tmp_path / "started"
     first = write_trace(tmp_path / "a.json", started=str(started), sleep=1.0)
     second = write_trace(tmp_path / "b.json", events=2)
@@ -206,7 +206,7 @@ def test_progress_while_waiting_and_reading(tmp_path: Path, open_pool: Open) -> 
 
 def test_what_somebody_waits_for_comes_first(tmp_path: Path, open_pool: Open) -> None:
     """With its process busy, the pool takes one more for the file that is looked at."""
-    pool = open_pool(Limits(1))
+    pool = open_pool(PoolLimits(1))
     started = tmp_path / "started"
     slow = write_trace(tmp_path / "slow.json", started=str(started), then="hang")
     queue = [write_trace(tmp_path / f"{i}.json", events=i) for i in (1, 2, 3)]
@@ -220,7 +220,7 @@ def test_what_somebody_waits_for_comes_first(tmp_path: Path, open_pool: Open) ->
 
 
 def test_large_files_wait_for_memory(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(2, memory_bytes=150 << 20))  # room for one
+    pool = open_pool(PoolLimits(2, memory_bytes=150 << 20))  # room for one
     started = [tmp_path / f"started{i}" for i in (0, 1)]
     paths = [
         write_trace(tmp_path / f"{i}.json", started=str(started[i]), sleep=0.5) for i in (0, 1)
@@ -234,7 +234,7 @@ def test_large_files_wait_for_memory(tmp_path: Path, open_pool: Open) -> None:
 
 
 def test_a_file_larger_than_the_budget_is_read_alone(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(2, memory_bytes=1 << 20))  # room for none
+    pool = open_pool(PoolLimits(2, memory_bytes=1 << 20))  # room for none
     paths = [write_trace(tmp_path / f"{i}.json") for i in range(3)]
     pool.submit(*paths)
     assert all(isinstance(pool.last(path), Kept) for path in paths)
@@ -254,7 +254,7 @@ def test_a_file_that_cannot_be_looked_at_holds_up_no_other(
         return usual(path, size)
 
     monkeypatch.setattr(resources, "memory_of", memory_of)
-    pool = open_pool(Limits(2))
+    pool = open_pool(PoolLimits(2))
     pool.submit(slow, quick)
     assert isinstance(pool.last(quick), Kept)
     assert pool.of(slow) == []
@@ -264,7 +264,7 @@ def test_a_file_that_cannot_be_looked_at_holds_up_no_other(
 
 def test_small_files_do_not_wait_for_sick_ones(tmp_path: Path, open_pool: Open) -> None:
     """More sick files than there are processes, all of them before the good ones."""
-    pool = open_pool(Limits(1, overdue_seconds=0.2))
+    pool = open_pool(PoolLimits(1, overdue_seconds=0.2))
     sick = [write_trace(tmp_path / f"sick{i}.json", then="hang") for i in range(2)]
     good = [write_trace(tmp_path / f"good{i}.json") for i in range(3)]
     pool.submit(*sick, *good)
@@ -280,7 +280,7 @@ def test_small_files_do_not_wait_for_a_large_one(
     monkeypatch.setattr(
         resources, "memory_of", lambda path, _: 1 << (40 if path == str(large) else 26)
     )
-    pool = open_pool(Limits(2, memory_bytes=1 << 30))
+    pool = open_pool(PoolLimits(2, memory_bytes=1 << 30))
     pool.submit(large)
     wait_for((tmp_path / "started").exists)
     pool.submit(small)
@@ -292,7 +292,7 @@ def test_small_files_do_not_wait_for_a_large_one(
 def test_a_file_that_takes_too_much_processor_time_is_ended_with_the_limit(
     tmp_path: Path, open_pool: Open
 ) -> None:
-    pool = open_pool(Limits(1))
+    pool = open_pool(PoolLimits(1))
     told = tmp_path / "limit"
     good = write_trace(tmp_path / "good.json", cpu_limit=str(told))
     sick = write_trace(tmp_path / "sick.json", then="spin")
@@ -307,7 +307,7 @@ def test_a_file_that_takes_too_much_processor_time_is_ended_with_the_limit(
 
 
 def test_small_files_share_a_process(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(1))
+    pool = open_pool(PoolLimits(1))
     paths = []
     for i in range(4):
         started = str(tmp_path / f"started{i}")
@@ -319,7 +319,7 @@ def test_small_files_share_a_process(tmp_path: Path, open_pool: Open) -> None:
 
 
 def test_idle_and_closed_pools_leave_no_process(tmp_path: Path, open_pool: Open) -> None:
-    pool = open_pool(Limits(1, idle_seconds=0.1))
+    pool = open_pool(PoolLimits(1, idle_seconds=0.1))
     first = write_trace(tmp_path / "a.json", started=str(tmp_path / "pid1"))
     pool.submit(first)
     pool.last(first)
@@ -373,7 +373,7 @@ def test_a_server_that_dies_takes_its_processes_along(tmp_path: Path) -> None:
         "import sys, time; from pathlib import Path; sys.path[:] = sys.argv[3:]\n"
         "from tests.store.test_ingest import Pool\n"
         "from kinetoscope.store.cache.location import open_cache\n"
-        "from kinetoscope.store.ingest.pool import Limits\n"
+        "from kinetoscope.store.ingest.pool import PoolLimits\n"
         "Pool(open_cache(sys.argv[1]), Limits(1)).submit(Path(sys.argv[2]))\n"
         "time.sleep(60)"
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.base.lru import Recent
+from kinetoscope.base.lru import LruCache
 from kinetoscope.base.native import Native
 from kinetoscope.store.ingest import resources
-from kinetoscope.store.ingest.pool import Limits
+from kinetoscope.store.ingest.pool import PoolLimits
 
 GIB = 1 << 30
 Machine = Callable[..., None]
@@ -125,7 +125,7 @@ def test_a_system_that_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(("cores", "processes"), [(1, 1), (2, 2), (3, 2), (8, 4), (128, 8)])
 def test_how_many_read_at_once(monkeypatch: pytest.MonkeyPatch, cores: int, processes: int) -> None:
     monkeypatch.setattr(resources, "core_count", lambda: cores)
-    assert Limits.of_machine().processes == processes
+    assert PoolLimits.of_machine().processes == processes
 
 
 EVENTS = 100_000
@@ -198,7 +198,7 @@ def test_network_disks_are_known_by_their_mount(
 
 
 def test_the_least_recent_is_let_go() -> None:
-    kept: Recent[int] = Recent(2)
+    kept: LruCache[int] = LruCache(2)
     kept.put("a", 1)
     kept.put("b", 2)
     assert kept.get("a") == 1

@@ -15,14 +15,14 @@ from kinetoscope.store.discovery.stability import (
     looks_complete,
     why_waiting,
 )
-from kinetoscope.store.discovery.walk import Identity
+from kinetoscope.store.discovery.walk import FileVersion
 
 PATIENCE = Patience(old=5, quiet=2, incomplete=30, longest=600)
 WALL = 1_000_000.0
 
 
-def identity(*, size: int = 10, age: float = 0.0) -> Identity:
-    return Identity(size, int((WALL - age) * 1e9))
+def identity(*, size: int = 10, age: float = 0.0) -> FileVersion:
+    return FileVersion(size, int((WALL - age) * 1e9))
 
 
 @pytest.mark.parametrize(

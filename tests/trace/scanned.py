@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kinetoscope.trace.raw import MISSING, NO_DUR, RawTrace
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan
 
-TINY = Limits(block_bytes=1, value_bytes=1 << 20)
+TINY = ScanLimits(block_bytes=1, value_bytes=1 << 20)
 """Blocks of one event: the smallest step that a scanner can take."""
 
 
@@ -64,7 +64,7 @@ def _columns(raw: RawTrace) -> list[Any]:
     return [*dense, events.dur, *(s.value for t in tables for s in t.values())]
 
 
-def scan_events(*events: str | Mapping[str, Any], limits: Limits | None = None) -> RawTrace:
+def scan_events(*events: str | Mapping[str, Any], limits: ScanLimits | None = None) -> RawTrace:
     """Scans a trace of these events: JSON texts, sound or not, or dicts."""
     texts = [event if isinstance(event, str) else json.dumps(event) for event in events]
     return scan(document(*texts), limits=limits)

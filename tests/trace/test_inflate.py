@@ -163,12 +163,12 @@ def test_text_can_be_skipped(stored: bytes, start: int) -> None:
     ],
 )
 def test_memory_does_not_grow_with_what_is_inflated(bomb: bytes) -> None:
-    from kinetoscope.trace.scan.cursor import Limits
+    from kinetoscope.trace.scan.cursor import ScanLimits
 
     stored = gzip.compress(bomb, 1)
     tracemalloc.start()
     try:
-        scan(stored, limits=Limits(value_bytes=1 << 20, metadata_bytes=1 << 20))
+        scan(stored, limits=ScanLimits(value_bytes=1 << 20, metadata_bytes=1 << 20))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

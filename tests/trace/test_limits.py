@@ -15,7 +15,7 @@ import pytest
 
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.scan import cursor, repair
-from kinetoscope.trace.scan.cursor import Effort, Guard, Limits
+from kinetoscope.trace.scan.cursor import Effort, Guard, ScanLimits
 from kinetoscope.trace.scan.scanner import scan, scan_in_python
 from tests.conftest import ROOT
 
@@ -119,7 +119,7 @@ def test_what_only_inflates_is_refused_by_a_limit_with_its_name(
     path = tmp_path / "bomb.pt.trace.json.gz"
     path.write_bytes(bomb(before, unit, 40, behind))
     free = (4 if kind == "ratio_limit" else 64) << 20
-    limits = Limits(other_bytes=8 << 20, value_bytes=2 << 20, ratio_free_bytes=free)
+    limits = ScanLimits(other_bytes=8 << 20, value_bytes=2 << 20, ratio_free_bytes=free)
     with pytest.raises(TraceFormatError, match=r"bomb\.pt\.trace\.json\.gz") as refusal:
         scan(path, limits=limits)
     assert refusal.value.kind == kind
@@ -130,7 +130,7 @@ def test_layers_of_gzip_do_not_hide_a_ratio(tmp_path: Path) -> None:
     path = tmp_path / "layers.json.gz"
     path.write_bytes(gzip.compress(bomb('{"traceEvents": [', EVENT + ",", 60, EVENT + "]}")))
     with pytest.raises(TraceFormatError) as refusal:
-        scan(path, limits=Limits(ratio_free_bytes=4 << 20))
+        scan(path, limits=ScanLimits(ratio_free_bytes=4 << 20))
     assert refusal.value.kind == "ratio_limit"
 
 
@@ -143,7 +143,7 @@ def test_recordings_that_compress_well_are_read() -> None:
         for n in range(2_000)
     ]
     packed = gzip.compress(f'{{"traceEvents": [{",".join(events)}]}}'.encode(), 9)
-    raw = scan(packed, limits=Limits(ratio=50, ratio_free_bytes=1 << 20))
+    raw = scan(packed, limits=ScanLimits(ratio=50, ratio_free_bytes=1 << 20))
     assert raw.text_bytes > 50 * len(packed)
     assert len(raw.events) == len(events)
     assert faults(raw) == {}
@@ -170,7 +170,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_the_processor_time_for_a_text_is_bounded() -> None:
-    limits = Limits(cpu_seconds=0, cpu_seconds_per_mib=0)
+    limits = ScanLimits(cpu_seconds=0, cpu_seconds_per_mib=0)
     guard = Guard("slow.json", limits, 100)
     spent = resource.getrusage(resource.RUSAGE_SELF)
     while resource.getrusage(resource.RUSAGE_SELF).ru_utime == spent.ru_utime:
@@ -188,7 +188,7 @@ def test_limits_are_set_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(os.environ, "KINETOSCOPE_METADATA_LIMIT", "2GB")
     monkeypatch.setitem(os.environ, "KINETOSCOPE_RATIO_LIMIT", "nonsense")
     monkeypatch.setitem(os.environ, "KINETOSCOPE_CPU_LIMIT", "7.5")
-    limits = Limits()
+    limits = ScanLimits()
     assert (limits.text_bytes, limits.other_bytes, limits.ratio) == (1 << 20, 2 << 30, 200)
     assert limits.cpu_seconds_per_mib == 7.5
     with pytest.raises(TraceFormatError, match="more than 1"):

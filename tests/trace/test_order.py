@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kinetoscope.trace.build.metadata import identify, take_census
 from kinetoscope.trace.build.route import sort_out
 from kinetoscope.trace.build.strings import Texts
-from kinetoscope.trace.build.times import FAR_NS, OPEN, Part, Settled, bounds, settle_times
+from kinetoscope.trace.build.times import FAR_NS, OPEN, EventRows, Settled, bounds, settle_times
 from kinetoscope.trace.link import flows as matching
 from kinetoscope.trace.link import flows as ops
 from kinetoscope.trace.link.flows import match_flows
@@ -46,7 +46,7 @@ def test_many_categories_are_counted_too() -> None:
 
 def settled(times: list[tuple[int, int]]) -> Settled:
     ts, dur = (np.array(column, np.int64) for column in zip(*times, strict=True))
-    return settle_times((Part(np.arange(len(ts), dtype=np.int32), ts, dur),), (), 0)
+    return settle_times((EventRows(np.arange(len(ts), dtype=np.int32), ts, dur),), (), 0)
 
 
 NEAR = st.integers(1, 2000)

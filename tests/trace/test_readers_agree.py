@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinetoscope.base.native import native
 from kinetoscope.trace.raw import RawTrace
 from kinetoscope.trace.read import build
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.native import NativeColumns, NativePanic, NativeSink
 from kinetoscope.trace.scan.scanner import scan, scan_natively
 from tests.conftest import TRACES, requires_traces
@@ -101,7 +101,7 @@ def test_many_events_that_the_library_leaves(odd: str, every: int) -> None:
     ]
     text = document(*events)
     reference = by_python(text)
-    for limits in (None, Limits(block_bytes=5000)):
+    for limits in (None, ScanLimits(block_bytes=5000)):
         assert differences(reference, by_library(text, limits)) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kinetoscope.base.errors import NotFoundError
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan
 
 from .scanned import TINY, document
@@ -22,16 +22,16 @@ TEXT = document(*map(json.dumps, EVENTS))
 
 
 @pytest.mark.parametrize("stored", [TEXT, gzip.compress(TEXT), TEXT.decode().encode("utf-16")])
-@pytest.mark.parametrize("limits", [TINY, Limits(block_bytes=1000), Limits()])
-def test_every_event_is_found_again_with_all_its_keys(stored: bytes, limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [TINY, ScanLimits(block_bytes=1000), ScanLimits()])
+def test_every_event_is_found_again_with_all_its_keys(stored: bytes, limits: ScanLimits) -> None:
     blocks = scan(stored, limits=limits).blocks
     assert [read_event(stored, blocks, row) for row in (0, 1, 25, 49)] == [
         EVENTS[0], EVENTS[1], EVENTS[25], EVENTS[49],
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("limits", [TINY, Limits()])
-def test_damaged_events_are_found_again_as_they_were_read(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [TINY, ScanLimits()])
+def test_damaged_events_are_found_again_as_they_were_read(limits: ScanLimits) -> None:
     texts = [json.dumps(event) for event in EVENTS]
     texts[10] = '{"ph": "X", "name": "a "b" c", "args": {"x": NaN, "y": 1.5}}'
     texts[20] = '{"lost'

@@ -10,7 +10,7 @@ import pytest
 
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.trace.raw import MISSING, NO_DUR, Progress
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan, scan_in_python
 
 from .scanned import TINY, document, everything, faults, rows, scan_events
@@ -217,7 +217,7 @@ def test_more_categories_and_keys_than_anybody_would_learn() -> None:
 def test_blocks_of_any_size_give_the_same() -> None:
     whole = everything(scan(TRACE))
     for block_bytes in (1, 7, 100, 1000):
-        assert everything(scan(TRACE, limits=Limits(block_bytes=block_bytes))) == whole
+        assert everything(scan(TRACE, limits=ScanLimits(block_bytes=block_bytes))) == whole
 
 
 def test_blocks_tell_where_the_rows_are() -> None:

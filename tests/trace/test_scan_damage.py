@@ -6,7 +6,7 @@ import pytest
 
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.io.sniff import SNIFF_BYTES
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan
 
 from .scanned import TINY, document, everything, faults, rows, scan_events
@@ -178,7 +178,7 @@ def test_text_behind_the_end_is_told() -> None:
 def test_an_example_does_not_depend_on_how_much_was_in_memory() -> None:
     start = document('{"name": "' + "x" * (SNIFF_BYTES - 100) + '"}')
     text = start + b"more and more" * 100
-    examples = {scan(text, limits=Limits(block_bytes=size)).faults for size in (1, 7, 1 << 20)}
+    examples = {scan(text, limits=ScanLimits(block_bytes=size)).faults for size in (1, 7, 1 << 20)}
     assert len(examples) == 1
 
 
@@ -228,14 +228,14 @@ def test_events_behind_damage_may_be_followed_by_metadata() -> None:
 
 def test_one_event_larger_than_the_limit_is_left_out() -> None:
     large = '{"ph": "X", "name": "' + "x" * 5000 + '"}'
-    raw = scan(document(BEFORE, large, BEHIND), limits=Limits(block_bytes=64, value_bytes=1000))
+    raw = scan(document(BEFORE, large, BEHIND), limits=ScanLimits(block_bytes=64, value_bytes=1000))
     assert [row["name"] for row in rows(raw)] == ["before", "behind"]
     assert faults(raw) == {"oversized": 1}
 
 
 def test_one_top_level_value_larger_than_the_limit_is_left_out() -> None:
     text = f'{{"large": "{"x" * 5000}",\n"traceEvents": [{BEFORE}], "b": 2}}'
-    raw = scan(text.encode(), limits=Limits(block_bytes=64, value_bytes=1000))
+    raw = scan(text.encode(), limits=ScanLimits(block_bytes=64, value_bytes=1000))
     assert raw.metadata == {"b": 2}
     assert faults(raw) == {"oversized": 1}
     assert len(raw.events) == 1
@@ -243,14 +243,16 @@ def test_one_top_level_value_larger_than_the_limit_is_left_out() -> None:
 
 def test_top_level_values_are_left_out_beyond_the_limit_of_all_together() -> None:
     keys = ",".join(f'"k{n}": {n}' for n in range(100))
-    raw = scan(f'{{{keys}, "traceEvents": [{BEFORE}]}}'.encode(), limits=Limits(metadata_bytes=40))
+    raw = scan(
+        f'{{{keys}, "traceEvents": [{BEFORE}]}}'.encode(), limits=ScanLimits(metadata_bytes=40)
+    )
     assert raw.metadata == {f"k{n}": n for n in range(12)}
     assert faults(raw) == {"oversized": 88}
     assert len(raw.events) == 1
 
 
 def test_reading_stops_at_the_limit_of_events() -> None:
-    raw = scan(document(*[BEFORE] * 50), limits=Limits(block_bytes=1, events=10))
+    raw = scan(document(*[BEFORE] * 50), limits=ScanLimits(block_bytes=1, events=10))
     assert 10 < len(raw.events) < 50
     assert faults(raw) == {"too_many_events": 1}
 

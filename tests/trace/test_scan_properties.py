@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
 from kinetoscope.trace.scan import sinks
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan_in_python as scan
 
 from .drawn import raw_trace
@@ -80,7 +80,7 @@ def loosely(text: bytes) -> dict[str, Any]:
         return verdict(text)
 
 
-def verdict(text: bytes, limits: Limits | None = None) -> dict[str, Any]:
+def verdict(text: bytes, limits: ScanLimits | None = None) -> dict[str, Any]:
     """All that a scan says of a text, a refusal included."""
     try:
         return everything(scan(text, limits=limits))
@@ -131,7 +131,10 @@ def damaged_documents(draw: st.DrawFn) -> tuple[bytes, int, list[str]]:
 def test_damage_never_depends_on_the_blocks(damaged: tuple[bytes, int, list[str]]) -> None:
     text = damaged[0]
     assert (
-        verdict(text) == loosely(text) == verdict(text, TINY) == verdict(text, Limits(50, 1 << 20))
+        verdict(text)
+        == loosely(text)
+        == verdict(text, TINY)
+        == verdict(text, ScanLimits(50, 1 << 20))
     )
 
 

@@ -13,7 +13,7 @@ from kinetoscope.base.arrays import Sparse
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.raw import INT_ARGS, MISSING, NO_DUR, TEXT_ARGS, RawTrace
 from kinetoscope.trace.reread import read_event
-from kinetoscope.trace.scan.cursor import Limits
+from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.json_values import int_value
 from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
@@ -93,7 +93,7 @@ def test_a_file_is_read_or_refused_by_name(path: Path) -> None:
     raw = scan(path)
     assert faults(raw) == DAMAGED.get(name, {})
     if raw.text_bytes < CHECKED_TWICE:
-        assert everything(scan(path, limits=Limits(block_bytes=97))) == everything(raw)
+        assert everything(scan(path, limits=ScanLimits(block_bytes=97))) == everything(raw)
     if len(raw.events):
         row = len(raw.events) // 2
         event = read_event(path, raw.blocks, row)

@@ -12,7 +12,7 @@ from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Rule
 from kinetoscope.cli import main
 from kinetoscope.trace.health.notes import CATALOG
-from kinetoscope.views.overview.legend import BREAKDOWN, GAUGES, HOST, PARTITION, Part
+from kinetoscope.views.overview.legend import BREAKDOWN, GAUGES, HOST, PARTITION, LegendEntry
 from kinetoscope.views.timeline import view as timeline
 from kinetoscope.views.timeline.common import KINDS
 from kinetoscope.views.view import Part as ViewPart
@@ -30,7 +30,7 @@ HEALTH = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("part", [*PARTITION, *HOST, *BREAKDOWN], ids=lambda part: part.key)
-def test_every_part_of_a_step_is_defined(part: Part) -> None:
+def test_every_part_of_a_step_is_defined(part: LegendEntry) -> None:
     assert f"| {part.label} |" in OVERVIEW
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from kinetoscope.analysis.facts import Breakdown, Facts, RunTraits, StepFacts
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError
-from kinetoscope.store.cache.artifacts import Recipe
+from kinetoscope.store.cache.artifacts import ArtifactSpec
 from kinetoscope.store.catalog_snapshot import Entry
 from kinetoscope.store.contract import (
     Catalog,
@@ -242,7 +242,7 @@ class DrawnCatalog:
     def trace(self, entry: Entry) -> Trace:
         raise AssertionError(f"no drawn view reads columns of {entry.path}")
 
-    def artifact(self, entry: Entry, recipe: Recipe[Any], variant: str) -> Any:
+    def artifact(self, entry: Entry, recipe: ArtifactSpec[Any], variant: str) -> Any:
         assert entry.digest == self.digest
         if not self.prepared:
             raise BeingRead("being prepared", PROGRESS)

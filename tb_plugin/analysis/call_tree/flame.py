@@ -376,7 +376,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Flame:
+class FlameBoxes:
     """Boxes, parents before children, of one parent the larger ones first, the rest last."""
 
     nodes: tuple[Node, ...]
@@ -407,7 +407,7 @@ def forest(trees: list[Tree]) -> Tree:
     )
 
 
-def pruned(tree: Tree, names: tuple[str, ...], min_share: float) -> Flame:
+def pruned(tree: Tree, names: tuple[str, ...], min_share: float) -> FlameBoxes:
     """The tree by depth first; of each parent the children below a share of the whole are one.
 
     Of more than 20,000 boxes the largest stay.
@@ -441,7 +441,7 @@ def pruned(tree: Tree, names: tuple[str, ...], min_share: float) -> Flame:
             strict=True,
         )
     ]
-    return Flame(_depth_first(boxes, parent, rest), total, len(there) - len(kept))
+    return FlameBoxes(_depth_first(boxes, parent, rest), total, len(there) - len(kept))
 
 
 def _rest(

@@ -26,7 +26,7 @@ _TABLE_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Paths:
+class SlicePaths:
     """``node`` by host slice; the others by node."""
 
     node: I32
@@ -35,7 +35,7 @@ class Paths:
     first: I32  # the first slice of the node
 
 
-def paths_of(timeline: Timeline) -> Paths:
+def paths_of(timeline: Timeline) -> SlicePaths:
     """The paths of all host slices: 15 ns for each, without the native library ten times that."""
     host = timeline.tables.device
     parent = np.ascontiguousarray(timeline.slices.parent[:host])
@@ -43,17 +43,17 @@ def paths_of(timeline: Timeline) -> Paths:
     return find_paths(parent, name)
 
 
-def find_paths(parent: I32, name: I32) -> Paths:
+def find_paths(parent: I32, name: I32) -> SlicePaths:
     """Paths of rows whose parents come before them."""
     node, node_parent, first = (np.empty(len(parent), np.int32) for _ in range(3))
     count = call("kinetoscope_paths", parent, name, len(parent), node, node_parent, first)
     if count is None:
         return find_paths_in_python(parent, name)
     first = first[:count].copy()
-    return Paths(node, node_parent[:count].copy(), name[first], first)
+    return SlicePaths(node, node_parent[:count].copy(), name[first], first)
 
 
-def find_paths_in_python(parent: I32, name: I32) -> Paths:
+def find_paths_in_python(parent: I32, name: I32) -> SlicePaths:
     """The reference of ``find_paths``: level by level, all rows of a level together."""
     depth = depth_of(parent)
     by_depth = np.argsort(depth, kind="stable")
@@ -88,7 +88,7 @@ def _compact(values: NDArray[Any]) -> tuple[NDArray[Any], I32]:
     return distinct, rank[values]
 
 
-def _numbered(node: I32, parent: I32, name: I32, nodes: int) -> Paths:
+def _numbered(node: I32, parent: I32, name: I32, nodes: int) -> SlicePaths:
     first = np.empty(nodes, np.int32)
     first[node[::-1]] = np.arange(len(node) - 1, -1, -1, dtype=np.int32)
     order = np.argsort(first)
@@ -97,7 +97,9 @@ def _numbered(node: I32, parent: I32, name: I32, nodes: int) -> Paths:
     first = first[order]
     node = rank[node]
     above = parent[first]
-    return Paths(node, np.where(above >= 0, node[above], -1).astype(np.int32), name[first], first)
+    return SlicePaths(
+        node, np.where(above >= 0, node[above], -1).astype(np.int32), name[first], first
+    )
 
 
 NONE = -1

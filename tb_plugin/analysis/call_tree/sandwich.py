@@ -10,7 +10,7 @@ from .flame import FlameTree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sandwich:
+class CallersAndCallees:
     """Two trees that have the name as their root, row 0."""
 
     value: int
@@ -59,7 +59,7 @@ class _Growing:
         )
 
 
-def sandwich(tree: FlameTree, name: int) -> Sandwich | None:
+def sandwich(tree: FlameTree, name: int) -> CallersAndCallees | None:
     """Everything above and below the boxes of a name (a code); None where it has no box.
 
     A box inside another one of the name belongs to that one: its time is counted once.
@@ -81,7 +81,7 @@ def sandwich(tree: FlameTree, name: int) -> Sandwich | None:
             continue
         callees.own[places[row]] += int(tree.self_value[row])
     outermost = [row for row in own if not inside[row]]
-    return Sandwich(
+    return CallersAndCallees(
         value=int(tree.value[outermost].sum()),
         self_value=int(tree.self_value[own].sum()),
         calls=int(tree.calls[own].sum()),

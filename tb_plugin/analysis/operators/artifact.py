@@ -22,7 +22,7 @@ from ..overview.utilization import MatrixUse, kernel_use
 from ..recording import NO_DEVICE, no_launch_figure, says
 from .calls import Called, Keep, find_calls, spread
 from .flops import OddArguments
-from .model import Activities, Calls, OperatorColumns, Paths, Stacks, Thread
+from .model import Activities, CallPaths, Calls, OperatorColumns, Stacks, Thread
 
 _NONE = -1
 
@@ -92,7 +92,7 @@ def _of_op(trace: Trace, name: str) -> I32:
 NAME = "operators-3"
 MAKE = f"{__name__}:make_operators"
 _INDEX = "operators.json"
-_Columns = TypeVar("_Columns", Stacks, Paths, Activities)
+_Columns = TypeVar("_Columns", Stacks, CallPaths, Activities)
 
 
 class _Index(Struct, frozen=True):
@@ -203,7 +203,7 @@ def open_operators(folder: Path) -> OperatorColumns:
         strings=get_texts(folder, "strings"),
         calls=_calls(folder),
         stacks=_table(folder, Stacks),
-        paths=_table(folder, Paths),
+        paths=_table(folder, CallPaths),
         activities=_table(folder, Activities),
         first_slice=index.first_slice,
         threads=tuple(map(Thread, index.threads)),
@@ -223,7 +223,7 @@ def _calls(folder: Path) -> Calls:
     return Calls(**{name: get(folder, _stem_of_call(name))[name] for name in names})
 
 
-def _columns(table: Stacks | Paths | Activities) -> Mapping[str, NDArray[Any]]:
+def _columns(table: Stacks | CallPaths | Activities) -> Mapping[str, NDArray[Any]]:
     return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
 
 

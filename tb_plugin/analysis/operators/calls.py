@@ -22,7 +22,7 @@ from ..recording import says
 from ..timeline.group_sums import group_sums
 from .credit import Credit, credit, summed
 from .flops import OddArguments, flops_of
-from .model import CallKind, Calls, Paths, Stacks
+from .model import CallKind, CallPaths, Calls, Stacks
 from .stacks import add_written_stacks
 
 
@@ -119,7 +119,7 @@ class Called:
     strings: tuple[str, ...]
     calls: Calls
     stacks: Stacks
-    paths: Paths
+    paths: CallPaths
     call_of: I32  # per device activity: row of calls, −1
     credit: Credit
     odd: OddArguments
@@ -181,7 +181,7 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     put(place, rows, np.arange(len(rows), dtype=np.int32))
     call_of = np.full(len(trace.device), _NONE, np.int32)
     call_of[owned] = place[owner[owned]]
-    paths = Paths(up, labels >> _KIND_BITS, (labels & (1 << _KIND_BITS) - 1).astype(np.int8))
+    paths = CallPaths(up, labels >> _KIND_BITS, (labels & (1 << _KIND_BITS) - 1).astype(np.int8))
     return Called(strings, Calls(**columns), stacks, paths, call_of, owed, odd)
 
 

@@ -64,7 +64,7 @@ _SPAN_BITS = 40  # lengths up to 18 minutes sort with their group in one pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class GroupMembers:
     """Members by group, ascending by length within each; every group has a member.
 
     ``member`` are rows of the table the groups were made of; group g holds
@@ -119,7 +119,7 @@ class Groups:
         return self.member[self.first[group] : self.first[group + 1]]
 
 
-def group(rows: Rows, key: NDArray[np.integer], length: NDArray[np.integer]) -> Groups:
+def group(rows: Rows, key: NDArray[np.integer], length: NDArray[np.integer]) -> GroupMembers:
     """Groups of ``rows`` by ``key``; both columns, like ``length`` ≥ 0, are of the whole table."""
     keys = key[rows]
     spans = length[rows]
@@ -130,7 +130,7 @@ def group(rows: Rows, key: NDArray[np.integer], length: NDArray[np.integer]) -> 
         order = np.argsort(code.astype(np.int64) << _SPAN_BITS | spans.astype(np.int64))
     code = code[order]
     first = np.concatenate([np.flatnonzero(np.diff(code, prepend=-1)), [len(code)]])
-    return Groups(dense, rows[order].astype(np.int64), first.astype(np.int64))
+    return GroupMembers(dense, rows[order].astype(np.int64), first.astype(np.int64))
 
 
 def _dense(keys: NDArray[np.integer]) -> tuple[I64, NDArray[np.integer]]:
@@ -163,7 +163,7 @@ class Grouped(ABC):
     """Groups of rows; every column has one entry per group, in the order of the keys."""
 
     operators: OperatorColumns
-    groups: Groups
+    groups: GroupMembers
     group_by: str
 
     @property

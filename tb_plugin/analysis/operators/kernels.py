@@ -35,7 +35,7 @@ class ChosenKernels:
 
 
 @dataclass(frozen=True, eq=False)
-class KernelTable(Grouped):
+class KernelGroups(Grouped):
     """Groups of kernels."""
 
     @property
@@ -95,7 +95,7 @@ class KernelTable(Grouped):
 
 def kernel_table(
     operators: OperatorColumns, chosen: ChosenKernels, group_by: str = "name"
-) -> KernelTable:
+) -> KernelGroups:
     """Groups the chosen kernels by one of ``GROUPINGS``; all groupings have the same sum.
 
     "properties" keeps apart what differs in name, op, grid, block, registers or shared memory.
@@ -108,14 +108,14 @@ def kernel_table(
         key = family_codes(operators)[1]
     else:
         key = _properties(operators)
-    return KernelTable(operators, group(rows, key, activities.dur_ns), group_by)
+    return KernelGroups(operators, group(rows, key, activities.dur_ns), group_by)
 
 
-def copy_table(operators: OperatorColumns, chosen: ChosenKernels) -> KernelTable:
+def copy_table(operators: OperatorColumns, chosen: ChosenKernels) -> KernelGroups:
     """Copies and sets by name, which tells their direction."""
     activities = operators.activities
     rows = _chosen(operators, chosen, ~_is_kernel(activities))
-    return KernelTable(operators, group(rows, activities.name, activities.dur_ns), "name")
+    return KernelGroups(operators, group(rows, activities.name, activities.dur_ns), "name")
 
 
 def kernel_rows(operators: OperatorColumns, chosen: ChosenKernels) -> NDArray[np.intp]:
@@ -173,7 +173,7 @@ def family_codes(operators: OperatorColumns) -> tuple[tuple[Family, ...], I32]:
     return tuple(known), result
 
 
-def matrix_use(table: KernelTable, at: int) -> MatrixUse:
+def matrix_use(table: KernelGroups, at: int) -> MatrixUse:
     """Whether the kernels of a group use tensor cores: all say yes, all no, or it is unknown.
 
     Those that move data are not asked; where all do, there is no candidate.

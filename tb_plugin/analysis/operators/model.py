@@ -83,7 +83,7 @@ class Stacks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Paths:
+class CallPaths:
     """Distinct call paths of calls of every kind as a trie; parents come before their children.
 
     Names are normalized: all steps are one, and addresses of objects are left out.
@@ -153,7 +153,7 @@ class OperatorColumns:
     strings: tuple[str, ...]
     calls: Calls
     stacks: Stacks
-    paths: Paths
+    paths: CallPaths
     activities: Activities
     first_slice: int  # of the activities on the timeline
     threads: tuple[Thread, ...]

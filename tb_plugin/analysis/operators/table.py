@@ -22,7 +22,7 @@ GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class CallSelection:
     """Which calls are looked at; ``steps`` None = all that is recorded, also outside steps."""
 
     steps: tuple[int, ...] | None
@@ -123,7 +123,7 @@ class CallTable(Grouped):
 
 
 def call_table(
-    operators: OperatorColumns, chosen: Chosen, group_by: str = "name", stack_depth: int = 5
+    operators: OperatorColumns, chosen: CallSelection, group_by: str = "name", stack_depth: int = 5
 ) -> CallTable:
     """Groups the chosen calls.
 
@@ -137,7 +137,7 @@ def call_table(
 
 
 def one_group(
-    operators: OperatorColumns, chosen: Chosen, group_by: str, stack_depth: int, key: int
+    operators: OperatorColumns, chosen: CallSelection, group_by: str, stack_depth: int, key: int
 ) -> CallTable:
     """The table of one group alone, by its key; empty where there is no such group."""
     keys = keys_of(operators, group_by, stack_depth)
@@ -179,7 +179,7 @@ def _as_one(column: I32, codes: list[int]) -> I32:
     return np.where(np.isin(column, codes), np.int32(codes[0]), column)
 
 
-def chosen_rows(operators: OperatorColumns, chosen: Chosen) -> NDArray[np.intp]:
+def chosen_rows(operators: OperatorColumns, chosen: CallSelection) -> NDArray[np.intp]:
     """The rows of the calls that are looked at."""
     calls = operators.calls
     keep = np.isin(calls.kind, [int(kind) for kind in chosen.kinds])

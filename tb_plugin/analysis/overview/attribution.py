@@ -32,7 +32,7 @@ from ...base.intervals import (
 )
 from ...trace.model import DeviceClass, HostKind, Trace
 from ..devices import rows_of
-from ..event_names import Role
+from ..event_names import HostRole
 from ..facts import Breakdown, HostPartition, Longest, Partition
 from ..host_activity import Hosts
 from ..steps import Windows
@@ -236,11 +236,11 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     def of(mask: NDArray[np.bool_]) -> Intervals:
         return hosts.ranges(mask, here)
 
-    backward, module = hosts.with_role(Role.BACKWARD), trace.host.kind == HostKind.MODULE
-    loader, optimizer = of(hosts.loader), of(hosts.with_role(Role.OPTIMIZER))
+    backward, module = hosts.with_role(HostRole.BACKWARD), trace.host.kind == HostKind.MODULE
+    loader, optimizer = of(hosts.loader), of(hosts.with_role(HostRole.OPTIMIZER))
     calling, ops = of(backward & hosts.frame), of(hosts.op & ~hosts.collective)
     # The frame that called backward waits too: a thread of autograd may do the work.
-    waits = hosts.frame & (hosts.with_role(Role.WAITING) | backward)
+    waits = hosts.frame & (hosts.with_role(HostRole.WAITING) | backward)
     waiting = of(waits)
     waiting = subtract(waiting, of(hosts.frame & ~waits & _begun_inside(trace, waiting)))
     modules, frames = (subtract(of(mask), waiting) for mask in (module, hosts.frame & ~module))
@@ -248,7 +248,7 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     worked = merge(ops, runtime, modules, frames)
     yield intersect(loader, worked)
     yield of(hosts.collective & ~hosts.under_way)
-    yield of(hosts.with_role(Role.COMPILE))
+    yield of(hosts.with_role(HostRole.COMPILE))
     yield intersect(optimizer, worked)
     yield merge(of(backward & hosts.op), intersect(calling, frames))
     yield merge(ops, modules)

@@ -106,7 +106,7 @@ def _tensor_cores(gauges: Gauges, device: DeviceFacts) -> Measure:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class ClippedEvents:
     """Events cut at the borders of cells; shape (pieces,)."""
 
     event: I64  # index of the event
@@ -126,13 +126,13 @@ class Pieces:
         ns = np.where(chosen[self.event], self.ns, 0)
         return np.bincount(self.cell, ns, cells).astype(np.int64)
 
-    def of(self, chosen: NDArray[np.bool_]) -> Pieces:
+    def of(self, chosen: NDArray[np.bool_]) -> ClippedEvents:
         """The pieces of the chosen events."""
         keep = chosen[self.event]
-        return Pieces(self.event[keep], self.cell[keep], self.ns[keep])
+        return ClippedEvents(self.event[keep], self.cell[keep], self.ns[keep])
 
 
-def cut(ts: I64, end: I64, edges: I64) -> Pieces:
+def cut(ts: I64, end: I64, edges: I64) -> ClippedEvents:
     """Cuts the events [ts, end) at ``edges`` (ascending, repeats allowed); the rest is left out.
 
     edges  0     10      30
@@ -142,7 +142,7 @@ def cut(ts: I64, end: I64, edges: I64) -> Pieces:
     cells = len(edges) - 1
     if cells < 1 or not len(ts):
         nothing = np.zeros(0, np.int64)
-        return Pieces(nothing, nothing, nothing)
+        return ClippedEvents(nothing, nothing, nothing)
     first = np.maximum(np.searchsorted(edges, ts, side="right") - 1, 0)
     last = np.minimum(np.searchsorted(edges, end, side="left") - 1, cells - 1)
     crossing = last != first
@@ -157,8 +157,8 @@ def cut(ts: I64, end: I64, edges: I64) -> Pieces:
     ns = np.minimum(end, edges[cell + 1]) - np.maximum(ts, edges[cell])
     keep = ns > 0
     if keep.all():
-        return Pieces(event, cell, ns)
-    return Pieces(event[keep], cell[keep], ns[keep])
+        return ClippedEvents(event, cell, ns)
+    return ClippedEvents(event[keep], cell[keep], ns[keep])
 
 
 def level(ts: I64, end: I64, height: F64) -> tuple[I64, I64, F64]:
@@ -343,7 +343,7 @@ def _sm(trace: Trace, rows: I64, ts: I64, end: I64, edges: I64) -> list[float | 
 
 
 def _occupancy_integral(
-    trace: Trace, rows: I64, pieces: Pieces, cells: int
+    trace: Trace, rows: I64, pieces: ClippedEvents, cells: int
 ) -> tuple[list[float | None], list[int]]:
     """Σ occupancy% · dur and Σ dur of the kernels that carry an occupancy."""
     have, occupancy = sparse_of(trace, "occupancy", rows)
@@ -357,7 +357,7 @@ def _occupancy_integral(
     )
 
 
-def _matrix(trace: Trace, rows: I64, pieces: Pieces, cells: int) -> list[list[int]]:
+def _matrix(trace: Trace, rows: I64, pieces: ClippedEvents, cells: int) -> list[list[int]]:
     """Tensor-core time; time of kernels of ops, of eligible ops; what names do not tell or deny."""
     use = kernel_use(trace, rows)
     op = trace.device.op[rows]

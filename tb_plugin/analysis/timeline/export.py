@@ -17,7 +17,7 @@ import numpy as np
 from ...base.arrays import I32, I64
 from ...trace.model import Trace
 from ...trace.scan.json_values import NumberText, decode_strict, json_text
-from .model import FlowKind, Flows
+from .model import FlowKind, SliceFlows
 from .range.sums import Area, slices_in
 from .timeline import Opened
 
@@ -104,7 +104,7 @@ class _Arrows:
     In memory are the ends that wait for another one; of the rest there are columns.
     """
 
-    def __init__(self, flows: Flows, rows: I64) -> None:
+    def __init__(self, flows: SliceFlows, rows: I64) -> None:
         self._flows = flows
         ends = np.concatenate([flows.source[rows], flows.target[rows]])
         order = np.argsort(ends, kind="stable")

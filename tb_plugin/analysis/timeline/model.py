@@ -197,7 +197,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flows:
+class SliceFlows:
     """Arrows, sorted by source; ``by_target`` is the order by target."""
 
     source: I32  # slice id
@@ -248,7 +248,7 @@ class Timeline:
     groups: tuple[Group, ...]
     layouts: Mapping[str, Layout]  # those made so far
     counters: tuple[Counter, ...]
-    flows: Flows
+    flows: SliceFlows
     index: NameIndex
     steps: tuple[TimelineStep, ...]
     warnings: tuple[str, ...]  # what the picture cannot show as recorded, with counts

@@ -15,17 +15,17 @@ import numpy as np
 
 from ...base.arrays import I32, I64
 from .locate import positions_of
-from .model import LANE_BLOCK, FlowKind, Flows, Places, SliceKind, Slices
+from .model import LANE_BLOCK, FlowKind, Places, SliceFlows, SliceKind, Slices
 from .search import Neighbour, is_on, next_hit
 from .timeline import Opened
 
 
-def arrows_from(flows: Flows, one: int) -> I64:
+def arrows_from(flows: SliceFlows, one: int) -> I64:
     """Rows of the arrows that begin at a slice."""
     return arrows_between(flows, one, one + 1)
 
 
-def arrows_to(flows: Flows, one: int) -> I64:
+def arrows_to(flows: SliceFlows, one: int) -> I64:
     """Rows of the arrows that end at a slice."""
     order, target = flows.by_target, flows.target
     rows = range(len(order))
@@ -34,14 +34,14 @@ def arrows_to(flows: Flows, one: int) -> I64:
     return order[low:high].astype(np.int64)
 
 
-def arrows_between(flows: Flows, low: int, high: int) -> I64:
+def arrows_between(flows: SliceFlows, low: int, high: int) -> I64:
     """Rows of the arrows that begin at slices [low, high)."""
     # Numbers of the type of the column: else numpy would convert all of it.
     first, last = np.searchsorted(flows.source, np.array([low, high], np.int32)).tolist()
     return np.arange(first, last)
 
 
-def launch_of(flows: Flows, one: int) -> int | None:
+def launch_of(flows: SliceFlows, one: int) -> int | None:
     """The runtime call (or the op, where no call was recorded) that launched device work."""
     rows = arrows_to(flows, one)
     rows = rows[flows.kind[rows] == FlowKind.LAUNCH]
@@ -56,14 +56,14 @@ def op_around(slices: Slices, one: int) -> int | None:
     return at if at >= 0 else None
 
 
-def launched_by(flows: Flows, slices: Slices, low: int, high: int) -> I32:
+def launched_by(flows: SliceFlows, slices: Slices, low: int, high: int) -> I32:
     """Device work that host slices [low, high) launched, in order of its start."""
     rows = arrows_between(flows, low, high)
     found = flows.target[rows[flows.kind[rows] == FlowKind.LAUNCH]]
     return _by_start(slices, found)
 
 
-def forward_of(flows: Flows, slices: Slices, one: int) -> I32:
+def forward_of(flows: SliceFlows, slices: Slices, one: int) -> I32:
     """The forward ops of a backward op, or of the innermost backward op around a slice."""
     at = one
     while at >= 0:
@@ -75,7 +75,7 @@ def forward_of(flows: Flows, slices: Slices, one: int) -> I32:
     return np.empty(0, np.int32)
 
 
-def backward_of(flows: Flows, slices: Slices, one: int) -> I32:
+def backward_of(flows: SliceFlows, slices: Slices, one: int) -> I32:
     """The backward ops of a forward op, or of the innermost one around a slice that has some."""
     at = one
     while at >= 0:

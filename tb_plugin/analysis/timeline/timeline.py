@@ -25,7 +25,7 @@ import numpy as np
 
 from ...base.arrays import I32, I64
 from ..call_tree.flame import Levels, levels_of
-from ..call_tree.paths import Paths, paths_of
+from ..call_tree.paths import SlicePaths, paths_of
 from .build.artifact import open_timeline
 from .build.names import MOST_CELLS, SEARCH_COLUMNS, NameTexts, by_column, by_track, track_of_lanes
 from .model import (
@@ -112,7 +112,7 @@ class Opened:
         return NameTexts(self.timeline.names)
 
     @cached_property
-    def paths(self) -> Paths:
+    def paths(self) -> SlicePaths:
         """The call path of every host slice."""
         return paths_of(self.timeline)
 
@@ -131,7 +131,7 @@ class Opened:
         return crossing(self.timeline.slices, self._latest_ends, span, instant)
 
     @cached_property
-    def threads(self) -> Threads:
+    def threads(self) -> ThreadSlices:
         """Which slices are of which host thread."""
         return threads_of(self.timeline, self.layout, self.whole)
 
@@ -196,7 +196,7 @@ def opened(folder: Path) -> Opened:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Threads:
+class ThreadSlices:
     """Host threads as runs of slice ids: thread i has [first[i], first[i + 1])."""
 
     first: I64
@@ -211,7 +211,7 @@ class Threads:
         return int(np.searchsorted(self.first, one, side="right")) - 1
 
 
-def threads_of(timeline: Timeline, layout: Layout, whole: Layout) -> Threads:
+def threads_of(timeline: Timeline, layout: Layout, whole: Layout) -> ThreadSlices:
     """The slices of a thread follow each other, in order of their start.
 
     So a thread begins at the smallest id in the lanes of its tracks, where nothing is hidden.
@@ -225,7 +225,7 @@ def threads_of(timeline: Timeline, layout: Layout, whole: Layout) -> Threads:
     ordered = sorted(starts, key=lambda key: starts[key])
     place = {key: index for index, key in enumerate(ordered)}
     first = np.array([*(starts[key] for key in ordered), timeline.tables.device], np.int64)
-    return Threads(
+    return ThreadSlices(
         first,
         {
             number: place[_thread(track)]

@@ -17,7 +17,7 @@ import numpy as np
 from ...base.arrays import I32, I64
 from ...trace.build.host import OVERHEAD_PID
 from ...trace.model import Device, DeviceClass, HostKind, RangeTable, Trace
-from ..event_names import Role, distinct, roles_of
+from ..event_names import HostRole, distinct, roles_of
 from ..host_activity import hosts_of, main_thread
 from .build.slices import narrow
 from .model import Group, Places
@@ -49,7 +49,7 @@ def memory_devices(trace: Trace) -> dict[tuple[int, int], int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class TrackGroups:
     """The headings in order, and which of them is whose; −1 where there is none."""
 
     groups: tuple[Group, ...]
@@ -60,7 +60,7 @@ class Groups:
     recorder: int
 
 
-def groups_of(trace: Trace) -> Groups:
+def groups_of(trace: Trace) -> TrackGroups:
     """The process that runs the steps first, then the busiest ones, then devices, the recorder."""
     main = main_thread(hosts_of(trace))
     count = np.bincount(trace.host.thread, minlength=len(trace.threads))
@@ -78,7 +78,7 @@ def groups_of(trace: Trace) -> Groups:
         recorder = len(groups)
         groups.append(Group("recorder", "recorder", "Recorder"))
     placed = dict(of_device)
-    return Groups(
+    return TrackGroups(
         groups=tuple(groups),
         main_thread=main,
         of_thread=tuple(of_pid.get(pid, recorder) for pid in trace.threads.pid.tolist()),
@@ -169,7 +169,7 @@ class Division:
     track: Places  # by slice id; −1 for hidden slices
 
 
-def divide(trace: Trace, groups: Groups, python: I32 | None) -> Division:
+def divide(trace: Trace, groups: TrackGroups, python: I32 | None) -> Division:
     """Sorts the slices into tracks.
 
     ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden; None
@@ -220,14 +220,14 @@ def _with_own_keys(headings: list[Heading]) -> tuple[Heading, ...]:
 class _Threads:
     """Names of host threads."""
 
-    def __init__(self, trace: Trace, groups: Groups, python: I32 | None) -> None:
+    def __init__(self, trace: Trace, groups: TrackGroups, python: I32 | None) -> None:
         host = trace.host
         self._is_split = python is not None
         count = len(trace.threads)
         self._trace = trace
         self._groups = groups
         self._busy = np.bincount(host.thread, host.self_ns, count)
-        backward = roles_of(trace.strings, host.name) == Role.BACKWARD
+        backward = roles_of(trace.strings, host.name) == HostRole.BACKWARD
         backward &= host.kind == HostKind.OP
         self._backward = np.bincount(host.thread[backward], minlength=count)
         ops = (host.kind == HostKind.OP) | (host.kind == HostKind.ANNOTATION)
@@ -276,7 +276,7 @@ def _program(name: str) -> str:
 class _Streams:
     """Names of streams, and of what belongs to devices beside them."""
 
-    def __init__(self, trace: Trace, groups: Groups) -> None:
+    def __init__(self, trace: Trace, groups: TrackGroups) -> None:
         self._trace = trace
         self._groups = groups
         self._count = len(trace.streams)

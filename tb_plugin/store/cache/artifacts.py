@@ -29,7 +29,7 @@ OnShare = Callable[[float], None]
 """How much of an artifact is made, 0 … 1."""
 
 
-class Recipe(Protocol[T_co]):
+class ArtifactSpec(Protocol[T_co]):
     """How an artifact is made and opened; a view's ``Artifact`` is one.
 
     ``make`` is ``"module:function"``, ``(trace, folder, on_share[, variant])``. The first variant

@@ -17,7 +17,7 @@ import importlib.util
 import os
 from pathlib import Path
 
-from ..discovery.walk import Identity
+from ..discovery.walk import FileVersion
 
 WHOLE = 256 << 20
 SAMPLES = 64
@@ -25,7 +25,7 @@ SAMPLE_BYTES = 64 << 10
 _PIECE = 1 << 20
 
 
-def digest(path: str, identity: Identity, version: str) -> str:
+def digest(path: str, identity: FileVersion, version: str) -> str:
     """32 hex digits for the content of a file, as read by the code of this ``version``.
 
     Raises:

@@ -20,28 +20,28 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ...base.errors import UnavailableError
-from ...base.lru import Recent
+from ...base.lru import LruCache
 from ...trace.model import Trace
 from ..ingest import pool, resources
 from ..ingest.events import S
 from ..ingest.worker import load_callable, with_path
 from . import artifacts
-from .artifacts import Recipe
+from .artifacts import ArtifactSpec
 from .disk import Cache, entry, remove, used, workspace
 
 SUMMARIES_KEPT, TRACES_KEPT = 256, 4
 IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, a trace no disk has room for is read here
 
 
-class Shelf(Generic[S]):
+class MemoryCache(Generic[S]):
     """Finished answers by content key and path."""
 
     def __init__(self, cache: Cache, summary_type: type[S], read: str) -> None:
         self._cache = cache
         self._read = read
         self._decoder = msgspec.json.Decoder(summary_type)
-        self._summaries: Recent[S] = Recent(SUMMARIES_KEPT)
-        self._traces: Recent[Trace] = Recent(TRACES_KEPT)
+        self._summaries: LruCache[S] = LruCache(SUMMARIES_KEPT)
+        self._traces: LruCache[Trace] = LruCache(TRACES_KEPT)
         self._homeless: dict[str, S] = {}
         self._loading = threading.Lock()
 
@@ -125,16 +125,16 @@ class _Open:
     noted: float = 0.0  # when the entry was last said to be in use
 
 
-class OpenedArtifacts:
+class ArtifactCache:
     """What recipes opened, by content key, name and variant."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._kept: Recent[_Open] = Recent(KEPT)
+        self._kept: LruCache[_Open] = LruCache(KEPT)
         self._opening = threading.Lock()
         self._looked = 0.0
 
-    def get(self, digest: str, recipe: Recipe[T], variant: str) -> T | None:
+    def get(self, digest: str, recipe: ArtifactSpec[T], variant: str) -> T | None:
         """What a recipe opens of a trace; None when it is not there as this program makes it."""
         self._let_pages_go()
         key = _key(digest, recipe, variant)
@@ -163,7 +163,9 @@ class OpenedArtifacts:
             if resources.mapped_bytes() > MAPPED_BYTES:
                 self._kept.let_go(lambda one: one.entry is not None)
 
-    def make_here(self, digest: str, trace: Trace, recipe: Recipe[T], variant: str, why: str) -> T:
+    def make_here(
+        self, digest: str, trace: Trace, recipe: ArtifactSpec[T], variant: str, why: str
+    ) -> T:
         """What a recipe makes of a small trace, for which the cache has no room.
 
         Raises:
@@ -180,7 +182,7 @@ class OpenedArtifacts:
                 self._kept.put(key, _Open(content, None))
         return content
 
-    def _open(self, digest: str, recipe: Recipe[Any], variant: str) -> _Open | None:
+    def _open(self, digest: str, recipe: ArtifactSpec[Any], variant: str) -> _Open | None:
         version = artifacts.version_of(recipe.make)
         for root in sorted(self._cache.roots, key=_is_shared):
             folders = [
@@ -212,11 +214,11 @@ class OpenedArtifacts:
         return [entry(root, digest) / artifacts.ARTIFACTS / folder.name for folder in folders]
 
 
-def _key(digest: str, recipe: Recipe[Any], variant: str) -> str:
+def _key(digest: str, recipe: ArtifactSpec[Any], variant: str) -> str:
     return f"{digest} {artifacts.folder_name(recipe.name, variant)}"
 
 
-def made_here(trace: Trace, recipe: Recipe[T], variant: str) -> T:
+def made_here(trace: Trace, recipe: ArtifactSpec[T], variant: str) -> T:
     """What a recipe makes of a trace and opens, in files that are gone at once.
 
     Raises:

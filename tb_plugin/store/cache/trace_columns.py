@@ -57,7 +57,7 @@ Array = NDArray[Any]
 _INDEX_TEXT = re.compile(r'\{"crc32": (\d+), "index": (.*)\}', re.DOTALL)
 
 
-class Part(msgspec.Struct, frozen=True):
+class DenseFile(msgspec.Struct, frozen=True):
     """One file of dense columns."""
 
     file: str
@@ -67,7 +67,7 @@ class Part(msgspec.Struct, frozen=True):
     hot: bool
 
 
-class SparsePart(msgspec.Struct, frozen=True):
+class SparseFile(msgspec.Struct, frozen=True):
     """One sparse column: which batches of which file, and how long it is."""
 
     file: str
@@ -79,8 +79,8 @@ class SparsePart(msgspec.Struct, frozen=True):
 class TableIndex(msgspec.Struct, frozen=True):
     """How one table is stored."""
 
-    parts: list[Part]
-    args: dict[str, SparsePart] | None  # None: a table without args
+    parts: list[DenseFile]
+    args: dict[str, SparseFile] | None  # None: a table without args
     lists: dict[str, list[list[int]]]  # columns that hold an array per row
     scalars: dict[str, Any]
 
@@ -149,7 +149,7 @@ def _is_table(value: object) -> bool:
 
 def _write_table(name: str, table: DataclassInstance, folder: Path) -> TableIndex:
     groups: dict[tuple[bool, int], dict[str, Array]] = {}
-    args: dict[str, SparsePart] | None = None
+    args: dict[str, SparseFile] | None = None
     lists: dict[str, list[list[int]]] = {}
     scalars: dict[str, Any] = {}
     for field in dataclasses.fields(table):
@@ -170,15 +170,15 @@ def _write_table(name: str, table: DataclassInstance, folder: Path) -> TableInde
         file = f"{stem}.arrow" if lone else f"{stem}.{rows}.arrow"
         _write_arrow(folder / file, columns, [(0, rows)] if hot else _batches(rows), hot=hot)
         types = [str(column.dtype) for column in columns.values()]
-        parts.append(Part(file, list(columns), types, rows, hot))
+        parts.append(DenseFile(file, list(columns), types, rows, hot))
     return TableIndex(parts, args, lists, scalars)
 
 
-def _write_args(table: str, args: Mapping[str, Sparse], folder: Path) -> dict[str, SparsePart]:
+def _write_args(table: str, args: Mapping[str, Sparse], folder: Path) -> dict[str, SparseFile]:
     by_type: dict[tuple[str, str], list[str]] = {}
     for key, sparse in args.items():
         by_type.setdefault((str(sparse.row.dtype), str(sparse.value.dtype)), []).append(key)
-    index: dict[str, SparsePart] = {}
+    index: dict[str, SparseFile] = {}
     for types, keys in by_type.items():
         file = f"{table}.args.{types[1]}.arrow"
         if types[0] != "int32":
@@ -191,7 +191,7 @@ def _write_args(table: str, args: Mapping[str, Sparse], folder: Path) -> dict[st
                 spans = list(_batches(len(sparse.row)))
                 for span in spans:
                     writer.write_batch(_batch([sparse.row, sparse.value], span, schema))
-                index[key] = SparsePart(file, (first, first + len(spans)), len(sparse.row), types)
+                index[key] = SparseFile(file, (first, first + len(spans)), len(sparse.row), types)
                 first += len(spans)
     return index
 
@@ -339,7 +339,7 @@ def _stored(kind: type[Any]) -> type[Any]:
 class StoredColumns:
     """Dense columns by name, each inflated when it is read."""
 
-    def __init__(self, parts: Sequence[tuple[Part, pa.Buffer]]) -> None:
+    def __init__(self, parts: Sequence[tuple[DenseFile, pa.Buffer]]) -> None:
         self._parts = {
             name: (part, place, source)
             for part, source in parts
@@ -359,7 +359,7 @@ class StoredColumns:
         return column
 
 
-def _hot_columns(part: Part, source: pa.Buffer) -> dict[str, Array]:
+def _hot_columns(part: DenseFile, source: pa.Buffer) -> dict[str, Array]:
     batch = pa.ipc.open_file(source).get_batch(0)
     return {
         name: _as_numpy(batch.column(name), dtype)
@@ -403,7 +403,7 @@ def _strings(source: pa.Buffer) -> tuple[str, ...]:
 class StoredArgs(Mapping[str, Sparse]):
     """Sparse columns by name, each read at its first use."""
 
-    def __init__(self, places: Mapping[str, SparsePart], sources: Mapping[str, pa.Buffer]) -> None:
+    def __init__(self, places: Mapping[str, SparseFile], sources: Mapping[str, pa.Buffer]) -> None:
         self._places = places
         self._sources = {place.file: sources[place.file] for place in places.values()}
         self._read: dict[str, Sparse] = {}
@@ -424,7 +424,7 @@ class StoredArgs(Mapping[str, Sparse]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def _load(self, place: SparsePart) -> Sparse:
+    def _load(self, place: SparseFile) -> Sparse:
         row, value = (np.empty(place.rows, dtype) for dtype in place.types)
         reader = pa.ipc.open_file(self._sources[place.file])
         _fill(reader, place.batches, {"row": row, "value": value})

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TypeVar
 
 from .. import file_record
-from ..catalog_state import Ledger
+from ..catalog_state import CatalogState
 from .logdirs import Logdir
 from .stability import Patience
 
@@ -33,13 +33,13 @@ class Timing:
     patience: Patience = Patience()  # noqa: RUF009  frozen
 
 
-class Lookout:
+class Poller:
     """Looks at the logdirs, quickly at first, and keeps the ledger as it finds them."""
 
     def __init__(
         self,
         logdirs: tuple[Logdir, ...],
-        ledger: Ledger,
+        ledger: CatalogState,
         timing: Timing,
         on_first_look: Callable[[], None],
     ) -> None:

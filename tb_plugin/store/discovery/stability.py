@@ -19,7 +19,7 @@ from ...trace.io.folded import is_folded
 from ...trace.io.sniff import SNIFF_BYTES, looks_like_trace, root_of
 from ...trace.io.source import Text
 from ..contract import ErrorInfo
-from .walk import Identity
+from .walk import FileVersion
 
 ABANDONED_SECONDS = 24 * 3600.0
 ABANDONED = (
@@ -39,25 +39,25 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class FileWatch:
     """A file under observation; times on the monotonic clock."""
 
-    identity: Identity
+    identity: FileVersion
     since: float  # seen in this state first
     began: float  # seen changing first
 
-    def seen(self, identity: Identity, now: float) -> Watch:
+    def seen(self, identity: FileVersion, now: float) -> FileWatch:
         """The same watch after another look."""
-        return self if identity == self.identity else Watch(identity, now, self.began)
+        return self if identity == self.identity else FileWatch(identity, now, self.began)
 
 
-def begin(identity: Identity, now: float) -> Watch:
+def begin(identity: FileVersion, now: float) -> FileWatch:
     """Watch a file that is new or changed."""
-    return Watch(identity, now, now)
+    return FileWatch(identity, now, now)
 
 
 def is_settled(
-    watch: Watch, now: float, wall: float, *, complete: bool, patience: Patience
+    watch: FileWatch, now: float, wall: float, *, complete: bool, patience: Patience
 ) -> bool:
     """Whether the file may be read now; ``wall`` is the time of day its time stamp is held against.
 
@@ -73,17 +73,17 @@ def is_settled(
     return age >= wait[0] or quiet >= wait[1] or is_restless(watch, now, patience)
 
 
-def is_restless(watch: Watch, now: float, patience: Patience) -> bool:
+def is_restless(watch: FileWatch, now: float, patience: Patience) -> bool:
     """Whether it was waited for in vain that a file rests."""
     return now - watch.began >= patience.longest
 
 
-def is_abandoned(identity: Identity, wall: float) -> bool:
+def is_abandoned(identity: FileVersion, wall: float) -> bool:
     """Whether a file with a temporary name was left behind; ``wall`` is the time of day."""
     return wall - identity.modified > ABANDONED_SECONDS
 
 
-def why_waiting(watch: Watch, *, complete: bool) -> str:
+def why_waiting(watch: FileWatch, *, complete: bool) -> str:
     """The sentence shown beside a file that waits."""
     if not watch.identity.bytes:
         return "The file is still empty; it is read as soon as something is in it."

@@ -19,7 +19,7 @@ from . import file_names
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class FileVersion:
     """What tells one state of a file from the next without reading it.
 
     No inode number: user-space file systems give the same file another one from time to time.
@@ -29,7 +29,7 @@ class Identity:
     modified_ns: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> Identity:
+    def of(cls, status: os.stat_result) -> FileVersion:
         return cls(status.st_size, status.st_mtime_ns)
 
     @property
@@ -39,12 +39,12 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file worth listing. ``path`` is relative to the logdir, with slashes, and valid text."""
 
     path: str
     absolute: str
-    identity: Identity
+    identity: FileVersion
     unfinished: bool  # by its name
 
     @property
@@ -67,14 +67,14 @@ class Unreadable:
 
 
 @dataclass(slots=True)
-class Tally:
+class PassedOver:
     """What a look passed over."""
 
     directories: int = 0
     others: int = 0  # files whose name is none of a trace
 
 
-def look(root: str, tally: Tally) -> Iterator[Found | Unreadable]:
+def look(root: str, tally: PassedOver) -> Iterator[FoundFile | Unreadable]:
     """Everything worth listing below ``root``, in no particular order, as it is found."""
     for item in _entries(root, tally):
         if isinstance(item, Unreadable):
@@ -92,7 +92,7 @@ def everything(root: str) -> Iterator[tuple[str, str]]:
 
     Folders that are not entered are among them, with a slash at the end.
     """
-    for item in _entries(root, Tally()):
+    for item in _entries(root, PassedOver()):
         if not isinstance(item, Unreadable):
             yield shown(item.path) + "/" * item.is_folder, item.entry.path
 
@@ -104,7 +104,7 @@ class _Entry:
     is_folder: bool  # one that is not entered
 
 
-def _entries(root: str, tally: Tally) -> Iterator[_Entry | Unreadable]:
+def _entries(root: str, tally: PassedOver) -> Iterator[_Entry | Unreadable]:
     """Every file below ``root``, and the folders that are not entered."""
     real: deque[tuple[str, str]] = deque([(root, "")])
     links: deque[tuple[str, str]] = deque()
@@ -155,7 +155,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _file(entry: os.DirEntry[str], path: str) -> Found | None:
+def _file(entry: os.DirEntry[str], path: str) -> FoundFile | None:
     unfinished = file_names.is_unfinished(entry.name)
     hidden = entry.name.startswith(".")
     if not unfinished and (hidden or not file_names.is_plausible(entry.name)):
@@ -168,4 +168,4 @@ def _file(entry: os.DirEntry[str], path: str) -> Found | None:
         return None
     if os.name == "nt":
         status = os.stat(entry.path)  # the listing's numbers are late there
-    return Found(shown(path), entry.path, Identity.of(status), unfinished)
+    return FoundFile(shown(path), entry.path, FileVersion.of(status), unfinished)

@@ -10,7 +10,7 @@ import msgspec
 
 from ..cache.disk import StoredSummary
 from ..contract import ErrorInfo
-from ..discovery.walk import Identity
+from ..discovery.walk import FileVersion
 
 S = TypeVar("S", bound=msgspec.Struct)
 Key: TypeAlias = tuple[int, str]
@@ -23,7 +23,7 @@ class Request:
 
     key: Key
     path: str
-    identity: Identity
+    identity: FileVersion
     order: float
     as_is: bool = False  # although it changes meanwhile
 
@@ -34,7 +34,7 @@ class MakeRequest:
 
     file: Key
     path: str
-    identity: Identity
+    identity: FileVersion
     digest: str
     events: int
     make: str
@@ -104,4 +104,4 @@ class Restless:
 
 
 FileNews: TypeAlias = Answered[S] | Kept | Lost | Restless
-News: TypeAlias = FileNews[S] | Made | Unmade
+PoolEvent: TypeAlias = FileNews[S] | Made | Unmade

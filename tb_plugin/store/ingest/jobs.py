@@ -24,16 +24,16 @@ from ..cache.disk import Cache, StoredSummary
 from ..contract import ErrorInfo, ReadProgress
 from . import protocol
 from .child import Child
-from .events import Answered, Kept, Lost, Made, MakeRequest, News, Request, Restless, S, Unmade
+from .events import Answered, Kept, Lost, Made, MakeRequest, PoolEvent, Request, Restless, S, Unmade
 from .protocol import (
     Changed,
     Failed,
     Finished,
     Gone,
-    Job,
     MakeJob,
     Message,
     Progressed,
+    ReadCommand,
     Summarized,
     info_of,
 )
@@ -43,10 +43,10 @@ log = logging.getLogger(__name__)
 R = TypeVar("R", Request, MakeRequest)
 
 
-class Errand(ABC, Generic[R, S]):
+class Job(ABC, Generic[R, S]):
     """A request being worked on, by one thread. Others may ask how far it is, and cancel it."""
 
-    def __init__(self, request: R, cache: Cache, listen: Callable[[News[S]], None]) -> None:
+    def __init__(self, request: R, cache: Cache, listen: Callable[[PoolEvent[S]], None]) -> None:
         self.request: R = request
         self.cancelled = False
         self.digest = ""  # of the file, as soon as it is known
@@ -89,7 +89,7 @@ class Errand(ABC, Generic[R, S]):
         """How long it has been worked on."""
         return time.monotonic() - self._began
 
-    def _do(self, job: Job | MakeJob, hire: Callable[[], Child]) -> None:
+    def _do(self, job: ReadCommand | MakeJob, hire: Callable[[], Child]) -> None:
         """Has a process do the job, and hears what it says; what it left unfinished goes."""
         child = hire()
         with self._lock:
@@ -109,16 +109,16 @@ class Errand(ABC, Generic[R, S]):
                 self.child = None
             self._cache.clear_token(job.token)
 
-    def _tell(self, news: News[S]) -> None:
+    def _tell(self, news: PoolEvent[S]) -> None:
         if not self.cancelled:
             self._listen(news)
 
 
-class Making(Errand[MakeRequest, Any]):
+class ArtifactJob(Job[MakeRequest, Any]):
     """One artifact being made."""
 
     def __init__(
-        self, request: MakeRequest, cache: Cache, listen: Callable[[News[Any]], None]
+        self, request: MakeRequest, cache: Cache, listen: Callable[[PoolEvent[Any]], None]
     ) -> None:
         super().__init__(request, cache, listen)
         self.digest = request.digest
@@ -166,11 +166,11 @@ class Work(Generic[S]):
     version: str  # of the code; part of every content key
 
 
-class Reading(Errand[Request, S]):
+class ReadJob(Job[Request, S]):
     """One file being read."""
 
     def __init__(
-        self, request: Request, work: Work[S], cache: Cache, listen: Callable[[News[S]], None]
+        self, request: Request, work: Work[S], cache: Cache, listen: Callable[[PoolEvent[S]], None]
     ) -> None:
         super().__init__(request, cache, listen)
         self._work = work
@@ -208,7 +208,7 @@ class Reading(Errand[Request, S]):
 
     def _read(self, hire: Callable[[], Child]) -> None:
         identity = self.request.identity
-        job = Job(
+        job = ReadCommand(
             path=os.fsencode(self.request.path),
             size=identity.bytes,
             modified_ns=identity.modified_ns,

@@ -25,8 +25,8 @@ from ..cache.disk import Cache
 from ..contract import ErrorInfo, ReadProgress
 from . import protocol, resources
 from .child import Child
-from .events import Key, MakeRequest, News, Request, S
-from .jobs import Making, Reading, Work, log
+from .events import Key, MakeRequest, PoolEvent, Request, S
+from .jobs import ArtifactJob, ReadJob, Work, log
 from .protocol import info_of
 
 AnyKey: TypeAlias = Key | tuple[int, str, str, str]
@@ -44,7 +44,7 @@ SPARE_BYTES = 1 << 30  # of memory for small files that go ahead
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PoolLimits:
     """How much may be read at once."""
 
     processes: int
@@ -54,7 +54,7 @@ class Limits:
     overdue_seconds: float = OVERDUE_SECONDS
 
     @classmethod
-    def of_machine(cls) -> Limits:
+    def of_machine(cls) -> PoolLimits:
         """Half the cores, two at least where there are two, eight at most."""
         cores = resources.core_count()
         return cls(max(min(cores, 2), min(cores // 2, 8)))
@@ -67,17 +67,17 @@ class IngestPool(Generic[S]):
         self,
         work: Work[S],
         cache: Cache,
-        listen: Callable[[News[S]], None],
-        limits: Limits | None = None,
+        listen: Callable[[PoolEvent[S]], None],
+        limits: PoolLimits | None = None,
     ) -> None:
         self._work = work
         self._cache = cache
         self._listen = listen
-        self._limits = limits or Limits.of_machine()
+        self._limits = limits or PoolLimits.of_machine()
         self._changed = threading.Condition()
         self._queued: dict[AnyKey, Request | MakeRequest] = {}
         self._urgent: set[AnyKey] = set()
-        self._running: dict[AnyKey, Reading[S] | Making] = {}
+        self._running: dict[AnyKey, ReadJob[S] | ArtifactJob] = {}
         self._needs: dict[AnyKey, int] = {}  # memory of what is queued, once it was measured
         self._measuring: set[AnyKey] = set()
         self._taken: dict[AnyKey, int] = {}  # memory of what is running
@@ -130,7 +130,7 @@ class IngestPool(Generic[S]):
         """Files being read, with the id of the process that does it."""
         with self._changed:
             every = self._running.values()
-            running = [r for r in every if isinstance(r, Reading) and not r.cancelled]
+            running = [r for r in every if isinstance(r, ReadJob) and not r.cancelled]
         children = [(r.request.key, r.child) for r in running]
         return {key: child.pid if child else None for key, child in children}
 
@@ -183,7 +183,7 @@ class IngestPool(Generic[S]):
 
     def _wait(
         self, desk: _Desk, first: Callable[[], Request | MakeRequest | None]
-    ) -> Reading[S] | Making | None:
+    ) -> ReadJob[S] | ArtifactJob | None:
         """The next file for this thread; None at the end."""
         idle_until = time.monotonic() + self._limits.idle_seconds
         while True:
@@ -204,7 +204,7 @@ class IngestPool(Generic[S]):
             if desk.child and time.monotonic() > idle_until:
                 desk.clear()
 
-    def _run(self, reading: Reading[S] | Making, desk: _Desk) -> None:
+    def _run(self, reading: ReadJob[S] | ArtifactJob, desk: _Desk) -> None:
         request = reading.request
         try:
             reading.run(desk.hire)
@@ -285,7 +285,7 @@ class IngestPool(Generic[S]):
         # Others may have taken memory meanwhile.
         return fits and (given is not None or needs <= resources.free_memory())
 
-    def _take(self, request: Request | MakeRequest) -> Reading[S] | Making:
+    def _take(self, request: Request | MakeRequest) -> ReadJob[S] | ArtifactJob:
         del self._queued[request.key]
         self._urgent.discard(request.key)
         self._taken[request.key] = self._needs.pop(request.key)
@@ -294,10 +294,10 @@ class IngestPool(Generic[S]):
         self._running[request.key] = reading
         return reading
 
-    def _begin(self, request: Request | MakeRequest) -> Reading[S] | Making:
+    def _begin(self, request: Request | MakeRequest) -> ReadJob[S] | ArtifactJob:
         if isinstance(request, MakeRequest):
-            return Making(request, self._cache, self._listen)
-        return Reading(request, self._work, self._cache, self._listen)
+            return ArtifactJob(request, self._cache, self._listen)
+        return ReadJob(request, self._work, self._cache, self._listen)
 
     def _watch(self) -> None:
         """Ends processes that say nothing any more."""

@@ -14,7 +14,7 @@ from ...base import errors
 from ..contract import ErrorInfo, ReadProgress
 
 
-class Job(Struct, frozen=True, tag="read"):
+class ReadCommand(Struct, frozen=True, tag="read"):
     """One file to read."""
 
     path: bytes  # as the system writes it: it need not be text

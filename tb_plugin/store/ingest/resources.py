@@ -22,7 +22,7 @@ from typing import NamedTuple
 from isal import igzip_lib
 
 from ...base.native import native
-from ...trace.scan.cursor import MIB, Limits
+from ...trace.scan.cursor import MIB, ScanLimits
 
 LIKELY_RATIO = 20  # of text to gzip, where nobody looked: traces have 8 to 30
 LIKELY_EVENT = 250  # bytes of text: most recorders write 220 to 460
@@ -80,7 +80,7 @@ def cpu_seconds(path: str, size: int) -> int:
 
     Four times what the scan of damaged text may take: whatever else goes wrong ends here.
     """
-    limits = Limits()
+    limits = ScanLimits()
     text = max(look_into(path, size).text_bytes, size) / MIB
     return math.ceil(4 * limits.cpu_seconds + 4 * limits.cpu_seconds_per_mib * text)
 

@@ -30,7 +30,7 @@ from ...trace.health_record import HealthRecord
 from ..cache import artifacts
 from ..cache.disk import Cache, encode_summary, publish_columns, publish_summary, workspace
 from ..contract import StepFigures
-from ..discovery.walk import Identity, shown
+from ..discovery.walk import FileVersion, shown
 from . import resources
 from .events import S
 from .protocol import (
@@ -38,10 +38,10 @@ from .protocol import (
     Failed,
     Finished,
     Gone,
-    Job,
     MakeJob,
     Message,
     Progressed,
+    ReadCommand,
     Summarized,
     info_of,
 )
@@ -114,11 +114,13 @@ def main() -> None:
     faulthandler.enable()
     _step_back()
     jobs: SimpleQueue[bytes] = SimpleQueue()
-    decoder: msgspec.json.Decoder[Job | MakeJob] = msgspec.json.Decoder(Job | MakeJob)
+    decoder: msgspec.json.Decoder[ReadCommand | MakeJob] = msgspec.json.Decoder(
+        ReadCommand | MakeJob
+    )
     with _own_stdout() as out:
         threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
         while True:
-            job: Job | MakeJob = decoder.decode(jobs.get())
+            job: ReadCommand | MakeJob = decoder.decode(jobs.get())
             say = Reporter(out).say
             try:
                 if isinstance(job, MakeJob):
@@ -128,11 +130,11 @@ def main() -> None:
             except BrokenPipeError:
                 os._exit(0)
             except Exception as error:  # noqa: BLE001  the boundary of one trace
-                changed = isinstance(job, Job) and _changed(job)
+                changed = isinstance(job, ReadCommand) and _changed(job)
                 say(Changed() if changed else failure(error))
 
 
-def work(job: Job, say: Callable[[Message], None]) -> None:
+def work(job: ReadCommand, say: Callable[[Message], None]) -> None:
     """Reads, summarizes and stores one trace, saying how far it is."""
     began = time.monotonic()
 
@@ -258,14 +260,14 @@ def _first(roots: list[Path], store: Callable[[Path], None]) -> tuple[bool, str]
     return False, "; ".join(notes)
 
 
-def _changed(job: Job) -> bool:
+def _changed(job: ReadCommand) -> bool:
     if job.as_is:
         return False
     try:
-        now = Identity.of(os.stat(job.path))
+        now = FileVersion.of(os.stat(job.path))
     except OSError:
         return True
-    return now != Identity(job.size, job.modified_ns)
+    return now != FileVersion(job.size, job.modified_ns)
 
 
 def _step_back() -> None:

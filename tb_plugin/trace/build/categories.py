@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 
-class Role(IntEnum):
+class EventRole(IntEnum):
     """Where an event belongs, and what it is there."""
 
     OP = 0
@@ -30,56 +30,56 @@ class Role(IntEnum):
 
 
 HOST_ROLES = (
-    Role.OP,
-    Role.ANNOTATION,
-    Role.PYTHON,
-    Role.RUNTIME,
-    Role.OVERHEAD,
-    Role.HOST_OTHER,
+    EventRole.OP,
+    EventRole.ANNOTATION,
+    EventRole.PYTHON,
+    EventRole.RUNTIME,
+    EventRole.OVERHEAD,
+    EventRole.HOST_OTHER,
 )
-DEVICE_ROLES = (Role.KERNEL, Role.MEMCPY, Role.MEMSET, Role.DEVICE_OTHER)
+DEVICE_ROLES = (EventRole.KERNEL, EventRole.MEMCPY, EventRole.MEMSET, EventRole.DEVICE_OTHER)
 
-ROLES: Mapping[str, Role] = {
-    "cpu_op": Role.OP,
-    "operator": Role.OP,
-    "user_annotation": Role.ANNOTATION,
-    "python_function": Role.PYTHON,
-    "pythonfunction": Role.PYTHON,
-    "cuda_runtime": Role.RUNTIME,
-    "cuda_driver": Role.RUNTIME,
-    "hip_runtime": Role.RUNTIME,
-    "hip_driver": Role.RUNTIME,
-    "runtime": Role.RUNTIME,
-    "driver": Role.RUNTIME,
-    "xpu_runtime": Role.RUNTIME,
-    "xpu_driver": Role.RUNTIME,
-    "mtia_runtime": Role.RUNTIME,
-    "glow_runtime": Role.RUNTIME,
-    "privateuse1_runtime": Role.RUNTIME,
-    "privateuse1_driver": Role.RUNTIME,
-    "enqueue": Role.RUNTIME,  # Ascend: handing an op to the launching thread,
-    "dequeue": Role.RUNTIME,  # and that thread taking it
-    "overhead": Role.OVERHEAD,
-    "kernel": Role.KERNEL,
-    "concurrent_kernel": Role.KERNEL,
-    "gpu_memcpy": Role.MEMCPY,
-    "memcpy": Role.MEMCPY,
-    "gpu_memset": Role.MEMSET,
-    "memset": Role.MEMSET,
-    "mtia_ccp_events": Role.DEVICE_OTHER,
-    "mtia_insight": Role.DEVICE_OTHER,
-    "gpu_user_annotation": Role.DEVICE_ANNOTATION,
-    "cuda_sync": Role.SYNC,
-    "cuda_event": Role.SYNC,
+ROLES: Mapping[str, EventRole] = {
+    "cpu_op": EventRole.OP,
+    "operator": EventRole.OP,
+    "user_annotation": EventRole.ANNOTATION,
+    "python_function": EventRole.PYTHON,
+    "pythonfunction": EventRole.PYTHON,
+    "cuda_runtime": EventRole.RUNTIME,
+    "cuda_driver": EventRole.RUNTIME,
+    "hip_runtime": EventRole.RUNTIME,
+    "hip_driver": EventRole.RUNTIME,
+    "runtime": EventRole.RUNTIME,
+    "driver": EventRole.RUNTIME,
+    "xpu_runtime": EventRole.RUNTIME,
+    "xpu_driver": EventRole.RUNTIME,
+    "mtia_runtime": EventRole.RUNTIME,
+    "glow_runtime": EventRole.RUNTIME,
+    "privateuse1_runtime": EventRole.RUNTIME,
+    "privateuse1_driver": EventRole.RUNTIME,
+    "enqueue": EventRole.RUNTIME,  # Ascend: handing an op to the launching thread,
+    "dequeue": EventRole.RUNTIME,  # and that thread taking it
+    "overhead": EventRole.OVERHEAD,
+    "kernel": EventRole.KERNEL,
+    "concurrent_kernel": EventRole.KERNEL,
+    "gpu_memcpy": EventRole.MEMCPY,
+    "memcpy": EventRole.MEMCPY,
+    "gpu_memset": EventRole.MEMSET,
+    "memset": EventRole.MEMSET,
+    "mtia_ccp_events": EventRole.DEVICE_OTHER,
+    "mtia_insight": EventRole.DEVICE_OTHER,
+    "gpu_user_annotation": EventRole.DEVICE_ANNOTATION,
+    "cuda_sync": EventRole.SYNC,
+    "cuda_event": EventRole.SYNC,
     # Nodes of a CUDA graph at which the device does nothing: it calls the host, it marks an event.
-    "graph_host_node": Role.SYNC,
-    "graph_event_node": Role.SYNC,
-    "xpu_sync": Role.SYNC,
-    "trace": Role.RANGE,
-    "cuda_profiler_range": Role.RANGE,
-    "hpu_op": Role.EITHER,
-    "collective_comm": Role.EITHER,
-    "privateuse1_op": Role.EITHER,
+    "graph_host_node": EventRole.SYNC,
+    "graph_event_node": EventRole.SYNC,
+    "xpu_sync": EventRole.SYNC,
+    "trace": EventRole.RANGE,
+    "cuda_profiler_range": EventRole.RANGE,
+    "hpu_op": EventRole.EITHER,
+    "collective_comm": EventRole.EITHER,
+    "privateuse1_op": EventRole.EITHER,
 }
 
 GRAPH_NODES = frozenset({"graph_host_node", "graph_event_node"})
@@ -100,34 +100,34 @@ MODULE_PREFIX = "nn.Module: "
 
 # MTIA writes waits, copies and programs under one category; what has no name of these is a program.
 MTIA_WORK = "mtia_ccp_events"
-MTIA_ROLES: Mapping[str, Role] = {
-    "event_record": Role.SYNC,
-    "event_wait": Role.SYNC,
-    "dma_request": Role.MEMCPY,
+MTIA_ROLES: Mapping[str, EventRole] = {
+    "event_record": EventRole.SYNC,
+    "event_wait": EventRole.SYNC,
+    "dma_request": EventRole.MEMCPY,
 }
 
 # Ascend kernels have no category; the arg "Task Type" says what ran.
-TASK_ROLES: Mapping[str, Role] = {
-    "memcpy_async": Role.MEMCPY,
-    "memcpy": Role.MEMCPY,
-    "sdma": Role.MEMCPY,
-    "pcie_dma_sqe": Role.MEMCPY,
-    "event_record": Role.SYNC,
-    "event_wait": Role.SYNC,
-    "notify_record": Role.SYNC,
-    "notify_wait": Role.SYNC,
-    "write_value": Role.SYNC,
-    "wait_value": Role.SYNC,
-    "place_holder_sqe": Role.SYNC,
+TASK_ROLES: Mapping[str, EventRole] = {
+    "memcpy_async": EventRole.MEMCPY,
+    "memcpy": EventRole.MEMCPY,
+    "sdma": EventRole.MEMCPY,
+    "pcie_dma_sqe": EventRole.MEMCPY,
+    "event_record": EventRole.SYNC,
+    "event_wait": EventRole.SYNC,
+    "notify_record": EventRole.SYNC,
+    "notify_wait": EventRole.SYNC,
+    "write_value": EventRole.SYNC,
+    "wait_value": EventRole.SYNC,
+    "place_holder_sqe": EventRole.SYNC,
 }
 
 # Processes of exporters whose events carry no category.
-PROCESS_ROLES: Mapping[str, Role] = {
-    "CPU functions": Role.OP,
-    "CUDA functions": Role.KERNEL,
-    "CANN": Role.RUNTIME,
-    "Overlap Analysis": Role.RANGE,  # derived from the other rows by the exporter
-    "Overlay Analysis": Role.RANGE,
+PROCESS_ROLES: Mapping[str, EventRole] = {
+    "CPU functions": EventRole.OP,
+    "CUDA functions": EventRole.KERNEL,
+    "CANN": EventRole.RUNTIME,
+    "Overlap Analysis": EventRole.RANGE,  # derived from the other rows by the exporter
+    "Overlay Analysis": EventRole.RANGE,
 }
 
 # Flows by what their ends mean.
@@ -152,13 +152,13 @@ DEVICE_LABELS: Mapping[str, str] = {
 }
 
 
-def role_of(category: str) -> Role:
+def role_of(category: str) -> EventRole:
     """Role of a category as written; ``EITHER`` when nobody has listed it.
 
     >>> role_of("Operator").name
     'OP'
     """
-    return ROLES.get(category.casefold(), Role.EITHER)
+    return ROLES.get(category.casefold(), EventRole.EITHER)
 
 
 def is_graph_node(category: str) -> bool:

@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
-from .categories import DEVICE_LABELS, Role
+from .categories import DEVICE_LABELS, EventRole
 from ...base.arrays import by_key_then_ts, dense, distinct, take
 from .devices import Devices
 from .metadata import device_type
 from ..model import CounterTable, DeviceKind, MemoryTable, RangeTable
 from .occupancy import fill_occupancy
-from .times import Part
+from .times import EventRows
 from ...base.arrays import Sparse
-from ..raw import (COUNTER_ARGS, RawTrace)
+from ..raw import COUNTER_ARGS, RawTrace
 from .route import Rows
 from .devices import Streams
 from .strings import Texts
@@ -34,10 +34,10 @@ from ...base.arrays import Sparse
 
 
 _KINDS = {
-    Role.KERNEL: DeviceKind.KERNEL,
-    Role.MEMCPY: DeviceKind.MEMCPY,
-    Role.MEMSET: DeviceKind.MEMSET,
-    Role.DEVICE_OTHER: DeviceKind.OTHER,
+    EventRole.KERNEL: DeviceKind.KERNEL,
+    EventRole.MEMCPY: DeviceKind.MEMCPY,
+    EventRole.MEMSET: DeviceKind.MEMSET,
+    EventRole.DEVICE_OTHER: DeviceKind.OTHER,
 }
 WITHOUT = ("correlation", "device", "stream")
 """Args of device work that are columns of their own."""
@@ -109,7 +109,7 @@ def order_device(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> Dev
     part = rows.device
     order = by_key_then_ts(streams.of_device, part.ts)
     row = take(part.row, order)
-    kinds = np.full(max(Role) + 1, DeviceKind.OTHER, np.int8)
+    kinds = np.full(max(EventRole) + 1, DeviceKind.OTHER, np.int8)
     for role, kind in _KINDS.items():
         kinds[role] = kind
     return DeviceRows(
@@ -194,7 +194,7 @@ def _memory(text: str) -> str:
     return known if known in _MEMORY_KINDS.values() else ""
 
 
-def counter_devices(raw: RawTrace, texts: Texts, part: Part, devices: Devices) -> I32:
+def counter_devices(raw: RawTrace, texts: Texts, part: EventRows, devices: Devices) -> I32:
     """Row of the device of each counter event: its process is that, or "GPU 0 Counters"."""
     pid = take(raw.events.pid, part.row)
     by_pid = np.full(len(texts), -1, np.int32)
@@ -206,7 +206,7 @@ def counter_devices(raw: RawTrace, texts: Texts, part: Part, devices: Devices) -
 
 
 def order_ranges(
-    raw: RawTrace, texts: Texts, part: Part, stream: I32, devices: Devices, start: int
+    raw: RawTrace, texts: Texts, part: EventRows, stream: I32, devices: Devices, start: int
 ) -> RangeTable:
     """Ranges in time order, without args; ``stream`` has one entry for each row of ``part``."""
     order = np.argsort(part.ts, kind="stable")
@@ -226,7 +226,7 @@ def order_ranges(
     )
 
 
-def order_instants(raw: RawTrace, part: Part, owner: I32, start: int) -> Instants:
+def order_instants(raw: RawTrace, part: EventRows, owner: I32, start: int) -> Instants:
     """Instants in the order of time; ``owner`` has one entry for each row of ``part``."""
     order = np.argsort(part.ts, kind="stable")
     row = take(part.row, order)

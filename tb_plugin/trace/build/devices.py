@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from .metadata import Census
 from ...base.arrays import cells, distinct, is_any, take, where
-from .metadata import DeviceLabel, Identity
+from .metadata import DeviceLabel, ProcessMetadata
 from ..model import Device
 from .occupancy import Limits, limits_of
 from ..raw import RawTrace
@@ -26,7 +26,7 @@ from .strings import Texts
 from collections.abc import Mapping
 from .categories import is_graph_node
 from ...base.arrays import cells, has_cell, pairs_of, seen, take
-from .metadata import Identity
+from .metadata import ProcessMetadata
 from ..model import StreamTable
 from .route import Rows
 
@@ -78,7 +78,7 @@ class Devices:
 def find_devices(
     raw: RawTrace,
     texts: Texts,
-    identity: Identity,
+    identity: ProcessMetadata,
     census: Census,
     pids: Iterable[int],
     active: I32,
@@ -277,7 +277,7 @@ class Streams:
 
 
 def find_streams(
-    raw: RawTrace, texts: Texts, rows: Rows, identity: Identity, devices: Devices
+    raw: RawTrace, texts: Texts, rows: Rows, identity: ProcessMetadata, devices: Devices
 ) -> Streams:
     """Streams by (device process, tid). A wait belongs to the stream that its arg names."""
     events = raw.events
@@ -378,7 +378,7 @@ def _number(tid: str) -> int:
     return int(match[1]) if match else -1
 
 
-def _name(identity: Identity, texts: Texts, pid: int, tid: int, number: int) -> str:
+def _name(identity: ProcessMetadata, texts: Texts, pid: int, tid: int, number: int) -> str:
     given = identity.thread_name.get((pid, tid), "").strip()
     if given and not _NOT_A_STREAM.match(given):
         return given

@@ -9,33 +9,33 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, Role
+from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
 from ...base.arrays import by_key_then_ts, cells, dense, distinct, distinct_values, is_any, pairs_of, put, take, where
-from .metadata import Identity
+from .metadata import ProcessMetadata
 from ..model import HostKind, ThreadTable
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
 from ...base.arrays import Sparse
-from ..raw import (RawTrace)
+from ..raw import RawTrace
 from .route import Rows
 from .strings import Texts
 
 
 _KINDS = {
-    Role.OP: HostKind.OP,
-    Role.ANNOTATION: HostKind.ANNOTATION,
-    Role.PYTHON: HostKind.PYTHON,
-    Role.RUNTIME: HostKind.RUNTIME,
-    Role.OVERHEAD: HostKind.OVERHEAD,
-    Role.HOST_OTHER: HostKind.OTHER,
+    EventRole.OP: HostKind.OP,
+    EventRole.ANNOTATION: HostKind.ANNOTATION,
+    EventRole.PYTHON: HostKind.PYTHON,
+    EventRole.RUNTIME: HostKind.RUNTIME,
+    EventRole.OVERHEAD: HostKind.OVERHEAD,
+    EventRole.HOST_OTHER: HostKind.OTHER,
 }
 # Of two events with one start and end the outer one: annotations wrap frames, ops, calls.
 _RANK = {
-    Role.ANNOTATION: 0,
-    Role.HOST_OTHER: 1,
-    Role.PYTHON: 2,
-    Role.OP: 3,
-    Role.RUNTIME: 4,
-    Role.OVERHEAD: 5,
+    EventRole.ANNOTATION: 0,
+    EventRole.HOST_OTHER: 1,
+    EventRole.PYTHON: 2,
+    EventRole.OP: 3,
+    EventRole.RUNTIME: 4,
+    EventRole.OVERHEAD: 5,
 }
 # Events of a kind whose names begin so are of another kind.
 _RENAMED = (
@@ -47,7 +47,7 @@ OVERHEAD_PID = "-1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Threads:
+class ThreadRows:
     """The thread table, and the thread of each row of two parts of ``Rows``."""
 
     table: ThreadTable
@@ -104,7 +104,7 @@ class Host:
         return np.asarray(self.ts[rows] + self.dur[rows])
 
 
-def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: Identity) -> Threads:
+def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: ProcessMetadata) -> ThreadRows:
     """Threads by (process, thread), with the names that the file gives them."""
     both = np.concatenate([rows.host.row, rows.memory.row])
     pid, tid, index = pairs_of(take(raw.events.pid, both), take(raw.events.tid, both), len(texts))
@@ -113,10 +113,10 @@ def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: Identity) ->
         for key in zip(pid.tolist(), tid.tolist(), strict=True)
     ]
     table = ThreadTable(pid, tid, np.array([texts.code(name) for name in names], np.int32))
-    return Threads(table, index[: len(rows.host)], index[len(rows.host) :])
+    return ThreadRows(table, index[: len(rows.host)], index[len(rows.host) :])
 
 
-def order_host(raw: RawTrace, texts: Texts, rows: Rows, threads: Threads, start: int) -> HostRows:
+def order_host(raw: RawTrace, texts: Texts, rows: Rows, threads: ThreadRows, start: int) -> HostRows:
     """The host events in the order of the table; times count from ``start``."""
     part = rows.host
     order = by_key_then_ts(threads.of_host, part.ts)
@@ -151,7 +151,7 @@ def _settle_ties(
     group = np.cumsum(~same[np.maximum(tied - 1, 0)])
     part = order[tied]
     row = rows.host.row[part]
-    rank = np.full(max(Role) + 1, 9, np.int8)
+    rank = np.full(max(EventRole) + 1, 9, np.int8)
     for role, place in _RANK.items():
         rank[role] = place
     number = cells(raw.ints.get("external_id"), row, np.iinfo(np.int64).max)
@@ -161,7 +161,7 @@ def _settle_ties(
 
 def build_host(
     rows: HostRows,
-    threads: Threads,
+    threads: ThreadRows,
     args: dict[str, Sparse],
     open_begins: I32,
     resolution: int,
@@ -198,7 +198,7 @@ def build_host(
 
 
 def _kinds(texts: Texts, role: NDArray[np.uint8], name: I32, names: I32) -> I8:
-    table = np.full(max(Role) + 1, HostKind.OTHER, np.int8)
+    table = np.full(max(EventRole) + 1, HostKind.OTHER, np.int8)
     for known, kind in _KINDS.items():
         table[known] = kind
     result = np.asarray(take(table, role))

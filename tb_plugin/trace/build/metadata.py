@@ -15,7 +15,7 @@ from ..raw import RawEvents
 from .strings import Texts
 import re
 from collections.abc import Mapping
-from .categories import DEVICE_LABELS, PROCESS_ROLES, Role
+from .categories import DEVICE_LABELS, PROCESS_ROLES, EventRole
 from ...base.arrays import cells
 from ..raw import RawTrace
 
@@ -83,7 +83,7 @@ class DeviceLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ProcessMetadata:
     """Everything the metadata events say; pids and tids are codes."""
 
     process_name: Mapping[int, str]
@@ -93,7 +93,7 @@ class Identity:
     renamed: int  # threads that were named twice, differently
 
 
-def identify(raw: RawTrace, texts: Texts) -> Identity:
+def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
     """Read the metadata events. Of several names of a thread the last telling one wins."""
     events = raw.events
     rows = np.flatnonzero(events.phase == META)
@@ -130,8 +130,8 @@ def identify(raw: RawTrace, texts: Texts) -> Identity:
                 named.setdefault((pid, tid), set()).add(new)
             if telling(new) >= telling(old):
                 thread_name[pid, tid] = new
-    derived = {pid for pid, name in process_name.items() if PROCESS_ROLES.get(name) == Role.RANGE}
-    return Identity(
+    derived = {pid for pid, name in process_name.items() if PROCESS_ROLES.get(name) == EventRole.RANGE}
+    return ProcessMetadata(
         process_name,
         {pid: found for pid, found in label.items() if pid not in derived},
         frozenset(host_labelled - label.keys()),

@@ -8,7 +8,7 @@ from typing import Any
 
 from .categories import DEVICE_LABELS, is_graph_node
 from .metadata import Census
-from .metadata import META, Identity
+from .metadata import META, ProcessMetadata
 from ..model import Recording
 from ..raw import MISSING, RawTrace
 from .route import RANGED
@@ -27,7 +27,7 @@ _OLD_CATEGORIES = frozenset({"Operator", "Runtime", "Kernel", "Memcpy", "Memset"
 def describe(
     raw: RawTrace,
     texts: Texts,
-    identity: Identity,
+    identity: ProcessMetadata,
     census: Census,
     start: int,
     resolution: int,
@@ -63,7 +63,7 @@ def describe(
 def era(
     raw: RawTrace,
     texts: Texts,
-    identity: Identity,
+    identity: ProcessMetadata,
     census: Census,
     start: int,
     resolution: int,
@@ -118,7 +118,7 @@ def _metadata_first(raw: RawTrace) -> bool:
     return bool(len(phase) and phase[0] == META and raw.events.ts[0] != MISSING)
 
 
-def _has_npu(identity: Identity) -> bool:
+def _has_npu(identity: ProcessMetadata) -> bool:
     return any(label.type == DEVICE_LABELS["NPU"] for label in identity.label.values())
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .categories import DEVICE_ROLES, HOST_ROLES, MEMORY_CATEGORIES, MEMORY_NAME, MTIA_ROLES, MTIA_WORK, PROCESS_ROLES, ROLES, TASK_ROLES, Role, role_of
+from .categories import DEVICE_ROLES, HOST_ROLES, MEMORY_CATEGORIES, MEMORY_NAME, MTIA_ROLES, MTIA_WORK, PROCESS_ROLES, ROLES, TASK_ROLES, EventRole, role_of
 from .metadata import Census
 from ...base.arrays import Mask, has_cell, is_any, seen, take, where
-from .metadata import META, Identity
+from .metadata import META, ProcessMetadata
 from .begin_end import Pairs, pair
-from .times import OPEN, Part, settle_times
+from .times import OPEN, EventRows, settle_times
 from ..raw import RawEvents, RawTrace
 from .strings import Texts
 
@@ -47,7 +47,7 @@ _NO_ROLE = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class UnusedRows:
     """Rows that are in no table, and durations that made no sense."""
 
     negative: int
@@ -63,21 +63,21 @@ class Rows:
     """Rows of the file by table, ascending, and what became of all others."""
 
     role: U8  # Role of the rows in tables of duration events; an entry for every row of the file
-    host: Part
-    device: Part
-    device_annotations: Part
-    syncs: Part
-    ranges: Part
-    memory: Part
-    counters: Part
+    host: EventRows
+    device: EventRows
+    device_annotations: EventRows
+    syncs: EventRows
+    ranges: EventRows
+    memory: EventRows
+    counters: EventRows
     flow_starts: I32
     flow_ends: I32
     unfinished: I32  # begins without an end; last until the end of the trace
     device_pids: frozenset[int]
-    tally: Tally
+    tally: UnusedRows
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[EventRows, ...]:
         """The rows of each table."""
         return (
             self.host,
@@ -90,7 +90,7 @@ class Rows:
         )
 
 
-def sort_out(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> Rows:
+def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census) -> Rows:
     """Decide for every row of the file."""
     events = raw.events
     phase = events.phase
@@ -108,20 +108,20 @@ def sort_out(raw: RawTrace, texts: Texts, identity: Identity, census: Census) ->
     role[~ranged] = _NO_ROLE
     dur = _durations(events, pairs)
 
-    def of(*roles: Role) -> Part:
+    def of(*roles: EventRole) -> EventRows:
         row = where(is_any(role, roles))
-        return Part(row, take(events.ts, row), take(dur, row))
+        return EventRows(row, take(events.ts, row), take(dur, row))
 
-    def at(row: I32) -> Part:
-        return Part(row, take(events.ts, row), np.empty(0, np.int64))
+    def at(row: I32) -> EventRows:
+        return EventRows(row, take(events.ts, row), np.empty(0, np.int64))
 
     settled = settle_times(
         (
             of(*HOST_ROLES),
             of(*DEVICE_ROLES),
-            of(Role.DEVICE_ANNOTATION),
-            of(Role.SYNC),
-            of(Role.RANGE),
+            of(EventRole.DEVICE_ANNOTATION),
+            of(EventRole.SYNC),
+            of(EventRole.RANGE),
         ),
         (at(allocations), at(where(phase == COUNTER))),
         int(events.ts[pairs.open].max()) if len(pairs.open) else 0,
@@ -145,7 +145,7 @@ def sort_out(raw: RawTrace, texts: Texts, identity: Identity, census: Census) ->
         flow_ends=where(phase == FLOW_END),
         unfinished=pairs.open,
         device_pids=device_pids,
-        tally=Tally(
+        tally=UnusedRows(
             settled.negative,
             settled.absurd,
             settled.without_dur,
@@ -167,7 +167,7 @@ def _ignore_others(ignored: dict[str, int], census: Census, memory: U8) -> None:
             ignored[reason] = ignored.get(reason, 0) + count
 
 
-def _roles(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> tuple[U8, Mask]:
+def _roles(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census) -> tuple[U8, Mask]:
     """The role of every row, as far as it is known, and which rows are ranges or their begins."""
     events = raw.events
     by_category = np.zeros(len(texts), np.uint8)
@@ -179,34 +179,34 @@ def _roles(raw: RawTrace, texts: Texts, identity: Identity, census: Census) -> t
     if unnamed in (categories := census.categories(RANGED)):
         # Exporters without categories: the process says what its events are.
         bare = timed & (events.category == unnamed)
-        by_pid = np.full(len(texts), Role.EITHER, np.uint8)
+        by_pid = np.full(len(texts), EventRole.EITHER, np.uint8)
         for pid in np.flatnonzero(seen(events.pid, len(texts))).tolist():
             known = PROCESS_ROLES.get(identity.process_name.get(pid, texts[pid]))
             if known is not None:
                 by_pid[pid] = known
         role[bare] = by_pid[events.pid[bare]]
-        unknown = bare & (role == Role.EITHER)
+        unknown = bare & (role == EventRole.EITHER)
         if categories == [unnamed] and unknown.any():
             # No category in the whole file: host events are ops, as in the first recorders.
             labelled = np.zeros(len(texts), bool)
             labelled[list(identity.label)] = True
-            role[unknown & ~labelled[events.pid]] = Role.OP
+            role[unknown & ~labelled[events.pid]] = EventRole.OP
     if (tasks := raw.texts.get("task_type")) is not None:
         by_task = texts.table(
-            tasks.value, lambda text: TASK_ROLES.get(text.casefold(), Role.KERNEL), np.uint8
+            tasks.value, lambda text: TASK_ROLES.get(text.casefold(), EventRole.KERNEL), np.uint8
         )
-        free = role[tasks.row] == Role.EITHER
+        free = role[tasks.row] == EventRole.EITHER
         role[tasks.row[free]] = by_task[tasks.value[free]]
-    vendor = where(timed & (role == Role.DEVICE_OTHER))
+    vendor = where(timed & (role == EventRole.DEVICE_OTHER))
     if len(vendor):
         runs = texts.table(
             events.category[vendor], lambda text: text.casefold() == MTIA_WORK, np.bool_
         )[events.category[vendor]]
-        role[vendor[runs]] = Role.KERNEL
+        role[vendor[runs]] = EventRole.KERNEL
         by_name = texts.table(
-            events.name[vendor], lambda text: MTIA_ROLES.get(text, Role.EITHER), np.uint8
+            events.name[vendor], lambda text: MTIA_ROLES.get(text, EventRole.EITHER), np.uint8
         )[events.name[vendor]]
-        told = by_name != Role.EITHER
+        told = by_name != EventRole.EITHER
         role[vendor[told]] = by_name[told]
     return role, timed
 
@@ -217,10 +217,10 @@ def _pids(events: RawEvents, mask: Mask, size: int) -> Mask:
 
 
 def _device_pids(
-    events: RawEvents, role: U8, timed: Mask, identity: Identity, size: int
+    events: RawEvents, role: U8, timed: Mask, identity: ProcessMetadata, size: int
 ) -> frozenset[int]:
     """Processes that stand for devices: so labelled, or with device work and no host work."""
-    own = (*DEVICE_ROLES, Role.DEVICE_ANNOTATION)
+    own = (*DEVICE_ROLES, EventRole.DEVICE_ANNOTATION)
     working = _pids(events, timed & is_any(role, own), size)
     if working.any():
         working &= ~_pids(events, timed & is_any(role, HOST_ROLES), size)
@@ -233,7 +233,7 @@ def _settle_either(
 ) -> None:
     """Decide host or device for categories that may be both, and for unknown ones."""
     events = raw.events
-    rows = where(timed & (role == Role.EITHER))
+    rows = where(timed & (role == EventRole.EITHER))
     if not len(rows):
         return
     is_device = np.zeros(len(texts), bool)
@@ -244,8 +244,8 @@ def _settle_either(
     device |= has_cell(raw.ints.get("stream"), rows)
     device |= strange & (events.category[rows] == texts.code("collective_comm"))
     known = texts.table(events.category[rows], lambda text: text.casefold() in ROLES, np.bool_)
-    on_device = np.where(known[events.category[rows]], Role.KERNEL, Role.DEVICE_OTHER)
-    role[rows] = np.where(device, on_device, Role.HOST_OTHER)
+    on_device = np.where(known[events.category[rows]], EventRole.KERNEL, EventRole.DEVICE_OTHER)
+    role[rows] = np.where(device, on_device, EventRole.HOST_OTHER)
 
 
 def _memory_rows(events: RawEvents, texts: Texts) -> I32:

@@ -114,7 +114,7 @@ OPEN = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class EventRows:
     """Rows of the file, ascending; ``ts`` as written, ``dur`` of ranges (of instants, empty)."""
 
     row: I32
@@ -124,24 +124,24 @@ class Part:
     def __len__(self) -> int:
         return len(self.row)
 
-    def of(self, keep: Mask) -> Part:
+    def of(self, keep: Mask) -> EventRows:
         """Some of the rows."""
-        return Part(self.row[keep], self.ts[keep], self.dur[keep] if len(self.dur) else self.dur)
+        return EventRows(self.row[keep], self.ts[keep], self.dur[keep] if len(self.dur) else self.dur)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
     """Parts with believable times and durations, and how many had others."""
 
-    ranges: tuple[Part, ...]
-    instants: tuple[Part, ...]
+    ranges: tuple[EventRows, ...]
+    instants: tuple[EventRows, ...]
     ignored: Mapping[str, int]
     negative: int
     absurd: int
     without_dur: int
 
 
-def settle_times(ranges: Sequence[Part], instants: Sequence[Part], last_open: int) -> Settled:
+def settle_times(ranges: Sequence[EventRows], instants: Sequence[EventRows], last_open: int) -> Settled:
     """Leave out what has no believable time, and mend durations, in place.
 
     ``last_open`` is the last start of a range that never ended.
@@ -167,7 +167,7 @@ def settle_times(ranges: Sequence[Part], instants: Sequence[Part], last_open: in
     return Settled(tuple(ranges), tuple(instants), ignored, negative, absurd, without)
 
 
-def _limits(ranges: Sequence[Part], instants: Sequence[Part]) -> Bounds | None:
+def _limits(ranges: Sequence[EventRows], instants: Sequence[EventRows]) -> Bounds | None:
     """Where events can be; None where nothing is far from anything, so that nobody need ask."""
     stamped = [part.ts for part in (*ranges, *instants) if len(part)]
     if not stamped:
@@ -182,7 +182,7 @@ def _limits(ranges: Sequence[Part], instants: Sequence[Part]) -> Bounds | None:
     return bounds(np.concatenate(voters) if voters else instants[0].ts)
 
 
-def _close(ranges: Sequence[Part], last_open: int) -> None:
+def _close(ranges: Sequence[EventRows], last_open: int) -> None:
     """Ranges that never ended last until the end of all others."""
     opened = [part.dur == OPEN for part in ranges]
     if not any(mask.any() for mask in opened):
@@ -194,7 +194,7 @@ def _close(ranges: Sequence[Part], last_open: int) -> None:
         part.dur[mask] = np.maximum(end - part.ts[mask], 0)
 
 
-def _mend(part: Part, limits: Bounds | None) -> tuple[int, int, int]:
+def _mend(part: EventRows, limits: Bounds | None) -> tuple[int, int, int]:
     """Durations that make sense; how many were negative, absurdly long, or missing."""
     short = long = missing = 0
     for piece in chunks(len(part)):

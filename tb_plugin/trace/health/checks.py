@@ -13,12 +13,12 @@ from ...base.intervals import union
 from ..build.categories import is_graph_node, is_known
 from ..build.devices import Devices
 from ..build.host import Host
-from ..build.metadata import Census, Identity
-from ..build.route import RANGED, Tally
+from ..build.metadata import Census, ProcessMetadata
+from ..build.route import RANGED, UnusedRows
 from ..build.strings import Texts
 from ..health_record import COSTLY, HealthRecord, Note, worst_first
 from ..link.autograd import Autograd
-from ..link.flows import Flows
+from ..link.flows import MatchedFlows
 from ..link.launches import Launches
 from ..model import (
     CounterTable,
@@ -42,14 +42,14 @@ SKEW_NS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class HealthInputs:
     """Everything that notes are made from."""
 
     texts: Texts
-    identity: Identity
+    identity: ProcessMetadata
     census: Census
-    tally: Tally
-    flows: Flows
+    tally: UnusedRows
+    flows: MatchedFlows
     host: Host
     device: DeviceTable
     annotations: RangeTable
@@ -70,7 +70,7 @@ class Evidence:
     text_bytes: int
 
 
-def examine(evidence: Evidence) -> HealthRecord:
+def examine(evidence: HealthInputs) -> HealthRecord:
     """Counts that reconcile, and the notes, worst first."""
     ignored = dict(evidence.tally.ignored)
     lonely = {
@@ -141,7 +141,7 @@ def note(
     )
 
 
-def _used(evidence: Evidence) -> int:
+def _used(evidence: HealthInputs) -> int:
     tables: tuple[Any, ...] = (
         evidence.device,
         evidence.annotations,
@@ -160,14 +160,14 @@ def _used(evidence: Evidence) -> int:
     )
 
 
-def _of_file(evidence: Evidence) -> Iterator[Note]:
+def _of_file(evidence: HealthInputs) -> Iterator[Note]:
     for fault in evidence.faults:
         yield note(fault.kind, fault.count, example=fault.example, offset=fault.offset)
     if not len(evidence.host.ts) + len(evidence.device) + len(evidence.memory):
         yield note("empty")
 
 
-def _of_time(evidence: Evidence) -> Iterator[Note]:
+def _of_time(evidence: HealthInputs) -> Iterator[Note]:
     tally, host, device = evidence.tally, evidence.host, evidence.device
     ignored = tally.ignored
     for kind, count in (
@@ -195,7 +195,7 @@ def _unfinished(host: Host) -> np.ndarray[Any, Any]:
     return np.empty(0, np.int32) if finished is None else finished.row
 
 
-def _example(evidence: Evidence, kind: str) -> str:
+def _example(evidence: HealthInputs, kind: str) -> str:
     host = evidence.host
     rows = {
         "unfinished": _unfinished(host),
@@ -216,7 +216,7 @@ def _stream_overlaps(device: DeviceTable) -> int:
     return total
 
 
-def _skew(evidence: Evidence) -> Iterator[Note]:
+def _skew(evidence: HealthInputs) -> Iterator[Note]:
     device, host = evidence.device, evidence.host
     linked = np.flatnonzero(device.launch >= 0)
     early = take(host.ts, device.launch[linked]) - device.ts[linked]
@@ -227,7 +227,7 @@ def _skew(evidence: Evidence) -> Iterator[Note]:
         yield note("clock_skew", int(np.count_nonzero(bad)), len(linked), detail=detail)
 
 
-def _of_links(evidence: Evidence) -> Iterator[Note]:
+def _of_links(evidence: HealthInputs) -> Iterator[Note]:
     device, launches = evidence.device, evidence.launches
     runtime = (evidence.host.kind == HostKind.RUNTIME).any()
     if len(device):
@@ -267,7 +267,7 @@ def _orphans(counts: Sequence[int], total: int) -> Iterator[Note]:
             yield note(kind, counts[link], total)
 
 
-def _of_content(evidence: Evidence) -> Iterator[Note]:
+def _of_content(evidence: HealthInputs) -> Iterator[Note]:
     host, device, recording = evidence.host, evidence.device, evidence.recording
     count = np.bincount(host.kind, minlength=len(HostKind)).tolist()
     ops = count[HostKind.OP]
@@ -295,7 +295,7 @@ def _of_content(evidence: Evidence) -> Iterator[Note]:
         yield note("derived_rows", derived)
 
 
-def _unknown_categories(evidence: Evidence) -> list[str]:
+def _unknown_categories(evidence: HealthInputs) -> list[str]:
     """Categories that nobody has listed, of the host and then of the devices."""
     texts = evidence.texts
     if all(is_known(texts[code]) for code in evidence.census.categories(RANGED)):
@@ -308,20 +308,20 @@ def _unknown_categories(evidence: Evidence) -> list[str]:
     ]
 
 
-def _launch_calls(evidence: Evidence) -> int:
+def _launch_calls(evidence: HealthInputs) -> int:
     host = evidence.host
     launching = evidence.texts.table(host.names, lambda text: "LaunchKernel" in text, np.bool_)
     runtime = where(host.kind == HostKind.RUNTIME)
     return int(np.count_nonzero(launching[host.name[runtime]]))
 
 
-def _derived(evidence: Evidence) -> int:
+def _derived(evidence: HealthInputs) -> int:
     """Rows of processes that repeat others (``Overlap Analysis``): they have no category."""
     bare = evidence.texts.table(evidence.ranges.category, lambda text: not text, np.bool_)
     return int(np.count_nonzero(bare[evidence.ranges.category]))
 
 
-def _of_steps(evidence: Evidence) -> Iterator[Note]:
+def _of_steps(evidence: HealthInputs) -> Iterator[Note]:
     steps, host = evidence.steps, evidence.host
     if steps.source == "whole_trace":
         if len(host.ts) + len(evidence.device):
@@ -335,7 +335,7 @@ def _of_steps(evidence: Evidence) -> Iterator[Note]:
         yield note("unfinished_step", example=evidence.texts[int(steps.name[-1])])
 
 
-def _of_recorder(evidence: Evidence) -> Iterator[Note]:
+def _of_recorder(evidence: HealthInputs) -> Iterator[Note]:
     host, metadata = evidence.host, evidence.recording.metadata
     for key, kind in (("ERROR", "recorder_errors"), ("WARNING", "recorder_warnings")):
         lines = _lines(metadata, key)

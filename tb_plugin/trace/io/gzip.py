@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from isal import igzip_lib, isal_zlib
 
 from ..faults import FaultLog
-from .streams import CHUNK, Buffered, Layer, Pieces
+from .streams import CHUNK, Buffered, Layer, PieceStream
 
 GZIP_MAGIC = b"\x1f\x8b"
 MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with deflate, the only method there is
@@ -17,7 +17,7 @@ CAREFUL_CHUNK = 4096
 _TEXT_FIELD = 4096
 
 
-class Watch:
+class InflateObserver:
     """Looks on while a stream is inflated. This one looks away."""
 
     def member(self, place: int) -> None:
@@ -33,7 +33,7 @@ class Watch:
         """There is damage, or another layer: what was seen is not the text that is read."""
 
 
-class Gunzip(Pieces):
+class Gunzip(PieceStream):
     """The text of all members of the gzip stream that ``open_layer()`` begins.
 
     isal inflates, and loses what one call had inflated when that call fails. Then the stream is
@@ -42,11 +42,14 @@ class Gunzip(Pieces):
     """
 
     def __init__(
-        self, open_layer: Callable[[], Layer], faults: FaultLog, watch: Watch | None = None
+        self,
+        open_layer: Callable[[], Layer],
+        faults: FaultLog,
+        watch: InflateObserver | None = None,
     ) -> None:
         self._open = open_layer
         self._faults = faults
-        self._watch = watch or Watch()
+        self._watch = watch or InflateObserver()
         super().__init__(self._all_pieces())
 
     def _all_pieces(self) -> Iterator[bytes]:
@@ -61,7 +64,7 @@ class Gunzip(Pieces):
         except isal_zlib.IsalError:  # type: ignore[misc]  # the stub says it is a variable
             self._watch.give_up()
         try:
-            for piece in self._members(_careful, self._faults, Watch()):
+            for piece in self._members(_careful, self._faults, InflateObserver()):
                 if rest := piece[done:]:
                     yield rest
                 done = max(0, done - len(piece))
@@ -70,9 +73,9 @@ class Gunzip(Pieces):
 
     def _members(
         self,
-        inflate: Callable[[Buffered, Watch], Iterator[bytes]],
+        inflate: Callable[[Buffered, InflateObserver], Iterator[bytes]],
         faults: FaultLog,
-        watch: Watch,
+        watch: InflateObserver,
     ) -> Iterator[bytes]:
         source = Buffered(self._open())
         members = 0
@@ -101,13 +104,13 @@ class Gunzip(Pieces):
                 faults.add("gzip_checksum", f"of member {members}, {size} bytes of text")
 
 
-def _fast(source: Buffered, watch: Watch) -> Iterator[bytes]:
+def _fast(source: Buffered, watch: InflateObserver) -> Iterator[bytes]:
     """The text of one member; leaves ``source`` at its trailer, or at its end."""
     return inflated(source, igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE), watch)
 
 
 def inflated(
-    source: Buffered, inflate: igzip_lib.IgzipDecompressor, watch: Watch
+    source: Buffered, inflate: igzip_lib.IgzipDecompressor, watch: InflateObserver
 ) -> Iterator[bytes]:
     """The text of a deflate stream; leaves ``source`` behind it."""
     while not inflate.eof:
@@ -122,7 +125,7 @@ def inflated(
     source.give_back(inflate.unused_data)
 
 
-def _careful(source: Buffered, _: Watch) -> Iterator[bytes]:
+def _careful(source: Buffered, _: InflateObserver) -> Iterator[bytes]:
     """As ``_fast``, with all the text before the first byte that cannot be inflated."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     while not inflate.eof:

@@ -22,8 +22,8 @@ from isal import igzip_lib, isal_zlib
 from ...base.native import call
 from ..faults import FaultLog
 from ..raw import NO_POINTS, SeekIndex
-from .gzip import MEMBER_MAGIC, Gunzip, Watch, inflated
-from .streams import CHUNK, Buffered, Layer, Pieces
+from .gzip import MEMBER_MAGIC, Gunzip, InflateObserver, inflated
+from .streams import CHUNK, Buffered, Layer, PieceStream
 
 TRAILER_BYTES = 8
 # Blocks without text, lowest bit first (RFC 1951, 3.2): with fixed codes, 10 bits; and with codes
@@ -46,7 +46,7 @@ def text_at(open_file: Callable[[], Layer], seek: SeekIndex, offset: int) -> Lay
 
     Reading it raises ``NotTheFile``.
     """
-    return Pieces(_pieces_at(open_file, seek, offset))
+    return PieceStream(_pieces_at(open_file, seek, offset))
 
 
 def _pieces_at(open_file: Callable[[], Layer], seek: SeekIndex, offset: int) -> Iterator[bytes]:
@@ -67,7 +67,7 @@ def _pieces(open_file: Callable[[], Layer], seek: SeekIndex, point: int) -> Iter
     source.skip(byte)
     source.give_back(_led_to(bits, source.take(1)))
     inflate = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE, zdict=_window(seek, point))
-    yield from inflated(source, inflate, Watch())
+    yield from inflated(source, inflate, InflateObserver())
     source.take(TRAILER_BYTES)
     if source.peek(len(MEMBER_MAGIC)) == MEMBER_MAGIC:
 
@@ -105,7 +105,7 @@ _ROOM = 256  # points in one chunk of stored bytes; those beyond are left out
 _LEVEL = 1
 
 
-class SeekPoints(Watch):
+class SeekPoints(InflateObserver):
     """Collects the points of one sound gzip layer; none without the native library."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from ...base.errors import NotFoundError, TraceFormatError
 from ..faults import FaultLog
 from ..raw import SeekIndex
-from .gzip import GZIP_MAGIC, Gunzip, Watch
+from .gzip import GZIP_MAGIC, Gunzip, InflateObserver
 from .gzip_index import SeekPoints, text_at
 from .streams import CHUNK, Ahead, Buffered, Layer, skip_by_reading
 
@@ -44,9 +44,11 @@ _REFUSED = (
 class Text:
     """The inflated text of a source as UTF-8 (not checked): read front to back, then close."""
 
-    def __init__(self, source: Source, faults: FaultLog, watch: Watch | None = None) -> None:
+    def __init__(
+        self, source: Source, faults: FaultLog, watch: InflateObserver | None = None
+    ) -> None:
         self._stored = _Stored(source)
-        self._layer: Layer = _peel(self._stored.from_start, faults, watch or Watch())
+        self._layer: Layer = _peel(self._stored.from_start, faults, watch or InflateObserver())
 
     def read(self, n: int) -> bytes:
         """Up to n bytes of text; b"" only at the end."""
@@ -155,7 +157,9 @@ def _open(path: Path) -> BinaryIO:
         raise NotFoundError(f"There is no file {path}.") from None
 
 
-def _peel(open_layer: Callable[[], Layer], faults: FaultLog, watch: Watch, depth: int = 0) -> Layer:
+def _peel(
+    open_layer: Callable[[], Layer], faults: FaultLog, watch: InflateObserver, depth: int = 0
+) -> Layer:
     """The text under all layers that ``open_layer`` begins with.
 
     ``watch`` looks on while the outermost gzip layer is inflated, if there is nothing else.
@@ -171,7 +175,7 @@ def _peel(open_layer: Callable[[], Layer], faults: FaultLog, watch: Watch, depth
             watch.give_up()
         # Opened again after damage further up, a layer has told its faults already.
         logs = [faults]
-        looking_on = Watch() if depth else watch
+        looking_on = InflateObserver() if depth else watch
         return _peel(
             lambda: Gunzip(open_layer, logs.pop() if logs else FaultLog(), looking_on),
             faults,

@@ -37,7 +37,7 @@ def skip_by_reading(layer: Layer, n: int) -> None:
         n -= len(piece)
 
 
-class Pieces:
+class PieceStream:
     """A layer of the pieces that an iterator yields."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -110,7 +110,7 @@ PIECE_BYTES = 512 * 1024
 _Piece: TypeAlias = tuple[bytes, FaultLog]
 
 
-class Ahead(Pieces):
+class Ahead(PieceStream):
     """``layer``, of which at most ``BLOCKS`` blocks are in memory that nobody asked for.
 
     The layer notes its faults in ``told``; they come to ``faults`` with the piece of text at which

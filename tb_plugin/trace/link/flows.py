@@ -69,7 +69,7 @@ class Arrows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flows:
+class MatchedFlows:
     """Start and end of each arrow that has both, as rows of the file, in order of the end."""
 
     start: I32
@@ -87,7 +87,7 @@ class Flows:
         return Arrows(Ends.at(raw.events, start), Ends.at(raw.events, end))
 
 
-def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> Flows:
+def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> MatchedFlows:
     """Match ends with starts by (category, id). One start may have many ends.
 
     Of several starts with one key the last one in the file counts.
@@ -106,7 +106,7 @@ def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> Flows:
     dependency = cells(raw.ints.get(ID_INT), start, -1) >= FIRST_DEPENDENCY
     dependency &= take(raw.events.category, start) == texts.code(DEPENDENCY_FLOW)
     others = where(~dependency)
-    return Flows(
+    return MatchedFlows(
         start=take(start, others),
         end=take(end, others),
         category=take(raw.events.category, take(end, others)),
@@ -247,7 +247,7 @@ class LaunchArrows:
     ops: Arrows
 
 
-def launch_arrows(raw: RawTrace, texts: Texts, rows: Rows, flows: Flows) -> LaunchArrows:
+def launch_arrows(raw: RawTrace, texts: Texts, rows: Rows, flows: MatchedFlows) -> LaunchArrows:
     """The arrows to device work; none where all of it has a correlation, which tells more."""
     if _all_correlated(raw, rows):
         nothing = flows.of(raw, texts, ())

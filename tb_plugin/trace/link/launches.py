@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, distinct_values, is_among, put, take, where
-from ..build.categories import Role, role_of
+from ..build.categories import EventRole, role_of
 from ..build.device import Activity
 from ..build.devices import Streams
 from ..build.host import Host
@@ -122,7 +122,7 @@ def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
     row, number = np.empty(0, np.int32), np.empty(0, np.int64)
     if written is None or ids is None:
         return SharedStarts(Ends.at(raw.events, row), number)
-    correlation = take(written.value, where(take(rows.role, written.row) == Role.RUNTIME))
+    correlation = take(written.value, where(take(rows.role, written.row) == EventRole.RUNTIME))
     wanted = distinct_values(correlation[repeated(correlation)])
     if len(wanted):
         chosen = is_among(ids.value, wanted) & is_among(ids.row, rows.flow_starts)
@@ -241,7 +241,7 @@ def _graphs(
 
 
 def _is_vendor(category: str) -> bool:
-    return role_of(category) == Role.DEVICE_OTHER
+    return role_of(category) == EventRole.DEVICE_OTHER
 
 
 def _external_id_believed(device: Activity) -> bool:

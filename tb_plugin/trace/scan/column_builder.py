@@ -49,7 +49,7 @@ _DTYPES: Mapping[str, type[np.generic]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Finished:
+class FinishedColumns:
     """The columns of a RawTrace; ``raw`` describes them."""
 
     events: RawEvents
@@ -97,7 +97,7 @@ class Columns(Protocol):
         """
         ...
 
-    def finish(self) -> Finished:
+    def finish(self) -> FinishedColumns:
         """All columns in one piece; takes them out."""
         ...
 
@@ -220,7 +220,7 @@ class RawColumns:
         if not self._dense["phase"].used().any():
             raise not_events()
 
-    def finish(self) -> Finished:
+    def finish(self) -> FinishedColumns:
         """All columns in one piece; takes them out."""
         dense = {name: column.take() for name, column in self._dense.items()}
         rows = SharedRows()
@@ -230,7 +230,7 @@ class RawColumns:
             if len(row.used())
         }
         return in_order_of_use(
-            Finished(
+            FinishedColumns(
                 events=RawEvents(**dense),
                 ints={name: sparse[name] for name in INTS if name in sparse},
                 floats={name: sparse[name] for name in FLOATS if name in sparse},
@@ -252,7 +252,7 @@ def _narrow(name: str, value: NDArray[Any]) -> NDArray[Any]:
     return narrow if np.array_equal(narrow, value) else value
 
 
-def in_order_of_use(found: Finished) -> Finished:
+def in_order_of_use(found: FinishedColumns) -> FinishedColumns:
     """The same with codes that count texts in the order of their first use, as ``raw`` says.
 
     Texts without use go. Codes are changed in place.

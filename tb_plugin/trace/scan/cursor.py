@@ -47,7 +47,7 @@ def _number_of(variable: str, default: float) -> Callable[[], float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ScanLimits:
     """What bounds memory and time. ``docs/files.md`` lists what a user may set."""
 
     block_bytes: int = 512 * 1024  # What a block becomes while it is decoded should fit a cache.
@@ -78,7 +78,7 @@ class Guard:
     they do not have is text without events, or more events than stored bytes.
     """
 
-    def __init__(self, name: str, limits: Limits, stored_bytes: int) -> None:
+    def __init__(self, name: str, limits: ScanLimits, stored_bytes: int) -> None:
         self._name = name
         self._limits = limits
         self._stored = stored_bytes
@@ -225,7 +225,7 @@ class Readable(Protocol):
         ...
 
 
-class Window:
+class TextWindow:
     """``data[pos:]`` is read but not used; ``offset`` is the place of ``data[0]`` in the text.
 
     Nothing that a reader decides may depend on how much is in memory: it asks for what it needs.
@@ -337,7 +337,7 @@ FIRST_BYTES = 2 * 1024
 """A look so far is always free."""
 
 
-class Found(enum.Enum):
+class Lookahead(enum.Enum):
     """What lies at the position."""
 
     VALUE = "a whole value"
@@ -349,12 +349,12 @@ class Found(enum.Enum):
 class Probe(NamedTuple):
     """What was found at a position."""
 
-    found: Found
+    found: Lookahead
     length: int  # of a whole value, else −1
     seen: int  # bytes that were looked at
 
 
-def probe(window: Window, limit: int, spare: int) -> Probe:
+def probe(window: TextWindow, limit: int, spare: int) -> Probe:
     """What begins at ``window.pos``.
 
     A value larger than ``limit`` is oversized. ``spare`` is how far a look may be in vain: beyond
@@ -372,12 +372,12 @@ def probe(window: Window, limit: int, spare: int) -> Probe:
             # At the end of the text a blank tells that a number does not go on.
             length = min(end_of_value(text + " " * whole), len(text))
         except NotJson:
-            return Probe(Found.DAMAGE, -1, seen)
+            return Probe(Lookahead.DAMAGE, -1, seen)
         except CutOff:
             if whole:
-                return Probe(Found.OPEN, -1, seen)
+                return Probe(Lookahead.OPEN, -1, seen)
             if size >= most:
-                return Probe(Found.OVERSIZED if most == limit else Found.DAMAGE, -1, seen)
+                return Probe(Lookahead.OVERSIZED if most == limit else Lookahead.DAMAGE, -1, seen)
         else:
-            return Probe(Found.VALUE, length, length)
+            return Probe(Lookahead.VALUE, length, length)
         size = min(size * 8, most)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from ..faults import FaultLog
-from .cursor import Effort, Found, Limits, Probe, Window, probe
+from .cursor import Effort, Lookahead, Probe, ScanLimits, TextWindow, probe
 from .json_values import Json, decode_strict, shown
 from .repair import MAX_BYTES, Unrepairable, repair
 from .sinks import Sink
@@ -41,7 +41,7 @@ class EventReader:
     """Reads the members of one list of events after the other into a sink."""
 
     def __init__(
-        self, sink: Sink, faults: FaultLog, limits: Limits, tick: Callable[[], None]
+        self, sink: Sink, faults: FaultLog, limits: ScanLimits, tick: Callable[[], None]
     ) -> None:
         self.covered_bytes = 0  # of text that is events, and what stands between them
         self.effort = Effort()
@@ -58,12 +58,12 @@ class EventReader:
         """How many events there are so far."""
         return self._sink.rows
 
-    def read(self, window: Window) -> bool:
+    def read(self, window: TextWindow) -> bool:
         """Reads from behind ``[`` to behind ``]``; False when the text ends before."""
         self._close = b"]"
         return self._read(window)
 
-    def read_lines(self, window: Window) -> bool:
+    def read_lines(self, window: TextWindow) -> bool:
         """Reads events that stand one behind the other, to the end of the text.
 
         False when that is in the middle of an event.
@@ -71,7 +71,7 @@ class EventReader:
         self._close = b""
         return self._read(window)
 
-    def _read(self, window: Window) -> bool:
+    def _read(self, window: TextWindow) -> bool:
         while True:
             window.fill(self._limits.block_bytes)
             self._tick()
@@ -89,7 +89,7 @@ class EventReader:
             if ended is not None:
                 return ended
 
-    def _singly(self, window: Window, batch: _Batch, count: int) -> bool | None:
+    def _singly(self, window: TextWindow, batch: _Batch, count: int) -> bool | None:
         """Reads up to ``count`` members; True behind the end of the list, False where all ends."""
         for _ in range(count):
             char = window.gap(self._faults)
@@ -108,14 +108,14 @@ class EventReader:
             self._tick()
         return None
 
-    def _stray_commas(self, window: Window) -> None:
+    def _stray_commas(self, window: TextWindow) -> None:
         commas = _COMMAS.match(window.data, window.pos)
         if commas:
             count = window.data.count(b",", *commas.span())
             self._faults.add("stray_comma", "before an event", window.place, count=count)
             window.pos = commas.end()
 
-    def _comma(self, window: Window) -> None:
+    def _comma(self, window: TextWindow) -> None:
         """Behind an event: takes the comma that leads to the next one."""
         char = window.gap(self._faults)
         if char == b",":
@@ -126,12 +126,12 @@ class EventReader:
         elif char == b"{" and self._close:
             self._faults.add("missing_comma", window.seen(100), window.place)
 
-    def _member(self, window: Window, batch: _Batch) -> bool:
+    def _member(self, window: TextWindow, batch: _Batch) -> bool:
         """Reads one member; False when the text ends inside it."""
         before = window.place
         seen = probe(window, self._limits.value_bytes, self.effort.spare(before))
         found, length = seen.found, seen.length
-        if found is Found.VALUE and window.peek_behind(length) in (b",", b"]", b"{", b"/", b""):
+        if found is Lookahead.VALUE and window.peek_behind(length) in (b",", b"]", b"{", b"/", b""):
             text = window.data[window.pos : window.pos + length]
             if not self._strict(window, batch, text) and not self._repaired(window, batch, text):
                 self._skip(window, length)
@@ -140,10 +140,10 @@ class EventReader:
         self.effort.wasted += max(0, seen.seen - (window.place - before))
         return go_on
 
-    def _damaged(self, window: Window, batch: _Batch, seen: Probe) -> bool:
+    def _damaged(self, window: TextWindow, batch: _Batch, seen: Probe) -> bool:
         """A member that is no JSON, or that something odd follows; False when the text ends."""
         found, length, _ = seen
-        if found is Found.OVERSIZED:
+        if found is Lookahead.OVERSIZED:
             return self._oversized(window)
         stop = self._stops.next(window)
         if stop < 0:
@@ -151,12 +151,12 @@ class EventReader:
         text = window.data[window.pos : window.pos + stop].rstrip(_BLANKS + b",")
         if self._repaired(window, batch, text):
             return True
-        if found is Found.VALUE and self._strict(window, batch, text[:length]):
+        if found is Lookahead.VALUE and self._strict(window, batch, text[:length]):
             text = text[length:]
         self._skip(window, len(text))
         return True
 
-    def _strict(self, window: Window, batch: _Batch, text: bytes) -> bool:
+    def _strict(self, window: TextWindow, batch: _Batch, text: bytes) -> bool:
         try:
             value = decode_strict(text)
         except ValueError:
@@ -164,7 +164,7 @@ class EventReader:
         self._take(window, batch, value, text)
         return True
 
-    def _repaired(self, window: Window, batch: _Batch, text: bytes) -> bool:
+    def _repaired(self, window: TextWindow, batch: _Batch, text: bytes) -> bool:
         if not text.startswith(b"{"):
             return False
         try:
@@ -176,12 +176,12 @@ class EventReader:
         self._take(window, batch, value, text)
         return True
 
-    def _take(self, window: Window, batch: _Batch, value: Json, text: bytes) -> None:
+    def _take(self, window: TextWindow, batch: _Batch, value: Json, text: bytes) -> None:
         batch.add(value, window.place, len(text))
         window.pos += len(text)
         self.covered_bytes += len(text)
 
-    def _skip(self, window: Window, length: int) -> None:
+    def _skip(self, window: TextWindow, length: int) -> None:
         behind = window.pos + length
         text = window.data[window.pos : behind].lstrip(_BLANKS)
         if text:
@@ -190,7 +190,7 @@ class EventReader:
             self._faults.add(kind, text.rstrip(_BLANKS), window.place)
         window.pos = behind
 
-    def _last(self, window: Window, batch: _Batch, seen: Probe) -> bool:
+    def _last(self, window: TextWindow, batch: _Batch, seen: Probe) -> bool:
         """A damaged member with no event behind it; False when the text ends inside it."""
         closed = self._stops.closing(window) if self._close else -1
         if window.data.startswith(b"{", window.pos):
@@ -198,9 +198,9 @@ class EventReader:
                 if self._repaired_to(window, batch, end):
                     return True
             text = window.data[window.pos : window.pos + max(seen.length, 0)]
-            if seen.found is Found.VALUE and self._strict(window, batch, text):
+            if seen.found is Lookahead.VALUE and self._strict(window, batch, text):
                 return True
-        if closed >= 0 and seen.found is not Found.OPEN:
+        if closed >= 0 and seen.found is not Lookahead.OPEN:
             self._skip(window, closed - window.pos)
             return True
         left = f"{window.left} bytes after the last complete event: {window.seen(150)}"
@@ -208,7 +208,7 @@ class EventReader:
         window.pos = len(window.data)
         return False
 
-    def _repaired_to(self, window: Window, batch: _Batch, end: int) -> bool:
+    def _repaired_to(self, window: TextWindow, batch: _Batch, end: int) -> bool:
         """Repairs all the rest as one event, if that is not too much to be tried in vain."""
         size = end - window.pos
         weight = size * Effort.REPAIR_WEIGHT
@@ -219,7 +219,7 @@ class EventReader:
         self.effort.wasted += weight
         return False
 
-    def _oversized(self, window: Window) -> bool:
+    def _oversized(self, window: TextWindow) -> bool:
         """Leaves out a member that is larger than the limit; False when no other event follows."""
         self._faults.add("oversized", window.seen(100), window.place)
         window.pos += 1
@@ -249,7 +249,7 @@ class _Stops:
         self._no_event = self._no_end = 0  # None begins before, from where the search began.
         self._closing: int | None = None
 
-    def next(self, window: Window) -> int:
+    def next(self, window: TextWindow) -> int:
         """Distance to where the next event begins, or the list ends; −1 when neither is seen."""
         while True:
             self._look(window)
@@ -259,7 +259,7 @@ class _Stops:
             if window.left >= self._most_bytes or not window.grow():
                 return -1
 
-    def closing(self, window: Window) -> int:
+    def closing(self, window: TextWindow) -> int:
         """Index of the bracket that closes the list where the text ends; −1: it does not."""
         if self._closing is None:
             text = window.data.rstrip()
@@ -269,7 +269,7 @@ class _Stops:
         at = self._closing - window.offset
         return at if at >= window.pos else -1
 
-    def _look(self, window: Window) -> None:
+    def _look(self, window: TextWindow) -> None:
         """Looks for both in the text in memory, from where it was not searched yet."""
         data, offset = window.data, window.offset
         most = offset + len(data)

@@ -31,13 +31,13 @@ from .column_builder import (
     INTS,
     TEXTS,
     BlockTable,
-    Finished,
+    FinishedColumns,
     SharedRows,
     in_order_of_use,
     not_events,
     sparse_dtype,
 )
-from .cursor import Limits, Window
+from .cursor import ScanLimits, TextWindow
 from .sinks import BlockRuns, ColumnsSink, Event, Runs
 
 _SPARSE = (*INTS, *FLOATS, *TEXTS)
@@ -161,13 +161,13 @@ class NativeColumns:
         if not self.call("phased"):
             raise not_events()
 
-    def finish(self) -> Finished:
+    def finish(self) -> FinishedColumns:
         """All columns; takes them out, and copies none."""
         dense = {
             name: self._taken("take", number, DENSE[name]) for number, name in enumerate(DENSE)
         }
         rows_known = SharedRows()
-        found = Finished(
+        found = FinishedColumns(
             events=RawEvents(**dense),
             ints=self._take(INTS, rows_known),
             floats=self._take(FLOATS, rows_known),
@@ -267,7 +267,7 @@ class NativeSink:
         """How many it has taken."""
         return self.columns.rows
 
-    def runs(self, limits: Limits) -> Runs:
+    def runs(self, limits: ScanLimits) -> Runs:
         """By the library."""
         return NativeRuns(self.columns, BlockRuns(self._block, _small(limits)), limits)
 
@@ -283,7 +283,7 @@ class NativeSink:
 class NativeRuns:
     """Blocks of events that the library takes; where it leaves many, blocks of others."""
 
-    def __init__(self, columns: NativeColumns, odd_runs: Runs, limits: Limits) -> None:
+    def __init__(self, columns: NativeColumns, odd_runs: Runs, limits: ScanLimits) -> None:
         self._columns = columns
         self._odd_runs = odd_runs
         self._limits = limits
@@ -293,7 +293,7 @@ class NativeRuns:
         self._pause = self._tries_left_out = 0
         self._taken = self._singles = 0  # rows, and members read one by one, of late
 
-    def take(self, window: Window) -> bool:
+    def take(self, window: TextWindow) -> bool:
         """Hands over as many events of the next block as the library takes."""
         if self._odd:
             self._odd = False
@@ -317,7 +317,7 @@ class NativeRuns:
         self._few = 1
         return True
 
-    def _take_odd(self, window: Window) -> bool:
+    def _take_odd(self, window: TextWindow) -> bool:
         """Hands over a block of strict JSON; seldom tries to where the text is damaged instead."""
         if self._tries_left_out < self._pause:
             self._tries_left_out += 1
@@ -340,5 +340,5 @@ class NativeRuns:
         return few
 
 
-def _small(limits: Limits) -> Limits:
+def _small(limits: ScanLimits) -> ScanLimits:
     return replace(limits, block_bytes=min(limits.block_bytes, _ODD_BYTES))

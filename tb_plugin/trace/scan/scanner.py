@@ -27,7 +27,7 @@ from ..io.sniff import SNIFF_BYTES, looks_like_trace, python_repr, root_of
 from ..io.source import Source, TextAhead
 from ..raw import OnProgress, Progress, RawTrace
 from .column_builder import Columns, RawColumns
-from .cursor import Effort, Found, Guard, Limits, Readable, Window, probe
+from .cursor import Effort, Guard, Lookahead, Readable, ScanLimits, TextWindow, probe
 from .events import EventReader
 from .json_values import Json, decode_strict, plain
 from .native import NativeColumns, NativePanic, NativeSink
@@ -55,7 +55,7 @@ class RootReader:
     """Reads the root at the window's position into ``metadata``, all but ``traceEvents``."""
 
     def __init__(
-        self, window: Window, faults: FaultLog, events: EventReader, limits: Limits
+        self, window: TextWindow, faults: FaultLog, events: EventReader, limits: ScanLimits
     ) -> None:
         self.metadata: dict[str, Json] = {}
         self.bases: list[tuple[int, Json]] = []
@@ -129,7 +129,7 @@ class RootReader:
         if window.data[window.pos : window.pos + 1] != b'"':
             return self._skip("skipped_text")
         found, length, _ = probe(window, self._limits.value_bytes, self._limits.value_bytes)
-        if found is Found.OPEN:
+        if found is Lookahead.OPEN:
             seen = window.seen(150)
             self._faults.add("truncated", f"inside a key of the outermost object: {seen}", place)
             window.pos = len(window.data)
@@ -138,7 +138,7 @@ class RootReader:
             key = decode_strict(window.data[window.pos : window.pos + length])
         except ValueError:
             return self._skip("skipped_text")
-        if found is not Found.VALUE or window.peek_behind(length) != b":":
+        if found is not Lookahead.VALUE or window.peek_behind(length) != b":":
             return self._skip("skipped_text")
         window.pos += length
         self._window.gap(self._faults)
@@ -167,7 +167,7 @@ class RootReader:
         window = self._window
         before, effort = window.place, self._events.effort
         found, length, seen = probe(window, self._limits.value_bytes, effort.spare(before))
-        if found is Found.VALUE and window.peek_behind(length) in (b",", b"}", b"/", b""):
+        if found is Lookahead.VALUE and window.peek_behind(length) in (b",", b"}", b"/", b""):
             text = window.data[window.pos : window.pos + length]
             try:
                 value = plain(decode_strict(text))
@@ -176,11 +176,11 @@ class RootReader:
             else:
                 self._keep(key, value, text)
                 return True
-        if found is Found.OVERSIZED:
+        if found is Lookahead.OVERSIZED:
             return self._skip("oversized", key)
         self._repairs_left -= 1
         go_on = self._repairs_left >= 0 and self._repaired(key)
-        if not go_on and found is Found.OPEN:
+        if not go_on and found is Lookahead.OPEN:
             self._faults.add("truncated", f"inside the value of {key!r}", window.place)
             window.pos = len(window.data)
             return False
@@ -397,7 +397,7 @@ PROGRESS_SECONDS = 0.2
 
 
 def scan(
-    stream: Source, on_progress: OnProgress | None = None, *, limits: Limits | None = None
+    stream: Source, on_progress: OnProgress | None = None, *, limits: ScanLimits | None = None
 ) -> RawTrace:
     """Reads a trace into columns (``raw`` describes them, ``faults.KINDS`` what is tolerated).
 
@@ -420,7 +420,7 @@ def scan_natively(
     stream: Source,
     on_progress: OnProgress | None = None,
     *,
-    limits: Limits | None = None,
+    limits: ScanLimits | None = None,
 ) -> RawTrace:
     """As ``scan``, with the library.
 
@@ -431,25 +431,25 @@ def scan_natively(
     def sink(faults: FaultLog) -> NativeSink:
         return NativeSink(NativeColumns(library), faults)
 
-    return _open_and_read(stream, sink, on_progress, limits or Limits())
+    return _open_and_read(stream, sink, on_progress, limits or ScanLimits())
 
 
 def scan_in_python(
-    stream: Source, on_progress: OnProgress | None = None, *, limits: Limits | None = None
+    stream: Source, on_progress: OnProgress | None = None, *, limits: ScanLimits | None = None
 ) -> RawTrace:
     """As ``scan``, without the library: the reference."""
 
     def sink(faults: FaultLog) -> ColumnsSink:
         return ColumnsSink(RawColumns(), faults)
 
-    return _open_and_read(stream, sink, on_progress, limits or Limits())
+    return _open_and_read(stream, sink, on_progress, limits or ScanLimits())
 
 
 def _open_and_read(
     stream: Source,
     sink_of: Callable[[FaultLog], ColumnsSink | NativeSink],
     on_progress: OnProgress | None,
-    limits: Limits,
+    limits: ScanLimits,
 ) -> RawTrace:
     faults = FaultLog()
     collecting = gc.isenabled()
@@ -468,7 +468,7 @@ def _read(
     sink: ColumnsSink | NativeSink,
     faults: FaultLog,
     on_progress: OnProgress | None,
-    limits: Limits,
+    limits: ScanLimits,
 ) -> RawTrace:
     columns: Columns = sink.columns
     guard = Guard(_name_of(stream), limits, text.bytes_total)
@@ -478,7 +478,7 @@ def _read(
         guard.check(window.place, events.covered_bytes, columns.rows)
         progress()
 
-    window = Window(text, limits.block_bytes, tick)
+    window = TextWindow(text, limits.block_bytes, tick)
     events = EventReader(sink, faults, limits, tick)
     window.fill(SNIFF_BYTES)
     if not window.data and ("gzip_truncated" in faults or "gzip_corrupt" in faults):
@@ -489,7 +489,7 @@ def _read(
         )
     root = root_of(window.data[:SNIFF_BYTES])
     if root == "lines":
-        window = Window(EventLines(window.data, text), limits.block_bytes, tick)
+        window = TextWindow(EventLines(window.data, text), limits.block_bytes, tick)
         window.fill(SNIFF_BYTES)
     reader = RootReader(window, faults, events, limits)
     if root == "object":

@@ -13,7 +13,7 @@ import msgspec
 
 from ..faults import FaultLog
 from .column_builder import BlockPlaces, Columns, KnownPlaces
-from .cursor import Limits, Window
+from .cursor import ScanLimits, TextWindow
 from .json_values import Json, decode_strict
 from .reference import add_loose
 from .typed import TypedBlocks
@@ -39,7 +39,7 @@ class Damaged(Exception):
 class Runs(Protocol):
     """Takes what can be taken at once; the rest is read member by member."""
 
-    def take(self, window: Window) -> bool:
+    def take(self, window: TextWindow) -> bool:
         """Hands over events from the window's position, and moves behind the last of them.
 
         False when that is not possible here, so that the next members must be read one by one.
@@ -58,13 +58,13 @@ class BlockRuns:
     value, the block has an open quote or bracket and does not decode: no wrong cut goes unnoticed.
     """
 
-    def __init__(self, take_block: Callable[[bytes, int], None], limits: Limits) -> None:
+    def __init__(self, take_block: Callable[[bytes, int], None], limits: ScanLimits) -> None:
         self._take_block = take_block
         self._limits = limits
         self._span = limits.block_bytes
         self._few = _FEW
 
-    def take(self, window: Window) -> bool:
+    def take(self, window: TextWindow) -> bool:
         """Hands over as many events as are surely whole, if they are strict JSON."""
         taken = self._take(window)
         if taken:
@@ -77,7 +77,7 @@ class BlockRuns:
         self._few = min(2 * few, _MANY)
         return few
 
-    def _take(self, window: Window) -> bool:
+    def _take(self, window: TextWindow) -> bool:
         cut = _last_cut(window, window.pos + self._span)
         try:
             if cut < 0:
@@ -96,12 +96,12 @@ class BlockRuns:
             self._span = min(2 * self._span, self._limits.block_bytes)
         return True
 
-    def _block(self, window: Window, cut: int) -> None:
+    def _block(self, window: TextWindow, cut: int) -> None:
         self._take_block(b"[" + window.data[window.pos : cut] + b"]", window.place)
         window.pos = cut
 
 
-def _last_cut(window: Window, stop: int) -> int:
+def _last_cut(window: TextWindow, stop: int) -> int:
     """Index behind the last event before ``stop`` that another one seems to follow; −1: none."""
     stop = min(stop, len(window.data))
     start = max(window.pos, stop - _TAIL)
@@ -123,7 +123,7 @@ class Sink(Protocol):
         """How many it has taken."""
         ...
 
-    def runs(self, limits: Limits) -> Runs:
+    def runs(self, limits: ScanLimits) -> Runs:
         """How it takes many events at once."""
         ...
 
@@ -145,7 +145,7 @@ class ColumnsSink:
         """How many it has taken."""
         return self.columns.rows
 
-    def runs(self, limits: Limits) -> Runs:
+    def runs(self, limits: ScanLimits) -> Runs:
         """Block by block."""
         return BlockRuns(self.block, limits)
 
@@ -188,7 +188,7 @@ class ListSink:
         """How many it has taken."""
         return len(self.kept)
 
-    def runs(self, limits: Limits) -> Runs:
+    def runs(self, limits: ScanLimits) -> Runs:
         """Block by block."""
         return BlockRuns(self._block, limits)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..faults import FaultLog
 from .column_builder import Columns, Places
 from .json_values import is_read_as_int
-from .typed_columns import Chunk, Layout, NestedCodes, OddBlock
+from .typed_columns import ArgLayout, Chunk, NestedCodes, OddBlock
 
 MAX_LAYOUTS = 64
 MAX_NESTED = 500_000
@@ -73,7 +73,7 @@ class TypedBlocks:
         self._phases = _Phases()
         self._ids = _Ids(columns.codes)
         self._nested = NestedCodes(columns.codes)
-        self._layouts: dict[int, Layout] = {}
+        self._layouts: dict[int, ArgLayout] = {}
 
     def add(self, block: bytes, places: Places) -> int:
         """Appends the events of a JSON array; how many there are.
@@ -120,11 +120,11 @@ class TypedBlocks:
         for row in given[chunk.dense["phase"][given] == ord("C")].tolist():
             chunk.counter(row, args[row])
 
-    def _layout(self, code: int) -> Layout:
+    def _layout(self, code: int) -> ArgLayout:
         """Of a category; the categories beyond a number share one."""
         if code not in self._layouts and len(self._layouts) >= MAX_LAYOUTS:
             code = _SHARED
-        return self._layouts.setdefault(code, Layout())
+        return self._layouts.setdefault(code, ArgLayout())
 
 
 def _by_category(

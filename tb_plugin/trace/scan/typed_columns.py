@@ -127,7 +127,7 @@ class Slot:
     get: Callable[[Any], Any]
 
 
-class Layout:
+class ArgLayout:
     """Args of one category: key → kind, and the decoder made of them."""
 
     def __init__(self) -> None:

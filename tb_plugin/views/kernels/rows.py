@@ -12,7 +12,7 @@ from ...analysis.facts import Facts
 from ...analysis.operators.groups import group
 from ...analysis.operators.kernels import (
     ChosenKernels,
-    KernelTable,
+    KernelGroups,
     family_codes,
     kernel_rows,
     kernel_table,
@@ -65,7 +65,7 @@ def chosen_of(
     )
 
 
-def rows_of(table: KernelTable, groups: Iterable[int], whole_ns: int) -> tuple[KernelRow, ...]:
+def rows_of(table: KernelGroups, groups: Iterable[int], whole_ns: int) -> tuple[KernelRow, ...]:
     """Some groups of a table as rows; ``whole_ns`` is the time of all chosen kernels."""
     families, codes = family_codes(table.operators)
     ops = op_names(table.operators)
@@ -111,7 +111,7 @@ def rows_of(table: KernelTable, groups: Iterable[int], whole_ns: int) -> tuple[K
     return tuple(row(int(at)) for at in groups)
 
 
-def copy_rows(table: KernelTable) -> tuple[CopyRow, ...]:
+def copy_rows(table: KernelGroups) -> tuple[CopyRow, ...]:
     """Copies and sets by name, the largest first."""
     strings = table.operators.strings
 
@@ -173,7 +173,7 @@ def details(subject: Subject, query: KernelRowQuery) -> KernelDetails:
     )
 
 
-def _within(table: KernelTable, members: NDArray[np.int64]) -> list[int]:
+def _within(table: KernelGroups, members: NDArray[np.int64]) -> list[int]:
     """The groups that hold some of the members, by time."""
     inside = np.zeros(len(table.activities), np.bool_)
     inside[members] = True

@@ -11,7 +11,7 @@ from ...analysis.facts import Facts
 from ...analysis.operators import artifact
 from ...analysis.operators.kernels import (
     ChosenKernels,
-    KernelTable,
+    KernelGroups,
     copy_table,
     family_codes,
     kernel_rows,
@@ -111,7 +111,7 @@ def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
     )
 
 
-def _shares(table: KernelTable) -> tuple[SharePart, ...]:
+def _shares(table: KernelGroups) -> tuple[SharePart, ...]:
     total = int(table.total_ns.sum())
     order = table.order("total_ns", ascending=False)[:MOST_PARTS]
     return share_parts(table, table.total_ns, order.tolist(), total)
@@ -144,7 +144,7 @@ def _tensor_core(operators: OperatorColumns, chosen: ChosenKernels) -> dict[str,
     return {use.name.lower(): int(spent[use]) for use in MatrixUse}
 
 
-def _words(table: KernelTable, classes: tuple[SharePart, ...]) -> tuple[str, str]:
+def _words(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str, str]:
     if not len(table):
         return "No kernel ran in the chosen steps.", ""
     first, count = classes[0], int(table.count.sum())

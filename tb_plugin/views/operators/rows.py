@@ -15,7 +15,7 @@ from ...analysis.facts import Facts
 from ...analysis.operators.groups import group, paired, unpaired
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.stacks import frame_place, frames_of
-from ...analysis.operators.table import CallTable, Chosen, call_table, kinds_of, one_group
+from ...analysis.operators.table import CallSelection, CallTable, call_table, kinds_of, one_group
 from ...base.errors import QueryError
 from ..shared import SlowCall, column_named, key_named, known, no_such_row, steps_of
 from ..view import Subject
@@ -80,7 +80,7 @@ def grouping_of(query: OperatorQuery) -> tuple[str, int]:
 
 def table_of(operators: OperatorColumns, facts: Facts, query: OperatorQuery) -> CallTable:
     """The groups that a query asks for. Raises QueryError."""
-    chosen = Chosen(steps_of(facts, query.steps), kinds_named(query.kinds), query.search)
+    chosen = CallSelection(steps_of(facts, query.steps), kinds_named(query.kinds), query.search)
     grouping, depth = grouping_of(query)
     return call_table(operators, chosen, grouping, depth)
 
@@ -141,7 +141,7 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
     operators: OperatorColumns = subject.artifact("")
     steps = steps_of(subject.facts, query.steps)
     wall_ns = wall_of(subject.facts, steps)
-    chosen = Chosen(steps, frozenset(CallKind))
+    chosen = CallSelection(steps, frozenset(CallKind))
     table = one_group(operators, chosen, query.group_by, query.stack_depth, key_named(query.key))
     if not len(table):
         raise no_such_row()

@@ -15,7 +15,7 @@ from ...analysis.operators import artifact
 from ...analysis.operators.credit import REASONS
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
 from ...analysis.operators.model import CallKind, OperatorColumns
-from ...analysis.operators.table import CallTable, Chosen, call_table
+from ...analysis.operators.table import CallSelection, CallTable, call_table
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
 from ..shared import Column, Table, share_parts, steps_of
@@ -177,7 +177,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     operators: OperatorColumns = subject.artifact("")
     facts = subject.facts
     steps = steps_of(facts, query.steps)
-    by_name = call_table(operators, Chosen(steps, OPS))
+    by_name = call_table(operators, CallSelection(steps, OPS))
     chosen = np.flatnonzero(in_steps(operators.activities.step, steps))
     has_device = bool(len(operators.activities))
     coverage = flops_coverage(operators, chosen) if has_device else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Part(NamedTuple):
+class LegendEntry(NamedTuple):
     """How one part is shown."""
 
     key: str
@@ -19,52 +19,52 @@ class Part(NamedTuple):
     help: str
 
 
-PARTITION: tuple[Part, ...] = (
-    Part("compute_ns", "Compute", "compute", False, "At least one compute kernel runs."),
-    Part(
+PARTITION: tuple[LegendEntry, ...] = (
+    LegendEntry("compute_ns", "Compute", "compute", False, "At least one compute kernel runs."),
+    LegendEntry(
         "exposed_communication_ns",
         "Exposed communication",
         "comm",
         False,
         "A collective runs and no compute kernel does.",
     ),
-    Part(
+    LegendEntry(
         "exposed_copy_ns",
         "Exposed copy",
         "memcpy",
         False,
         "A copy runs and no kernel does.",
     ),
-    Part("memset_ns", "Memset", "memset", False, "A memset runs and nothing else does."),
-    Part(
+    LegendEntry("memset_ns", "Memset", "memset", False, "A memset runs and nothing else does."),
+    LegendEntry(
         "idle_dataloader_ns",
         "Idle: DataLoader",
         "loader",
         True,
         "The device idles while a launching thread is in the DataLoader.",
     ),
-    Part(
+    LegendEntry(
         "idle_cpu_exec_ns",
         "Idle: host dispatch",
         "cpu",
         True,
         "The device idles while a launching thread runs ops, annotated code or Python.",
     ),
-    Part(
+    LegendEntry(
         "idle_runtime_ns",
         "Idle: launch API",
         "runtime",
         True,
         "The device idles while a launching thread is in a runtime call that does not block.",
     ),
-    Part(
+    LegendEntry(
         "idle_sync_ns",
         "Idle: host sync",
         "memcpy",
         True,
         "The device idles while a launching thread sits in a call that waits for it or may.",
     ),
-    Part(
+    LegendEntry(
         "idle_unattributed_ns",
         "Idle: unattributed",
         "other",
@@ -73,30 +73,38 @@ PARTITION: tuple[Part, ...] = (
     ),
 )
 
-HOST: tuple[Part, ...] = (
-    Part("dataloader_ns", "DataLoader", "loader", False, "The main thread waits for a batch."),
-    Part(
+HOST: tuple[LegendEntry, ...] = (
+    LegendEntry(
+        "dataloader_ns", "DataLoader", "loader", False, "The main thread waits for a batch."
+    ),
+    LegendEntry(
         "forward_ns", "Forward", "cpu-light", False, "Ops and module calls outside the other parts."
     ),
-    Part("backward_ns", "Backward", "cpu", False, "Autograd runs, on the main thread or for it."),
-    Part(
+    LegendEntry(
+        "backward_ns", "Backward", "cpu", False, "Autograd runs, on the main thread or for it."
+    ),
+    LegendEntry(
         "optimizer_ns",
         "Optimizer",
         "cpu-deep",
         False,
         "`Optimizer.step` and `Optimizer.zero_grad`.",
     ),
-    Part(
+    LegendEntry(
         "communication_ns",
         "Communication",
         "comm",
         False,
         "The main thread calls a collective, or runs nothing else while one is under way.",
     ),
-    Part("compile_ns", "Compile", "cpu-deepest", False, "Code is compiled inside the recording."),
-    Part("runtime_ns", "Runtime", "runtime", False, "Calls of the device's runtime outside ops."),
-    Part("python_ns", "Python", "other", False, "Python frames without an op below them."),
-    Part(
+    LegendEntry(
+        "compile_ns", "Compile", "cpu-deepest", False, "Code is compiled inside the recording."
+    ),
+    LegendEntry(
+        "runtime_ns", "Runtime", "runtime", False, "Calls of the device's runtime outside ops."
+    ),
+    LegendEntry("python_ns", "Python", "other", False, "Python frames without an op below them."),
+    LegendEntry(
         "uninstrumented_ns",
         "Uninstrumented",
         "other",
@@ -106,39 +114,41 @@ HOST: tuple[Part, ...] = (
     ),
 )
 
-BREAKDOWN: tuple[Part, ...] = (
-    Part("kernel_ns", "Kernel", "compute", False, "Kernels run on a device."),
-    Part("memcpy_ns", "Memcpy", "memcpy", False, "A device copies, and no kernel runs."),
-    Part("memset_ns", "Memset", "memset", False, "A device sets memory, and nothing above runs."),
-    Part(
+BREAKDOWN: tuple[LegendEntry, ...] = (
+    LegendEntry("kernel_ns", "Kernel", "compute", False, "Kernels run on a device."),
+    LegendEntry("memcpy_ns", "Memcpy", "memcpy", False, "A device copies, and no kernel runs."),
+    LegendEntry(
+        "memset_ns", "Memset", "memset", False, "A device sets memory, and nothing above runs."
+    ),
+    LegendEntry(
         "communication_ns",
         "Communication",
         "comm",
         False,
         "Collectives, on a device or the host, and nothing above runs; also under ops of the host.",
     ),
-    Part(
+    LegendEntry(
         "runtime_ns",
         "Runtime",
         "runtime",
         False,
         "The host is in a call of the device's runtime, and nothing above runs.",
     ),
-    Part(
+    LegendEntry(
         "dataloader_ns",
         "DataLoader",
         "loader",
         False,
         "The DataLoader prepares a batch, and nothing above runs.",
     ),
-    Part(
+    LegendEntry(
         "cpu_exec_ns",
         "CPU exec",
         "cpu",
         False,
         "Ops or annotated code run on the host, and nothing above runs.",
     ),
-    Part("other_ns", "Other", "other", False, "None of the above: the rest of the step."),
+    LegendEntry("other_ns", "Other", "other", False, "None of the above: the rest of the step."),
 )
 
 DEVICE_PARTS = tuple(

@@ -23,7 +23,7 @@ from ...analysis.wording import device_name
 from ...base.units import NBSP
 from ..shared import Column, Table
 from ..view import Scope, View
-from .legend import BREAKDOWN, DEVICE_PARTS, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, Part
+from .legend import BREAKDOWN, DEVICE_PARTS, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, LegendEntry
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -187,7 +187,9 @@ def _ruler(selection: Selection) -> Ruler:
     )
 
 
-def _shares(selection: Selection, total: Struct, parts: tuple[Part, ...]) -> tuple[Share, ...]:
+def _shares(
+    selection: Selection, total: Struct, parts: tuple[LegendEntry, ...]
+) -> tuple[Share, ...]:
     return tuple(
         Share(
             key=part.key,
@@ -279,7 +281,7 @@ def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
     return (whole, *rows)
 
 
-def _breakdown_parts(facts: Facts) -> tuple[Part, ...]:
+def _breakdown_parts(facts: Facts) -> tuple[LegendEntry, ...]:
     """The classic categories that this recording can have.
 
     Without device activity a zero for kernels would be a claim about work that nobody watched.
@@ -295,7 +297,7 @@ def _breakdown_parts(facts: Facts) -> tuple[Part, ...]:
     return tuple(part for part in BREAKDOWN if part not in DEVICE_PARTS or part.key in seen)
 
 
-def _host_parts(facts: Facts) -> tuple[Part, ...]:
+def _host_parts(facts: Facts) -> tuple[LegendEntry, ...]:
     """The parts of the main thread that this recording can have, as with the classic categories."""
     recorded = {
         "runtime_ns": facts.counts.get("runtime", 0),

@@ -16,7 +16,7 @@ from kinetoscope.analysis.operators.kernels import (
     kernel_table,
 )
 from kinetoscope.analysis.operators.model import CallKind
-from kinetoscope.analysis.operators.table import GROUPINGS, Chosen, call_table
+from kinetoscope.analysis.operators.table import GROUPINGS, CallSelection, call_table
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw, trace_of
@@ -39,7 +39,7 @@ def test_a_table_of_operators() -> None:
         gpu  |   kkk  mm    k    kk|
         """
     )
-    table = call_table(operators_of(trace), Chosen(None, frozenset({CallKind.OP})))
+    table = call_table(operators_of(trace), CallSelection(None, frozenset({CallKind.OP})))
     order = table.order("device_self_ns", ascending=False)
     rows = [
         (
@@ -58,9 +58,9 @@ def test_a_table_of_operators() -> None:
         ("aten::a", 3, 10_000, 2_000, 4_000, 4_000, 6_000, 3),
         ("aten::b", 1, 2_000, 2_000, 2_000, 2_000, 2_000, 1),
     ]
-    second = call_table(operators_of(trace), Chosen((1,), frozenset({CallKind.OP})))
+    second = call_table(operators_of(trace), CallSelection((1,), frozenset({CallKind.OP})))
     assert second.count.tolist() == [2]
-    found = call_table(operators_of(trace), Chosen(None, OPS, search="ATEN b"))
+    found = call_table(operators_of(trace), CallSelection(None, OPS, search="ATEN b"))
     assert [found.text(code) for code in found.name.tolist()] == ["aten::b"]
 
 
@@ -74,10 +74,10 @@ def test_steps_are_one_row() -> None:
             """
         )
     )
-    table = call_table(operators, Chosen(None, OPS))
+    table = call_table(operators, CallSelection(None, OPS))
     rows = {table.text(int(table.name[at])): int(table.count[at]) for at in range(len(table))}
     assert rows == {"ProfilerStep*": 2, "note n": 2, "aten::a": 3, "aten::b": 1}
-    around = call_table(operators, Chosen(None, frozenset({CallKind.OP})), "annotation")
+    around = call_table(operators, CallSelection(None, frozenset({CallKind.OP})), "annotation")
     details = {
         (table.text(int(around.name[at])), around.detail(at)): int(around.count[at])
         for at in range(len(around))
@@ -112,7 +112,7 @@ def test_torch_1_11_kept_frames_out_of_self_time(
     )
     assert trace.recording.torch_era == "D"
     operators = operators_of(trace)
-    table = call_table(operators, Chosen(None, OPS))
+    table = call_table(operators, CallSelection(None, OPS))
     rows = {table.text(int(table.name[at])): int(table.self_ns[at]) // 1000 for at in range(2)}
     assert rows == own_us
     # The flame graph has boxes for the frames: there no time counts twice.
@@ -127,7 +127,7 @@ def test_equal_rows_are_in_order_of_their_names_and_unknown_figures_come_last() 
         """
     )
     operators = operators_of(trace)
-    calls = call_table(operators, Chosen(None, OPS))
+    calls = call_table(operators, CallSelection(None, OPS))
 
     def names(column: str, *, ascending: bool) -> str:
         order = calls.order(column, ascending=ascending).tolist()
@@ -152,9 +152,9 @@ def test_calls_with_the_same_innermost_frames_are_of_one_group() -> None:
     )
     operators = operators_of(trace)
     for depth, expected in ((1, [3]), (2, [1, 2])):
-        table = call_table(operators, Chosen(None, OPS), "stack", depth)
+        table = call_table(operators, CallSelection(None, OPS), "stack", depth)
         assert sorted(table.count.tolist()) == expected
-    deep = call_table(operators, Chosen(None, OPS), "stack", 2)
+    deep = call_table(operators, CallSelection(None, OPS), "stack", 2)
     assert {deep.detail(at) for at in range(len(deep))} == {
         "train.py(1): h\ntrain.py(1): f",
         "train.py(1): h\ntrain.py(1): g",
@@ -165,11 +165,11 @@ def test_calls_with_the_same_innermost_frames_are_of_one_group() -> None:
 @pytest.mark.parametrize("name", REAL)
 def test_every_grouping_has_the_same_sum(name: str) -> None:
     operators = operators_of(read(Path(TRACES, name)))
-    whole = call_table(operators, Chosen(None, OPS))
+    whole = call_table(operators, CallSelection(None, OPS))
     owned = operators.activities.call >= 0
     assert whole.device_self_ns.sum() == operators.activities.dur_ns[owned].sum()
     for grouping in GROUPINGS:
-        table = call_table(operators, Chosen(None, OPS), grouping)
+        table = call_table(operators, CallSelection(None, OPS), grouping)
         for column in ("count", "self_ns", "total_ns", "device_self_ns", "kernels"):
             assert getattr(table, column).sum() == getattr(whole, column).sum(), grouping
         assert len(table) >= len(whole)

@@ -14,9 +14,9 @@ from kinetoscope.analysis.timeline.build import levels_of_detail
 from kinetoscope.analysis.timeline.build.artifact import make, open_timeline
 from kinetoscope.analysis.timeline.model import (
     DEFAULT_LAYOUT,
-    Flows,
     Layout,
     NameIndex,
+    SliceFlows,
     Slices,
     Tables,
     Timeline,
@@ -97,7 +97,7 @@ def timeline_of_lanes(lanes: Sequence[Lane], share: float = 1.0) -> Timeline:
         groups=(),
         layouts={DEFAULT_LAYOUT: layout},
         counters=(),
-        flows=Flows(empty, empty, empty.astype(np.uint8), empty),
+        flows=SliceFlows(empty, empty, empty.astype(np.uint8), empty),
         index=NameIndex(np.array([0, len(every)]), order, np.array([dur.sum()])),
         steps=(),
         warnings=(),

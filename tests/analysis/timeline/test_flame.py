@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.call_tree.flame import REST, Flame
+from kinetoscope.analysis.call_tree.flame import REST, FlameBoxes
 from kinetoscope.analysis.timeline.range.flame import HIDDEN, flame_in
 from kinetoscope.analysis.timeline.range.sums import Area
 from kinetoscope.trace.model import Trace
@@ -33,7 +33,7 @@ PICTURE = """
 Path = tuple[str, ...]
 
 
-def boxes(flame: Flame) -> dict[Path, tuple[float, float, int]]:
+def boxes(flame: FlameBoxes) -> dict[Path, tuple[float, float, int]]:
     """Path → value, self, slices; a path occurs once."""
     paths: list[Path] = []
     found: dict[Path, tuple[float, float, int]] = {}
@@ -113,7 +113,7 @@ def test_small_boxes_are_one() -> None:
 
 
 def test_an_empty_area_has_no_boxes() -> None:
-    assert flame_in(drawn(PICTURE), Area(10**9, 10**9 + 1), "total", 0) == Flame((), 0.0, 0)
+    assert flame_in(drawn(PICTURE), Area(10**9, 10**9 + 1), "total", 0) == FlameBoxes((), 0.0, 0)
 
 
 def test_hidden_frames_give_their_time_to_their_callers() -> None:

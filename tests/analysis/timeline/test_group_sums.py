@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.call_tree.paths import Paths, find_paths, find_paths_in_python
+from kinetoscope.analysis.call_tree.paths import SlicePaths, find_paths, find_paths_in_python
 from kinetoscope.analysis.timeline.group_sums import (
     GroupRanks,
     group_ranks,
@@ -101,5 +101,5 @@ def test_many_nodes_are_found_alike() -> None:
     parent = np.maximum(np.arange(size) - random.integers(1, 40, size), -1).astype(np.int32)
     name = random.integers(0, 50, size).astype(np.int32)
     fast, plain = find_paths(parent, name), find_paths_in_python(parent, name)
-    for column in Paths.__slots__:
+    for column in SlicePaths.__slots__:
         assert np.array_equal(getattr(fast, column), getattr(plain, column))

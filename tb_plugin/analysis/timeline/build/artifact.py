@@ -32,21 +32,21 @@ from ....base.units import plural
 from ....trace.model import Trace
 from . import levels_of_detail
 from ....base.columnar import narrowest, put
-from ..tracks import Groups
+from ..tracks import TrackGroups
 from .lane_layout import Arrangement, arrange
 from ....base.arrays import I64, U8
-from ..model import (Level, SliceFlag)
+from ..model import Level, SliceFlag
 from ....base.columnar import get, get_texts
-from ..model import DEFAULT_LAYOUT, Counter, CounterLevel, Flows, Group, Layout, Level, NameIndex, Slices, Tables, Timeline, TimelineStep, Track
+from ..model import DEFAULT_LAYOUT, Counter, CounterLevel, SliceFlows, Group, Layout, Level, NameIndex, Slices, Tables, Timeline, TimelineStep, Track
 from .names import stored_by_column, stored_by_track
 from .. import counter_tiles
 from . import slices
 from .counters import series_of
 from ....base.columnar import put, put_texts
 from .slices import flows_of
-from ..tracks import Groups, groups_of
+from ..tracks import TrackGroups, groups_of
 from ....base.arrays import I64, U8
-from ..model import (DEFAULT_LAYOUT, LAYOUTS, CounterLevel, Flows, SliceFlag, Tables)
+from ..model import DEFAULT_LAYOUT, LAYOUTS, CounterLevel, SliceFlows, SliceFlag, Tables
 from .slices import index_names
 from .names import write_tables
 
@@ -135,7 +135,7 @@ class Drawn:
     """What is drawn, whatever the layout; columns by slice id."""
 
     trace: Trace
-    groups: Groups
+    groups: TrackGroups
     ts: I64
     dur: I64
     flags: U8  # all but that of overlaps
@@ -228,7 +228,7 @@ def open_timeline(folder: Path) -> Timeline:
         groups=tuple(Group(one.key, one.kind, one.label) for one in stored.groups),
         layouts={name: _layout(folder, stored_layout, len(names))},
         counters=_counters(base, stored.counters),
-        flows=Flows(**get(base, "flows")),
+        flows=SliceFlows(**get(base, "flows")),
         index=NameIndex(
             **get(base, "index.first"),
             **get(base, "index.slices"),
@@ -366,7 +366,7 @@ def make_layout(trace: Trace, folder: Path, on_progress: OnShare, variant: str) 
     write_layout(drawn, variant, folder, lambda share: on_progress(0.1 + 0.9 * share))
 
 
-def flags_of(trace: Trace, flows: Flows) -> U8:
+def flags_of(trace: Trace, flows: SliceFlows) -> U8:
     """All flags but that of overlaps, which depends on the layout."""
     flags = slices.flags_of(trace)
     flags[flows.source] |= np.uint8(SliceFlag.FLOW)
@@ -384,7 +384,7 @@ def _other_columns(trace: Trace) -> list[tuple[str, Callable[[], np.ndarray]]]:
     ]
 
 
-def _write_counters(trace: Trace, groups: Groups, folder: Path) -> list[StoredCounter]:
+def _write_counters(trace: Trace, groups: TrackGroups, folder: Path) -> list[StoredCounter]:
     stored = []
     samples: list[tuple[np.ndarray, np.ndarray]] = []
     thin: list[CounterLevel] = []
@@ -419,9 +419,9 @@ def _write_counters(trace: Trace, groups: Groups, folder: Path) -> list[StoredCo
 def _write_timeline(
     trace: Trace,
     tables: Tables,
-    groups: Groups,
+    groups: TrackGroups,
     counters: list[StoredCounter],
-    columns: tuple[I64, I64, Flows],
+    columns: tuple[I64, I64, SliceFlows],
     folder: Path,
 ) -> None:
     steps = trace.steps

@@ -13,7 +13,7 @@ from ....base.intervals import length_within, union
 from ....trace.model import Trace
 from ...overview.utilization import level
 from ...overview.utilization import kernel_rows, sparse_of
-from ..tracks import Groups
+from ..tracks import TrackGroups
 from ..tracks import HOST, memory_devices
 from ....base.arrays import F64, I64
 
@@ -41,7 +41,7 @@ class Series:
     value: F64
 
 
-def series_of(trace: Trace, groups: Groups) -> list[Series]:
+def series_of(trace: Trace, groups: TrackGroups) -> list[Series]:
     """All series of a trace, group by group."""
     found = [
         *_utilization(trace, groups),
@@ -53,7 +53,7 @@ def series_of(trace: Trace, groups: Groups) -> list[Series]:
     return sorted(found, key=lambda one: one.group)
 
 
-def _utilization(trace: Trace, groups: Groups) -> Iterator[Series]:
+def _utilization(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
     start, end = recorded_span(trace)
     for device, rows in _kernels(trace):
         ts = trace.device.ts[rows]
@@ -97,7 +97,7 @@ def recorded_span(trace: Trace) -> tuple[int, int]:
     return 0, trace.end_ns
 
 
-def _sm_efficiency(trace: Trace, groups: Groups) -> Iterator[Series]:
+def _sm_efficiency(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
     for device, rows in _kernels(trace):
         have, blocks = sparse_of(trace, "blocks_per_sm", rows)
         have &= blocks > 0
@@ -130,7 +130,7 @@ def steps(start: I64, stop: I64, height: F64) -> tuple[I64, F64]:
     return _without_repeats(at[order], value[order], 0.0)
 
 
-def _queues(trace: Trace, groups: Groups) -> Iterator[Series]:
+def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
     launch = trace.device.launch
     for device in np.unique(trace.device.device[launch >= 0]).tolist():
         rows = np.flatnonzero((trace.device.device == device) & (launch >= 0))
@@ -155,7 +155,7 @@ def _queues(trace: Trace, groups: Groups) -> Iterator[Series]:
         )
 
 
-def _memory(trace: Trace, groups: Groups) -> Iterator[Series]:
+def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
     memory = trace.memory
     owners = memory_devices(trace)
     pairs = np.unique(np.stack([memory.device_type, memory.device_id], axis=1), axis=0).tolist()
@@ -207,7 +207,7 @@ def _samples(ts: I64, value: I64) -> tuple[I64, F64]:
     return ts, value.astype(np.float64)
 
 
-def _recorded(trace: Trace, groups: Groups) -> Iterator[Series]:
+def _recorded(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
     """Counter events of the file: one series for each key of their values."""
     ts: dict[tuple[int, str, str], list[int]] = {}
     values: dict[tuple[int, str, str], list[float]] = {}

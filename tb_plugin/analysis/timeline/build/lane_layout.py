@@ -24,9 +24,9 @@ from ...event_names import matches
 from collections.abc import Callable
 from dataclasses import dataclass
 from .lanes import Lanes, assign_lanes
-from ..tracks import Groups
+from ..tracks import TrackGroups
 from ....base.arrays import I32, I64
-from ..model import (Places, Track)
+from ..model import Places, Track
 from .slices import narrow
 from ..tracks import Heading, divide
 
@@ -195,7 +195,7 @@ class Arrangement:
 
 def arrange(
     trace: Trace,
-    groups: Groups,
+    groups: TrackGroups,
     ts: I64,
     dur: I64,
     layout: str,

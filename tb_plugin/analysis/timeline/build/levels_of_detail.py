@@ -16,7 +16,7 @@ import numpy as np
 from ....base.native import call
 from ....base.columnar import narrowest
 from ....base.arrays import I32, I64
-from ..model import (MAX_LEVEL, Level)
+from ..model import MAX_LEVEL, Level
 
 LARGEST_SHARE = 0.2
 

@@ -19,7 +19,7 @@ from ....base.columnar import get, narrowest, put
 from ..group_sums import group_sums
 from .lane_layout import edges
 from ....base.arrays import I32, I64
-from ..model import (ByTrack, Narrow)
+from ..model import ByTrack, Narrow
 from collections.abc import Sequence
 from functools import cached_property
 import pyarrow as pa

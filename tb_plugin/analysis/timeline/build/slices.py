@@ -13,14 +13,14 @@ from ....base.arrays import I32, I64
 from ..model import NameIndex
 from ....trace.model import Trace
 from ....base.arrays import I32
-from ..model import (FlowKind, Flows, Tables)
+from ..model import FlowKind, SliceFlows, Tables
 from collections.abc import Iterator
 from typing import Any
 from numpy.typing import NDArray
 from ....trace.model import DeviceClass, DeviceKind, HostKind, RangeTable, Trace
-from ...event_names import Role, distinct, role_of
+from ...event_names import HostRole, distinct, role_of
 from ....base.arrays import I32, U8
-from ..model import (Places, SliceFlag, SliceKind, Tables)
+from ..model import Places, SliceFlag, SliceKind, Tables
 
 
 _BITS = 26
@@ -53,7 +53,7 @@ def sums_by(code: I32, value: I64, count: int) -> I64:
     return result
 
 
-def flows_of(trace: Trace, tables: Tables) -> Flows:
+def flows_of(trace: Trace, tables: Tables) -> SliceFlows:
     """All arrows by their source; where no call was recorded the op stands for it."""
     origin = np.where(trace.device.launch >= 0, trace.device.launch, trace.device.op)
     launched = np.flatnonzero(origin >= 0)
@@ -67,7 +67,7 @@ def flows_of(trace: Trace, tables: Tables) -> Flows:
     order = np.lexsort((target, source))
     source, target = source[order].astype(np.int32), target[order].astype(np.int32)
     by_target = np.lexsort((source, target)).astype(np.int32)
-    return Flows(source, target, kind[order], by_target)
+    return SliceFlows(source, target, kind[order], by_target)
 
 
 def _backward(trace: Trace) -> I32:
@@ -183,7 +183,7 @@ def _host_kinds(trace: Trace) -> U8:
     )
     is_loader = np.zeros(max(len(trace.strings), 1), np.bool_)
     for code in distinct(trace.host.name[marked], len(trace.strings)):
-        is_loader[code] = role_of(trace.strings[code]) is Role.DATALOADER
+        is_loader[code] = role_of(trace.strings[code]) is HostRole.DATALOADER
     kinds[marked[is_loader[trace.host.name[marked]]]] = SliceKind.LOADER
     return kinds
 

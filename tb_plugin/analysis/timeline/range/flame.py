@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....base.arrays import F64, I32, I64, U8
-from ...call_tree.flame import NO_NAME, Flame, Tree, forest, pruned, tree_of
-from ...call_tree.paths import Paths, find_paths
+from ...call_tree.flame import NO_NAME, FlameBoxes, Tree, forest, pruned, tree_of
+from ...call_tree.paths import SlicePaths, find_paths
 from ..group_sums import group_sums
 from ..model import SliceKind
 from ..timeline import Opened
@@ -21,7 +21,7 @@ from .sums import Area, inside, slices_in
 HIDDEN = "(hidden frames)"
 
 
-def flame_in(opened: Opened, area: Area, metric: str, min_share: float) -> Flame:
+def flame_in(opened: Opened, area: Area, metric: str, min_share: float) -> FlameBoxes:
     """The tree of an area; ``metric`` is "total" (ns) or "count"."""
     counted = metric == "count"
     tree = forest([*_host(opened, area, counted), *_devices(opened, area, counted)])
@@ -43,7 +43,7 @@ def _host(opened: Opened, area: Area, counted: bool) -> list[Tree]:
     return [tree_of((paths.parent, paths.name, kind), own, count, opened.levels)]
 
 
-def _spent(opened: Opened, area: Area, paths: Paths) -> tuple[F64, I64]:
+def _spent(opened: Opened, area: Area, paths: SlicePaths) -> tuple[F64, I64]:
     """Self time inside the area and slices that touch it, by node of the paths."""
     slices, threads = opened.timeline.slices, opened.threads
     own, count = np.zeros(len(paths.parent)), np.zeros(len(paths.parent), np.int64)

@@ -22,14 +22,16 @@ Keys = Callable[[I32], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Window:
+class SliceWindow:
     """Slices ``offset`` … of ``count`` that there are."""
 
     ids: I32
     count: int
 
 
-def rows_in(opened: Opened, area: Area, text: str, sort: str, offset: int, limit: int) -> Window:
+def rows_in(
+    opened: Opened, area: Area, text: str, sort: str, offset: int, limit: int
+) -> SliceWindow:
     """Slices that touch an area; ``text``: every word occurs in the name, in any case.
 
     ``sort`` is one of ``SORTS``, with a "-" before it for the largest first. Equal ones are in
@@ -40,7 +42,7 @@ def rows_in(opened: Opened, area: Area, text: str, sort: str, offset: int, limit
     if offset + limit <= _MOST_KEPT:
         return _first_ones(parts, keys, offset, limit)
     ids = np.concatenate([np.empty(0, np.int32), *parts])
-    return Window(ids[window_of(keys(ids), offset, limit)], len(ids))
+    return SliceWindow(ids[window_of(keys(ids), offset, limit)], len(ids))
 
 
 def _chunks(runs: Sequence[I32]) -> Iterator[I32]:
@@ -60,7 +62,7 @@ def _named(opened: Opened, parts: Iterator[I32], text: str) -> Iterator[I32]:
         yield ids[named[opened.timeline.slices.name[ids]]]
 
 
-def _first_ones(parts: Iterator[I32], keys: Keys, offset: int, limit: int) -> Window:
+def _first_ones(parts: Iterator[I32], keys: Keys, offset: int, limit: int) -> SliceWindow:
     """A window near the top: only what may still be in it is kept."""
     most, count = offset + limit, 0
     kept = np.empty(0, np.int32)
@@ -77,7 +79,7 @@ def _first_ones(parts: Iterator[I32], keys: Keys, offset: int, limit: int) -> Wi
             key = key if kept_keys is None else np.concatenate([kept_keys, key])
             chosen = window_of(key, 0, most)
             kept, kept_keys = ids[chosen], key[chosen]
-    return Window(kept[offset:], count)
+    return SliceWindow(kept[offset:], count)
 
 
 def window_of(key: NDArray[Any], offset: int, limit: int) -> NDArray[np.intp]:
