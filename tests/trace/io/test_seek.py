@@ -28,8 +28,7 @@ from kinetoscope.trace.io.source import Text, TextAhead, TextAt
 from kinetoscope.trace.raw import NO_POINTS, SeekIndex
 from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan.scanner import scan
-
-from .scanned import document
+from tests.trace.scanned import document
 
 needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)
 

@@ -18,8 +18,7 @@ from kinetoscope.trace.scan import cursor, repair
 from kinetoscope.trace.scan.cursor import Effort, Guard, ScanLimits
 from kinetoscope.trace.scan.scanner import scan, scan_in_python
 from tests.conftest import ROOT
-
-from .scanned import faults
+from tests.trace.scanned import faults
 
 EVENT = '{"ph": "X", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
 # What is repeated until the file has its size.

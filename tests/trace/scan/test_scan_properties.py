@@ -15,9 +15,8 @@ from kinetoscope.trace.raw import FLOAT_ARGS, INT_ARGS, TEXT_ARGS
 from kinetoscope.trace.scan import sinks
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan_in_python as scan
-
-from .drawn import raw_trace
-from .scanned import TINY, document, everything, rows
+from tests.trace.drawn import raw_trace
+from tests.trace.scanned import TINY, document, everything, rows
 
 # Words that upset readers of JSON; a mutation puts them anywhere.
 JUNK = [

@@ -16,7 +16,7 @@ from kinetoscope.views.kernels.view import VIEW, build, tables, window
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw
-from tests.views.test_operators import subject_of
+from tests.views.operators.test_view import subject_of
 
 PICTURE = """
     step   |1111111111111111|

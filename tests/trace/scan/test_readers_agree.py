@@ -28,8 +28,7 @@ from tests.fuzz.agreement import (
 from tests.fuzz.documents import Documents
 from tests.fuzz.mutations import mutated
 from tests.fuzz.targets import both
-
-from .scanned import document, everything
+from tests.trace.scanned import document, everything
 
 pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
 

@@ -17,8 +17,7 @@ from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.faults import FaultLog
 from kinetoscope.trace.io.source import Source, Text
 from kinetoscope.trace.scan.scanner import scan
-
-from .scanned import document
+from tests.trace.scanned import document
 
 TEXT = document(*(f'{{"ph": "X", "name": "op {n}", "ts": {n}}}' for n in range(3000)))
 

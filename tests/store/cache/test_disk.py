@@ -195,7 +195,7 @@ def test_a_folder_everybody_may_write_is_not_trusted(tmp_path: Path) -> None:
 
 HAMMER = """
 import sys
-from tests.store.test_cache import keep
+from tests.store.cache.test_disk import keep
 from kinetoscope.store.cache.location import open_cache
 cache = open_cache(sys.argv[1], 400_000)
 for turn in range(30):

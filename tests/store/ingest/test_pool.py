@@ -371,7 +371,7 @@ def test_a_server_that_dies_takes_its_processes_along(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "a.json", started=str(tmp_path / "pid"), then="hang")
     program = (
         "import sys, time; from pathlib import Path; sys.path[:] = sys.argv[3:]\n"
-        "from tests.store.test_ingest import Pool\n"
+        "from tests.store.ingest.test_pool import Pool\n"
         "from kinetoscope.store.cache.location import open_cache\n"
         "from kinetoscope.store.ingest.pool import PoolLimits\n"
         "Pool(open_cache(sys.argv[1]), Limits(1)).submit(Path(sys.argv[2]))\n"

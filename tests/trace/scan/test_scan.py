@@ -12,8 +12,7 @@ from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.trace.raw import MISSING, NO_DUR, Progress
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan, scan_in_python
-
-from .scanned import TINY, document, everything, faults, rows, scan_events
+from tests.trace.scanned import TINY, document, everything, faults, rows, scan_events
 
 TRACE = b"""{
   "schemaVersion": 1,

@@ -8,8 +8,7 @@ from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.io.sniff import SNIFF_BYTES
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan
-
-from .scanned import TINY, document, everything, faults, rows, scan_events
+from tests.trace.scanned import TINY, document, everything, faults, rows, scan_events
 
 BEFORE = '{"ph": "X", "name": "before", "ts": 1, "dur": 1}'
 BEHIND = '{"ph": "X", "name": "behind", "ts": 9, "dur": 1}'

@@ -16,8 +16,7 @@ from kinetoscope.trace.io import streams as module
 from kinetoscope.trace.io.source import Source, Text, TextAhead
 from kinetoscope.trace.io.streams import Ahead, skip_by_reading
 from kinetoscope.trace.scan.scanner import scan
-
-from .scanned import document
+from tests.trace.scanned import document
 
 TEXT = document(*(f'{{"ph": "X", "name": "op {n}", "ts": {n}}}' for n in range(3000)))
 PACKED = gzip.compress(TEXT)

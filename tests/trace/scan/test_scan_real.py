@@ -17,8 +17,7 @@ from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.json_values import int_value
 from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
-
-from .scanned import everything, faults, plain_text, rows
+from tests.trace.scanned import everything, faults, plain_text, rows
 
 ODD = TRACES / "derived_oddities"
 FILES = sorted(path for path in TRACES.rglob("*") if path.is_file()) if TRACES.is_dir() else []
