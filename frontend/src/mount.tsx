@@ -1,12 +1,12 @@
 /** Puts the page into the document, whoever hosts it. */
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { installStyles } from "./base/install_styles";
-import { adoptStyles } from "./base/styles";
+import { installStyles } from "./base/style/install_styles";
+import { adoptStyles } from "./base/style/styles";
 import { App } from "./shell/app";
 import shellCss from "./shell/shell.css?inline";
-import { openEnvironment } from "./state/environment";
-import type { Host } from "./state/host";
+import { openEnvironment } from "./state/host/environment";
+import type { Host } from "./state/host/host";
 import { VIEWS } from "./views";
 
 export function mount(host: Host): void {

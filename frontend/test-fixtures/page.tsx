@@ -2,8 +2,8 @@
 import { configure, render } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { App } from "../src/shell/app";
-import { openEnvironment } from "../src/state/environment";
-import { standaloneHost } from "../src/state/host";
+import { openEnvironment } from "../src/state/host/environment";
+import { standaloneHost } from "../src/state/host/host";
 
 // A view is fetched when it is first opened, which takes its time on a busy machine.
 configure({ asyncUtilTimeout: 8000 });

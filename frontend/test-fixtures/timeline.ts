@@ -10,7 +10,7 @@ import type {
   TimelineManifest,
   TimelineTrack,
 } from "../src/api/types.gen";
-import type { Recording } from "../src/views/timeline/sources";
+import type { Recording } from "../src/views/timeline/state/sources";
 
 export function trackOf(key: string, over: Partial<TimelineTrack> = {}): TimelineTrack {
   return {

@@ -2,13 +2,13 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { toProblem } from "../api/problem";
-import { type Environment, EnvironmentContext, useEnvironment } from "../state/environment";
-import { onDataReloaded } from "../state/guest";
+import { type Environment, EnvironmentContext, useEnvironment } from "../state/host/environment";
+import { onDataReloaded } from "../state/host/guest";
 import { openQueryClient, useCatalog, useCatalogActions, useInfo } from "../state/queries";
 import { useLasting } from "../state/timing";
 import { LostBanner } from "./banners";
 import { Frame } from "./frame";
-import { StateTrouble } from "./state_other";
+import { StateTrouble } from "./states/other";
 
 function useHostReload(): void {
   const { host } = useEnvironment();

@@ -1,7 +1,7 @@
 /** Lines above the page for what concerns all of it. */
 import type { Catalog } from "../api/types.gen";
-import { WarningIcon } from "../components/icons";
-import { Prose } from "../components/prose";
+import { WarningIcon } from "../components/text/icons";
+import { Prose } from "../components/text/prose";
 
 interface LostProps {
   readonly isRetrying: boolean;

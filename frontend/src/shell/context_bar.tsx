@@ -1,13 +1,60 @@
-/** The first line of the page: what is shown, how sound it is, and the tools that every view shares. */
 import type { Catalog, TraceInfo } from "../api/types.gen";
-import { CopyButton } from "../components/copy_button";
-import { Glyph, LinkIcon, SearchIcon, ThemeIcon } from "../components/icons";
-import { type Choice, choiceValues } from "../state/choice";
-import { useEnvironment, useThemeName } from "../state/environment";
-import type { Pinned } from "../state/pinned";
-import { HealthBadge } from "./health_badge";
+import { plural } from "../base/text/format";
+import { CopyButton } from "../components/controls/copy_button";
+import { ViewLink } from "../components/controls/view_link";
+import {
+  CheckIcon,
+  ErrorIcon,
+  Glyph,
+  LinkIcon,
+  SearchIcon,
+  ThemeIcon,
+  WarningIcon,
+} from "../components/text/icons";
+import { useEnvironment, useThemeName } from "../state/host/environment";
+import { type Choice, choiceValues } from "../state/location/choice";
+import type { Pinned } from "../state/location/pinned";
 import { RunPicker, SpanPicker, WorkerPicker } from "./pickers";
-import { StepPicker } from "./step_picker";
+import { StepPicker } from "./steps/step_picker";
+
+/** What is doubtful about the shown trace, in one chip that leads to Health. */
+
+interface HealthBadgeProps {
+  readonly choice: Choice | null;
+  readonly trace: TraceInfo | null;
+}
+
+export function HealthBadge({ choice, trace }: HealthBadgeProps) {
+  const state = choice?.span.state;
+  if (state === "failed" || state === "refused") {
+    return (
+      <ViewLink stem="health" className="badge err">
+        <ErrorIcon />
+        not read
+      </ViewLink>
+    );
+  }
+  if (trace === null) {
+    return null;
+  }
+  if (trace.note_count === 0) {
+    return (
+      <ViewLink stem="health" className="badge">
+        <CheckIcon />
+        no notes
+      </ViewLink>
+    );
+  }
+  const isError = trace.worst === "error";
+  return (
+    <ViewLink stem="health" className={isError ? "badge err" : "badge warn"}>
+      {isError ? <ErrorIcon /> : <WarningIcon />}
+      {plural(trace.note_count, "note")}
+    </ViewLink>
+  );
+}
+
+/** The first line of the page: what is shown, how sound it is, and the tools that every view shares. */
 
 interface ContextBarProps {
   readonly catalog: Catalog;

@@ -4,17 +4,17 @@
  */
 import { useEffect, useState } from "react";
 import type { Catalog, FindAnswer, NamesOfKind, TraceInfo, ViewInfo } from "../api/types.gen";
-import { count, plural, time } from "../base/format";
-import { harmless } from "../base/shown_name";
 import { oneStep } from "../base/steps";
-import { CodeName } from "../components/code_name";
-import { Modal } from "../components/modal";
-import { matches, type Option, OptionList } from "../components/option_list";
-import { viewPatch } from "../components/view_link";
-import { type Choice, patchForRun, patchForWorker } from "../state/choice";
+import { count, plural, time } from "../base/text/format";
+import { harmless } from "../base/text/shown_name";
+import { viewPatch } from "../components/controls/view_link";
+import { Modal } from "../components/overlays/modal";
+import { matches, type Option, OptionList } from "../components/overlays/option_list";
+import { CodeName } from "../components/text/code_name";
 import { useCommands } from "../state/commands";
-import { useAddress, useValues } from "../state/environment";
-import type { Patch, Values } from "../state/fragment";
+import { useAddress, useValues } from "../state/host/environment";
+import { type Choice, patchForRun, patchForWorker } from "../state/location/choice";
+import type { Patch, Values } from "../state/location/fragment";
 import { usePage } from "../state/page_context";
 import { NOBODY, type PartState, usePart } from "../state/parts";
 

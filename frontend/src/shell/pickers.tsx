@@ -1,11 +1,12 @@
 /** The choice of run, worker and span in the context bar. */
 import { type ReactNode, useMemo } from "react";
 import type { Catalog, State } from "../api/types.gen";
-import { ago } from "../base/format";
-import { harmless } from "../base/shown_name";
-import { Chevron } from "../components/icons";
-import { OptionList } from "../components/option_list";
-import { Popover } from "../components/popover";
+import { ago } from "../base/text/format";
+import { harmless } from "../base/text/shown_name";
+import { OptionList } from "../components/overlays/option_list";
+import { Popover } from "../components/overlays/popover";
+import { Chevron } from "../components/text/icons";
+import { useAddress, useValues } from "../state/host/environment";
 import {
   bestState,
   type Choice,
@@ -13,8 +14,8 @@ import {
   patchForSpan,
   patchForWorker,
   runState,
-} from "../state/choice";
-import { useAddress, useValues } from "../state/environment";
+} from "../state/location/choice";
+import { rankNote, stateNote } from "./states/words";
 import {
   runsBefore,
   stepTimeOfRun,
@@ -22,7 +23,6 @@ import {
   stepTimeTitle,
   stepTimeWords,
 } from "./step_times";
-import { rankNote, stateNote } from "./words";
 
 const SEARCH_FROM = 9;
 

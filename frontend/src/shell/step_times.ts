@@ -1,6 +1,6 @@
 /** How long the steps of a run take, and how that changed against the run of the same script before. */
 import type { RunInfo, StepFigures, WorkerInfo } from "../api/types.gen";
-import { change, NBSP, share, time } from "../base/format";
+import { change, NBSP, share, time } from "../base/text/format";
 
 /** The steps of a run or a worker, and of what came before it. */
 export interface StepTime {

@@ -4,7 +4,7 @@ import type { Answer } from "../api/client";
 import { Problem } from "../api/problem";
 import { getPart, type JsonPart, type TraceKey } from "../api/routes";
 import type { PartAnswers, PartQueries } from "../api/types.gen";
-import { usePageVisible } from "./visibility";
+import { usePageVisible } from "./host/visibility";
 
 /** The trace that is asked about. */
 export interface Asked {

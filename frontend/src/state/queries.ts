@@ -20,9 +20,9 @@ import {
   type ViewStem,
 } from "../api/routes";
 import type { Catalog, ReadProgress, ViewAnswers, ViewQueries } from "../api/types.gen";
-import { isBusy } from "./choice";
+import { usePageVisible } from "./host/visibility";
+import { isBusy } from "./location/choice";
 import { canFill, usePage } from "./page_context";
-import { usePageVisible } from "./visibility";
 
 const QUICK_MS = 1000;
 const SLOW_MS = 10_000;

@@ -1,5 +1,3 @@
-/** The timeline: surface, camera, tiles, pointers and the loop that draws them, put together. */
-import { Artist } from "./artist";
 import { type Extents, View } from "./camera/view";
 import type {
   Area,
@@ -23,16 +21,88 @@ import { Gestures } from "./input/gestures";
 import { hitAt } from "./input/hit";
 import { type Drawn, type Frame, Loop } from "./loop";
 import { News } from "./news";
+import { Artist } from "./renderer";
 import { lanePitch, laneTop, PAD_TOP } from "./rows/layout";
 import { PlacedRows } from "./rows/placed";
 import { State } from "./state";
-import { StatsNote } from "./stats_note";
 import { Surface } from "./surface";
 import type { Loader } from "./tiles/loader";
 import { NamesFetcher } from "./tiles/names_fetcher";
+import { wishesFor } from "./tiles/planner";
 import { Scheduler } from "./tiles/scheduler";
 import { openLoader } from "./tiles/worker_loader";
-import { Wisher } from "./wisher";
+
+/** Writes down how the timeline fares, for whoever measures from outside. */
+
+const EVERY_MS = 1000;
+
+export class StatsNote {
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private hasTiles = false;
+
+  constructor(
+    private readonly element: HTMLElement,
+    private readonly stats: () => TimelineStats,
+  ) {}
+
+  /** When the first tiles are drawn, then at most once a second, and in the end what is true. */
+  renew(tiles: number): void {
+    if (!this.hasTiles && tiles > 0) {
+      this.hasTiles = true;
+      this.write();
+    }
+    this.timer ??= setTimeout(this.write, EVERY_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+
+  private readonly write = (): void => {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.element.dataset["stats"] = JSON.stringify(this.stats());
+  };
+}
+
+/** Tells the scheduler which tiles the view needs, as often as it is worth it. */
+
+/** While the picture moves. */
+const PLAN_EVERY_MS = 40;
+
+export class Wisher {
+  private isStale = true;
+  private lastAt = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly scheduler: Scheduler) {}
+
+  /** What is wished for may be something else now. */
+  renew(): void {
+    this.isStale = true;
+  }
+
+  /** What will be seen when the view has come to rest: levels it only passes are not asked for. */
+  wish(nowMs: number, isMoving: boolean, view: View, state: State, height: number): void {
+    if (!this.isStale || (isMoving && nowMs - this.lastAt < PLAN_EVERY_MS)) {
+      return;
+    }
+    this.isStale = false;
+    this.lastAt = nowMs;
+    const { target } = view;
+    const edge = Math.min(state.pinned.stack.height, height);
+    const wishes = wishesFor({
+      ...view.targetSpan(),
+      nsPerPx: target.nsPerPx,
+      parts: [
+        { plan: state.pinned, from: 0, to: edge },
+        { plan: state.rows, from: target.scrollY, to: target.scrollY + height - edge },
+      ],
+    });
+    this.scheduler.wish(wishes);
+  }
+}
+
+/** The timeline: surface, camera, tiles, pointers and the loop that draws them, put together. */
 
 /** Beside the whole trace as it is shown first, as a share of it. */
 const FIRST_MARGIN = 0.02;

@@ -4,7 +4,7 @@
  * Each is a chunk of its own, fetched when it is first opened.
  */
 import type { ViewStem } from "../api/routes";
-import { type Load, late } from "../components/late";
+import { type Load, late } from "../components/states/late";
 
 export interface PageView {
   readonly stem: ViewStem;

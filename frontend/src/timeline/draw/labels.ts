@@ -1,5 +1,5 @@
 /** The labels of a frame: gathered while lanes are painted, then the widest of them drawn. */
-import type { Advances } from "../../base/advances";
+import type { Advances } from "../../base/text/advances";
 import type { NameTable } from "../names/name_table";
 import type { Paint } from "./paint";
 

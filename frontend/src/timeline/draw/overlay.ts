@@ -1,5 +1,5 @@
 /** What lies over the picture and changes without it: pointer, selection, area, markers, arrows. */
-import { time } from "../../base/format";
+import { time } from "../../base/text/format";
 import type { Area, Hit, Marker, PlacedSlice } from "../contract";
 import type { TrackRow } from "../rows/layout";
 import { type ArrowPath, drawArrows, drawPill } from "./arrows";

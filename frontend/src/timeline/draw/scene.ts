@@ -1,6 +1,6 @@
 /** Everything a frame is drawn from. */
 
-import type { Advances } from "../../base/advances";
+import type { Advances } from "../../base/text/advances";
 import type { Area, Camera, Hit, Marker, PlacedSlice, TimelineArrow } from "../contract";
 import type { Plan } from "../rows/plan";
 import type { Paint } from "./paint";

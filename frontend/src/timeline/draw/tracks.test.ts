@@ -16,10 +16,10 @@ import { Plan } from "../rows/plan";
 import { coarsestLevel, levelFor, tileAt } from "../tiles/grid";
 import { SourceState } from "../tiles/sources";
 import { TileStore } from "../tiles/store";
-import { paintCounter } from "./counters";
 import { Labels } from "./labels";
 import { Marks } from "./marks";
 import { type CounterPaint, makePaint } from "./paint";
+import { paintCounter } from "./picture";
 import { Strip } from "./strip";
 import { Blits, paintTrack, type TrackPainter } from "./tracks";
 

@@ -7,10 +7,9 @@ import { Plan } from "../rows/plan";
 import { coarsestLevel, levelFor, tileAt } from "../tiles/grid";
 import { SourceState } from "../tiles/sources";
 import { TileStore } from "../tiles/store";
-import { type HitScene, hitAt } from "./hit";
-import { type Found, findInLane } from "./search";
+import { wheelAct } from "./gestures";
+import { type Found, findInLane, type HitScene, hitAt } from "./hit";
 import { snappedTime } from "./snap";
-import { wheelAct } from "./wheel";
 
 const decode = (block: Parameters<typeof tilesFrame>[0][number]): SliceTile =>
   decodeSliceTiles(tilesFrame([block]))[0] as SliceTile;

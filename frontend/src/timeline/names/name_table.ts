@@ -1,6 +1,6 @@
 /** The names of one source by code, as far as they were fetched, and what is derived from them. */
 
-import type { Advances } from "../../base/advances";
+import type { Advances } from "../../base/text/advances";
 import type { NameRange } from "../frame/names";
 import { hashText, type LabelForms, labelForms } from "./display";
 

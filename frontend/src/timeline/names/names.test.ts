@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Advances } from "../../base/advances";
+import { Advances } from "../../base/text/advances";
 import { hashText, labelForms } from "./display";
 import { NAME_PAGE, NameTable } from "./name_table";
 

@@ -13,8 +13,8 @@ import {
   tableFeatures,
 } from "@tanstack/react-table";
 import type { FileInfo, State } from "../../api/types.gen";
-import { ago, bytes, count, DASH, fixed, moment, NBSP } from "../../base/format";
-import { Prose } from "../../components/prose";
+import { ago, bytes, count, DASH, fixed, moment, NBSP } from "../../base/text/format";
+import { Prose } from "../../components/text/prose";
 
 export interface ColumnMeta {
   readonly isNumber?: boolean;

@@ -1,12 +1,12 @@
 /** Each file seen below the logdirs: accepted, or why not. */
 import { useState } from "react";
 import type { Catalog, FileInfo } from "../../api/types.gen";
-import { count, plural } from "../../base/format";
-import { CopyTable } from "../../components/copy_table";
-import { SearchIcon } from "../../components/icons";
-import { Panel } from "../../components/panel";
-import { Segmented } from "../../components/segmented";
-import { useAddress, useValues } from "../../state/environment";
+import { count, plural } from "../../base/text/format";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Segmented } from "../../components/controls/segmented";
+import { Panel } from "../../components/states/panel";
+import { SearchIcon } from "../../components/text/icons";
+import { useAddress, useValues } from "../../state/host/environment";
 import { useCatalogActions } from "../../state/queries";
 import { FileTable } from "./file_table";
 

@@ -1,10 +1,10 @@
 /** What to know about the trace, worst first: what it is, what follows, what it touches. */
 import type { ReactNode } from "react";
 import type { Note } from "../../api/types.gen";
-import { count } from "../../base/format";
-import { CheckIcon, ErrorIcon, InfoIcon, WarningIcon } from "../../components/icons";
-import { Panel } from "../../components/panel";
-import { Prose } from "../../components/prose";
+import { count } from "../../base/text/format";
+import { Panel } from "../../components/states/panel";
+import { CheckIcon, ErrorIcon, InfoIcon, WarningIcon } from "../../components/text/icons";
+import { Prose } from "../../components/text/prose";
 import { usePage } from "../../state/page_context";
 
 interface Sign {

@@ -1,10 +1,10 @@
 /** The columns of the kernel table. */
 import type { ReactNode } from "react";
 import type { KernelQuery, KernelRow, Kernels } from "../../api/types.gen";
-import { bytes, count, DASH, fixed, inScale, share, time, timeScale } from "../../base/format";
-import { CellBar } from "../../components/cell_bar";
-import { CodeName } from "../../components/code_name";
-import type { WindowColumn } from "../../components/window_table";
+import { bytes, count, DASH, fixed, inScale, share, time, timeScale } from "../../base/text/format";
+import { CellBar } from "../../components/charts/cell_bar";
+import type { WindowColumn } from "../../components/data_table/table";
+import { CodeName } from "../../components/text/code_name";
 
 const none = <span className="dim">{DASH}</span>;
 function known<Value>(value: Value | null, words: (value: Value) => ReactNode): ReactNode {

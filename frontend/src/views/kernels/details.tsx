@@ -1,12 +1,12 @@
 /** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
 import { toProblem } from "../../api/problem";
 import type { KernelQuery, KernelRow } from "../../api/types.gen";
-import { count, time } from "../../base/format";
-import { harmless } from "../../base/shown_name";
-import { CodeName } from "../../components/code_name";
-import { ProblemNote } from "../../components/problem_note";
-import { SlowCalls } from "../../components/slow_calls";
-import { ViewLink } from "../../components/view_link";
+import { count, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { ViewLink } from "../../components/controls/view_link";
+import { ProblemNote } from "../../components/states/problem_note";
+import { SlowCalls } from "../../components/states/slow_calls";
+import { CodeName } from "../../components/text/code_name";
 import { type Asked, usePart } from "../../state/parts";
 import { launchWords } from "./columns";
 

@@ -1,15 +1,15 @@
 /** Every kernel by how well it fills the device: blocks per multiprocessor against occupancy. */
 import type { KernelRow, Kernels } from "../../api/types.gen";
-import { fade } from "../../base/color";
-import { count, fixed, time } from "../../base/format";
 import { textWidth } from "../../base/measure";
-import { harmless, nameParts } from "../../base/shown_name";
-import type { Theme } from "../../base/theme";
-import { Chart } from "../../components/chart";
-import { CodeName } from "../../components/code_name";
-import type { ChartOption } from "../../components/echarts";
-import { Panel } from "../../components/panel";
-import { Prose } from "../../components/prose";
+import { fade } from "../../base/style/color";
+import type { Theme } from "../../base/style/theme";
+import { count, fixed, time } from "../../base/text/format";
+import { harmless, nameParts } from "../../base/text/shown_name";
+import { Chart } from "../../components/charts/chart";
+import type { ChartOption } from "../../components/charts/echarts";
+import { Panel } from "../../components/states/panel";
+import { CodeName } from "../../components/text/code_name";
+import { Prose } from "../../components/text/prose";
 import { type Box, decadesOf, decadeTicks, placeLabels } from "./labels";
 
 const HEIGHT = 230;

@@ -1,20 +1,52 @@
-/** The table of kernels: grouped, searched, sorted, opened in place. */
 import { useMemo, useState } from "react";
 import { toProblem } from "../../api/problem";
 import type { KernelGroupBy, KernelQuery, KernelRow, Kernels } from "../../api/types.gen";
-import { ColumnsMenu, hiddenIn } from "../../components/columns_menu";
-import { CopyTable } from "../../components/copy_table";
-import { ProblemNote } from "../../components/problem_note";
-import { SearchField } from "../../components/search_field";
-import { Segmented } from "../../components/segmented";
-import { WindowTable } from "../../components/window_table";
-import { useAddress, useValues } from "../../state/environment";
+import type { PlainTable } from "../../base/text/delimited";
+import { CopyTable } from "../../components/controls/copy_table";
+import { SearchField } from "../../components/controls/search_field";
+import { Segmented } from "../../components/controls/segmented";
+import { WindowTable } from "../../components/data_table/table";
+import { rowAmong, useOffsets, WINDOW } from "../../components/data_table/use_windows";
+import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
+import { ProblemNote } from "../../components/states/problem_note";
+import { useAddress, useValues } from "../../state/host/environment";
 import { usePage } from "../../state/page_context";
 import { type Asked, NOBODY, useParts } from "../../state/parts";
-import { rowAmong, useOffsets, WINDOW } from "../../state/windows";
 import { columnsOf } from "./columns";
 import { Details } from "./details";
-import { plainRows } from "./take_away";
+
+/** The kernel table as text, in base units. */
+
+const FIELDS = [
+  "name",
+  "kernel_class",
+  "op",
+  "op_eligible",
+  "grid",
+  "block",
+  "registers",
+  "shared_bytes",
+  "calls",
+  "total_ns",
+  "min_ns",
+  "mean_ns",
+  "p50_ns",
+  "p95_ns",
+  "max_ns",
+  "ratio",
+  "tensor_core",
+  "blocks_per_sm",
+  "occupancy",
+  "launch_ns",
+  "queue_ns",
+] as const;
+
+export const plainRows = (rows: readonly KernelRow[]): PlainTable => ({
+  header: FIELDS,
+  rows: rows.map((row) => FIELDS.map((field) => row[field])),
+});
+
+/** The table of kernels: grouped, searched, sorted, opened in place. */
 
 const USUALLY_HIDDEN = "p50_ns,p95_ns,launch_ns";
 const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [

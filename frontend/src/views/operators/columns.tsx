@@ -1,10 +1,10 @@
 /** The columns of the operator table. */
 import type { OperatorQuery, OperatorRow, Operators } from "../../api/types.gen";
-import { count, DASH, inScale, type Scale, share, time, timeScale } from "../../base/format";
-import { harmless } from "../../base/shown_name";
-import { CellBar } from "../../components/cell_bar";
-import { CodeName } from "../../components/code_name";
-import type { WindowColumn } from "../../components/window_table";
+import { count, DASH, inScale, type Scale, share, time, timeScale } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { CellBar } from "../../components/charts/cell_bar";
+import type { WindowColumn } from "../../components/data_table/table";
+import { CodeName } from "../../components/text/code_name";
 
 /** One unit per column of times that are read together, and the lengths of the bars. */
 export interface Scales {

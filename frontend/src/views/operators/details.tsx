@@ -1,15 +1,15 @@
 /** What a row consists of: shapes, stacks, kernels, slowest calls, each a door to the events. */
 import { toProblem } from "../../api/problem";
 import type { OperatorQuery, OperatorRow, Operators, StackRow } from "../../api/types.gen";
-import { count, DASH, time } from "../../base/format";
-import { harmless } from "../../base/shown_name";
-import { CodeName } from "../../components/code_name";
-import { EditorChoice } from "../../components/editor_choice";
-import { ProblemNote } from "../../components/problem_note";
-import { Prose } from "../../components/prose";
-import { SlowCalls } from "../../components/slow_calls";
-import { SourceLink } from "../../components/source_link";
-import { ViewLink } from "../../components/view_link";
+import { count, DASH, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { EditorChoice } from "../../components/controls/editor_choice";
+import { SourceLink } from "../../components/controls/source_link";
+import { ViewLink } from "../../components/controls/view_link";
+import { ProblemNote } from "../../components/states/problem_note";
+import { SlowCalls } from "../../components/states/slow_calls";
+import { CodeName } from "../../components/text/code_name";
+import { Prose } from "../../components/text/prose";
 import { type Asked, usePart } from "../../state/parts";
 
 const SHOWN = 8;

@@ -1,7 +1,7 @@
 /** What the flame graph says as lists: its alternative for who cannot see it, and the sandwich. */
 import type { Flame, FlameBox, SandwichQuery } from "../../api/types.gen";
-import { CellBar } from "../../components/cell_bar";
-import { CodeName } from "../../components/code_name";
+import { CellBar } from "../../components/charts/cell_bar";
+import { CodeName } from "../../components/text/code_name";
 import { type Asked, usePart } from "../../state/parts";
 
 const SHOWN = 12;

@@ -1,17 +1,90 @@
-/** The flame graph of the operators: weight, levels, zoom, search, sandwich, export. */
 import { type ReactNode, useMemo, useState } from "react";
 import { toProblem } from "../../api/problem";
+import { partUrl } from "../../api/routes";
 import type { Flame, FlameBox, FlameGraphQuery, FlameMetric } from "../../api/types.gen";
-import { count, plural, share, time } from "../../base/format";
-import { harmless } from "../../base/shown_name";
-import { FlameGraph } from "../../components/flame_graph";
-import { ProblemNote } from "../../components/problem_note";
-import { Prose } from "../../components/prose";
-import { useAddress, useValues } from "../../state/environment";
+import { count, plural, share, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { SearchField } from "../../components/controls/search_field";
+import { Segmented } from "../../components/controls/segmented";
+import { FlameGraph } from "../../components/flame_graph/flame_graph";
+import { ProblemNote } from "../../components/states/problem_note";
+import { Prose } from "../../components/text/prose";
+import { useAddress, useValues } from "../../state/host/environment";
 import { usePage } from "../../state/page_context";
 import { type Asked, NOBODY, usePart } from "../../state/parts";
 import { HeaviestBoxes, SandwichLists } from "./flame_lists";
-import { FlameTools, LEVELS } from "./flame_tools";
+
+/** What the flame graph shows: weight, levels, names to stand out; and its export. */
+
+export const LEVELS = [
+  ["python,module,annotation,op,kernel", "Everything"],
+  ["module,op,kernel", "Modules and ops"],
+  ["annotation,op,kernel", "Annotations and ops"],
+  ["python,module", "Python"],
+  ["op,kernel", "Ops"],
+] as const;
+const WEIGHTS: readonly (readonly [FlameMetric, string])[] = [
+  ["host", "Host time"],
+  ["device", "Device time"],
+  ["calls", "Calls"],
+];
+
+interface FlameToolsProps {
+  readonly asked: Asked;
+  readonly query: FlameGraphQuery;
+  readonly hasDevice: boolean;
+  readonly set: (patch: Readonly<Record<string, string | undefined>>) => void;
+  readonly modes: ReactNode;
+}
+
+export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsProps) {
+  const search = useValues()["operators.search"] ?? "";
+  const { focus, ...rest } = query;
+  return (
+    <div className="tools">
+      <Segmented
+        label="Weight"
+        options={hasDevice ? WEIGHTS : WEIGHTS.filter(([key]) => key !== "device")}
+        value={query.metric ?? "host"}
+        onChange={(next) => set({ weight: next, focus: undefined })}
+      />
+      <select
+        aria-label="Levels"
+        className="btn small"
+        value={query.levels}
+        onChange={(event) => set({ levels: event.target.value, focus: undefined })}
+      >
+        {LEVELS.map(([kinds, words]) => (
+          <option key={kinds} value={kinds}>
+            {words}
+          </option>
+        ))}
+      </select>
+      <SearchField
+        words="Highlight by name"
+        value={search}
+        onChange={(text) => set({ search: text || undefined })}
+      />
+      {focus === undefined ? null : (
+        <button type="button" className="btn small" onClick={() => set({ focus: undefined })}>
+          Show all
+        </button>
+      )}
+      <span className="grow" />
+      {modes}
+      <a
+        className="btn small quiet"
+        href={partUrl("operators/folded", asked.key, asked.digest, rest)}
+        download={`${query.metric ?? "host"}.stacks`}
+        title="One line per path: FlameGraph and speedscope read it"
+      >
+        Folded stacks
+      </a>
+    </div>
+  );
+}
+
+/** The flame graph of the operators: weight, levels, zoom, search, sandwich, export. */
 
 interface FlameViewProps {
   readonly steps: string;

@@ -1,16 +1,16 @@
 /** Four bars: who takes the self and the total time, on the device and on the host. */
 import { toProblem } from "../../api/problem";
 import type { OperatorSort, Operators, ShareChart } from "../../api/types.gen";
-import { count, plural, share, time } from "../../base/format";
-import { harmless, nameParts } from "../../base/shown_name";
-import { CodeName } from "../../components/code_name";
-import { Panel } from "../../components/panel";
-import { Popover } from "../../components/popover";
-import { ProblemNote } from "../../components/problem_note";
-import { Tip } from "../../components/tip";
-import { viewPatch } from "../../components/view_link";
-import { useAddress, useValues } from "../../state/environment";
-import type { Patch } from "../../state/fragment";
+import { count, plural, share, time } from "../../base/text/format";
+import { harmless, nameParts } from "../../base/text/shown_name";
+import { viewPatch } from "../../components/controls/view_link";
+import { Popover } from "../../components/overlays/popover";
+import { Tip } from "../../components/overlays/tip";
+import { Panel } from "../../components/states/panel";
+import { ProblemNote } from "../../components/states/problem_note";
+import { CodeName } from "../../components/text/code_name";
+import { useAddress, useValues } from "../../state/host/environment";
+import type { Patch } from "../../state/location/fragment";
 import { usePage } from "../../state/page_context";
 import { NOBODY, usePart } from "../../state/parts";
 

@@ -1,19 +1,125 @@
-/** The table of operators: grouped, searched, sorted, opened in place. */
+import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { toProblem } from "../../api/problem";
 import type { GroupBy, OperatorQuery, OperatorRow, Operators } from "../../api/types.gen";
-import { ColumnsMenu, hiddenIn } from "../../components/columns_menu";
-import { ProblemNote } from "../../components/problem_note";
-import { SearchField } from "../../components/search_field";
-import { WindowTable } from "../../components/window_table";
-import { useAddress, useValues } from "../../state/environment";
+import { type PlainTable, toCsv } from "../../base/text/delimited";
+import { CopyTable } from "../../components/controls/copy_table";
+import { SearchField } from "../../components/controls/search_field";
+import { WindowTable } from "../../components/data_table/table";
+import { rowAmong, useOffsets, WINDOW } from "../../components/data_table/use_windows";
+import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
+import { ProblemNote } from "../../components/states/problem_note";
+import { useAddress, useValues } from "../../state/host/environment";
 import { usePage } from "../../state/page_context";
-import { type Asked, NOBODY, useParts } from "../../state/parts";
-import { rowAmong, useOffsets, WINDOW } from "../../state/windows";
+import { type Asked, askPart, NOBODY, useParts } from "../../state/parts";
 import { columnsOf, type Scales, scalesOf } from "./columns";
 import { Details } from "./details";
-import { GroupMenu } from "./group_menu";
-import { TakeAway } from "./take_away";
+
+/** By what calls are grouped; what this recording cannot fill says what to record. */
+
+const GROUPS: readonly (readonly [GroupBy, string])[] = [
+  ["name", "Operator"],
+  ["shape", "+ input shape"],
+  ["module", "Module"],
+  ["annotation", "Annotation"],
+  ["thread", "Thread"],
+  ["stack", "Stack"],
+];
+const DEPTHS = [1, 2, 3, 5, 8, 12, 20, 64];
+
+interface GroupMenuProps {
+  readonly answer: Operators;
+  readonly query: OperatorQuery;
+  readonly onChange: (key: string, value: string) => void;
+}
+
+export function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
+  return (
+    <>
+      <div className="seg" role="radiogroup" aria-label="Group by">
+        {GROUPS.map(([group, words]) => {
+          const missing = answer.groupings[group] ?? "";
+          return (
+            <label key={group} title={missing} className={missing === "" ? "" : "off"}>
+              <input
+                type="radio"
+                name="operators-group"
+                checked={query.group_by === group}
+                disabled={missing !== ""}
+                onChange={() => onChange("group", group === "name" ? "" : group)}
+              />
+              {words}
+            </label>
+          );
+        })}
+      </div>
+      {query.group_by === "stack" ? (
+        <select
+          aria-label="Innermost frames that tell stacks apart"
+          className="btn small"
+          value={query.stack_depth ?? 5}
+          onChange={(event) => onChange("depth", event.target.value)}
+        >
+          {DEPTHS.map((depth) => (
+            <option key={depth} value={depth}>
+              {depth === 1 ? "1 frame" : `${depth} frames`}
+            </option>
+          ))}
+        </select>
+      ) : null}
+    </>
+  );
+}
+
+/** Copies the table: every row that matches, in base units. */
+
+const MOST_ROWS = 1000;
+const FIELDS = [
+  "name",
+  "kind",
+  "detail",
+  "calls",
+  "device_self_ns",
+  "device_total_ns",
+  "self_ns",
+  "total_ns",
+  "min_ns",
+  "mean_ns",
+  "p50_ns",
+  "p95_ns",
+  "max_ns",
+  "kernels",
+  "flops",
+  "step_ratio",
+  "tensor_core_self_ratio",
+] as const;
+
+export const plainRows = (rows: readonly OperatorRow[]): PlainTable => ({
+  header: FIELDS,
+  rows: rows.map((row) => FIELDS.map((field) => row[field])),
+});
+
+/** Fetched when the pointer or the focus comes near, so that copying is at once. */
+export function TakeAway({ asked, query }: { asked: Asked; query: OperatorQuery }) {
+  const client = useQueryClient();
+  const [rows, setRows] = useState<readonly OperatorRow[]>([]);
+  const prepare = () => {
+    askPart(client, "operators/table", asked, { ...query, offset: 0, limit: MOST_ROWS }).then(
+      (table) => setRows(table.rows),
+      () => setRows([]),
+    );
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: only fetches ahead
+    <span onMouseEnter={prepare} onFocus={prepare}>
+      <CopyTable label="operators" table={() => plainRows(rows)} />
+    </span>
+  );
+}
+
+export const csvOf = (rows: readonly OperatorRow[]): string => toCsv(plainRows(rows));
+
+/** The table of operators: grouped, searched, sorted, opened in place. */
 
 interface OperatorRowsProps {
   readonly answer: Operators;

@@ -1,5 +1,5 @@
 /** The stripes, dots and hatches over fills, as ECharts draws them. */
-import type { Fill } from "../../base/theme";
+import type { Fill } from "../../base/style/theme";
 
 interface Decal {
   readonly symbol: string;

@@ -1,10 +1,10 @@
 /** One card per device that was used; a table when there are many. */
 import type { DeviceCard, Gauge } from "../../api/types.gen";
-import { bytes, DASH, plural, share } from "../../base/format";
-import { CopyTable } from "../../components/copy_table";
-import { Panel } from "../../components/panel";
-import { Prose } from "../../components/prose";
-import { Tip } from "../../components/tip";
+import { bytes, DASH, plural, share } from "../../base/text/format";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Tip } from "../../components/overlays/tip";
+import { Panel } from "../../components/states/panel";
+import { Prose } from "../../components/text/prose";
 
 const CARDS_MAX = 4;
 

@@ -8,13 +8,13 @@ import type {
   Reference,
   Unchecked,
 } from "../../api/types.gen";
-import { bytes, count, plural, share, time } from "../../base/format";
-import { CopyButton } from "../../components/copy_button";
-import { Modal } from "../../components/modal";
-import { Panel } from "../../components/panel";
-import { Prose } from "../../components/prose";
-import { Snippet, toLines } from "../../components/snippet";
-import { ViewLink } from "../../components/view_link";
+import { bytes, count, plural, share, time } from "../../base/text/format";
+import { CopyButton } from "../../components/controls/copy_button";
+import { ViewLink } from "../../components/controls/view_link";
+import { Modal } from "../../components/overlays/modal";
+import { Panel } from "../../components/states/panel";
+import { Prose } from "../../components/text/prose";
+import { Snippet, toLines } from "../../components/text/snippet";
 import { usePage } from "../../state/page_context";
 
 interface FindingsProps {

@@ -1,5 +1,5 @@
 /** Swatch, name and value of each part. Hover highlights, a click isolates. */
-import { Swatch } from "../../components/category";
+import { Swatch } from "../../components/charts/category";
 import type { PartKind } from "./parts";
 
 export interface LegendEntry extends PartKind {

@@ -4,8 +4,8 @@
  * Which parts there are, what they are called and how they are filled comes from the server.
  */
 import type { Overview, Share, StepRow } from "../../api/types.gen";
-import { exactTime, inScale, plural, type Scale, share, timeScale } from "../../base/format";
-import { roundToSum, sum } from "../../base/rounding";
+import { exactTime, inScale, plural, type Scale, share, timeScale } from "../../base/text/format";
+import { roundToSum, sum } from "../../base/text/rounding";
 
 export interface PartKind {
   readonly key: string;

@@ -1,17 +1,35 @@
-/** The mean step, drawn once at full width: busy at the left, idle at the right. */
 import { useState } from "react";
 import type { DeviceCard, Overview, Reference } from "../../api/types.gen";
-import { axisNumber, inScale, NBSP, time, withUnit } from "../../base/format";
 import { textWidth, useWidth } from "../../base/measure";
-import { roundTicks } from "../../base/ticks";
-import { fillClass } from "../../components/category";
-import { Panel } from "../../components/panel";
-import { Segmented } from "../../components/segmented";
-import { ViewLink } from "../../components/view_link";
-import { useAddress, useValues } from "../../state/environment";
+import { axisNumber, inScale, NBSP, time, withUnit } from "../../base/text/format";
+import { roundTicks } from "../../base/text/ticks";
+import { fillClass } from "../../components/charts/category";
+import { Segmented } from "../../components/controls/segmented";
+import { ViewLink } from "../../components/controls/view_link";
+import { Panel } from "../../components/states/panel";
+import { useAddress, useValues } from "../../state/host/environment";
 import { Legend } from "./legend";
 import { type Part, type RulerMode, type RulerModel, rulerModel, stepOf } from "./parts";
-import { TaintMark } from "./taint_mark";
+
+/** A small sign after a title: notes of Health touch these figures. */
+
+export function TaintMark({ taints }: { taints: readonly string[] }) {
+  if (taints.length === 0) {
+    return null;
+  }
+  return (
+    <ViewLink
+      stem="health"
+      className="taint"
+      title={`To keep in mind with these figures:\n${taints.join("\n")}`}
+    >
+      <span aria-hidden="true">△</span>
+      <span className="unseen">Notes on these figures: {taints.join("; ")}</span>
+    </ViewLink>
+  );
+}
+
+/** The mean step, drawn once at full width: busy at the left, idle at the right. */
 
 const LABEL_FONT = "600 11px system-ui, sans-serif";
 const LABEL_PADDING = 14;

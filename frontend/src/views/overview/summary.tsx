@@ -1,11 +1,11 @@
 /** The execution summary: the mean step by the classic categories. */
 import type { SummaryRow } from "../../api/types.gen";
-import { inScale, share, timeScale } from "../../base/format";
-import { roundToSum } from "../../base/rounding";
-import { Swatch } from "../../components/category";
-import { CopyTable } from "../../components/copy_table";
-import { Panel } from "../../components/panel";
-import { Tip } from "../../components/tip";
+import { inScale, share, timeScale } from "../../base/text/format";
+import { roundToSum } from "../../base/text/rounding";
+import { Swatch } from "../../components/charts/category";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Tip } from "../../components/overlays/tip";
+import { Panel } from "../../components/states/panel";
 import { isRemainder } from "./parts";
 
 interface ShownRow extends SummaryRow {

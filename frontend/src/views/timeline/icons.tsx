@@ -1,5 +1,5 @@
 /** Line icons of the Trace view. They decorate: the words beside them, or their labels, tell. */
-import { Icon } from "../../components/icons";
+import { Icon } from "../../components/text/icons";
 
 export const PointerIcon = () => (
   <Icon>

@@ -1,21 +1,74 @@
-/** The line of tools above the timeline. */
 import { lazy, type ReactNode, Suspense } from "react";
 import type { LayoutName } from "../../api/types.gen";
-import { count, plural } from "../../base/format";
-import { Popover } from "../../components/popover";
+import { count, plural } from "../../base/text/format";
+import { Popover } from "../../components/overlays/popover";
+import { CheckIcon, Chevron } from "../../components/text/icons";
 import { usePage } from "../../state/page_context";
 import type { MouseMode } from "../../timeline/contract";
-import { ChoiceMenu } from "./choice_menu";
-import { DownloadMenu } from "./download_menu";
+import { DownloadMenu } from "./export/download_menu";
 import { MeasureIcon, PanIcon, PointerIcon, ZoomIcon } from "./icons";
-import { KIND } from "./kinds";
-import { KindLegend } from "./legend";
-import type { ArrowChoice } from "./link";
-import { SearchBox } from "./search_box";
-import { useStage } from "./stage_context";
-import { WorkersMenu } from "./workers_menu";
+import { SearchBox } from "./search/search_box";
+import type { ArrowChoice } from "./state/address";
+import { useStage } from "./state/context";
+import { KIND } from "./tracks/kinds";
+import { KindLegend } from "./tracks/legend";
+import { WorkersMenu } from "./tracks/workers_menu";
 
-const TracksMenu = lazy(() => import("./tracks_menu"));
+/** A button that opens a choice of one among a few, each with a word of explanation. */
+
+interface ChoiceMenuProps<T extends string> {
+  readonly button: ReactNode;
+  readonly label: string;
+  readonly title?: string;
+  readonly value: T;
+  /** Value, words, hint. */
+  readonly options: readonly (readonly [T, string, string])[];
+  readonly onChange: (value: T) => void;
+}
+
+export function ChoiceMenu<T extends string>(props: ChoiceMenuProps<T>) {
+  const { button, label, title = "", value, options, onChange } = props;
+  return (
+    <Popover
+      className="btn tl-choice"
+      kind="menu"
+      label={typeof button === "string" ? button : label}
+      button={
+        <>
+          <span>{button}</span>
+          <Chevron />
+        </>
+      }
+    >
+      {(close) => (
+        <div role="menu" aria-label={label}>
+          {options.map(([key, words, hint]) => (
+            <button
+              key={key}
+              type="button"
+              role="menuitemradio"
+              aria-checked={key === value}
+              className="option"
+              onClick={() => {
+                close();
+                onChange(key);
+              }}
+            >
+              <span className="tick">{key === value ? <CheckIcon /> : null}</span>
+              <span className="grow nowrap">{words}</span>
+              <span className="hint nowrap">{hint}</span>
+            </button>
+          ))}
+          {title === "" ? null : <p className="empty hint tl-lines">{title}</p>}
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+/** The line of tools above the timeline. */
+
+const TracksMenu = lazy(() => import("./tracks/tracks_menu"));
 
 const MODES: readonly (readonly [MouseMode, string, () => ReactNode])[] = [
   ["select", "Select: press for a slice, drag for an area (1)", PointerIcon],

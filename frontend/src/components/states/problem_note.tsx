@@ -1,0 +1,50 @@
+/** An error where its figures would be: the message, the hint, and a way to try again. */
+import type { Problem } from "../../api/problem";
+import { CopyButton } from "../controls/copy_button";
+import { ErrorIcon } from "../text/icons";
+import { Prose } from "../text/prose";
+
+interface ProblemNoteProps {
+  readonly problem: Problem;
+  readonly again: () => void;
+}
+
+/** What somebody needs who is to help. */
+export function problemDetails(problem: Problem): string {
+  const lines = [
+    `kind: ${problem.kind}`,
+    `status: ${problem.status}`,
+    `message: ${problem.message}`,
+    `hint: ${problem.hint}`,
+    `page: ${window.location.href}`,
+  ];
+  return lines.join("\n");
+}
+
+export function ProblemNote({ problem, again }: ProblemNoteProps) {
+  return (
+    <div className="stack" role="alert">
+      <p className="row">
+        <span className="bad" aria-hidden="true">
+          <ErrorIcon />
+        </span>
+        <span>
+          <Prose text={problem.message} />
+        </span>
+      </p>
+      {problem.hint === "" ? null : (
+        <p className="ink2 small">
+          <Prose text={problem.hint} />
+        </p>
+      )}
+      <div className="row wrap">
+        <button type="button" className="btn small" onClick={again}>
+          Try again
+        </button>
+        <CopyButton className="quiet small" text={() => problemDetails(problem)}>
+          Copy details
+        </CopyButton>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,104 @@
+/** The remaining states without figures: not available, not there, and trouble with the server. */
+import { type Problem, toProblem } from "../../api/problem";
+import { CopyButton } from "../../components/controls/copy_button";
+import { ViewLink } from "../../components/controls/view_link";
+import { PlaceState } from "../../components/states/place_state";
+import { problemDetails } from "../../components/states/problem_note";
+import { Prose } from "../../components/text/prose";
+import { useAddress } from "../../state/host/environment";
+import type { Absent } from "../../state/location/choice";
+
+/** A view that this recording cannot fill. */
+export function StateUnavailable({ title, reason }: { title: string; reason: string }) {
+  return (
+    <PlaceState
+      title={`${title} is not available in this run`}
+      actions={
+        <ViewLink stem="health" className="btn primary">
+          How to record it better
+        </ViewLink>
+      }
+    >
+      <p>
+        <Prose text={reason} />
+      </p>
+    </PlaceState>
+  );
+}
+
+/** What the address names is not in the catalog: say so, and choose nothing in its place. */
+export function StateAbsent({ absent }: { absent: Absent }) {
+  const address = useAddress();
+  const after = { run: { run: undefined, worker: undefined, span: undefined } };
+  const patch = {
+    run: after.run,
+    worker: { worker: undefined, span: undefined },
+    span: { span: undefined },
+  }[absent.what];
+  return (
+    <PlaceState
+      title={
+        <>
+          No {absent.what} <code>{absent.name}</code> here
+        </>
+      }
+      actions={
+        <button
+          type="button"
+          className="btn primary"
+          onClick={() => address.navigate({ ...patch, steps: undefined })}
+        >
+          {absent.what === "run" ? "Open the newest run" : `Choose another ${absent.what}`}
+        </button>
+      }
+    >
+      <p>
+        The address names a {absent.what} that is not in the logdirs now. It was deleted or moved,
+        or the link is from another server. It opens by itself when it appears.
+      </p>
+    </PlaceState>
+  );
+}
+
+interface TroubleProps {
+  readonly error: Error;
+  readonly again: () => void;
+}
+
+function titleOf(problem: Problem): string {
+  if (problem.isLost) {
+    return "The server does not answer";
+  }
+  return problem.status === 400
+    ? "The address asks for something that is not there"
+    : "That did not work";
+}
+
+/** The server says no to the whole page. */
+export function StateTrouble({ error, again }: TroubleProps) {
+  const problem = toProblem(error);
+  return (
+    <PlaceState
+      title={titleOf(problem)}
+      actions={
+        <>
+          <button type="button" className="btn primary" onClick={again}>
+            Try again
+          </button>
+          <CopyButton className="quiet" text={() => problemDetails(problem)}>
+            Copy details for a report
+          </CopyButton>
+        </>
+      }
+    >
+      <p role="alert">
+        <Prose text={problem.message} />
+      </p>
+      {problem.hint === "" ? null : (
+        <p>
+          <Prose text={problem.hint} />
+        </p>
+      )}
+    </PlaceState>
+  );
+}

@@ -1,0 +1,170 @@
+/** The chosen trace is being read: how far, how long, and what can be opened meanwhile. */
+import type { Catalog, ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../../api/types.gen";
+import { bytes, count, roughly } from "../../base/text/format";
+import { PlaceState } from "../../components/states/place_state";
+import { CheckIcon } from "../../components/text/icons";
+import { Prose } from "../../components/text/prose";
+import { useAddress, useValues } from "../../state/host/environment";
+import { bestState, type Choice, isUnderWay, patchForWorker } from "../../state/location/choice";
+import { usePage } from "../../state/page_context";
+import { STATE_WORDS } from "./words";
+
+const CHIPS_MAX = 32;
+const BARS_MAX = 6;
+
+interface ReadingSpan {
+  readonly worker: WorkerInfo;
+  readonly span: SpanInfo;
+}
+
+/** The chosen span, and what else of the run is under way. */
+function unread({ run, span: chosen }: Choice): ReadingSpan[] {
+  return run.workers.flatMap((worker) =>
+    worker.spans
+      .filter((span) => span === chosen || isUnderWay(span) || span.state === "waiting")
+      .map((span) => ({ worker, span })),
+  );
+}
+
+const ratioOf = (progress: ReadProgress | null) =>
+  progress === null || progress.bytes_total === 0
+    ? 0
+    : Math.min(1, progress.bytes_done / progress.bytes_total);
+
+function amounts(progress: ReadProgress | null): string {
+  if (progress === null || progress.bytes_done === 0) {
+    return "";
+  }
+  return progress.events > 0 ? `${count(progress.events)} events` : bytes(progress.bytes_done);
+}
+
+const sizes = (progress: ReadProgress | null) =>
+  progress === null ? "" : `${bytes(progress.bytes_done)} of ${bytes(progress.bytes_total)}`;
+
+function FileProgress({ span }: { span: SpanInfo }) {
+  const { progress } = span;
+  const ratio = ratioOf(progress);
+  return (
+    <li className="file-progress">
+      <code className="clip" title={span.file}>
+        {span.file.split("/").at(-1)}
+      </code>
+      <div
+        className="bar"
+        role="progressbar"
+        aria-label={span.file}
+        aria-valuenow={Math.round(ratio * 100)}
+        aria-valuemin={0}
+        aria-valuemax={100}
+      >
+        <i style={{ width: `${ratio * 100}%` }} />
+      </div>
+      <span className="ink2">{progress?.phase || STATE_WORDS[span.state]}</span>
+      <span className="num dim medium-only" title={sizes(progress)}>
+        {amounts(progress)}
+      </span>
+    </li>
+  );
+}
+
+function WorkerChips({ run }: { run: RunInfo }) {
+  if (run.workers.length < 2) {
+    return null;
+  }
+  return (
+    <div className="row wrap chips">
+      {run.workers.slice(0, CHIPS_MAX).map((worker) => {
+        const isReady = bestState(worker.spans) === "ready";
+        return (
+          <span key={worker.name} className={isReady ? "chip" : "chip hollow"}>
+            {isReady ? <CheckIcon /> : null}
+            {worker.name}
+            <span className="unseen">{isReady ? " ready" : " not ready"}</span>
+          </span>
+        );
+      })}
+      {run.workers.length > CHIPS_MAX ? (
+        <span className="hint">and {run.workers.length - CHIPS_MAX} more</span>
+      ) : null}
+    </div>
+  );
+}
+
+/** The longest of the times left, once one can be told. */
+function timeLeft(spans: readonly ReadingSpan[]): string {
+  const left = spans.flatMap(({ span }) => span.progress?.seconds_left ?? []);
+  return left.length === 0 ? "" : `about ${roughly(Math.max(1, ...left))} left · `;
+}
+
+function title(choice: Choice, pending: readonly ReadingSpan[]): string {
+  if (choice.span.state === "waiting") {
+    return "Waiting for the file to be complete";
+  }
+  const { workers } = choice.run;
+  if (workers.length === 1 || pending.length === 1) {
+    return `Reading ${choice.worker.name}`;
+  }
+  const left = new Set(pending.map(({ worker }) => worker.name)).size;
+  return left > 1
+    ? `Reading ${left} of ${workers.length} workers`
+    : `Reading ${choice.worker.name}`;
+}
+
+/** What the reader can expect; the server's own words where it has some. */
+function explained(catalog: Catalog, { run, span }: Choice): string {
+  if (span.state !== "waiting") {
+    return "What is ready can be used now. This page opens by itself when the file is read.";
+  }
+  const file = catalog.files.find(
+    ({ path, logdir }) => path === span.file && logdir === run.logdir,
+  );
+  return (
+    file?.reason || "It has a temporary name or still grows. It is read as soon as it is whole."
+  );
+}
+
+export function StateReading({ choice }: { choice: Choice }) {
+  const { catalog } = usePage();
+  const address = useAddress();
+  const values = useValues();
+  const pending = unread(choice);
+  // The chosen one first: it is what the reader waits for.
+  const sorted = [...pending].sort(
+    (a, b) => Number(b.span === choice.span) - Number(a.span === choice.span),
+  );
+  const ready = choice.run.workers.find((worker) => bestState(worker.spans) === "ready");
+  return (
+    <PlaceState
+      title={title(choice, pending)}
+      actions={
+        <>
+          {ready === undefined ? null : (
+            <button
+              type="button"
+              className="btn primary"
+              onClick={() =>
+                address.navigate({ ...patchForWorker(ready, values), span: undefined })
+              }
+            >
+              Open {ready.name} now
+            </button>
+          )}
+          <span className="dim">{timeLeft(pending)}read once, cached after</span>
+        </>
+      }
+    >
+      <p>
+        <Prose text={explained(catalog, choice)} />
+      </p>
+      <WorkerChips run={choice.run} />
+      <ul className="stack file-progresses">
+        {sorted.slice(0, BARS_MAX).map(({ worker, span }) => (
+          <FileProgress key={`${worker.name} ${span.key}`} span={span} />
+        ))}
+      </ul>
+      {sorted.length > BARS_MAX ? (
+        <p className="dim">and {sorted.length - BARS_MAX} more files</p>
+      ) : null}
+    </PlaceState>
+  );
+}

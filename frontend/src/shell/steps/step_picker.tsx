@@ -1,0 +1,56 @@
+/** The steps of the context bar: strip, words, menu. */
+import type { TraceInfo } from "../../api/types.gen";
+import { chosenIndexes, describeSteps } from "../../base/steps";
+import { Popover } from "../../components/overlays/popover";
+import { Chevron } from "../../components/text/icons";
+import { useAddress, useValues } from "../../state/host/environment";
+import { StepMenu } from "./step_menu";
+import { StepStrip } from "./step_strip";
+
+const NONE: ReadonlySet<number> = new Set();
+/** The trace as a whole stands for one step: there is nothing to choose. */
+const WHOLE_TRACE = "whole_trace";
+
+export function StepPicker({ trace }: { trace: TraceInfo }) {
+  const address = useAddress();
+  const parameter = useValues()["steps"] ?? "";
+  const { steps } = trace;
+  if (steps.length === 0 || trace.step_source === WHOLE_TRACE) {
+    return <span className="hint wide-only unmarked">no steps marked</span>;
+  }
+  const chosen = chosenIndexes(steps, parameter);
+  const choose = (next: string) => address.replace({ steps: next });
+  const words = chosen === null ? "not in this trace" : describeSteps(steps, chosen);
+  const share = `${chosen?.size ?? 0} of ${steps.length}`;
+  return (
+    <span className="row steps">
+      <span className="label wide-only" aria-hidden="true">
+        Steps
+      </span>
+      <StepStrip steps={steps} chosen={chosen ?? NONE} onChoose={choose} />
+      <Popover
+        className="pick"
+        kind="dialog"
+        button={
+          <>
+            <span className="unseen">Steps </span>
+            <b aria-live="polite">{words}</b>
+            <span className="dim wide-only"> {share}</span>
+            <Chevron />
+          </>
+        }
+      >
+        {(close) => (
+          <StepMenu
+            steps={steps}
+            parameter={parameter}
+            onChoose={(next) => {
+              close();
+              choose(next);
+            }}
+          />
+        )}
+      </Popover>
+    </span>
+  );
+}

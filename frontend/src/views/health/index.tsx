@@ -1,0 +1,267 @@
+import { toProblem } from "../../api/problem";
+import type { Health as Answer, Answerable, Count, UserValue } from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
+import { fixed, plural } from "../../base/text/format";
+import { sum } from "../../base/text/rounding";
+import { harmless } from "../../base/text/shown_name";
+import { CopyButton } from "../../components/controls/copy_button";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Tip } from "../../components/overlays/tip";
+import { Panel } from "../../components/states/panel";
+import { ProblemNote } from "../../components/states/problem_note";
+import { ViewReading } from "../../components/states/view_reading";
+import { Hero } from "../../components/text/hero";
+import { Prose } from "../../components/text/prose";
+import { plainText, Snippet } from "../../components/text/snippet";
+import { usePage } from "../../state/page_context";
+import { useView } from "../../state/queries";
+import { Files } from "./files";
+import healthCss from "./health.css?inline";
+import { Notes } from "./notes";
+
+/** Which questions this recording answers, by what it has and lacks. */
+
+const SIGNS: Readonly<Record<Answerable["answer"], readonly [string, string]>> = {
+  yes: ["yes", "●"],
+  "in part": ["part", "◐"],
+  no: ["no", "○"],
+};
+
+export function Answers({ answers, isOld }: { answers: readonly Answerable[]; isOld: boolean }) {
+  return (
+    <Panel title="What this recording answers" isOld={isOld} hasBody={false}>
+      <div className="scroll">
+        <table className="answers">
+          <thead>
+            <tr>
+              <th>Question</th>
+              <th>has</th>
+              <th>lacks</th>
+              <th>answer</th>
+            </tr>
+          </thead>
+          <tbody>
+            {answers.map(({ question, has, lacks, answer }) => {
+              const [className, sign] = SIGNS[answer];
+              return (
+                <tr key={question}>
+                  <th scope="row">{question}</th>
+                  <td className="dim">
+                    <Prose text={has} />
+                  </td>
+                  <td className="dim">
+                    <Prose text={lacks} />
+                  </td>
+                  <td className={className}>
+                    <span aria-hidden="true">{sign}</span> {answer}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  );
+}
+
+/** What was read, kind by kind, and what the file says about itself. */
+
+interface CountsProps {
+  readonly counts: readonly Count[];
+  readonly recording: Readonly<Record<string, string>>;
+  readonly isOld: boolean;
+}
+
+const toTable = (counts: readonly Count[]) => ({
+  header: ["kind", "event_count"],
+  rows: counts.map(({ label, count }) => [label, count]),
+});
+
+export function Counts({ counts, recording, isOld }: CountsProps) {
+  const total = sum(counts.map(({ count }) => count));
+  return (
+    <Panel
+      title="What was read"
+      hint={`${fixed(total, 0)} ${total === 1 ? "event" : "events"}, each in one row`}
+      isOld={isOld}
+      controls={<CopyTable label="the counts" table={() => toTable(counts)} />}
+    >
+      <dl className="counts">
+        {counts.map(({ label, count, help }) => (
+          <div key={label}>
+            <dt>
+              <Tip text={help}>{label}</Tip>
+            </dt>
+            <dd className="num">{fixed(count, 0)}</dd>
+          </div>
+        ))}
+      </dl>
+      <dl className="counts recording">
+        {Object.entries(recording).map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              <Prose text={value} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+/** What the user added to the file: `add_metadata`, `add_metadata_json`. Always text. */
+
+interface UserValuesProps {
+  readonly values: readonly UserValue[];
+  /** Values that are in the file beyond those. */
+  readonly more: number;
+  readonly isOld: boolean;
+}
+
+/** A short value stands there whole; a long one opens. */
+const SHOWN_MAX = 160;
+
+const moreWords = (characters: number) =>
+  characters === 0 ? null : (
+    <span className="dim"> … {plural(characters, "character")} more in the file</span>
+  );
+
+function Value({ text, more }: Pick<UserValue, "text" | "more">) {
+  const shown = harmless(text, Number.POSITIVE_INFINITY);
+  if (shown.length <= SHOWN_MAX) {
+    return (
+      <bdi>
+        {shown === "" ? <span className="dim">(empty)</span> : shown}
+        {moreWords(more)}
+      </bdi>
+    );
+  }
+  return (
+    <details>
+      <summary>
+        <bdi>{shown.slice(0, SHOWN_MAX)}</bdi>
+        <span className="dim"> … {plural(shown.length - SHOWN_MAX + more, "character")} more</span>
+      </summary>
+      <bdi>{shown}</bdi>
+      {moreWords(more)}
+    </details>
+  );
+}
+
+const valuesTable = (values: readonly UserValue[]) => ({
+  header: ["key", "value"],
+  rows: values.map(({ key, text }) => [key, text]),
+});
+
+export function UserValues({ values, more, isOld }: UserValuesProps) {
+  if (values.length === 0) {
+    return null;
+  }
+  return (
+    <Panel
+      title="Added by you"
+      hint="what add_metadata() and add_metadata_json() wrote into the file"
+      isOld={isOld}
+      controls={<CopyTable label="what was added" table={() => valuesTable(values)} />}
+    >
+      <dl className="counts recording user-values">
+        {values.map((value) => (
+          <div key={value.key}>
+            <dt>
+              <bdi>{harmless(value.key)}</bdi>
+            </dt>
+            <dd>
+              <Value text={value.text} more={value.more} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {more > 0 ? <p className="dim">{plural(more, "key")} more in the file.</p> : null}
+    </Panel>
+  );
+}
+
+/** What was read, what is missing, and how to record it better; and each file seen, with its verdict. */
+
+adoptStyles(healthCss);
+
+function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
+  const { headline, detail } = health.sentence;
+  const added = health.snippet.filter((line) => line.added).length;
+  return (
+    <>
+      <Hero headline={headline} detail={detail} />
+      <div className="grid">
+        <div className="span-6 stack">
+          <Notes notes={health.notes} isOld={isOld} />
+          <Counts counts={health.counts} recording={health.recording} isOld={isOld} />
+          <UserValues values={health.user} more={health.user_more} isOld={isOld} />
+        </div>
+        <div className="span-6 stack">
+          <Panel
+            title="Record it better"
+            hint={
+              added === 0
+                ? "this recording has it all"
+                : `${plural(added, "line")} to add for what is missing`
+            }
+            isOld={isOld}
+            controls={<CopyButton className="small" text={() => plainText(health.snippet)} />}
+          >
+            <Snippet lines={health.snippet} hasCopy={false} />
+          </Panel>
+          <Answers answers={health.answers} isOld={isOld} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The part about the chosen trace; nothing where none is chosen or read yet. */
+function Trace() {
+  const { data, isOld, reading, problem, again } = useView("health", {});
+  if (problem !== null) {
+    return <ProblemNote problem={toProblem(problem)} again={again} />;
+  }
+  if (reading !== null) {
+    return <ViewReading progress={reading} />;
+  }
+  return data === undefined ? null : <Recording health={data} isOld={isOld} />;
+}
+
+/** The sentence where no trace can be spoken of. */
+function FilesOnly() {
+  const { catalog } = usePage();
+  const used = catalog.files.filter((file) => file.state === "ready").length;
+  const total = plural(catalog.files_total, "file");
+  return (
+    <section className="hero">
+      <h1>
+        {catalog.files_total === 0
+          ? "No file was seen in the logdirs yet."
+          : `${total} seen, ${used === 0 ? "none" : used} in use.`}
+      </h1>
+      <p className="prose">
+        {catalog.logdirs.map((logdir) => (
+          <code key={logdir}>{logdir} </code>
+        ))}
+        {catalog.runs.length === 0
+          ? "Nothing here can be shown as a run. Each file is listed with the reason."
+          : "The chosen trace is not read. Each file is listed with its verdict."}
+      </p>
+    </section>
+  );
+}
+
+export default function Health() {
+  const { catalog, shown } = usePage();
+  const hasTrace = shown !== null && shown.digest !== "";
+  return (
+    <>
+      {hasTrace ? <Trace /> : <FilesOnly />}
+      <Files catalog={catalog} />
+    </>
+  );
+}

@@ -1,0 +1,166 @@
+import { toProblem } from "../../api/problem";
+import type { Kernels as Answer, Kernels } from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
+import { bytes, count, DASH, fixed, share, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { Swatch } from "../../components/charts/category";
+import { ViewLink } from "../../components/controls/view_link";
+import tableCss from "../../components/data_table/table.css?inline";
+import { Tip } from "../../components/overlays/tip";
+import { Panel } from "../../components/states/panel";
+import { ProblemNote } from "../../components/states/problem_note";
+import { ViewReading } from "../../components/states/view_reading";
+import { Hero } from "../../components/text/hero";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useView } from "../../state/queries";
+import { Fill } from "./fill";
+import kernelsCss from "./kernels.css?inline";
+import { KernelRows } from "./table_view";
+
+/** Kernel time by class: all of it, what no rule knows last. */
+
+const CATEGORY: Readonly<Record<string, string>> = {
+  communication: "comm",
+  copy: "memcpy",
+  memset: "memset",
+  unclassified: "other",
+};
+
+export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
+  const address = useAddress();
+  const most = Math.max(...answer.classes.map((part) => part.ns), 1);
+  const unknown = answer.classes.find((part) => part.name === "unclassified");
+  return (
+    <Panel
+      title="Kernel time by class"
+      hint={`${time(answer.kernel_ns)} · unclassified ${share(unknown?.ratio ?? 0)}`}
+      isOld={isOld}
+    >
+      <div className="class-bars">
+        {answer.classes.map((part) => (
+          <button
+            key={part.name}
+            type="button"
+            className="class-bar"
+            onClick={() => address.replace({ "kernels.group": "class" })}
+          >
+            <span className={part.name === "unclassified" ? "dim" : ""}>{part.name}</span>
+            <span className="track">
+              <i
+                className={`k ${CATEGORY[part.name] ?? "compute"}`}
+                style={{ width: `${(part.ns / most) * 100}%` }}
+              />
+            </span>
+            <span className="num">{time(part.ns)}</span>
+            <span className="num dim">{share(part.ratio)}</span>
+          </button>
+        ))}
+      </div>
+    </Panel>
+  );
+}
+
+/** Tensor cores, and copies with their rates. */
+
+/** Bytes per second as people compare them: decimal. */
+const rate = (perSecond: number) => fixed(perSecond / 1e9, perSecond < 99.5e9 ? 1 : 0);
+
+export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
+  const { tensor_core, kernel_ns, copies, definitions } = answer;
+  const used = tensor_core["yes"] ?? 0;
+  const unknown = tensor_core["unknown"] ?? 0;
+  const candidates = kernel_ns - (tensor_core["none"] ?? 0);
+  const part = (ns: number) => (candidates > 0 ? ns / candidates : 0);
+  return (
+    <Panel title="Tensor cores and copies" isOld={isOld}>
+      <div className="cores">
+        <p>
+          <Tip text={definitions["tensor_core_share"] ?? ""}>Tensor-core share</Tip>
+          <b className="num">{candidates > 0 ? share(part(used)) : DASH}</b>
+        </p>
+        <div className="track" aria-hidden="true">
+          <i className="k compute" style={{ width: `${part(used) * 100}%` }} />
+          <i className="k other" style={{ width: `${part(unknown) * 100}%`, opacity: 0.4 }} />
+        </div>
+        <p className="hint">
+          {candidates <= 0
+            ? "No compute kernel ran."
+            : unknown > 0
+              ? `of ${time(candidates)} of compute kernels; unknown for ${share(part(unknown))}`
+              : `of ${time(candidates)} of compute kernels, known for all`}
+        </p>
+      </div>
+      {copies.length === 0 ? (
+        <p className="dim">No copy ran in the chosen steps.</p>
+      ) : (
+        <table className="plain">
+          <thead>
+            <tr>
+              <th>Copies and sets</th>
+              <th className="num">Calls</th>
+              <th className="num">Time</th>
+              <th className="num">Size</th>
+              <th className="num">GB/s</th>
+            </tr>
+          </thead>
+          <tbody>
+            {copies.slice(0, 8).map((row) => (
+              <tr key={row.name}>
+                <td className="clip" title={harmless(row.name)}>
+                  <Swatch category={/memset|fill/i.test(row.name) ? "memset" : "memcpy"} />{" "}
+                  <ViewLink stem="timeline" params={{ select: String(row.longest) }}>
+                    {harmless(row.direction)}
+                  </ViewLink>
+                </td>
+                <td className="num">{count(row.calls)}</td>
+                <td className="num">{time(row.total_ns)}</td>
+                <td className="num">{row.bytes === null ? DASH : bytes(row.bytes)}</td>
+                <td className="num">{row.bandwidth === null ? DASH : rate(row.bandwidth)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Panel>
+  );
+}
+
+/** What runs on the device, how well, and who launched it? */
+
+adoptStyles(tableCss);
+adoptStyles(kernelsCss);
+
+function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; steps: string }) {
+  return (
+    <div className={isOld ? "stack stale" : "stack"}>
+      <Hero headline={answer.headline} detail={answer.detail} />
+      <div className="grid kernels-grid">
+        <Classes answer={answer} isOld={isOld} />
+        <Fill answer={answer} isOld={isOld} />
+        <CopiesAndCores answer={answer} isOld={isOld} />
+      </div>
+      <KernelRows answer={answer} steps={steps} />
+    </div>
+  );
+}
+
+export default function KernelsView() {
+  const values = useValues();
+  const steps = values["steps"] ?? "";
+  const { data, isOld, reading, problem, again } = useView("kernels", { steps, limit: 200 });
+  if (problem !== null) {
+    return <ProblemNote problem={toProblem(problem)} again={again} />;
+  }
+  if (reading !== null) {
+    return <ViewReading progress={reading} />;
+  }
+  return data === undefined ? (
+    <div className="stack" aria-hidden="true">
+      <div className="skeleton" style={{ height: 48 }} />
+      <div className="skeleton" style={{ height: 240 }} />
+      <div className="skeleton" style={{ height: 520 }} />
+    </div>
+  ) : (
+    <Figures answer={data} isOld={isOld} steps={steps} />
+  );
+}

@@ -1,0 +1,142 @@
+import { toProblem } from "../../api/problem";
+import type { Operators as Answer, Operators } from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
+import { count, exactTime, plural, share, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { Segmented } from "../../components/controls/segmented";
+import { ViewLink } from "../../components/controls/view_link";
+import tableCss from "../../components/data_table/table.css?inline";
+import { ProblemNote } from "../../components/states/problem_note";
+import { ViewReading } from "../../components/states/view_reading";
+import { CodeName } from "../../components/text/code_name";
+import { Hero } from "../../components/text/hero";
+import { Prose } from "../../components/text/prose";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useView } from "../../state/queries";
+import { FlameView } from "./flame_view";
+import operatorsCss from "./operators.css?inline";
+import { partsOf, Shares } from "./shares";
+import { OperatorRows } from "./table_view";
+
+/** The shape of what comes. */
+export function Skeleton() {
+  return (
+    <div className="stack" aria-hidden="true">
+      <div className="skeleton" style={{ height: 48 }} />
+      <div className="skeleton" style={{ height: 150 }} />
+      <div className="skeleton" style={{ height: 520 }} />
+    </div>
+  );
+}
+
+/** Device time that is nobody's, with its reason: then everything adds up. */
+
+/** Device time of calls that replay graphs, largest first, as far as the bars name them. */
+export const graphsOf = ({ charts }: Operators) =>
+  charts
+    .filter(({ stem }) => stem === "device_self")
+    .flatMap(({ parts }) => parts.filter(({ name }) => name.includes("GraphLaunch")));
+
+export function Unattributed({ answer }: { answer: Operators }) {
+  const { device_ns, unattributed } = answer;
+  const odd = answer.missing["flops"] ?? "";
+  if (device_ns === null) {
+    return (
+      <p className="prose dim">
+        <Prose text={`${answer.missing["device"] ?? ""} ${odd}`.trim()} />
+      </p>
+    );
+  }
+  const graphs = graphsOf(answer);
+  const lost = unattributed.reduce((sum, one) => sum + one.ns, 0);
+  return (
+    <section className="unattributed" aria-label="What adds up">
+      <p className="prose">
+        Device time of the operators {exactTime(device_ns - lost)} + unattributed {exactTime(lost)}{" "}
+        = {exactTime(device_ns)}, all device activity
+        {answer.flops_coverage === null || answer.flops_coverage === 0
+          ? "."
+          : `. FLOPs are known for ${share(answer.flops_coverage)} of the compute time.`}{" "}
+        <Prose text={odd} />
+      </p>
+      {graphs.map(({ name, ns }) => (
+        <p key={name} className="prose">
+          Of this, {time(ns)} ({share(ns / device_ns)}) was launched by graphs (
+          <code>{harmless(name)}</code>
+          ). A graph is no operator, and inside it the operator of a kernel is not recorded:{" "}
+          <ViewLink stem="kernels">the kernels that ran</ViewLink>
+        </p>
+      ))}
+      {unattributed.map((one) => (
+        <p key={one.reason} className="prose">
+          {time(one.ns)} ({share(one.ns / device_ns)}) in {count(one.activities)}{" "}
+          {one.activities === 1 ? "activity" : "activities"}: {one.reason}; for example{" "}
+          <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
+            <CodeName name={one.example} />
+          </ViewLink>
+        </p>
+      ))}
+      {unattributed.length === 0 ? (
+        <p className="prose dim">{`${plural(0, "activity", "activities")} without an operator.`}</p>
+      ) : null}
+    </section>
+  );
+}
+
+/** Which operations take the time, and who calls them? */
+
+adoptStyles(tableCss);
+adoptStyles(operatorsCss);
+
+const MODES = [
+  ["table", "Table"],
+  ["flame", "Flame graph"],
+] as const;
+type Mode = (typeof MODES)[number][0];
+
+function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; steps: string }) {
+  const address = useAddress();
+  const mode: Mode = useValues()["operators.mode"] === "flame" ? "flame" : "table";
+  const modes = (
+    <Segmented
+      label="Show as"
+      options={MODES}
+      value={mode}
+      onChange={(next) =>
+        address.replace({ "operators.mode": next === "flame" ? next : undefined })
+      }
+    />
+  );
+  return (
+    <div className={isOld ? "stack stale" : "stack"}>
+      <Hero headline={answer.headline} detail={answer.detail} />
+      {answer.charts.some((chart) => chart.total_ns > 0) ? (
+        <Shares answer={answer} isOld={isOld} steps={steps} />
+      ) : null}
+      {mode === "flame" ? (
+        <FlameView steps={steps} hasDevice={answer.device_ns !== null} modes={modes} />
+      ) : (
+        <OperatorRows answer={answer} steps={steps} modes={modes} />
+      )}
+      <Unattributed answer={answer} />
+    </div>
+  );
+}
+
+export default function OperatorsView() {
+  const values = useValues();
+  const steps = values["steps"] ?? "";
+  const { data, isOld, reading, problem, again } = useView("operators", {
+    steps,
+    kinds: "op",
+    limit: 1,
+    parts: partsOf(values["operators.parts"]),
+  });
+  if (problem !== null) {
+    return <ProblemNote problem={toProblem(problem)} again={again} />;
+  }
+  if (reading !== null) {
+    return <ViewReading progress={reading} />;
+  }
+  return data === undefined ? <Skeleton /> : <Figures answer={data} isOld={isOld} steps={steps} />;
+}

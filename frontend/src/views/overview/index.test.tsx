@@ -1,0 +1,203 @@
+import { screen, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+import { catalogOf, runOf } from "../../../test-fixtures/catalog";
+import { openPage } from "../../../test-fixtures/page";
+import { findingOf, gaugeOf, OVERVIEW } from "../../../test-fixtures/resnet";
+import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
+import type { Overview } from "../../api/types.gen";
+
+const catalog = catalogOf([runOf("resnet50", { workers: { worker0: ["ready"] } })]);
+let server: FakeServer;
+
+beforeEach(() => {
+  server = fakeServer(catalog);
+});
+
+async function open(change: Partial<Overview> = {}, fragment = "") {
+  server.answer("view/overview", { ...OVERVIEW, ...change });
+  const page = openPage(fragment);
+  await screen.findByRole("heading", { level: 1, name: /waits for the DataLoader/ });
+  return page;
+}
+
+const panel = (name: string | RegExp) => within(screen.getByRole("region", { name }));
+const plain = (element: Element | null) => element?.textContent?.replaceAll("\u00a0", " ") ?? "";
+
+describe("the ruler", () => {
+  it("says in words what it draws", async () => {
+    await open();
+    const ruler = panel(/^Mean step/);
+    expect(ruler.getByRole("figure").getAttribute("aria-label")?.replaceAll("\u00a0", " ")).toMatch(
+      /^178 ms: Compute 98.6 ms, 55.5 %; Exposed copy 1.9 ms/,
+    );
+    expect(ruler.getByText(/parts sum to 1,065,553 µs exactly/)).toBeDefined();
+    expect(plain(ruler.getByText(/GPU busy/))).toBe("GPU busy 100.6 ms · 56.6 %");
+  });
+
+  it("shows the longest step instead of the mean, and remembers it in the address", async () => {
+    const { user } = await open();
+    await user.click(screen.getByRole("radio", { name: "Longest" }));
+    expect(panel("Longest step, 5, seen from GPU 0").getByText(/187,948 µs exactly/)).toBeDefined();
+    expect(window.location.hash).toContain("overview.ruler=worst");
+  });
+
+  it("leads from a part to the event that is most of it", async () => {
+    await open();
+    const door = panel(/^Mean step/).getByRole("link", { name: /The longest: cudaFree/ });
+    expect(door.getAttribute("href")).toContain("timeline.at=100-900");
+  });
+
+  it("lets choose the device when several were used", async () => {
+    const devices = OVERVIEW.devices.map((device) => ({ ...device, used: device.row < 2 }));
+    const { user } = await open({ devices });
+    await user.click(screen.getByRole("radio", { name: "GPU 1" }));
+    const asked = server.asked.filter((url) => url.pathname.endsWith("view/overview")).at(-1);
+    expect(asked?.searchParams.get("device")).toBe("1");
+  });
+
+  it("marks figures that notes of Health touch", async () => {
+    await open({ taints: ["Clocks of host and device differ"] });
+    const mark = panel(/^Mean step/).getByRole("link", { name: /Clocks of host and device/ });
+    expect(mark.getAttribute("href")).toContain("view=health");
+  });
+});
+
+describe("findings", () => {
+  it("are ranked, with a ceiling and where to look", async () => {
+    await open();
+    const [first] = panel("Findings").getAllByRole("listitem");
+    expect(plain(first?.querySelector(".gain") ?? null)).toBe("up to 33.4 % · 59.3 ms");
+    expect(plain(first?.querySelector(".chip") ?? null)).toBe("high");
+    expect(first?.querySelector("pre")?.textContent).toContain("num_workers=4");
+  });
+
+  it("open only doors that are there", async () => {
+    const links = [
+      { text: "Longest step", view: "overview", params: { steps: "5" }, url: "" },
+      { text: "Not built yet", view: "operators", params: {}, url: "" },
+      { text: "A page", view: "", params: {}, url: "https://pytorch.org/" },
+      { text: "A trap", view: "", params: {}, url: "javascript:alert(1)" },
+    ];
+    const { user } = await open({ findings: [findingOf({ title: "One", links })] });
+    const names = panel("Findings")
+      .getAllByRole("link")
+      .map((link) => link.textContent);
+    expect(names).toEqual(["Longest step", "A page"]);
+    await user.click(screen.getByRole("link", { name: "Longest step" }));
+    expect(window.location.hash).toContain("steps=5");
+  });
+
+  it("show their evidence in its unit", async () => {
+    const evidence = [{ name: "share of the step", value: 0.3337, unit: "ratio", threshold: 0.05 }];
+    await open({ findings: [findingOf({ evidence })] });
+    expect(plain(panel("Findings").getByRole("row", { name: /share of/ }))).toBe(
+      "share of the step33.4 %5.0 %",
+    );
+  });
+
+  it("say what could not be checked, and what it needs", async () => {
+    const { user } = await open();
+    await user.click(screen.getByRole("button", { name: /7\srules, 2 could not be checked/ }));
+    const list = within(screen.getByRole("dialog"));
+    expect(list.getByRole("row", { name: /Memory leak.*allocator events/ })).toBeDefined();
+  });
+
+  it("are explained where what the sentence says has none", async () => {
+    const links = [{ text: "The longest kernels", view: "kernels", params: {}, url: "" }];
+    await open({ unanswered: { text: "The device works most of the time.", links } });
+    expect(panel("Findings").getByText(/The device works most of the time/)).toBeDefined();
+  });
+
+  it("have a sentence for a run without any", async () => {
+    await open({ findings: [] });
+    expect(panel("Findings").getByText("5 rules ran and had nothing to say.")).toBeDefined();
+  });
+});
+
+describe("devices", () => {
+  it("show a dash and the reason for what is not known, and zero for zero", async () => {
+    const gauges = [
+      gaugeOf("Utilization", 0.55514),
+      gaugeOf("Est. SM efficiency", null, "launch geometry was not recorded"),
+      gaugeOf("Tensor-core time", 0),
+    ];
+    const { user } = await open({
+      devices: OVERVIEW.devices.map((device) => ({ ...device, gauges })),
+    });
+    const card = panel("GPU 0");
+    expect(card.getAllByRole("definition").map(plain).filter(Boolean)).toEqual([
+      "55.5 %",
+      "–not available: launch geometry was not recorded",
+      "0 %",
+    ]);
+    await user.hover(card.getByText("–"));
+    expect(card.getByRole("tooltip").textContent).toBe("launch geometry was not recorded");
+  });
+
+  it("are a table when there are many", async () => {
+    const [first] = OVERVIEW.devices;
+    const devices = Array.from({ length: 8 }, (_, row) => ({ ...first, row, index: row }));
+    await open({ devices: devices.flatMap((device) => device as Overview["devices"][number]) });
+    expect(panel(/8\sdevices/).getAllByRole("row")).toHaveLength(9);
+  });
+
+  it("say why there are none", async () => {
+    await open({
+      devices: [],
+      device_row: null,
+      missing: { devices: "No device activity was recorded; add `ProfilerActivity.CUDA`." },
+    });
+    expect(panel("Devices").getByText("ProfilerActivity.CUDA").tagName).toBe("CODE");
+    expect(screen.queryByText(/GPU busy/)).toBeNull();
+  });
+});
+
+describe("every step", () => {
+  it("is a table on request, by steps and exact enough to add up", async () => {
+    const { user } = await open();
+    await user.click(screen.getByRole("button", { name: "Show as table" }));
+    const table = within(screen.getByRole("table", { name: "Step-time breakdown" }));
+    expect(plain(table.getByRole("row", { name: /^10/ }))).toBe("10166.098.61.80.103.448.212.81.1");
+    await user.click(table.getByRole("button", { name: "7" }));
+    expect(window.location.hash).toContain("steps=7");
+  });
+
+  it("of a recording without steps is a sentence, not one column", async () => {
+    const said = "No steps were marked: call `prof.step()`.";
+    const one = { ...OVERVIEW, steps: OVERVIEW.steps.slice(0, 1), step_source: said };
+    const { user } = await open(one);
+    const steps = panel("Every step");
+    expect(steps.getByText(/No steps were marked/)).toBeDefined();
+    expect(document.querySelector(".step-charts")).toBeNull();
+    await user.click(steps.getByRole("button", { name: "Show as table" }));
+    expect(panel("Every step").getAllByRole("table").length).toBeGreaterThan(0);
+  });
+
+  it("says what stands for steps", async () => {
+    await open({ step_source: "Steps are the ranges named `train`." });
+    expect(panel("Every step").getByText("train").tagName).toBe("CODE");
+  });
+});
+
+it("sums the execution summary to the step", async () => {
+  await open();
+  const rows = panel("Execution summary").getAllByRole("row").slice(1).map(plain);
+  expect(rows).toEqual([
+    "Step177.6ms100 %",
+    "Kernel98.6ms55.51 %",
+    "Memcpy1.9ms1.08 %",
+    "Memset0.1ms0.05 %",
+    "Communication0ms0 %",
+    "Runtime2.9ms1.64 %",
+    "DataLoader59.3ms33.37 %",
+    "CPU exec13.7ms7.70 %",
+    "Other1.1ms0.65 %",
+  ]);
+});
+
+it("keeps other missing parts visible, each as its sentence", async () => {
+  await open({ missing: { memory: "Memory was not recorded; add `profile_memory=True`." } });
+  expect(panel("Configuration").getByText(/Memory was not recorded/)).toBeDefined();
+  const workers = panel("Configuration").getByText("Workers of the run");
+  expect(workers.nextElementSibling?.textContent).toBe("1");
+});

@@ -1,0 +1,179 @@
+import { toProblem } from "../../api/problem";
+import type {
+  Overview as Answer,
+  Configuration as Entry,
+  OverviewQuery,
+  Sentence,
+} from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
+import { count } from "../../base/text/format";
+import { Panel } from "../../components/states/panel";
+import { ProblemNote } from "../../components/states/problem_note";
+import { ViewReading } from "../../components/states/view_reading";
+import { Prose } from "../../components/text/prose";
+import { useAddress, useValues } from "../../state/host/environment";
+import { bestState } from "../../state/location/choice";
+import type { Values } from "../../state/location/fragment";
+import { type Page, usePage } from "../../state/page_context";
+import { useView } from "../../state/queries";
+import { useLasting } from "../../state/timing";
+import { Devices } from "./devices";
+import { Findings } from "./findings";
+import overviewCss from "./overview.css?inline";
+import { Ruler } from "./ruler";
+import { EveryStep } from "./steps/every_step";
+import { Summary } from "./summary";
+
+/** How the run was recorded, and what of this page it cannot fill. */
+
+interface ConfigurationProps {
+  readonly entries: readonly Entry[];
+  /** Parts of the page without a place of their own → why they are missing. */
+  readonly missing: readonly (readonly [string, string])[];
+  readonly isOld: boolean;
+}
+
+export function Configuration({ entries, missing, isOld }: ConfigurationProps) {
+  return (
+    <Panel title="Configuration" isOld={isOld}>
+      <dl className="facts">
+        {entries.map(({ label, value }) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              <Prose text={value} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {missing.map(([part, reason]) => (
+        <p key={part} className="ink2 small missing">
+          <Prose text={reason} />
+        </p>
+      ))}
+    </Panel>
+  );
+}
+
+/** The shape of what comes, on a first load that takes long enough to be noticed. */
+
+export function Skeleton() {
+  if (!useLasting(true)) {
+    return null;
+  }
+  return (
+    <div className="stack" aria-busy="true">
+      <span className="unseen">Loading</span>
+      <div className="skeleton" style={{ height: 56, maxWidth: 620 }} />
+      <div className="skeleton" style={{ height: 148 }} />
+      <div className="grid">
+        <div className="skeleton span-6" style={{ height: 380 }} />
+        <div className="skeleton span-6" style={{ height: 380 }} />
+      </div>
+    </div>
+  );
+}
+
+/** Where did the step's time go, and what to do about it? */
+
+adoptStyles(overviewCss);
+
+function queryOf({ steps, device }: Values): OverviewQuery {
+  const row = Number(device);
+  return {
+    ...(steps === undefined ? {} : { steps }),
+    ...(device === undefined || !Number.isInteger(row) ? {} : { device: row }),
+  };
+}
+
+function Hero({ sentence, isOld }: { sentence: Sentence; isOld: boolean }) {
+  const isDim = useLasting(isOld);
+  return (
+    <section className={isDim ? "hero stale" : "hero"} aria-live="polite">
+      <h1>
+        <Prose text={sentence.headline} />
+      </h1>
+      <p className="prose">
+        <Prose text={sentence.detail} />{" "}
+        {sentence.agreement === "" ? null : <span className="chip">{sentence.agreement}</span>}
+      </p>
+    </section>
+  );
+}
+
+/** Parts that say for themselves why they are missing. */
+const PLACED = new Set(["steps", "devices"]);
+
+/** How many workers the run has: one recording does not know of the others. */
+function workersOfRun({ catalog, shown }: Page): Entry[] {
+  const run = catalog.runs.find(({ name }) => name === shown?.key.run);
+  if (run === undefined) {
+    return [];
+  }
+  const total = run.workers.length;
+  const read = run.workers.filter(({ spans }) => bestState(spans) === "ready").length;
+  const value = read < total ? `${count(total)}, ${count(read)} of them read` : count(total);
+  return [{ label: "Workers of the run", value }];
+}
+
+function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
+  const { findings, unanswered, unchecked, rule_count, summary } = overview;
+  const { devices, configuration, missing } = overview;
+  const page = usePage();
+  return (
+    <>
+      <Hero sentence={overview.sentence} isOld={isOld} />
+      <Ruler overview={overview} isOld={isOld} />
+      <div className="grid overview-grid">
+        <div className="span-6 stack">
+          <Findings
+            findings={findings}
+            unanswered={unanswered}
+            unchecked={unchecked}
+            ruleCount={rule_count}
+            isOld={isOld}
+          />
+          <Configuration
+            entries={[...workersOfRun(page), ...configuration]}
+            missing={Object.entries(missing).filter(([part]) => !PLACED.has(part))}
+            isOld={isOld}
+          />
+        </div>
+        <div className="span-6 stack">
+          <EveryStep overview={overview} isOld={isOld} />
+          <div className="cards">
+            <Devices devices={devices} missing={missing["devices"]} isOld={isOld} />
+            <Summary rows={summary} stepCount={overview.ruler.step_count} isOld={isOld} />
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}
+
+export default function Overview() {
+  const address = useAddress();
+  const values = useValues();
+  const { data, isOld, reading, problem, again } = useView("overview", queryOf(values));
+  if (problem !== null) {
+    const isChoice = values["steps"] !== undefined || values["device"] !== undefined;
+    return (
+      <div className="stack">
+        <ProblemNote problem={toProblem(problem)} again={again} />
+        {isChoice ? (
+          <button
+            type="button"
+            className="btn small"
+            onClick={() => address.replace({ steps: undefined, device: undefined })}
+          >
+            Show the default steps and device
+          </button>
+        ) : null}
+      </div>
+    );
+  }
+  if (reading !== null) {
+    return <ViewReading progress={reading} />;
+  }
+  return data === undefined ? <Skeleton /> : <Figures overview={data} isOld={isOld} />;
+}

@@ -1,0 +1,106 @@
+import { useCallback } from "react";
+import type { TakenFile } from "../../../api/client";
+import { getPartFile } from "../../../api/routes";
+import { time } from "../../../base/text/format";
+import { rulerOf, usePaintRuler } from "../ruler/time_ruler";
+import { type Stage, useStage, viewOf } from "../state/context";
+import { documentTokens } from "../tracks/palette";
+import { openInPerfetto } from "./perfetto";
+
+/** Files and pictures for the user to take away. */
+
+/** Saves bytes under a name. */
+export function saveBlob(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** A name that every file system takes. */
+export const fileName = (text: string): string =>
+  text.replaceAll(/[^A-Za-z0-9._-]+/g, "_").slice(0, 100) || "trace";
+
+/** What the user can take away: the window as a trace, the view as a picture, both as promises. */
+
+/** The chosen area, else what is in view: of the first recording. */
+function windowOf({ link, moving, sources: [main] }: Stage) {
+  const { start, end } = link.area ?? viewOf(moving.frame.get());
+  const { start_ns, end_ns } = main.manifest;
+  const from = Math.max(Math.round(start), start_ns);
+  return { start_ns: from, end_ns: Math.max(Math.min(Math.round(end), end_ns), from + 1) };
+}
+
+const AGAIN_MS = 700;
+const PATIENCE = 120;
+
+/** The window as the file that the server makes of it; the first time, it reads the trace for that. */
+async function fetchWindow(stage: Stage): Promise<TakenFile> {
+  const { sources, link } = stage;
+  const [{ key, digest }] = sources;
+  const query = { ...windowOf(stage), layout: link.layout };
+  for (let asked = 0; asked < PATIENCE; asked += 1) {
+    const answer = await getPartFile("timeline/export", key, digest, query);
+    if (answer.state === "ready") {
+      return answer.data;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+  throw new Error("The trace is still being read: try again in a while.");
+}
+
+export interface TakeAway {
+  readonly saveTrace: () => Promise<void>;
+  readonly savePicture: () => Promise<void>;
+  readonly copyPicture: () => Promise<void>;
+  readonly openPerfetto: () => Promise<void>;
+}
+
+export function useTakeAway(): TakeAway {
+  const stage = useStage();
+  const paintRuler = usePaintRuler(false);
+  const picture = useCallback(async () => {
+    const { engine, moving, model, sources, palette, whole } = stage;
+    if (engine === null) {
+      throw new Error("The timeline is not open yet.");
+    }
+    const { paintPicture } = await import("./picture");
+    const frame = moving.frame.get();
+    return paintPicture({
+      tracks: await engine.png(),
+      frame,
+      model,
+      main: sources[0],
+      palette,
+      surface2: documentTokens("--surface-2"),
+      isDark: document.documentElement.dataset["theme"] === "dark",
+      title: `Whole trace ${time(whole.end - whole.start)}`,
+      rulerTitle: rulerOf(stage, frame).title,
+      paintMinimap: moving.paintMinimap.get(),
+      paintRuler,
+    });
+  }, [stage, paintRuler]);
+  return {
+    saveTrace: async () => {
+      const { blob, name } = await fetchWindow(stage);
+      saveBlob(blob, name || "window.pt.trace.json.gz");
+    },
+    savePicture: async () => {
+      const { key } = stage.sources[0];
+      saveBlob(await picture(), `${fileName(`${key.run}_${key.worker}`)}.png`);
+    },
+    copyPicture: async () => {
+      // Safari wants the promise itself, at the press.
+      await navigator.clipboard.write([new ClipboardItem({ "image/png": picture() })]);
+    },
+    // Not fetched at the press: a window that opens a moment later would be blocked.
+    openPerfetto: () =>
+      openInPerfetto({
+        fetchTrace: async () => (await fetchWindow(stage)).blob.arrayBuffer(),
+        title: `${stage.sources[0].key.run} · ${stage.sources[0].key.worker}`,
+        fileName: `${fileName(stage.sources[0].key.worker)}.pt.trace.json.gz`,
+      }),
+  };
+}

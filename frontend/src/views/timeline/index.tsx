@@ -1,0 +1,313 @@
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { toProblem } from "../../api/problem";
+import type { ReadProgress } from "../../api/types.gen";
+import { recall, remember } from "../../base/storage";
+import { adoptStyles } from "../../base/style/styles";
+import { count, share, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { ProblemNote } from "../../components/states/problem_note";
+import { CloseIcon } from "../../components/text/icons";
+import { useCell } from "../../state/cell";
+import { useLasting } from "../../state/timing";
+import { warmUp } from "../../timeline/tiles/worker_loader";
+import { Details } from "./details/details";
+import { Tooltip } from "./details/tooltip";
+import panelsCss from "./panels.css?inline";
+import { Minimap, MinimapTitle } from "./ruler/minimap";
+import { StepsBand } from "./ruler/steps_band";
+import { RulerTitle, TimeRuler } from "./ruler/time_ruler";
+import { useLink } from "./state/address";
+import { useFollow, useNarrowDetails } from "./state/address_sync";
+import { StageContext, useStage } from "./state/context";
+import { useViewKeys } from "./state/keys";
+import {
+  type Aligned,
+  type Awaited,
+  align,
+  type Recording,
+  useList,
+  useManifest,
+  useOthers,
+} from "./state/sources";
+import { useOpenStage } from "./state/use_timeline";
+import timelineCss from "./timeline.css?inline";
+import { Toolbar } from "./toolbar";
+import { Gutter } from "./tracks/labels";
+import { Scrollbar } from "./tracks/scrollbar";
+
+/** The Trace view with a timeline to show: tools, heads, tracks, details and the panel below. */
+
+/** Its tables and the flame graph are fetched when the panel is first opened. */
+const AreaPanel = lazy(() => import("./panel/panel"));
+
+const NARROW = "(max-width: 1100px)";
+const STORED = "timeline.details";
+const NOTICE_MS = 6000;
+
+function useNarrow(): boolean {
+  const [query] = useState(() => window.matchMedia(NARROW));
+  const [isNarrow, setNarrow] = useState(query.matches);
+  useEffect(() => {
+    const follow = () => setNarrow(query.matches);
+    query.addEventListener("change", follow);
+    return () => query.removeEventListener("change", follow);
+  }, [query]);
+  return isNarrow;
+}
+
+/** A word that goes away again, and what is on its way. */
+function Notices({ trouble, forgive, awaited }: NoticesProps) {
+  const { moving } = useStage();
+  const notice = useCell(moving.notice);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each notice has its own time
+  useEffect(() => {
+    const timer = setTimeout(() => moving.notice.set(""), NOTICE_MS);
+    return () => clearTimeout(timer);
+  }, [notice, moving]);
+  return (
+    <div className="tl-notices">
+      {trouble === "" ? null : (
+        <p className="tl-notice bad" role="alert">
+          <span>{trouble}</span>
+          <button
+            type="button"
+            className="btn quiet icon small"
+            aria-label="Dismiss"
+            onClick={forgive}
+          >
+            <CloseIcon />
+          </button>
+        </p>
+      )}
+      {awaited.map(({ worker, words, isLost }) => (
+        <p key={worker} className={isLost ? "tl-notice bad" : "tl-notice"}>
+          <bdi>{harmless(worker, 80)}</bdi> {words}
+        </p>
+      ))}
+      {notice === "" ? null : <p className="tl-notice">{notice}</p>}
+    </div>
+  );
+}
+
+interface NoticesProps {
+  readonly trouble: string;
+  readonly forgive: () => void;
+  readonly awaited: readonly Awaited[];
+}
+
+/** Tiles are on their way: a thin line, and only when it takes a while. */
+function Pending() {
+  const { moving } = useStage();
+  const isPending = useCell(moving.pending, (pending) => pending > 0);
+  return <div className={isPending ? "tl-pending on" : "tl-pending"} aria-hidden="true" />;
+}
+
+function Said() {
+  const { moving } = useStage();
+  return (
+    <p className="unseen" role="status">
+      {useCell(moving.said)}
+    </p>
+  );
+}
+
+function Side({ onClose }: { onClose: () => void }) {
+  return (
+    <aside className="tl-side" aria-label="Details">
+      <button
+        type="button"
+        className="btn quiet icon small tl-side-close"
+        aria-label="Close the details"
+        title="Close the details"
+        onClick={onClose}
+      >
+        »
+      </button>
+      <Details />
+    </aside>
+  );
+}
+
+function Keys() {
+  useViewKeys();
+  useFollow();
+  useNarrowDetails();
+  return null;
+}
+
+interface OpenedProps {
+  readonly aligned: Aligned;
+  readonly awaited: readonly Awaited[];
+}
+
+export function Opened({ aligned, awaited }: OpenedProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const isNarrow = useNarrow();
+  const [isClosed, setClosed] = useState(() => recall(STORED) === "closed");
+  const { stage, rested, trouble, forgive } = useOpenStage({ place, aligned, isNarrow });
+  const { sources, whole } = stage;
+  const [{ manifest, worker }] = sources;
+  const close = (closed: boolean) => {
+    setClosed(closed);
+    remember(STORED, closed ? "closed" : "open");
+  };
+  return (
+    <StageContext value={stage}>
+      <h1 className="unseen">
+        Trace of {harmless(worker, 100)}: {time(whole.end - whole.start)}, {count(manifest.events)}{" "}
+        events
+      </h1>
+      <Keys />
+      <Toolbar />
+      <div className="tl-stage">
+        <div className="tl-left">
+          <div className="tl-heads">
+            <MinimapTitle />
+            <Minimap />
+            <span className="tl-head-title">Steps</span>
+            <StepsBand />
+            <RulerTitle />
+            <TimeRuler />
+          </div>
+          <div className="tl-tracks">
+            <div
+              ref={place}
+              className="tl-canvas"
+              role="application"
+              aria-label="Timeline. W and S zoom, A and D move, a full stop selects the first slice in view, a question mark lists all keys."
+              // biome-ignore lint/a11y/noNoninteractiveTabindex: it takes keys
+              tabIndex={0}
+            />
+            <Gutter />
+            <div className="tl-over">
+              <Tooltip />
+              <Scrollbar />
+            </div>
+            <Pending />
+            <Notices trouble={trouble} forgive={forgive} awaited={awaited} />
+            {!isNarrow && isClosed ? (
+              <button type="button" className="btn small tl-side-open" onClick={() => close(false)}>
+                « Details
+              </button>
+            ) : null}
+          </div>
+          {stage.link.tab === null ? null : (
+            <Suspense fallback={<section className="tl-area tl-area-room" />}>
+              <AreaPanel tab={stage.link.tab} rested={rested} />
+            </Suspense>
+          )}
+        </div>
+        {isNarrow || isClosed ? null : <Side onClose={() => close(true)} />}
+      </div>
+      <Said />
+    </StageContext>
+  );
+}
+
+/** Before the first tile: the shape of what comes, and how far the server is with it. */
+
+const LANES = [
+  [4, 62],
+  [10, 40],
+  [18, 30],
+  [6, 70],
+  [30, 22],
+  [12, 55],
+  [40, 34],
+  [8, 48],
+] as const;
+
+function Bones() {
+  return (
+    <div className="tl-bones" aria-hidden="true">
+      {LANES.map(([left, width]) => (
+        <i
+          key={`${left} ${width}`}
+          className="skeleton"
+          style={{ marginLeft: `${left}%`, width: `${width}%` }}
+        />
+      ))}
+    </div>
+  );
+}
+
+export function Skeleton() {
+  return useLasting(true) ? (
+    <section className="tl-waiting" aria-busy="true">
+      <span className="unseen">Opening the timeline</span>
+      <Bones />
+    </section>
+  ) : null;
+}
+
+function progressText({ bytes_done, bytes_total, events, seconds_left }: ReadProgress): string {
+  const ratio = bytes_total > 0 ? share(Math.min(1, bytes_done / bytes_total), 0) : "";
+  const facts = [
+    ratio,
+    events > 0 ? `${count(events)} events` : "",
+    seconds_left === null ? "" : `about ${time(seconds_left * 1e9)} left`,
+  ];
+  return facts.filter(Boolean).join(" · ");
+}
+
+/** The first open of a trace lays its slices out in lanes and levels; later ones find that done. */
+export function Preparing({ progress }: { progress: ReadProgress }) {
+  const { phase, bytes_done, bytes_total } = progress;
+  const ratio = bytes_total === 0 ? 0 : Math.min(1, bytes_done / bytes_total);
+  return (
+    <section className="tl-waiting">
+      <div className="tl-progress" aria-live="polite">
+        <h1>Preparing the timeline</h1>
+        <div
+          className="bar"
+          role="progressbar"
+          aria-label="Preparing the timeline"
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuenow={Math.round(ratio * 100)}
+        >
+          <i style={{ width: `${ratio * 100}%` }} />
+        </div>
+        <p className="ink2">{[phase, progressText(progress)].filter(Boolean).join(" · ")}</p>
+        <p className="dim small">This is done once for each trace.</p>
+      </div>
+      <Bones />
+    </section>
+  );
+}
+
+/** What ran when, on every thread and stream? */
+
+adoptStyles(timelineCss);
+adoptStyles(panelsCss);
+
+function Recorded({ recording }: { recording: Recording }) {
+  const [link] = useLink();
+  const { recordings, awaited } = useOthers(link.workers, recording.manifest.layout);
+  const manifests = useList(recordings.map(({ manifest }) => manifest));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list each time, of the same manifests
+  const aligned = useMemo(
+    () => align(recording, recordings, link.alignment),
+    [recording.manifest, manifests, link.alignment],
+  );
+  return <Opened aligned={aligned} awaited={awaited} />;
+}
+
+export default function Timeline() {
+  const [link] = useLink();
+  useEffect(warmUp, []);
+  const { recording, progress, problem, again } = useManifest(link.layout);
+  if (recording !== null) {
+    // Another file is another timeline: nothing of the one before it stays.
+    return <Recorded key={recording.digest} recording={recording} />;
+  }
+  if (problem !== null) {
+    return (
+      <section className="tl-refused">
+        <h1>The timeline cannot be shown</h1>
+        <ProblemNote problem={toProblem(problem)} again={again} />
+      </section>
+    );
+  }
+  return progress === null ? <Skeleton /> : <Preparing progress={progress} />;
+}

@@ -1,0 +1,123 @@
+/** How busy each device is within the area, with what, and where its longest gap lies. */
+import type { AreaAnswer, AreaDevice } from "../../../api/types.gen";
+import { count, DASH, share, time } from "../../../base/text/format";
+import { harmless } from "../../../base/text/shown_name";
+import { fillClass } from "../../../components/charts/category";
+import { Prose } from "../../../components/text/prose";
+import { useStage } from "../state/context";
+import type { Scope } from "../state/range";
+import { withMargin } from "../state/range";
+
+interface Part {
+  readonly key: string;
+  readonly label: string;
+  readonly fill: string;
+  readonly ns: number;
+}
+
+/** Parts of the area that touch and sum to it. */
+export function deviceParts(device: AreaDevice): readonly Part[] {
+  const { busy_ns, idle_ns, compute_ns, communication_ns, overlap_ns } = device;
+  const kernels = compute_ns + communication_ns - overlap_ns;
+  const parts = [
+    ["compute", "Compute", fillClass("compute", false), compute_ns - overlap_ns],
+    ["overlap", "Compute over communication", fillClass("overlap", false), overlap_ns],
+    ["comm", "Exposed communication", fillClass("comm", false), communication_ns - overlap_ns],
+    [
+      "memcpy",
+      "Copies, memsets and other work alone",
+      fillClass("memcpy", false),
+      busy_ns - kernels,
+    ],
+    ["idle", "Idle", fillClass("idle", false), idle_ns],
+  ] as const;
+  return parts
+    .map(([key, label, fill, ns]) => ({ key, label, fill, ns: Math.max(0, ns) }))
+    .filter(({ ns }) => ns > 0);
+}
+
+function Gap({ device, scope }: { device: AreaDevice; scope: Scope }) {
+  const { actions } = useStage();
+  const { longest_gap_ns, longest_gap_ts } = device;
+  if (longest_gap_ts === null) {
+    return DASH;
+  }
+  const start = longest_gap_ts + scope.source.offset;
+  return (
+    <button
+      type="button"
+      className="link"
+      title="Show the longest gap"
+      onClick={() => actions.show(withMargin({ start, end: start + longest_gap_ns }, 0.4))}
+    >
+      {time(longest_gap_ns)}
+    </button>
+  );
+}
+
+export function AreaDevices({ answer, scope }: { answer: AreaAnswer; scope: Scope }) {
+  const { devices, devices_missing } = answer;
+  if (devices.length === 0) {
+    return (
+      <p className="tl-none ink2">
+        <Prose text={devices_missing || "No device worked in this area."} />
+      </p>
+    );
+  }
+  const length = scope.range.end - scope.range.start;
+  return (
+    <div className="tl-grid-scroll">
+      <table className="tl-devices">
+        <thead>
+          <tr>
+            <th>Device</th>
+            <th className="tl-bar-head">Busy with</th>
+            <th className="num">Busy</th>
+            <th className="num">Idle</th>
+            <th className="num">Compute</th>
+            <th className="num">Communication</th>
+            <th className="num minor">Both</th>
+            <th className="num minor">Copies</th>
+            <th className="num">Gaps</th>
+            <th className="num">Longest gap</th>
+          </tr>
+        </thead>
+        <tbody>
+          {devices.map((device) => (
+            <tr key={device.label}>
+              <td className="clip">
+                <bdi>{harmless(device.label, 60)}</bdi>
+              </td>
+              <td>
+                <div className="tl-device-bar">
+                  {deviceParts(device).map((part) => (
+                    <i
+                      key={part.key}
+                      className={part.fill}
+                      style={{ flexGrow: part.ns }}
+                      title={`${part.label}: ${time(part.ns)}, ${share(part.ns / length)}`}
+                    />
+                  ))}
+                </div>
+              </td>
+              <td className="num strong">{share(device.busy_ns / length)}</td>
+              <td className="num">{time(device.idle_ns)}</td>
+              <td className="num">{time(device.compute_ns)}</td>
+              <td className="num">{time(device.communication_ns)}</td>
+              <td className="num minor">{time(device.overlap_ns)}</td>
+              <td className="num minor">{time(device.copy_ns)}</td>
+              <td className="num">{count(device.gaps)}</td>
+              <td className="num">
+                <Gap device={device} scope={scope} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="tl-note hint">
+        Busy is the union of all streams, so nothing counts twice; busy and idle sum to the{" "}
+        {scope.isArea ? "area" : "view"} exactly.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+/** What the parts of the Trace view share: what is shown, what moves, and what can be done. */
+import { createContext, useContext } from "react";
+import type { SliceDetails } from "../../../api/types.gen";
+import type { Cell } from "../../../state/cell";
+import type {
+  Area,
+  Camera,
+  Hit,
+  Marker,
+  PlacedRow,
+  SliceKey,
+  Timeline,
+  TimelinePalette,
+} from "../../../timeline/contract";
+import type { Paint } from "../live_canvas";
+import type { RowInfo, RowModel } from "../tracks/rows";
+import type { Actions } from "./actions";
+import type { Link, Range } from "./address";
+import type { SearchState } from "./search";
+import type { Source } from "./sources";
+
+/** What the canvas shows right now; renewed each time it moves. */
+export interface Frame {
+  readonly camera: Camera;
+  readonly rows: readonly PlacedRow[];
+  /** CSS px of the canvas. */
+  readonly width: number;
+  readonly height: number;
+}
+
+export const NO_FRAME: Frame = {
+  camera: { start: 0, nsPerPx: 1, scrollY: 0 },
+  rows: [],
+  width: 0,
+  height: 0,
+};
+
+export const viewOf = ({ camera, width }: Frame): Range => ({
+  start: camera.start,
+  end: camera.start + Math.max(1, width) * camera.nsPerPx,
+});
+
+/** Where the pointer is, and above what. */
+export interface Hovered {
+  readonly hit: Hit | null;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Selection {
+  readonly key: SliceKey;
+  readonly source: Source;
+  readonly details: SliceDetails | undefined;
+  readonly problem: Error | null;
+  readonly again: () => unknown;
+  /** The row that draws it; null while it is not known. */
+  readonly row: RowInfo | null;
+}
+
+export interface HitPosition {
+  /** The search whose hit it is. */
+  readonly find: string;
+  readonly key: SliceKey;
+  /** 1-based. */
+  readonly position: number;
+}
+
+/** What changes too often for React state. */
+export interface Moving {
+  readonly frame: Cell<Frame>;
+  readonly hover: Cell<Hovered | null>;
+  /** Whether the camera stands where the address wants it: from then on it may be moved. */
+  readonly begun: Cell<boolean>;
+  /** An area while it is dragged. */
+  readonly draft: Cell<Area | null>;
+  readonly measured: Cell<Area | null>;
+  /** Tiles that are on their way. */
+  readonly pending: Cell<number>;
+  /** Marked for a moment, with M. */
+  readonly mark: Cell<Marker | null>;
+  /** For the live region. */
+  readonly said: Cell<string>;
+  /** A word to everybody that goes away again. */
+  readonly notice: Cell<string>;
+  /** Draws the minimap as it is now, for pictures. */
+  readonly paintMinimap: Cell<Paint>;
+  /** Which of all hits was gone to last. */
+  readonly position: Cell<HitPosition | null>;
+  /** Row whose label has the focus or the pointer; "" = none. */
+  readonly row: Cell<string>;
+}
+
+export interface Stage {
+  /** The shown recording first. */
+  readonly sources: readonly [Source, ...Source[]];
+  /** From the first start to the last end. */
+  readonly whole: Range;
+  readonly alignmentNote: string;
+  readonly link: Link;
+  readonly change: (patch: Partial<Link>) => void;
+  readonly model: RowModel;
+  readonly palette: TimelinePalette;
+  readonly engine: Timeline | null;
+  readonly moving: Moving;
+  readonly selection: Selection | null;
+  readonly search: SearchState;
+  readonly actions: Actions;
+  /** The details have no room of their own: they are a tab of the panel below. */
+  readonly isNarrow: boolean;
+}
+
+export const StageContext = createContext<Stage | null>(null);
+
+export function useStage(): Stage {
+  const stage = useContext(StageContext);
+  if (stage === null) {
+    throw new Error("rendered outside of the Trace view");
+  }
+  return stage;
+}

@@ -1,0 +1,331 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { routeUrl } from "../../../api/client";
+import { toProblem } from "../../../api/problem";
+import { type Cell, cell } from "../../../state/cell";
+import { useThemeName } from "../../../state/host/environment";
+import { usePageVisible } from "../../../state/host/visibility";
+import type {
+  Area,
+  Marker,
+  PlacedSlice,
+  Timeline,
+  TimelineArrow,
+  TimelineListener,
+  TimelinePalette,
+  TimelineSource,
+} from "../../../timeline/contract";
+import { openTimeline } from "../../../timeline/engine";
+import type { Paint } from "../live_canvas";
+import { useArrows } from "../tracks/arrows";
+import { documentTokens, timelinePalette } from "../tracks/palette";
+import { type RowModel, rowModel, rowOfTrack } from "../tracks/rows";
+import { makeActions, type Target } from "./actions";
+import { type Link, type Range, useLink } from "./address";
+import { useCameraLink } from "./address_sync";
+import {
+  type Frame,
+  type HitPosition,
+  type Moving,
+  NO_FRAME,
+  type Selection,
+  type Stage,
+  viewOf,
+} from "./context";
+import { listenerOf } from "./listener";
+import { useSearch } from "./search";
+import { placedOf, sameKey, spoken, useSelection } from "./selection";
+import { type Aligned, type Source, wholeRange } from "./sources";
+
+/** Opens the canvas in its place, and tells it what the rest of the view knows. */
+
+/** What the canvas needs to fetch the tiles of a source. */
+export function engineSource({ source, key, digest, manifest, offset }: Source): TimelineSource {
+  const query = new URLSearchParams({ ...key, digest });
+  return {
+    source,
+    base: routeUrl("api/view/timeline/"),
+    query: query.toString(),
+    layout: manifest.layout,
+    offset,
+    startNs: manifest.start_ns,
+    endNs: manifest.end_ns,
+    nameCount: manifest.name_count,
+  };
+}
+
+/** The canvas, once it is open. `listener` may change; the latest is told. */
+export function useEngine(
+  place: RefObject<HTMLElement | null>,
+  listener: TimelineListener,
+  palette: TimelinePalette,
+): Timeline | null {
+  const [engine, setEngine] = useState<Timeline | null>(null);
+  const latest = useRef(listener);
+  const first = useRef(palette);
+  const visible = usePageVisible();
+  useEffect(() => {
+    latest.current = listener;
+  });
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) {
+      return;
+    }
+    const opened = openTimeline(
+      element,
+      {
+        onCamera: (camera, rows, size) => latest.current.onCamera(camera, rows, size),
+        onHover: (hit, x, y) => latest.current.onHover(hit, x, y),
+        onSelect: (hit, isDouble) => latest.current.onSelect(hit, isDouble),
+        onArea: (area, isDone) => latest.current.onArea(area, isDone),
+        onMeasure: (area) => latest.current.onMeasure(area),
+        onArrow: (arrow) => latest.current.onArrow(arrow),
+        onLoading: (pending) => latest.current.onLoading(pending),
+        onProblem: (message) => latest.current.onProblem(message),
+      },
+      first.current,
+    );
+    setEngine(opened);
+    return () => {
+      setEngine(null);
+      opened.close();
+    };
+  }, [place]);
+  useEffect(() => engine?.setPalette(palette), [engine, palette]);
+  useEffect(() => engine?.setActive(visible), [engine, visible]);
+  return engine;
+}
+
+/** What is drawn above the tracks. */
+export interface Drawn {
+  readonly selection: PlacedSlice | null;
+  readonly arrows: readonly TimelineArrow[];
+}
+
+/** The view once it rests: questions to the server wait for that. */
+
+export interface Rested {
+  readonly view: Range;
+  readonly width: number;
+}
+
+const REST_MS = 300;
+
+/** null until the canvas has moved for the first time. */
+export function useRested(frame: Cell<Frame>): Rested | null {
+  const [rested, setRested] = useState<Rested | null>(null);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const settle = () => {
+      const now = frame.get();
+      if (now.width > 0) {
+        setRested({ view: viewOf(now), width: now.width });
+      }
+    };
+    const stop = frame.subscribe(() => {
+      clearTimeout(timer);
+      timer = setTimeout(settle, REST_MS);
+    });
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [frame]);
+  return rested;
+}
+
+/** Puts the Trace view together: address, recordings, rows, search, selection, canvas. */
+
+function openMoving(): Moving {
+  return {
+    frame: cell(NO_FRAME),
+    hover: cell<ReturnType<Moving["hover"]["get"]>>(null),
+    begun: cell(false),
+    draft: cell<Area | null>(null),
+    measured: cell<Area | null>(null),
+    pending: cell(0),
+    mark: cell<Marker | null>(null),
+    said: cell(""),
+    notice: cell(""),
+    paintMinimap: cell<Paint>(() => {}),
+    position: cell<HitPosition | null>(null),
+    row: cell(""),
+  };
+}
+
+/** The palette of the present theme. */
+function usePalette(): TimelinePalette {
+  const theme = useThemeName();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the tokens are those of the theme
+  return useMemo(() => timelinePalette(documentTokens), [theme]);
+}
+
+/** The area of the address, with rows by key as the canvas knows them. */
+function areaOf({ area }: Link, model: RowModel): Area | null {
+  if (area === null) {
+    return null;
+  }
+  const ids = new Set(area.rows);
+  const rows = [...model.infos.values()].filter(({ id }) => ids.has(id)).map(({ key }) => key);
+  return { start: area.start, end: area.end, rows };
+}
+
+function useSyncedRows(
+  engine: Timeline | null,
+  sources: readonly Source[],
+  model: RowModel,
+  target: Cell<Target | null>,
+): void {
+  useEffect(() => engine?.setSources(sources.map(engineSource)), [engine, sources]);
+  useEffect(() => {
+    engine?.setRows(model.pinned, model.rows);
+  }, [engine, model]);
+  useEffect(() => {
+    const reveal = () => {
+      const wanted = target.get();
+      const row = wanted === null ? null : rowOfTrack(model, wanted.source, wanted.track);
+      const isDrawn = [...model.pinned, ...model.rows].some(({ key }) => key === row?.key);
+      // A row that is only now brought back is drawn with the next model.
+      if (engine !== null && wanted !== null && row !== null && isDrawn) {
+        target.set(null);
+        engine.reveal(row.key, wanted.lane);
+      }
+    };
+    reveal();
+    return target.subscribe(reveal);
+  }, [engine, model, target]);
+}
+
+/** Instants of the steps of the first recording: the vertical grid. */
+function useSyncedSteps(engine: Timeline | null, [main]: readonly Source[]): void {
+  useEffect(() => {
+    engine?.setSteps(main?.manifest.steps.map((step) => step.ts) ?? []);
+  }, [engine, main]);
+}
+
+interface Overlay {
+  readonly engine: Timeline | null;
+  readonly link: Link;
+  readonly model: RowModel;
+  readonly sources: readonly Source[];
+  readonly selection: Selection | null;
+  readonly placed: PlacedSlice | null;
+  readonly rested: Rested | null;
+  readonly moving: Moving;
+}
+
+/** Selection, area, arrows, marks. */
+function useSyncedOverlay(overlay: Overlay): void {
+  const { engine, link, model, sources, selection, placed, rested, moving } = overlay;
+  const arrows = useArrows(link, sources, selection, rested?.view ?? null, rested?.width ?? 0);
+  const area = useMemo(() => areaOf(link, model), [link, model]);
+  const known = useMemo(
+    () =>
+      selection?.details === undefined ? null : placedOf(selection.details.slice, selection.source),
+    [selection],
+  );
+  const shown = known ?? (sameKey(placed?.key, selection?.key) ? placed : null);
+  useEffect(() => engine?.setSelection(shown), [engine, shown]);
+  useEffect(() => engine?.setArea(area), [engine, area]);
+  useEffect(() => engine?.setArrows(arrows), [engine, arrows]);
+  useEffect(() => engine?.setMode(link.mode), [engine, link.mode]);
+  useEffect(() => {
+    const draw = () => {
+      const mark = moving.mark.get();
+      engine?.setMarkers(mark === null ? link.notes : [...link.notes, mark]);
+    };
+    draw();
+    return moving.mark.subscribe(draw);
+  }, [engine, link.notes, moving]);
+  const { details } = selection ?? {};
+  useEffect(() => {
+    if (details !== undefined) {
+      moving.said.set(spoken(details));
+    }
+  }, [details, moving]);
+}
+
+export interface StageParts {
+  readonly place: RefObject<HTMLElement | null>;
+  readonly aligned: Aligned;
+  readonly isNarrow: boolean;
+}
+
+export interface OpenStage {
+  readonly stage: Stage;
+  readonly rested: Rested | null;
+  /** What went wrong on the canvas, or with an action. */
+  readonly trouble: string;
+  readonly forgive: () => void;
+}
+
+export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStage {
+  const client = useQueryClient();
+  const { sources, note } = aligned;
+  const [link, change] = useLink();
+  const palette = usePalette();
+  const [moving] = useState(openMoving);
+  const [trouble, setTrouble] = useState("");
+  const [placed, setPlaced] = useState<PlacedSlice | null>(null);
+  const [target] = useState(() => cell<Target | null>(null));
+  const latest = useRef<Stage | null>(null);
+
+  const stageNow = useCallback((): Stage => {
+    if (latest.current === null) {
+      throw new Error("the Trace view is not open");
+    }
+    return latest.current;
+  }, []);
+  const actions = useMemo(
+    () =>
+      makeActions({
+        stage: stageNow,
+        client,
+        setTarget: target.set,
+        fail: (error) => setTrouble(toProblem(error).message),
+      }),
+    [stageNow, client, target],
+  );
+  const listener = useMemo(
+    () =>
+      listenerOf({
+        stage: stageNow,
+        onPlaced: setPlaced,
+        onProblem: setTrouble,
+      }),
+    [stageNow],
+  );
+
+  const whole = useMemo(() => wholeRange(sources), [sources]);
+  const model = useMemo(() => rowModel(sources, link.arrangement), [sources, link.arrangement]);
+  const search = useSearch(link, sources);
+  const selection = useSelection(link, sources, model);
+  const engine = useEngine(place, listener, palette);
+  const stage: Stage = {
+    sources,
+    whole,
+    alignmentNote: note,
+    link,
+    change,
+    model,
+    palette,
+    engine,
+    moving,
+    selection,
+    search,
+    actions,
+    isNarrow,
+  };
+  // Before the effects below: the canvas calls back as soon as it knows its rows.
+  latest.current = stage;
+
+  const rested = useRested(moving.frame);
+  useSyncedRows(engine, sources, model, target);
+  useSyncedSteps(engine, sources);
+  useEffect(() => engine?.setHighlight(search.highlight), [engine, search.highlight]);
+  useSyncedOverlay({ engine, link, model, sources, selection, placed, rested, moving });
+  const [main] = sources;
+  useCameraLink({ engine, moving, whole, main, link });
+  return { stage, rested, trouble, forgive: () => setTrouble("") };
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { recordingOf, sliceOf } from "../../../../test-fixtures/timeline";
+import type { Arrow } from "../../../api/types.gen";
+import { align } from "../state/sources";
+import { bundled, drawnArrows } from "./arrows";
+
+const [source] = align(recordingOf("rank0"), [], "clock").sources;
+
+/** Launches by slice 1 … n, 10 ns apart, of kernels 500 ns later. */
+const launches = (count: number): Arrow[] =>
+  Array.from({ length: count }, (_, i) => ({
+    kind: 0,
+    source: sliceOf(i + 1, { ts: i * 10, dur: 5 }),
+    target: sliceOf(1000 + i, { ts: i * 10 + 505, dur: 5, track: 4, lane: 0 }),
+    count: 1,
+  }));
+
+describe("arrows of a selection", () => {
+  it("are drawn one by one while they are few", () => {
+    expect(bundled(launches(12))).toHaveLength(12);
+  });
+
+  it("become a dozen at most, and none is lost from the count", () => {
+    const few = bundled(launches(218));
+    expect(few.length).toBeLessThanOrEqual(12);
+    expect(few.reduce((sum, arrow) => sum + arrow.count, 0)).toBe(218);
+    expect(few[0]?.source.slice).toBe(1);
+  });
+
+  it("have a word at the first of each kind and direction", () => {
+    const labels = drawnArrows(launches(3), source, null).map((arrow) => arrow.label);
+    expect(labels).toEqual(["", "", ""]);
+    const own = launches(2).map((arrow) => ({ ...arrow, source: sliceOf(1, { ts: 0, dur: 5 }) }));
+    const words = drawnArrows(own, source, 1).map((arrow) => arrow.label.replaceAll("\u00a0", " "));
+    expect(words).toEqual(["2 kernels, 500 ns later", ""]);
+  });
+
+  it("lie on the axis of the view", () => {
+    const [arrow] = drawnArrows(launches(1), { ...source, source: 2, offset: 7000 }, null);
+    expect(arrow?.from).toMatchObject({ key: { source: 2, slice: 1 }, start: 7000, end: 7005 });
+  });
+});

@@ -1,0 +1,151 @@
+/** Which arrows are drawn: those of the selection, or bundles of all in view. */
+import { useMemo } from "react";
+import type { Arrow } from "../../../api/types.gen";
+import { plural, time } from "../../../base/text/format";
+import { usePart, useParts } from "../../../state/parts";
+import type { TimelineArrow } from "../../../timeline/contract";
+import type { ArrowChoice, Link, Range } from "../state/address";
+import type { Selection } from "../state/context";
+import { placedOf } from "../state/selection";
+import type { Source } from "../state/sources";
+import { useList } from "../state/sources";
+
+const LAUNCH = 0;
+const BACKWARD = 1;
+/** Which kinds are bundled; "" = all. Other choices bundle nothing. */
+const BUNDLED: Partial<Readonly<Record<ArrowChoice, string>>> = {
+  launches: String(LAUNCH),
+  backward: String(BACKWARD),
+  view: "",
+};
+/** Px of the canvas for one column of the question: coarser columns make fewer, thicker bundles. */
+const PX_PER_COLUMN = 2;
+const CHAIN_HOPS = 8;
+const LABELS_MAX = 3;
+/** Of one kind between two tracks; more of them are bundled in order of time. */
+const FAN_MAX = 12;
+
+/** `backward, 6.3 ms later`; `6 kernels, 29.9 ms later`. */
+function labelOf({ kind, source, target, count }: Arrow): string {
+  const delay = target.ts - (source.ts + source.dur);
+  const later = delay >= 0 ? `${time(delay)} later` : "while it runs";
+  const what = kind === LAUNCH ? plural(count, "kernel") : "backward";
+  return `${kind === LAUNCH && count === 1 ? "kernel" : what}, ${later}`;
+}
+
+/** Labels only where there is room for them: at the first of each kind and direction. */
+function labelled(arrows: readonly Arrow[], selected: number | null): readonly string[] {
+  const seen = new Set<string>();
+  return arrows.map((arrow) => {
+    const direction = `${arrow.kind} ${arrow.source.slice === selected}`;
+    const hasRoom = selected !== null && !seen.has(direction) && seen.size < LABELS_MAX;
+    seen.add(direction);
+    if (!hasRoom) {
+      return "";
+    }
+    const alike = arrows.filter((other) => other.kind === arrow.kind);
+    const isFan = arrow.source.slice === selected && alike.length > 1;
+    const count = isFan ? alike.reduce((sum, other) => sum + other.count, 0) : arrow.count;
+    return labelOf({ ...arrow, count });
+  });
+}
+
+/** A module may launch thousands of kernels: their arrows become a dozen, each with its count. */
+export function bundled(arrows: readonly Arrow[]): readonly Arrow[] {
+  const fans = new Map<string, Arrow[]>();
+  for (const arrow of arrows) {
+    const fan = `${arrow.kind} ${arrow.source.track} ${arrow.target.track}`;
+    fans.set(fan, [...(fans.get(fan) ?? []), arrow]);
+  }
+  return [...fans.values()].flatMap((fan) => {
+    const size = Math.ceil(fan.length / FAN_MAX);
+    const sorted = size > 1 ? [...fan].sort((a, b) => a.source.ts - b.source.ts) : fan;
+    return sorted.flatMap((arrow, place) => {
+      const bundle = sorted.slice(place, place + size);
+      const count = bundle.reduce((sum, other) => sum + other.count, 0);
+      return place % size === 0 ? [{ ...arrow, count }] : [];
+    });
+  });
+}
+
+export function drawnArrows(
+  arrows: readonly Arrow[],
+  source: Source,
+  selected: number | null,
+): readonly TimelineArrow[] {
+  const labels = labelled(arrows, selected);
+  return arrows.map((arrow, place) => ({
+    from: placedOf(arrow.source, source),
+    to: placedOf(arrow.target, source),
+    kind: arrow.kind,
+    count: arrow.count,
+    label: labels[place] ?? "",
+  }));
+}
+
+const NONE: readonly TimelineArrow[] = [];
+
+/** Arrows of the selection; `hops` beyond one follow them further. */
+function useSelectedArrows({ arrows, layout }: Link, selection: Selection | null) {
+  const isWanted = selection !== null && (arrows === "selected" || arrows === "chain");
+  const asked = selection?.source ?? { key: { run: "", worker: "", span: "" }, digest: "" };
+  const hops = arrows === "chain" ? CHAIN_HOPS : 1;
+  const { data } = usePart(
+    "timeline/flows",
+    asked,
+    isWanted ? { slice: selection.key.slice, hops, layout } : null,
+  );
+  const source = selection?.source;
+  const slice = selection?.key.slice ?? null;
+  return useMemo(
+    () =>
+      data === undefined || source === undefined
+        ? NONE
+        : drawnArrows(bundled(data.arrows), source, slice),
+    [data, source, slice],
+  );
+}
+
+/** Arrows of the view, bundled. `view` null: not wanted. */
+function useBundles(
+  { layout, arrows }: Link,
+  sources: readonly Source[],
+  view: Range | null,
+  width: number,
+) {
+  const kinds = BUNDLED[arrows];
+
+  const results = useParts(
+    "timeline/bundles",
+    view === null || kinds === undefined
+      ? []
+      : sources.map((source) => ({
+          asked: source,
+          query: {
+            start_ns: Math.round(view.start - source.offset),
+            end_ns: Math.round(view.end - source.offset),
+            columns: Math.min(4096, Math.max(16, Math.round(width / PX_PER_COLUMN))),
+            kinds,
+            layout,
+          },
+        })),
+  );
+  const answers = useList(results.map((result) => result.data));
+  return useMemo(
+    () =>
+      sources.flatMap((source, place) => drawnArrows(answers[place]?.arrows ?? [], source, null)),
+    [sources, answers],
+  );
+}
+
+export function useArrows(
+  link: Link,
+  sources: readonly Source[],
+  selection: Selection | null,
+  restedView: Range | null,
+  width: number,
+): readonly TimelineArrow[] {
+  const selected = useSelectedArrows(link, selection);
+  const bundles = useBundles(link, sources, restedView, width);
+  return BUNDLED[link.arrows] === undefined ? selected : bundles;
+}

@@ -1,0 +1,219 @@
+/** The labels beside the rows, placed where the canvas says its rows are. */
+import { type KeyboardEvent, memo, useMemo, useRef } from "react";
+import { bytes, count, plural, share } from "../../../base/text/format";
+import { harmless } from "../../../base/text/shown_name";
+import { Chevron } from "../../../components/text/icons";
+import { useCell } from "../../../state/cell";
+import type { PlacedRow } from "../../../timeline/contract";
+import { useStage } from "../state/context";
+import { RowMenu } from "./row_menu";
+import type { RowInfo } from "./rows";
+
+const TWO_LINES = 30;
+
+function counterText(value: number, unit: string): string {
+  switch (unit) {
+    case "bytes":
+      return bytes(value);
+    case "ratio":
+      return share(value, 0);
+    default:
+      return count(Math.round(value * 100) / 100);
+  }
+}
+
+/** The second line: the thread, the peak, or that something is amiss. */
+export function detailOf({ counter, track, detail }: RowInfo): string {
+  if (counter !== null) {
+    const word = counter.kind === "memory" ? "peak" : "max";
+    return `${word} ${counterText(counter.high, counter.unit)}`;
+  }
+  const overlaps = track?.overlaps ?? 0;
+  const hidden = track?.hidden ?? 0;
+  return [
+    // What is not drawn comes first: the end of a line may be cut.
+    hidden === 0 ? "" : `${plural(hidden, "frame")} hidden`,
+    detail,
+    overlaps === 0 ? "" : `${count(overlaps)} overlap`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function titleOf(info: RowInfo, whole: number): string {
+  const { track, counter, label, detail } = info;
+  if (counter !== null) {
+    return `${label}\n${counter.definition}`;
+  }
+  if (track === null) {
+    return label;
+  }
+  const overlaps =
+    track.overlaps === 0
+      ? []
+      : [`${count(track.overlaps)} slices overlap their neighbours: drawn in lanes of their own`];
+  const hidden =
+    track.hidden === 0
+      ? []
+      : [`${plural(track.hidden, "Python frame")} of libraries hidden: “Python” above shows all`];
+  const facts = [
+    [label, detail].filter(Boolean).join(", "),
+    `${count(track.slices)} slices, busy ${share(track.busy_ns / whole)} of the trace`,
+    ...hidden,
+    ...overlaps,
+  ];
+  return facts.join("\n");
+}
+
+interface LabelProps {
+  readonly info: RowInfo;
+  readonly height: number;
+  readonly hits: number | null;
+  readonly isStop: boolean;
+}
+
+const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
+  const { actions, whole, moving } = useStage();
+  const label = harmless(info.label, 120);
+  const enter = () => moving.row.set(info.key);
+  if (info.type === "heading") {
+    return (
+      <button
+        type="button"
+        className="tl-heading"
+        title={label}
+        data-row={info.key}
+        tabIndex={isStop ? 0 : -1}
+        aria-expanded={!info.isCollapsed}
+        onClick={() => actions.collapse(info, !info.isCollapsed)}
+        onFocus={enter}
+        onPointerEnter={enter}
+      >
+        <span className={info.isCollapsed ? "turned" : ""}>
+          <Chevron />
+        </span>
+        <bdi className="clip">{label}</bdi>
+      </button>
+    );
+  }
+  const detail = detailOf(info);
+  return (
+    <div className="tl-label" onPointerEnter={enter} title={titleOf(info, whole.end - whole.start)}>
+      <div className="tl-label-text">
+        <bdi className="clip">{label}</bdi>
+        {height >= TWO_LINES && detail !== "" ? (
+          <bdi className="clip dim">{harmless(detail, 120)}</bdi>
+        ) : null}
+        {info.firstLane > 0 ? (
+          <button type="button" className="link small-type" onClick={() => actions.unfocus(info)}>
+            ← all {info.track?.lanes} lanes
+          </button>
+        ) : null}
+      </div>
+      {hits !== null && hits > 0 ? <span className="tl-hits">{count(hits)}</span> : null}
+      <RowMenu info={info} isStop={isStop} onFocus={enter} />
+      {info.deeper > 0 && height >= TWO_LINES ? <Deeper info={info} /> : null}
+    </div>
+  );
+});
+
+/** "+38 deeper": the rest of the lanes, small or not drawn until asked for. */
+function Deeper({ info }: { info: RowInfo }) {
+  const { actions } = useStage();
+  return (
+    <button
+      type="button"
+      className="tl-deeper"
+      tabIndex={-1}
+      title="Show all lanes at full height"
+      onClick={() => actions.setRowMode(info, "deep")}
+    >
+      +{info.deeper} deeper
+    </button>
+  );
+}
+
+/**
+ * The part of a row that can be seen: below the pinned rows, above the end of the stage. A label is
+ * no larger, so that what can be pressed of it is what is seen.
+ */
+function seenPart({ top, height }: PlacedRow, from: number, to: number) {
+  const start = Math.min(Math.max(top, from), top + height);
+  return { top: start, height: Math.max(0, Math.min(top + height, to) - start) };
+}
+
+interface Row {
+  readonly placed: PlacedRow;
+  readonly info: RowInfo;
+}
+
+export function Gutter() {
+  const { moving, model, search, engine } = useStage();
+  const place = useRef<HTMLDivElement>(null);
+  const rows = useCell(moving.frame, (frame) => frame.rows);
+  const end = useCell(moving.frame, (frame) => frame.height);
+  const focused = useCell(moving.row);
+  const pinnedKeys = useMemo(() => new Set(model.pinned.map((row) => row.key)), [model]);
+  const shown = rows.flatMap((placed): Row[] => {
+    const info = model.infos.get(placed.row.key);
+    return info === undefined ? [] : [{ placed, info }];
+  });
+  const pinned = shown.filter(({ info }) => pinnedKeys.has(info.key));
+  const scrolled = shown.filter(({ info }) => !pinnedKeys.has(info.key));
+  const edge = Math.max(0, ...pinned.map(({ placed }) => placed.top + placed.height));
+  const stop = shown.some(({ info }) => info.key === focused) ? focused : shown[0]?.info.key;
+
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (by === 0 || event.shiftKey || event.ctrlKey) {
+      return;
+    }
+    event.preventDefault();
+    const order = [...model.pinned, ...model.rows].map((row) => row.key);
+    const next = order[Math.min(Math.max(order.indexOf(focused) + by, 0), order.length - 1)];
+    if (next !== undefined) {
+      moving.row.set(next);
+      engine?.reveal(next, 0);
+      requestAnimationFrame(() => {
+        const rows = place.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [];
+        [...rows].find((row) => row.dataset["row"] === next)?.focus();
+      });
+    }
+  };
+  const drawn = ({ placed, info }: Row, from: number) => {
+    const seen = seenPart(placed, from, end);
+    return (
+      <li
+        key={info.key}
+        className={info.type === "heading" ? "tl-row heading" : "tl-row"}
+        style={seen}
+      >
+        <Label
+          info={info}
+          height={seen.height}
+          hits={
+            search.isActive ? (search.tracks.get(info.source.source)?.[info.trackIndex] ?? 0) : null
+          }
+          isStop={info.key === stop}
+        />
+      </li>
+    );
+  };
+  return (
+    <div
+      ref={place}
+      className="tl-gutter"
+      onWheel={(event) => engine?.scroll(event.deltaY)}
+      onPointerLeave={() => moving.row.set("")}
+    >
+      <ul aria-label="Tracks" onKeyDown={onKeyDown}>
+        {scrolled.map((row) => drawn(row, edge))}
+      </ul>
+      {pinned.length === 0 ? null : (
+        <ul aria-label="Pinned tracks" className="pinned" onKeyDown={onKeyDown}>
+          {pinned.map((row) => drawn(row, 0))}
+        </ul>
+      )}
+    </div>
+  );
+}

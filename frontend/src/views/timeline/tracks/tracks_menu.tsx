@@ -1,0 +1,229 @@
+/** All tracks: which are shown, pinned and in which order; filtered by name, kind and how busy they are. */
+import { useState } from "react";
+import { count, plural, share } from "../../../base/text/format";
+import { harmless } from "../../../base/text/shown_name";
+import { matches } from "../../../components/overlays/option_list";
+import { SearchIcon } from "../../../components/text/icons";
+import { formatArrangement, UNARRANGED, withHidden } from "../state/arrangement";
+import { useStage } from "../state/context";
+import type { RowInfo } from "./rows";
+
+const FACETS = [
+  ["all", "All"],
+  ["thread", "Threads"],
+  ["python", "Python"],
+  ["stream", "Streams"],
+  ["counter", "Counters"],
+  ["other", "Other"],
+] as const;
+
+type Facet = (typeof FACETS)[number][0];
+
+const BUSY = [
+  [0, "any"],
+  [0.0001, "0.01 %"],
+  [0.001, "0.1 %"],
+  [0.01, "1 %"],
+  [0.1, "10 %"],
+] as const;
+
+function facetOf({ type, track }: RowInfo): Facet {
+  if (type === "counter") {
+    return "counter";
+  }
+  const kind = track?.kind;
+  return kind === "thread" || kind === "python" || kind === "stream" ? kind : "other";
+}
+
+interface Wish {
+  readonly text: string;
+  readonly facet: Facet;
+  readonly busy: number;
+}
+
+function isWished(info: RowInfo, { text, facet, busy }: Wish, wholeNs: number): boolean {
+  return (
+    matches(`${info.label} ${info.detail} ${info.source.worker}`, text) &&
+    (facet === "all" || facetOf(info) === facet) &&
+    (info.type === "counter" || info.busyNs >= busy * wholeNs)
+  );
+}
+
+function TrackLine({ info }: { info: RowInfo }) {
+  const { actions, whole } = useStage();
+  const label = harmless(info.label, 100);
+  const busy = info.busyNs / (whole.end - whole.start);
+  return (
+    <div className="option tl-track-line">
+      <label className="row grow clip">
+        <input type="checkbox" checked={!info.isHidden} onChange={() => actions.hide(info)} />
+        <bdi className="clip">{label}</bdi>
+        <span className="hint clip grow">{harmless(info.detail, 60)}</span>
+      </label>
+      <span className="hint nowrap">
+        {info.track === null ? "" : `${count(info.track.slices)} · ${share(busy)}`}
+      </span>
+      <button
+        type="button"
+        className="btn quiet small"
+        aria-pressed={info.isPinned}
+        onClick={() => actions.pin(info)}
+      >
+        {info.isPinned ? "Unpin" : "Pin"}
+      </button>
+      <button
+        type="button"
+        className="btn quiet icon small"
+        aria-label={`Move ${label} up`}
+        onClick={() => actions.moveRow(info, -1)}
+      >
+        ↑
+      </button>
+      <button
+        type="button"
+        className="btn quiet icon small"
+        aria-label={`Move ${label} down`}
+        onClick={() => actions.moveRow(info, 1)}
+      >
+        ↓
+      </button>
+    </div>
+  );
+}
+
+function HeadingLine({ info }: { info: RowInfo }) {
+  const { actions } = useStage();
+  const label = harmless(info.label, 100);
+  return (
+    <div className="option tl-track-line strong">
+      <label className="row grow clip">
+        <input type="checkbox" checked={!info.isHidden} onChange={() => actions.hide(info)} />
+        <bdi className="clip">{label}</bdi>
+      </label>
+      <button
+        type="button"
+        className="btn quiet icon small"
+        aria-label={`Move ${label} up`}
+        onClick={() => actions.moveRow(info, -1)}
+      >
+        ↑
+      </button>
+      <button
+        type="button"
+        className="btn quiet icon small"
+        aria-label={`Move ${label} down`}
+        onClick={() => actions.moveRow(info, 1)}
+      >
+        ↓
+      </button>
+    </div>
+  );
+}
+
+const LISTED_MAX = 400;
+
+export default function TracksMenu() {
+  const { model, whole, actions, link } = useStage();
+  const [wish, setWish] = useState<Wish>({ text: "", facet: "all", busy: 0 });
+  const length = whole.end - whole.start;
+  const infos = [...model.infos.values()];
+  const members = infos.filter((info) => info.type !== "heading");
+  const wished = members.filter((info) => isWished(info, wish, length));
+  const groups = new Set(wished.map((info) => info.group));
+  const listed = infos.filter((info) =>
+    info.type === "heading" ? groups.has(info.id) : wished.includes(info),
+  );
+  const isNarrowed = wished.length < members.length;
+  const showOnly = () => {
+    const ids = new Set(wished.map((info) => info.id));
+    const rest = members.filter((info) => !ids.has(info.id)).map((info) => info.id);
+    const shown = withHidden(link.arrangement, [...ids, ...groups], false);
+    actions.arrange(withHidden(shown, rest, true));
+  };
+  const ids = wished.map((info) => info.id);
+  return (
+    <div className="tl-tracks-menu">
+      <div className="row wrap">
+        <span className="input small grow">
+          <SearchIcon />
+          <input
+            type="search"
+            aria-label="Filter the tracks"
+            placeholder="Filter the tracks"
+            value={wish.text}
+            onChange={(event) => setWish({ ...wish, text: event.target.value })}
+          />
+        </span>
+        <select
+          className="btn small"
+          aria-label="Kind of track"
+          value={wish.facet}
+          onChange={(event) => setWish({ ...wish, facet: event.target.value as Facet })}
+        >
+          {FACETS.map(([facet, words]) => (
+            <option key={facet} value={facet}>
+              {words}
+            </option>
+          ))}
+        </select>
+        <label className="row hint">
+          busy at least
+          <select
+            className="btn small"
+            value={wish.busy}
+            onChange={(event) => setWish({ ...wish, busy: Number(event.target.value) })}
+          >
+            {BUSY.map(([ratio, words]) => (
+              <option key={ratio} value={ratio}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <div className="row wrap">
+        <span className="hint grow">
+          {isNarrowed ? `${wished.length} of ` : ""}
+          {plural(members.length, "track")}, {model.shown} shown
+        </span>
+        {isNarrowed ? (
+          <>
+            <button type="button" className="btn small" onClick={showOnly}>
+              Show only these
+            </button>
+            <button
+              type="button"
+              className="btn small"
+              onClick={() => actions.arrange(withHidden(link.arrangement, ids, true))}
+            >
+              Hide these
+            </button>
+          </>
+        ) : null}
+        <button
+          type="button"
+          className="btn small"
+          disabled={formatArrangement(link.arrangement) === ""}
+          onClick={() => actions.arrange(UNARRANGED)}
+        >
+          As at first
+        </button>
+      </div>
+      <div className="tl-scroll-list">
+        {listed
+          .slice(0, LISTED_MAX)
+          .map((info) =>
+            info.type === "heading" ? (
+              <HeadingLine key={info.key} info={info} />
+            ) : (
+              <TrackLine key={info.key} info={info} />
+            ),
+          )}
+        {listed.length > LISTED_MAX ? (
+          <p className="empty">{listed.length - LISTED_MAX} more: filter to narrow the list.</p>
+        ) : null}
+        {listed.length === 0 ? <p className="empty">No such track.</p> : null}
+      </div>
+    </div>
+  );
+}
