@@ -10,7 +10,7 @@ One thread looks at the folders, one makes the catalog that the page sees, the p
 own. All end with ``close``, or with the program, and so do the processes they started.
 
 The newest 64 traces are read in advance, up to 16 GB of text; every other one is read when somebody
-asks for it (``ledger.EAGER_SPANS``, ``EAGER_BYTES``).
+asks for it (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class CatalogService(Generic[S]):
         self._publisher: threading.Thread | None = None
         self._published = self._empty()
         self._cache: Cache
-        self._shelf: MemoryCache[S]
+        self._memory: MemoryCache[S]
         self._artifacts: ArtifactCache
-        self._ledger: CatalogState
+        self._state: CatalogState
         self._pool: IngestPool[S]
-        self._lookout: Poller
+        self._poller: Poller
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -103,19 +103,19 @@ class CatalogService(Generic[S]):
             if self._publisher is not None or self._closed.is_set():
                 return
             self._cache = self._given_cache or open_cache()
-            self._shelf = MemoryCache(self._cache, self._summary_type, self._callables[0])
+            self._memory = MemoryCache(self._cache, self._summary_type, self._callables[0])
             self._artifacts = ArtifactCache(self._cache)
-            self._ledger = CatalogState(self._dirty.set)
+            self._state = CatalogState(self._dirty.set)
             version = content_key.code_version(*self._callables)
-            work = Work(*self._callables, self._shelf.decode, version)
+            work = Work(*self._callables, self._memory.decode, version)
             self._pool = IngestPool(work, self._cache, self._hear, self._limits)
-            self._ledger.pool = self._pool
-            self._lookout = Poller(self._logdirs, self._ledger, self._timing, self._on_first_look)
+            self._state.pool = self._pool
+            self._poller = Poller(self._logdirs, self._state, self._timing, self._on_first_look)
             self._publisher = threading.Thread(
                 target=self._publish_forever, name="kinetoscope-publish", daemon=True
             )
             self._publisher.start()
-            self._lookout.start()
+            self._poller.start()
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class CatalogService(Generic[S]):
         if self._publisher is None:
             return
         atexit.unregister(self.close)
-        self._lookout.close()
+        self._poller.close()
         self._pool.close()
         if self._publisher is not threading.current_thread():
             self._publisher.join(5.0)
@@ -158,7 +158,7 @@ class CatalogService(Generic[S]):
 
     def rescan(self, timeout: float = RESCAN_SECONDS) -> Catalog:
         """Looks again at once, and waits for the end of that look, ``timeout`` seconds at most."""
-        self._lookout.look_now(timeout)
+        self._poller.look_now(timeout)
         self._publish()
         return self.snapshot()
 
@@ -168,7 +168,7 @@ class CatalogService(Generic[S]):
         Raises:
             NotFoundError: no such file is known.
         """
-        self._ledger.retry([n for n, one in enumerate(self._logdirs) if one.shown == logdir], path)
+        self._state.retry([n for n, one in enumerate(self._logdirs) if one.shown == logdir], path)
         self._publish()
         return self.snapshot()
 
@@ -185,15 +185,15 @@ class CatalogService(Generic[S]):
         published = self._published
         place = catalog_snapshot.pick(published.catalog, run, worker, span)
         key = published.index[place]
-        with self._ledger.lock:
-            record = self._ledger.records.get(key)
+        with self._state.lock:
+            record = self._state.records.get(key)
             if record is None:
                 raise NotFoundError(f"{'/'.join(place)} was deleted.", hint="Choose another trace.")
             if record.error is not None:
                 raise error_of(record.error)
-            self._ledger.hasten(record)
+            self._state.hasten(record)
             if record.answer is None:
-                raise self._ledger.being_read(record)
+                raise self._state.being_read(record)
             return Entry(*place, record.found.absolute, record.answer.digest, record.rank, key)
 
     # --- answers ---------------------------------------------------------------------------------
@@ -204,9 +204,9 @@ class CatalogService(Generic[S]):
         Raises:
             BeingRead: the stored one is gone; the file is being read again.
         """
-        found = self._shelf.summary(entry.digest, entry.path)
+        found = self._memory.summary(entry.digest, entry.path)
         if found is None:
-            raise self._ledger.read_again(entry.key, entry.digest, entry.path)
+            raise self._state.read_again(entry.key, entry.digest, entry.path)
         return found
 
     def trace(self, entry: Entry) -> Trace:
@@ -216,22 +216,22 @@ class CatalogService(Generic[S]):
             BeingRead: they are still being written, or were lost and are being read again.
             UnavailableError: they could not be kept anywhere.
         """
-        with self._ledger.lock:
+        with self._state.lock:
             answer = self._answer_of(entry)
             if answer is not None and not answer.columns and not answer.missing:
                 raise self._being_read(entry)
         if answer is not None and (answer.missing or answer.rereads > MOST_REREADS):
             size = answer.identity.bytes
-            return self._shelf.trace_read_here(entry.digest, entry.path, size, answer.missing)
-        trace = self._shelf.trace(entry.digest, entry.path)
+            return self._memory.trace_read_here(entry.digest, entry.path, size, answer.missing)
+        trace = self._memory.trace(entry.digest, entry.path)
         if trace is None:
-            raise self._ledger.read_again(entry.key, entry.digest, entry.path)
+            raise self._state.read_again(entry.key, entry.digest, entry.path)
         if answer is not None:
             answer.rereads = 0
         return trace
 
-    def artifact(self, entry: Entry, recipe: ArtifactSpec[T], variant: str = "") -> T:
-        """What the recipe opens of the artifact of a trace; "" means its first variant.
+    def artifact(self, entry: Entry, spec: ArtifactSpec[T], variant: str = "") -> T:
+        """What the spec opens of the artifact of a trace; "" means its first variant.
 
         It is made by a reading process when it is first asked for, kept beside the columns, and
         shared by all who ask.
@@ -242,37 +242,37 @@ class CatalogService(Generic[S]):
             UnavailableError: there is no room for it.
             TraceFormatError: making it failed; ``retry`` lets it be tried again.
         """
-        variant = variant or recipe.variants[0]
-        if variant not in recipe.variants:
-            known = ", ".join(recipe.variants)
-            raise NotFoundError(f"There is no {recipe.name} {variant}.", hint=f"There is: {known}.")
-        found = self._artifacts.get(entry.digest, recipe, variant)
+        variant = variant or spec.variants[0]
+        if variant not in spec.variants:
+            known = ", ".join(spec.variants)
+            raise NotFoundError(f"There is no {spec.name} {variant}.", hint=f"There is: {known}.")
+        found = self._artifacts.get(entry.digest, spec, variant)
         if found is not None:
-            self._ledger.found(entry.key, entry.digest, recipe, variant)
+            self._state.found(entry.key, entry.digest, spec, variant)
             return found
-        with self._ledger.lock:
+        with self._state.lock:
             answer = self._answer_of(entry)
-            state = answer and answer.artifacts.get((recipe.name, variant))
+            state = answer and answer.artifacts.get((spec.name, variant))
             missing = (answer and answer.missing) or (state and state.missing)
             if answer is not None and not answer.columns and not missing:
                 raise self._being_read(entry)
             if answer is not None and not missing and answer.rereads <= MOST_REREADS:
-                raise self._ledger.make(entry.key, entry.digest, entry.path, recipe, variant)
+                raise self._state.make(entry.key, entry.digest, entry.path, spec, variant)
         trace = self.trace(entry)
-        return self._artifacts.make_here(entry.digest, trace, recipe, variant, missing or "")
+        return self._artifacts.make_here(entry.digest, trace, spec, variant, missing or "")
 
     def _being_read(self, entry: Entry) -> BeingRead:
-        record = self._ledger.records[entry.key]
-        self._ledger.hasten(record)
-        return self._ledger.being_read(record)
+        record = self._state.records[entry.key]
+        self._state.hasten(record)
+        return self._state.being_read(record)
 
     def _answer_of(self, entry: Entry) -> ReadResult | None:
-        return self._ledger.answer_of(entry.key, entry.digest)
+        return self._state.answer_of(entry.key, entry.digest)
 
-    def _hear(self, news: PoolEvent[S]) -> None:
-        if isinstance(news, Answered) and news.homeless:
-            self._shelf.pin(news.digest, news.request.path, news.summary)
-        self._ledger.hear(news)
+    def _hear(self, event: PoolEvent[S]) -> None:
+        if isinstance(event, Answered) and event.homeless:
+            self._memory.pin(event.digest, event.request.path, event.summary)
+        self._state.hear(event)
 
     # --- publishing ------------------------------------------------------------------------------
 
@@ -294,12 +294,12 @@ class CatalogService(Generic[S]):
     def _publish(self) -> None:
         with self._publishing:
             new = publish(
-                self._ledger.copies(),
+                self._state.copies(),
                 self._logdirs,
-                (*self._ledger.problems, *self._cache_problem()),
+                (*self._state.problems, *self._cache_problem()),
                 PoolStatus(self._pool.running(), self._pool.progress),
-                scanning=not self._lookout.first_look.is_set(),
-                looked=self._lookout.looked,
+                scanning=not self._poller.first_look.is_set(),
+                looked=self._poller.looked,
             )
             self._count += not _same(self._published.catalog, new.catalog)
             self._published = self._versioned(new)

@@ -31,7 +31,7 @@ from .file_record import (
 from .ingest import resources
 from .ingest.events import (
     Answered,
-    FileNews,
+    FileEvent,
     Kept,
     Key,
     Made,
@@ -127,68 +127,68 @@ class CatalogState:
 
     # --- from the pool --------------------------------------------------------------------------
 
-    def hear(self, news: PoolEvent[S]) -> None:
+    def hear(self, event: PoolEvent[S]) -> None:
         """What the pool has to say."""
-        if isinstance(news, Made | Unmade):
-            self._hear_of_artifact(news)
+        if isinstance(event, Made | Unmade):
+            self._hear_of_artifact(event)
             return
         with self.lock:
-            record = self.records.get(news.request.key)
-            if record is not None and record.found.identity == news.request.identity:
-                self._take(record, news)
+            record = self.records.get(event.request.key)
+            if record is not None and record.found.identity == event.request.identity:
+                self._take(record, event)
         self._on_change()
 
-    def _take(self, record: Record, news: FileNews[S]) -> None:
-        if isinstance(news, Answered):
+    def _take(self, record: Record, event: FileEvent[S]) -> None:
+        if isinstance(event, Answered):
             record.accepted = True
-            record.answer = self._answer(record, news)
-        elif isinstance(news, Kept):
+            record.answer = self._answer(record, event)
+        elif isinstance(event, Kept):
             if record.answer:
                 record.attempt = Attempt.DONE
-                record.answer.columns = not news.missing
-                record.answer.missing = news.missing
-                if news.note and not news.missing:
-                    record.answer.note = record.answer.note or _note(news.note)
-        elif isinstance(news, Restless):
+                record.answer.columns = not event.missing
+                record.answer.missing = event.missing
+                if event.note and not event.missing:
+                    record.answer.note = record.answer.note or _note(event.note)
+        elif isinstance(event, Restless):
             record.attempt = Attempt.WAITING
-        elif record.answer and record.answer.identity == news.request.identity:
+        elif record.answer and record.answer.identity == event.request.identity:
             # The summary is there, only the columns are not: what there is can be used.
             record.attempt = Attempt.DONE
-            record.answer.missing = news.error.message
+            record.answer.missing = event.error.message
         else:
-            record.attempt = Attempt.REFUSED if news.refused else Attempt.FAILED
-            record.error, record.answer = news.error, None
+            record.attempt = Attempt.REFUSED if event.refused else Attempt.FAILED
+            record.error, record.answer = event.error, None
 
-    def _hear_of_artifact(self, news: Made | Unmade) -> None:
-        request = news.request
+    def _hear_of_artifact(self, event: Made | Unmade) -> None:
+        request = event.request
         with self.lock:
             answer = self.answer_of(request.file, request.digest)
             state = answer and answer.artifacts.get((request.name, request.variants[-1]))
             if not state:
                 return
             state.is_queued = False
-            if isinstance(news, Made):
-                state.missing = news.missing
-            elif news.error is not None:
-                state.error, state.cls = news.error, news.cls
-        if isinstance(news, Unmade) and news.error is None:
+            if isinstance(event, Made):
+                state.missing = event.missing
+            elif event.error is not None:
+                state.error, state.cls = event.error, event.cls
+        if isinstance(event, Unmade) and event.error is None:
             with suppress(NotFoundError):
                 self.read_again(request.file, request.digest, request.path)
         self._on_change()
 
-    def _answer(self, record: Record, news: Answered[S]) -> ReadResult:
+    def _answer(self, record: Record, event: Answered[S]) -> ReadResult:
         before = record.answer
-        again = before is not None and before.digest == news.digest
+        again = before is not None and before.digest == event.digest
         return ReadResult(
-            digest=news.digest,
-            identity=news.request.identity,
-            events=news.stored.events,
-            seconds=news.stored.seconds,
-            from_cache=news.from_cache,
-            rank=rank_of(news.summary),
-            truncated=truncation_of(news.summary),
-            steps=steps_of(news.summary),
-            note=before.note if before and again else _note(news.note),
+            digest=event.digest,
+            identity=event.request.identity,
+            events=event.stored.events,
+            seconds=event.stored.seconds,
+            from_cache=event.from_cache,
+            rank=rank_of(event.summary),
+            truncated=truncation_of(event.summary),
+            steps=steps_of(event.summary),
+            note=before.note if before and again else _note(event.note),
             columns=bool(before and again and before.columns),
             rereads=before.rereads if before and again else 0,
         )
@@ -245,7 +245,7 @@ class CatalogState:
         return answer if answer and answer.digest == digest else None
 
     def make(
-        self, key: Key, digest: str, path: str, recipe: ArtifactSpec[Any], variant: str
+        self, key: Key, digest: str, path: str, spec: ArtifactSpec[Any], variant: str
     ) -> KinetoscopeError:
         """An artifact is not there: has it made; returns what the one who asked is told.
 
@@ -256,7 +256,7 @@ class CatalogState:
             answer = self.answer_of(key, digest)
             if answer is None:
                 raise NotFoundError(f"{path} was deleted or replaced.", hint="Open it again.")
-            state = answer.artifacts.get((recipe.name, variant))
+            state = answer.artifacts.get((spec.name, variant))
             if state is not None and state.error is not None:
                 return error_of(state.error, state.cls)
             request = MakeRequest(
@@ -265,12 +265,12 @@ class CatalogState:
                 identity=answer.identity,
                 digest=digest,
                 events=answer.events,
-                make=recipe.make,
-                name=recipe.name,
-                variants=artifacts.needed(recipe.variants, variant),
+                make=spec.make,
+                name=spec.name,
+                variants=artifacts.needed(spec.variants, variant),
             )
             if state is None:
-                state = answer.artifacts[recipe.name, variant] = MakingState(tries=0)
+                state = answer.artifacts[spec.name, variant] = MakingState(tries=0)
             if state.tries == 0 or not state.is_queued:
                 if state.tries >= MOST_TRIES:
                     state.error, state.cls = _UNREADABLE, "UnavailableError"
@@ -280,12 +280,12 @@ class CatalogState:
             progress = self.pool.progress(request.key) or waiting(answer.identity.bytes)
         return BeingRead("The view is being prepared.", progress)
 
-    def found(self, key: Key, digest: str, recipe: ArtifactSpec[Any], variant: str) -> None:
+    def found(self, key: Key, digest: str, spec: ArtifactSpec[Any], variant: str) -> None:
         """An artifact is there: whatever went wrong before is over."""
         with self.lock:
             answer = self.answer_of(key, digest)
             if answer is not None:
-                answer.artifacts.pop((recipe.name, variant), None)
+                answer.artifacts.pop((spec.name, variant), None)
 
     def being_read(self, record: Record) -> BeingRead:
         """What the one who asked for an unfinished trace is told."""

@@ -46,7 +46,7 @@ def open_(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Rows:
-    """A recipe."""
+    """A spec."""
 
     name: str = "rows"
     make: str = "tests.store.recipes:make"

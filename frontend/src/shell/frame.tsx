@@ -96,7 +96,7 @@ export function Help({ info, onClose }: HelpProps) {
 
 /** The main part of the page: the chosen view, or why there is nothing of it to see. */
 
-interface StageProps {
+interface ViewAreaProps {
   readonly view: PageView;
   readonly title: string;
   readonly selection: Selection;
@@ -106,7 +106,7 @@ function Opening() {
   return useLasting(true) ? <p className="dim">Opening…</p> : null;
 }
 
-export function Stage({ view, title, selection }: StageProps) {
+export function ViewArea({ view, title, selection }: ViewAreaProps) {
   const { Content } = view;
   const content = (
     <Boundary key={view.stem}>
@@ -370,7 +370,7 @@ export function Frame({ info, catalog }: FrameProps) {
       <ProblemBanner catalog={catalog} />
       <main id="main" className={isFlush ? "main flush" : "main"} tabIndex={-1}>
         <Boundary>
-          {view === undefined ? null : <Stage view={view} title={title} selection={selection} />}
+          {view === undefined ? null : <ViewArea view={view} title={title} selection={selection} />}
         </Boundary>
       </main>
       <p className="unseen" role="status">

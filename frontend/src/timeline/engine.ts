@@ -21,14 +21,14 @@ import { Gestures } from "./input/gestures";
 import { hitAt } from "./input/hit";
 import { type Drawn, type Frame, Loop } from "./loop";
 import { News } from "./news";
-import { Artist } from "./renderer";
+import { Renderer } from "./renderer";
 import { lanePitch, laneTop, PAD_TOP } from "./rows/layout";
 import { PlacedRows } from "./rows/placed";
 import { State } from "./state";
 import { Surface } from "./surface";
 import type { Loader } from "./tiles/loader";
 import { NamesFetcher } from "./tiles/names_fetcher";
-import { wishesFor } from "./tiles/planner";
+import { requestsFor } from "./tiles/planner";
 import { Scheduler } from "./tiles/scheduler";
 import { openLoader } from "./tiles/worker_loader";
 
@@ -70,19 +70,19 @@ export class StatsNote {
 /** While the picture moves. */
 const PLAN_EVERY_MS = 40;
 
-export class Wisher {
+export class TilePlanner {
   private isStale = true;
   private lastAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly scheduler: Scheduler) {}
 
-  /** What is wished for may be something else now. */
+  /** What is requested for may be something else now. */
   renew(): void {
     this.isStale = true;
   }
 
   /** What will be seen when the view has come to rest: levels it only passes are not asked for. */
-  wish(nowMs: number, isMoving: boolean, view: View, state: State, height: number): void {
+  tileRequest(nowMs: number, isMoving: boolean, view: View, state: State, height: number): void {
     if (!this.isStale || (isMoving && nowMs - this.lastAt < PLAN_EVERY_MS)) {
       return;
     }
@@ -90,7 +90,7 @@ export class Wisher {
     this.lastAt = nowMs;
     const { target } = view;
     const edge = Math.min(state.pinned.stack.height, height);
-    const wishes = wishesFor({
+    const tileRequests = requestsFor({
       ...view.targetSpan(),
       nsPerPx: target.nsPerPx,
       parts: [
@@ -98,7 +98,7 @@ export class Wisher {
         { plan: state.rows, from: target.scrollY, to: target.scrollY + height - edge },
       ],
     });
-    this.scheduler.wish(wishes);
+    this.scheduler.tileRequest(tileRequests);
   }
 }
 
@@ -116,10 +116,10 @@ export class Engine implements Timeline {
   private readonly news: News;
   private readonly view: View;
   private readonly surface: Surface;
-  private readonly artist: Artist;
+  private readonly renderer: Renderer;
   private readonly loop: Loop;
   private readonly scheduler: Scheduler;
-  private readonly wisher: Wisher;
+  private readonly planner: TilePlanner;
   private readonly namesFetcher: NamesFetcher;
   private readonly gestures: Gestures;
   private readonly note: StatsNote;
@@ -139,20 +139,20 @@ export class Engine implements Timeline {
     this.loop = new Loop(this.draw, () => this.surface.isVisible);
     this.news = new News(listener, this.loop.wake);
     this.surface = new Surface(element, () => this.onSize());
-    this.artist = new Artist(this.surface, this.state, palette);
+    this.renderer = new Renderer(this.surface, this.state, palette);
     this.scheduler = new Scheduler(loader, {
       onTiles: (source, tiles, pages) => {
         for (const tile of tiles) {
           this.state.store.put(source.id, tile, this.loop.number);
         }
         this.namesFetcher.want(source, pages);
-        this.wisher.renew();
+        this.planner.renew();
         this.loop.picture();
       },
       onProblem: (message) => this.news.problem(message),
       onPending: (count) => this.news.pending(count),
     });
-    this.wisher = new Wisher(this.scheduler);
+    this.planner = new TilePlanner(this.scheduler);
     this.namesFetcher = new NamesFetcher(loader, {
       onNames: this.loop.picture,
       onProblem: (message) => this.news.problem(message),
@@ -187,7 +187,7 @@ export class Engine implements Timeline {
   }
 
   setPalette(palette: TimelinePalette): void {
-    this.artist.setPalette(palette);
+    this.renderer.setPalette(palette);
     this.loop.picture();
   }
 
@@ -286,7 +286,7 @@ export class Engine implements Timeline {
   }
 
   png(): Promise<Blob> {
-    this.artist.drawAll(this.view.now, this.loop.number, Number.POSITIVE_INFINITY);
+    this.renderer.drawAll(this.view.now, this.loop.number, Number.POSITIVE_INFINITY);
     return this.surface.png();
   }
 
@@ -298,7 +298,7 @@ export class Engine implements Timeline {
       worstFrameMs: budget.worstMs,
       p95FrameMs: budget.p95(),
       tileBytes: this.state.store.bytes,
-      bitmapBytes: this.artist.bitmapBytes,
+      bitmapBytes: this.renderer.bitmapBytes,
       tiles: this.state.store.tiles,
       requests: this.scheduler.requests,
     };
@@ -307,9 +307,9 @@ export class Engine implements Timeline {
   setActive(isActive: boolean): void {
     if (!isActive) {
       this.view.releaseAll();
-      this.scheduler.wish([]);
+      this.scheduler.tileRequest([]);
     }
-    this.wisher.renew();
+    this.planner.renew();
     this.loop.setActive(isActive);
   }
 
@@ -345,7 +345,7 @@ export class Engine implements Timeline {
   }
 
   private moved(): void {
-    this.wisher.renew();
+    this.planner.renew();
     this.isCameraNews = true;
     this.loop.wake();
   }
@@ -372,15 +372,21 @@ export class Engine implements Timeline {
       this.updateHover();
     }
     if (isPicture) {
-      this.artist.drawAll(now, frame.number, this.loop.budget.mostLabels(isMoving));
+      this.renderer.drawAll(now, frame.number, this.loop.budget.mostLabels(isMoving));
       this.state.store.trim(frame.number);
     } else if (frame.isOverlayStale) {
-      this.artist.drawOverlay(now, frame.number);
+      this.renderer.drawOverlay(now, frame.number);
     }
     if (hasMoved) {
-      this.wisher.renew();
+      this.planner.renew();
     }
-    this.wisher.wish(frame.nowMs, isMoving, this.view, this.state, this.surface.size.height);
+    this.planner.tileRequest(
+      frame.nowMs,
+      isMoving,
+      this.view,
+      this.state,
+      this.surface.size.height,
+    );
     if (this.isCameraNews || hasMoved) {
       this.isCameraNews = false;
       const { pinned, rows } = this.state;
@@ -406,12 +412,12 @@ export class Engine implements Timeline {
   }
 
   private hit({ x, y }: { readonly x: number; readonly y: number }): Hit | null {
-    return hitAt(this.artist.scene(this.view.now, this.loop.number, 0), x, y);
+    return hitAt(this.renderer.scene(this.view.now, this.loop.number, 0), x, y);
   }
 
   private gestureHost() {
     return {
-      scene: () => this.artist.scene(this.view.now, this.loop.number, 0),
+      scene: () => this.renderer.scene(this.view.now, this.loop.number, 0),
       mode: () => this.state.mode,
       area: () => this.state.area,
       panBy: (dx: number, dy: number) => {
@@ -448,7 +454,7 @@ export class Engine implements Timeline {
         this.loop.wake();
       },
       click: (x: number, y: number, isDouble: boolean) => {
-        const arrow = arrowAt(this.artist.paths, x, y);
+        const arrow = arrowAt(this.renderer.paths, x, y);
         if (arrow !== null) {
           this.news.arrow(arrow);
         } else {

@@ -14,7 +14,7 @@ import type { Surface } from "./surface";
 const FONT_PX = 11;
 const FALLBACK_FAMILY = "sans-serif";
 
-export class Artist {
+export class Renderer {
   /** Where arrows are, for clicks. */
   paths: readonly ArrowPath[] = [];
   private readonly picture: Picture | null;

@@ -126,7 +126,7 @@ class _Open:
 
 
 class ArtifactCache:
-    """What recipes opened, by content key, name and variant."""
+    """What specs opened, by content key, name and variant."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -134,14 +134,14 @@ class ArtifactCache:
         self._opening = threading.Lock()
         self._looked = 0.0
 
-    def get(self, digest: str, recipe: ArtifactSpec[T], variant: str) -> T | None:
-        """What a recipe opens of a trace; None when it is not there as this program makes it."""
+    def get(self, digest: str, spec: ArtifactSpec[T], variant: str) -> T | None:
+        """What a spec opens of a trace; None when it is not there as this program makes it."""
         self._let_pages_go()
-        key = _key(digest, recipe, variant)
+        key = _key(digest, spec, variant)
         found = self._kept.get(key)
         if found is None:
             with self._opening:
-                found = self._kept.get(key) or self._open(digest, recipe, variant)
+                found = self._kept.get(key) or self._open(digest, spec, variant)
                 if found is None:
                     return None
                 self._kept.put(key, found)
@@ -164,9 +164,9 @@ class ArtifactCache:
                 self._kept.let_go(lambda one: one.entry is not None)
 
     def make_here(
-        self, digest: str, trace: Trace, recipe: ArtifactSpec[T], variant: str, why: str
+        self, digest: str, trace: Trace, spec: ArtifactSpec[T], variant: str, why: str
     ) -> T:
-        """What a recipe makes of a small trace, for which the cache has no room.
+        """What a spec makes of a small trace, for which the cache has no room.
 
         Raises:
             UnavailableError: it is too large to be made here, or nowhere is room for it; says
@@ -174,27 +174,27 @@ class ArtifactCache:
         """
         if trace.health.events * pool.MAKING_BYTES > IN_PROCESS_BYTES:
             raise UnavailableError(f"What this view needs could not be kept: {why}.", hint=_ROOM)
-        key = _key(digest, recipe, variant)
+        key = _key(digest, spec, variant)
         with self._opening:
             found = self._kept.get(key)
-            content: T = found.content if found else made_here(trace, recipe, variant)
+            content: T = found.content if found else made_here(trace, spec, variant)
             if found is None:
                 self._kept.put(key, _Open(content, None))
         return content
 
-    def _open(self, digest: str, recipe: ArtifactSpec[Any], variant: str) -> _Open | None:
-        version = artifacts.version_of(recipe.make)
+    def _open(self, digest: str, spec: ArtifactSpec[Any], variant: str) -> _Open | None:
+        version = artifacts.version_of(spec.make)
         for root in sorted(self._cache.roots, key=_is_shared):
             folders = [
-                artifacts.place(root, digest, recipe.name, one)
-                for one in artifacts.needed(recipe.variants, variant)
+                artifacts.place(root, digest, spec.name, one)
+                for one in artifacts.needed(spec.variants, variant)
             ]
             if not all(artifacts.is_whole(folder, version) for folder in folders):
                 continue
             try:
                 if _is_shared(root):
                     folders = self._brought_here(folders, digest, version)
-                return _Open(recipe.open(folders[-1]), folders[-1].parent.parent)
+                return _Open(spec.open(folders[-1]), folders[-1].parent.parent)
             except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
                 log.warning("dropped the damaged %s: %s", folders[-1], error)
                 for folder in folders:
@@ -214,17 +214,17 @@ class ArtifactCache:
         return [entry(root, digest) / artifacts.ARTIFACTS / folder.name for folder in folders]
 
 
-def _key(digest: str, recipe: ArtifactSpec[Any], variant: str) -> str:
-    return f"{digest} {artifacts.folder_name(recipe.name, variant)}"
+def _key(digest: str, spec: ArtifactSpec[Any], variant: str) -> str:
+    return f"{digest} {artifacts.folder_name(spec.name, variant)}"
 
 
-def made_here(trace: Trace, recipe: ArtifactSpec[T], variant: str) -> T:
-    """What a recipe makes of a trace and opens, in files that are gone at once.
+def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
+    """What a spec makes of a trace and opens, in files that are gone at once.
 
     Raises:
         UnavailableError: there is no room for them, not even for that moment.
     """
-    make = load_callable(recipe.make)
+    make = load_callable(spec.make)
     problem = ""
     for parent in dict.fromkeys((tempfile.gettempdir(), _MEMORY)):
         if not os.path.isdir(parent):
@@ -234,12 +234,12 @@ def made_here(trace: Trace, recipe: ArtifactSpec[T], variant: str) -> T:
                 prefix="kinetoscope-", dir=parent, ignore_cleanup_errors=True
             ) as root:
                 folder = Path(root)
-                for one in artifacts.needed(recipe.variants, variant):
-                    folder = Path(root, artifacts.folder_name(recipe.name, one))
+                for one in artifacts.needed(spec.variants, variant):
+                    folder = Path(root, artifacts.folder_name(spec.name, one))
                     folder.mkdir()
                     make(trace, folder, lambda _: None, *([one] if one else []))
                 # What is mapped stays readable when its file is gone.
-                return recipe.open(folder)
+                return spec.open(folder)
         except OSError as error:
             problem = problem or error.strerror or str(error)
     raise UnavailableError(f"There is no room to prepare this view: {problem}.", hint=_ROOM)

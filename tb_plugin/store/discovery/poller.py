@@ -34,19 +34,19 @@ class Timing:
 
 
 class Poller:
-    """Looks at the logdirs, quickly at first, and keeps the ledger as it finds them."""
+    """Looks at the logdirs, quickly at first, and keeps the catalog's state as it finds them."""
 
     def __init__(
         self,
         logdirs: tuple[Logdir, ...],
-        ledger: CatalogState,
+        state: CatalogState,
         timing: Timing,
         on_first_look: Callable[[], None],
     ) -> None:
         self.looked = 0.0  # end of the last look, seconds since the epoch
         self.first_look = threading.Event()
         self._logdirs = logdirs
-        self._ledger = ledger
+        self._state = state
         self._timing = timing
         self._on_first_look = on_first_look
         self._changed = threading.Condition()
@@ -93,10 +93,10 @@ class Poller:
         """One look; True when there are still files to open."""
         outcome = file_record.Outcome()
         for batch in _batches(file_record.walk(self._logdirs, outcome), BATCH):
-            self._ledger.see(batch)
+            self._state.see(batch)
             if self._closed:
                 return False
-        self._ledger.forget_missing(outcome)
+        self._state.forget_missing(outcome)
         unfinished = self._judge()
         self.looked = time.time()
         if not unfinished and not self.first_look.is_set():
@@ -107,20 +107,20 @@ class Poller:
     def _judge(self) -> bool:
         """Opens the files that wait for it; True when time ran out."""
         until = time.monotonic() + self._timing.judge
-        for number, record in enumerate(self._ledger.undecided(), start=1):
+        for number, record in enumerate(self._state.undecided(), start=1):
             if self._closed:
                 return False
             if time.monotonic() > until and file_record.needs_bytes(record):
-                self._ledger.read_newest()
+                self._state.read_newest()
                 return True
-            self._ledger.decide(record, file_record.judge(record, self._timing.patience))
+            self._state.decide(record, file_record.judge(record, self._timing.patience))
             if number % BATCH == 0:
-                self._ledger.read_newest()
-        self._ledger.read_newest()
+                self._state.read_newest()
+        self._state.read_newest()
         return False
 
     def _pause(self, took: float) -> float:
-        waits = any(record.is_settling for record in self._ledger.undecided())
+        waits = any(record.is_settling for record in self._state.undecided())
         pause = self._timing.busy_look if waits else self._timing.look
         return max(pause, took / self._timing.look_share)
 

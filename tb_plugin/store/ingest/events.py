@@ -103,5 +103,5 @@ class Restless:
     request: Request
 
 
-FileNews: TypeAlias = Answered[S] | Kept | Lost | Restless
-PoolEvent: TypeAlias = FileNews[S] | Made | Unmade
+FileEvent: TypeAlias = Answered[S] | Kept | Lost | Restless
+PoolEvent: TypeAlias = FileEvent[S] | Made | Unmade

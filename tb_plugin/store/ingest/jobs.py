@@ -1,8 +1,8 @@
-"""What the pool does with one artifact: have it made, pass on the news.
+"""What the pool does with one artifact: have it made, pass on the event.
 
 One piece of work of the pool: a process is given a job, and heard until the job is done.
 
-What the pool does with one file: look into the cache, have it read, pass on the news.
+What the pool does with one file: look into the cache, have it read, pass on the event.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Job(ABC, Generic[R, S]):
         """What the process says of the job."""
 
     def cancel(self, because: ErrorInfo | None = None) -> None:
-        """Ends it; no news follow, unless there is a reason to tell."""
+        """Ends it; no event follow, unless there is a reason to tell."""
         with self._lock:
             self.cancelled = because is None
             if self.child is not None:
@@ -109,9 +109,9 @@ class Job(ABC, Generic[R, S]):
                 self.child = None
             self._cache.clear_token(job.token)
 
-    def _tell(self, news: PoolEvent[S]) -> None:
+    def _tell(self, event: PoolEvent[S]) -> None:
         if not self.cancelled:
-            self._listen(news)
+            self._listen(event)
 
 
 class ArtifactJob(Job[MakeRequest, Any]):

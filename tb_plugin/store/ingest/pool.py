@@ -113,7 +113,7 @@ class IngestPool(Generic[S]):
                 self._changed.notify_all()
 
     def cancel(self, key: AnyKey) -> None:
-        """Nobody wants this file any more. No news of it follow."""
+        """Nobody wants this file any more. No event of it follow."""
         with self._changed:
             self._cancel(key)
 

@@ -175,9 +175,9 @@ def _peel(
             watch.give_up()
         # Opened again after damage further up, a layer has told its faults already.
         logs = [faults]
-        looking_on = InflateObserver() if depth else watch
+        while_inflating = InflateObserver() if depth else watch
         return _peel(
-            lambda: Gunzip(open_layer, logs.pop() if logs else FaultLog(), looking_on),
+            lambda: Gunzip(open_layer, logs.pop() if logs else FaultLog(), while_inflating),
             faults,
             watch,
             depth + 1,

@@ -27,7 +27,7 @@ from .json_values import (
 _NOTHING = object()
 
 
-def add_loose(
+def add_by_reference(
     columns: Columns, faults: FaultLog, events: Sequence[Mapping[str, Json]], places: Places
 ) -> None:
     """Appends events; numbers with a fraction must be ``NumberText``."""

@@ -15,7 +15,7 @@ from ..faults import FaultLog
 from .column_builder import BlockPlaces, Columns, KnownPlaces
 from .cursor import ScanLimits, TextWindow
 from .json_values import Json, decode_strict
-from .reference import add_loose
+from .reference import add_by_reference
 from .typed import TypedBlocks
 from .typed_columns import OddBlock
 
@@ -173,7 +173,7 @@ class ColumnsSink:
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
         """Value by value."""
-        add_loose(self.columns, self._faults, events, KnownPlaces(starts))
+        add_by_reference(self.columns, self._faults, events, KnownPlaces(starts))
         self.columns.add_block(starts[0], end - starts[0], len(events))
 
 
@@ -209,7 +209,7 @@ def add_block(columns: Columns, faults: FaultLog, array: bytes, place: int) -> N
     """
     _check_utf8(array)
     events = objects(array)
-    add_loose(columns, faults, events, BlockPlaces(array, place))
+    add_by_reference(columns, faults, events, BlockPlaces(array, place))
     columns.add_block(place, len(array) - 2, len(events))
 
 

@@ -32,13 +32,13 @@ def served(logdir: Path, serve: Serve, **options: object) -> CatalogService[Fake
     return service
 
 
-def ask(service: CatalogService[FakeFacts], variant: str = "", recipe: Rows = ROWS) -> int:
+def ask(service: CatalogService[FakeFacts], variant: str = "", spec: Rows = ROWS) -> int:
     """What is opened, as soon as it is there."""
     told: list[ReadProgress] = []
 
     def once() -> list[int]:
         try:
-            return [service.artifact(service.locate(None, None, None), recipe, variant)]
+            return [service.artifact(service.locate(None, None, None), spec, variant)]
         except BeingRead as error:
             told.append(error.progress)
             return []
@@ -111,7 +111,7 @@ def test_a_variant_finds_the_first_one_beside_it(logdir: Path, serve: Serve, cac
 
 def test_an_artifact_without_variants(logdir: Path, serve: Serve, cache: Cache) -> None:
     service = served(logdir, serve)
-    assert ask(service, recipe=replace(ROWS, variants=("",))) == 3
+    assert ask(service, spec=replace(ROWS, variants=("",))) == 3
     assert (folder_of(service, cache).parent / "rows").is_dir()
 
 
@@ -197,7 +197,7 @@ def test_what_never_can_be_opened_is_given_up(logdir: Path, serve: Serve) -> Non
 
     service = served(logdir, serve)
     with pytest.raises(UnavailableError, match="could not be read back"):
-        ask(service, recipe=replace(ROWS, open=damaged))
+        ask(service, spec=replace(ROWS, open=damaged))
 
 
 # --- where there is no room -----------------------------------------------------------------------

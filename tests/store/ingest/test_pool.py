@@ -30,13 +30,13 @@ Open = Callable[..., "Pool"]
 
 
 class Pool:
-    """A pool and the news it brought, by file name."""
+    """A pool and the event it brought, by file name."""
 
     def __init__(self, cache: Cache, limits: PoolLimits, **names: str) -> None:
         decoder = msgspec.json.Decoder(FakeFacts)
         work = Work(names.get("read", READ), names.get("summarize", SUMMARIZE), decoder.decode, "v")
-        self.news: list[PoolEvent[FakeFacts]] = []
-        self.pool: IngestPool[FakeFacts] = IngestPool(work, cache, self.news.append, limits)
+        self.event: list[PoolEvent[FakeFacts]] = []
+        self.pool: IngestPool[FakeFacts] = IngestPool(work, cache, self.event.append, limits)
 
     def submit(self, *paths: Path, urgent: bool = False) -> None:
         for path in paths:
@@ -44,10 +44,10 @@ class Pool:
             self.pool.submit(Request(key(path), str(path), identity, 0), urgent=urgent)
 
     def of(self, path: Path) -> list[PoolEvent[FakeFacts]]:
-        return [n for n in self.news if n.request.key == key(path)]
+        return [n for n in self.event if n.request.key == key(path)]
 
     def last(self, path: Path) -> Any:
-        """The final news of a file."""
+        """The final event of a file."""
         final = (Kept, Lost, Restless)
         return wait_for(lambda: next((n for n in self.of(path) if isinstance(n, final)), None))
 

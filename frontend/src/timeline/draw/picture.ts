@@ -24,11 +24,11 @@ const pieces: Piece<CounterTile>[] = [];
 
 /** `top` is the upper edge of the row on the canvas, in CSS px. */
 export function paintCounter(painter: TrackPainter, plan: CounterPlan, top: number): void {
-  const { source, row, shelf } = plan;
+  const { source, row, laneTiles } = plan;
   const { dpr, width } = painter.scale;
   const start = Math.max(painter.start - source.offset, source.source.startNs);
   const end = Math.min(painter.end - source.offset, source.source.endNs + 1);
-  cover(shelf, Math.min(painter.level, source.coarsest), source.coarsest, start, end, pieces);
+  cover(laneTiles, Math.min(painter.level, source.coarsest), source.coarsest, start, end, pieces);
   const upper = Math.round((top + PAD) * dpr);
   const height = Math.max(1, Math.round((top + row.height - PAD) * dpr) - upper);
   const thickness = Math.max(1, Math.round(dpr));

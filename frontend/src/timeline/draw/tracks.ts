@@ -5,7 +5,7 @@ import { HEAT_LANES, HEAT_ROWS } from "../rows/heat";
 import { HEAT_STRIP, isFullLane, lanePitch, lanesDrawn, laneTop, PAD_TOP } from "../rows/layout";
 import type { TrackPlan } from "../rows/plan";
 import { cover, type Piece } from "../tiles/cover";
-import type { SliceShelf } from "../tiles/store";
+import type { SliceTiles } from "../tiles/store";
 import { type LanePainter, type LanePlace, paintLane } from "./lane";
 
 /** Which rows of the strip go where on the canvas: px of the device. */
@@ -79,15 +79,19 @@ export function paintTrack(
 }
 
 /** The pieces of a lane block for the time in view. */
-function coverBlock(painter: TrackPainter, plan: TrackPlan, shelf: SliceShelf | undefined): void {
+function coverBlock(
+  painter: TrackPainter,
+  plan: TrackPlan,
+  laneTiles: SliceTiles | undefined,
+): void {
   pieces.length = 0;
-  if (shelf === undefined) {
+  if (laneTiles === undefined) {
     return;
   }
   const { source, coarsest, offset } = plan.source;
   const start = Math.max(painter.start - offset, source.startNs);
   const end = Math.min(painter.end - offset, source.endNs + 1);
-  cover(shelf, Math.min(painter.level, coarsest), coarsest, start, end, pieces);
+  cover(laneTiles, Math.min(painter.level, coarsest), coarsest, start, end, pieces);
   for (const piece of pieces) {
     piece.tile.used = painter.frame;
   }

@@ -4,7 +4,7 @@
  */
 import { SLICE_FLAGS, type SliceTile } from "../frame/slices";
 import { bucketNs, tileAt, tileKey, tileNs } from "../tiles/grid";
-import type { SliceShelf } from "../tiles/store";
+import type { SliceTiles } from "../tiles/store";
 
 export interface Extent {
   start: number;
@@ -17,7 +17,7 @@ export interface Extent {
 const MOST_NEIGHBOURS = 32;
 
 export function extentOf(
-  shelf: SliceShelf,
+  laneTiles: SliceTiles,
   tile: SliceTile,
   index: number,
   coarsest: number,
@@ -26,14 +26,14 @@ export function extentOf(
   const slice = tile.rect[index] as number;
   const lane = laneOf(tile, index);
   for (let i = 1; i <= MOST_NEIGHBOURS && !extent.isStartKnown; i += 1) {
-    const found = lookUp(shelf, tile.level, tile.tile - i, lane, slice);
+    const found = lookUp(laneTiles, tile.level, tile.tile - i, lane, slice);
     if (found === null) {
       break;
     }
     extend(extent, found);
   }
   for (let i = 1; i <= MOST_NEIGHBOURS && !extent.isEndKnown; i += 1) {
-    const found = lookUp(shelf, tile.level, tile.tile + i, lane, slice);
+    const found = lookUp(laneTiles, tile.level, tile.tile + i, lane, slice);
     if (found === null) {
       break;
     }
@@ -44,7 +44,7 @@ export function extentOf(
     if (extent.isStartKnown && extent.isEndKnown) {
       break;
     }
-    const found = lookUp(shelf, level, tileAt(level, middle), lane, slice);
+    const found = lookUp(laneTiles, level, tileAt(level, middle), lane, slice);
     if (found !== null) {
       extend(extent, found);
     }
@@ -85,13 +85,13 @@ function laneOf({ rectFirst, lanes }: SliceTile, index: number): number {
 }
 
 function lookUp(
-  shelf: SliceShelf,
+  laneTiles: SliceTiles,
   level: number,
   tile: number,
   lane: number,
   slice: number,
 ): Extent | null {
-  const found = shelf.tiles.get(tileKey(level, tile));
+  const found = laneTiles.tiles.get(tileKey(level, tile));
   if (found === undefined) {
     return null;
   }

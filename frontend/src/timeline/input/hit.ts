@@ -10,7 +10,7 @@ import { HEAT_STRIP, laneAt, lanesDrawn, PAD_TOP } from "../rows/layout";
 import type { CounterPlan, TrackPlan } from "../rows/plan";
 import { cover, type Piece } from "../tiles/cover";
 import { bucketNs, levelFor, tileNs } from "../tiles/grid";
-import type { SliceShelf } from "../tiles/store";
+import type { SliceTiles } from "../tiles/store";
 import { extentOf } from "./extent";
 
 /** What is at a place in a lane: binary search in the columns of one tile. */
@@ -108,7 +108,7 @@ export function lanesAt(place: RowPlace, plan: TrackPlan, y: number): number[] {
 }
 
 interface Candidate {
-  readonly shelf: SliceShelf;
+  readonly laneTiles: SliceTiles;
   readonly tile: SliceTile;
   readonly lane: number;
   readonly found: Found;
@@ -140,8 +140,8 @@ function nearestInLane(
   lane: number,
   x: number,
 ): Candidate | null {
-  const shelf = plan.shelves[Math.floor(lane / LANE_BLOCK)];
-  if (shelf === undefined) {
+  const laneTiles = plan.shelves[Math.floor(lane / LANE_BLOCK)];
+  if (laneTiles === undefined) {
     return null;
   }
   const { camera } = scene;
@@ -150,7 +150,7 @@ function nearestInLane(
   const slop = SLOP_PX * camera.nsPerPx;
   const start = Math.max(time - slop, source.startNs);
   const end = Math.min(time + slop, source.endNs + 1);
-  cover(shelf, levelFor(camera.nsPerPx, coarsest), coarsest, start, end, pieces);
+  cover(laneTiles, levelFor(camera.nsPerPx, coarsest), coarsest, start, end, pieces);
   let best: Candidate | null = null;
   for (const { tile } of pieces) {
     const bucket = bucketNs(tile.level);
@@ -160,19 +160,19 @@ function nearestInLane(
       const found = findInLane(tile, within, at, slop / bucket);
       const distancePx = ((found?.distance ?? 0) * bucket) / camera.nsPerPx;
       if (found !== null && (best === null || distancePx < best.distancePx)) {
-        best = { shelf, tile, lane, found, distancePx };
+        best = { laneTiles, tile, lane, found, distancePx };
       }
     }
   }
   return best;
 }
 
-function describe(plan: TrackPlan, { shelf, tile, lane, found }: Candidate): Hit {
+function describe(plan: TrackPlan, { laneTiles, tile, lane, found }: Candidate): Hit {
   const { source } = plan;
   const i = found.index;
   const row = plan.row.key;
   if (found.type === "rect") {
-    const { start, end } = extentOf(shelf, tile, i, source.coarsest);
+    const { start, end } = extentOf(laneTiles, tile, i, source.coarsest);
     return {
       type: "slice",
       key: { source: source.id, slice: tile.rect[i] as number },
@@ -209,7 +209,7 @@ function hitCounter({ camera }: HitScene, plan: CounterPlan, x: number): Hit | n
     return null;
   }
   const level = levelFor(camera.nsPerPx, coarsest);
-  cover(plan.shelf, level, coarsest, time, time + 1, counterPieces);
+  cover(plan.laneTiles, level, coarsest, time, time + 1, counterPieces);
   const [piece] = counterPieces;
   if (piece === undefined) {
     return null;

@@ -41,15 +41,15 @@ function nearestEdge(
   reach: number,
   nsPerPx: number,
 ): number | null {
-  const shelf = plan.shelves[Math.floor(lane / LANE_BLOCK)];
-  if (shelf === undefined) {
+  const laneTiles = plan.shelves[Math.floor(lane / LANE_BLOCK)];
+  if (laneTiles === undefined) {
     return null;
   }
   const { source, offset, coarsest } = plan.source;
   const at = time - offset;
   const start = Math.max(at - reach, source.startNs);
   const end = Math.min(at + reach, source.endNs + 1);
-  cover(shelf, levelFor(nsPerPx, coarsest), coarsest, start, end, pieces);
+  cover(laneTiles, levelFor(nsPerPx, coarsest), coarsest, start, end, pieces);
   let best: number | null = null;
   for (const { tile } of pieces) {
     const edge = nearestEdgeIn(tile, lane % LANE_BLOCK, at);

@@ -2,7 +2,7 @@
 import type { TimelineRow } from "../contract";
 import { LANE_BLOCK } from "../frame/frame";
 import type { SourceState } from "../tiles/sources";
-import type { CounterShelf, SliceShelf, TileStore } from "../tiles/store";
+import type { CounterTiles, SliceTiles, TileStore } from "../tiles/store";
 import { type CounterRow, RowStack, type TrackRow } from "./layout";
 
 export interface TrackPlan {
@@ -10,14 +10,14 @@ export interface TrackPlan {
   readonly row: TrackRow;
   readonly source: SourceState;
   /** By lane block of the track: lane ÷ 16. */
-  readonly shelves: readonly SliceShelf[];
+  readonly shelves: readonly SliceTiles[];
 }
 
 export interface CounterPlan {
   readonly type: "counter";
   readonly row: CounterRow;
   readonly source: SourceState;
-  readonly shelf: CounterShelf;
+  readonly laneTiles: CounterTiles;
 }
 
 export type RowPlan = TrackPlan | CounterPlan | null;
@@ -59,7 +59,7 @@ function planOf(
     return null;
   }
   if (row.type === "counter") {
-    return { type: "counter", row, source, shelf: store.counter(row.source, row.series) };
+    return { type: "counter", row, source, laneTiles: store.counter(row.source, row.series) };
   }
   const blocks = Math.ceil(row.lanes / LANE_BLOCK);
   const shelves = Array.from({ length: blocks }, (_, block) =>

@@ -3,7 +3,7 @@
  * finer ones if they cover it, else the nearest coarser one. So nothing is blank while it loads.
  */
 import { tileAt, tileKey, tileNs } from "./grid";
-import type { AnyTile, Shelf } from "./store";
+import type { AnyTile, LaneTiles } from "./store";
 
 /** A tile, and the part of it that is to be drawn. Times of the trace, in ns. */
 export interface Piece<T extends AnyTile> {
@@ -20,7 +20,7 @@ const FINER_LEVELS = 3;
  * covers is left out.
  */
 export function cover<T extends AnyTile>(
-  shelf: Shelf<T>,
+  laneTiles: LaneTiles<T>,
   level: number,
   coarsest: number,
   start: number,
@@ -33,19 +33,19 @@ export function cover<T extends AnyTile>(
   for (let tile = tileAt(level, start); tile <= last; tile += 1) {
     const from = Math.max(start, tile * width);
     const to = Math.min(end, (tile + 1) * width);
-    const exact = shelf.tiles.get(tileKey(level, tile));
+    const exact = laneTiles.tiles.get(tileKey(level, tile));
     if (exact !== undefined) {
       into.push({ tile: exact, start: from, end: to });
-    } else if (coversFinely(shelf, level, tile, FINER_LEVELS)) {
-      pushFiner(shelf, level, tile, from, to, into);
+    } else if (coversFinely(laneTiles, level, tile, FINER_LEVELS)) {
+      pushFiner(laneTiles, level, tile, from, to, into);
     } else {
-      pushCoarser(shelf, level, tile, coarsest, from, to, into);
+      pushCoarser(laneTiles, level, tile, coarsest, from, to, into);
     }
   }
 }
 
 function coversFinely<T extends AnyTile>(
-  shelf: Shelf<T>,
+  laneTiles: LaneTiles<T>,
   level: number,
   tile: number,
   depth: number,
@@ -54,8 +54,8 @@ function coversFinely<T extends AnyTile>(
     return false;
   }
   for (let child = 2 * tile; child <= 2 * tile + 1; child += 1) {
-    const isThere = shelf.tiles.has(tileKey(level - 1, child));
-    if (!isThere && !coversFinely(shelf, level - 1, child, depth - 1)) {
+    const isThere = laneTiles.tiles.has(tileKey(level - 1, child));
+    if (!isThere && !coversFinely(laneTiles, level - 1, child, depth - 1)) {
       return false;
     }
   }
@@ -63,7 +63,7 @@ function coversFinely<T extends AnyTile>(
 }
 
 function pushFiner<T extends AnyTile>(
-  shelf: Shelf<T>,
+  laneTiles: LaneTiles<T>,
   level: number,
   tile: number,
   start: number,
@@ -75,18 +75,18 @@ function pushFiner<T extends AnyTile>(
     const from = Math.max(start, child * width);
     const to = Math.min(end, (child + 1) * width);
     if (from < to) {
-      const exact = shelf.tiles.get(tileKey(level - 1, child));
+      const exact = laneTiles.tiles.get(tileKey(level - 1, child));
       if (exact !== undefined) {
         into.push({ tile: exact, start: from, end: to });
       } else {
-        pushFiner(shelf, level - 1, child, from, to, into);
+        pushFiner(laneTiles, level - 1, child, from, to, into);
       }
     }
   }
 }
 
 function pushCoarser<T extends AnyTile>(
-  shelf: Shelf<T>,
+  laneTiles: LaneTiles<T>,
   level: number,
   tile: number,
   coarsest: number,
@@ -97,7 +97,7 @@ function pushCoarser<T extends AnyTile>(
   let index = tile;
   for (let above = level + 1; above <= coarsest; above += 1) {
     index = Math.floor(index / 2);
-    const found = shelf.tiles.get(tileKey(above, index));
+    const found = laneTiles.tiles.get(tileKey(above, index));
     if (found !== undefined) {
       const before = into.at(-1);
       if (before?.tile === found && before.end === start) {

@@ -4,7 +4,7 @@ import { tilesFrame } from "../../../test-fixtures/frames";
 import type { TimelineRow } from "../contract";
 import { decodeSliceTiles, type SliceTile } from "../frame/slices";
 import { Plan } from "../rows/plan";
-import { wishesFor } from "./planner";
+import { requestsFor } from "./planner";
 import { SourceState } from "./sources";
 import { TileStore } from "./store";
 
@@ -37,26 +37,26 @@ function setUp(more: Partial<Extract<TimelineRow, { type: "track" }>> = {}) {
     height: 30,
   };
   const plan = new Plan([track, counter], new Map([[0, source]]), store);
-  const wishes = (from: number, to: number, start = 101_000, nsPerPx = 64) =>
-    wishesFor({ start, end: start + 1000 * nsPerPx, nsPerPx, parts: [{ plan, from, to }] });
-  return { store, wishes };
+  const tileRequests = (from: number, to: number, start = 101_000, nsPerPx = 64) =>
+    requestsFor({ start, end: start + 1000 * nsPerPx, nsPerPx, parts: [{ plan, from, to }] });
+  return { store, tileRequests };
 }
 
-const said = (wishes: ReturnType<typeof wishesFor>, rank: number) =>
-  wishes
-    .filter((wish) => wish.rank === rank)
-    .map(({ shelf, level, tile }) => `${shelf.type} ${shelf.lane} ${level}/${tile}`);
+const said = (tileRequests: ReturnType<typeof requestsFor>, rank: number) =>
+  tileRequests
+    .filter((tileRequest) => tileRequest.rank === rank)
+    .map(({ laneTiles, level, tile }) => `${laneTiles.type} ${laneTiles.lane} ${level}/${tile}`);
 
 describe("a view of 64 µs at the top of a track", () => {
-  const { wishes } = setUp();
+  const { tileRequests } = setUp();
 
   it("needs the tiles of its level in its lanes first", () => {
     // From 100 µs to 164 µs of the trace; tiles of level 6 are 32.8 µs.
-    expect(said(wishes(0, 200), 0)).toEqual(["slices 0 6/3", "slices 0 6/4", "slices 0 6/5"]);
+    expect(said(tileRequests(0, 200), 0)).toEqual(["slices 0 6/3", "slices 0 6/4", "slices 0 6/5"]);
   });
 
   it("then what stands in for everything else, what is beside it, and what is below it", () => {
-    expect(said(wishes(0, 200), 1)).toEqual([
+    expect(said(tileRequests(0, 200), 1)).toEqual([
       "slices 0 12/0",
       "slices 0 6/2",
       "slices 0 6/6",
@@ -67,44 +67,48 @@ describe("a view of 64 µs at the top of a track", () => {
   });
 
   it("then the next coarser level, and the coarsest of all other rows", () => {
-    expect(said(wishes(0, 200), 2)).toEqual(["slices 0 7/1", "slices 0 7/2"]);
-    expect(said(wishes(0, 200), 3)).toEqual(["slices 16 12/0", "slices 32 12/0", "counter 0 12/0"]);
+    expect(said(tileRequests(0, 200), 2)).toEqual(["slices 0 7/1", "slices 0 7/2"]);
+    expect(said(tileRequests(0, 200), 3)).toEqual([
+      "slices 16 12/0",
+      "slices 32 12/0",
+      "counter 0 12/0",
+    ]);
   });
 });
 
 it("scrolled down, other lanes and the counter are in view", () => {
-  const { wishes } = setUp();
-  const blocks = said(wishes(560, 760), 0).map((text) => text.split("/")[0]);
+  const { tileRequests } = setUp();
+  const blocks = said(tileRequests(560, 760), 0).map((text) => text.split("/")[0]);
   expect([...new Set(blocks)]).toEqual(["slices 16 6", "slices 32 6", "counter 0 6"]);
 });
 
-it("what is there is not wished for again", () => {
-  const { store, wishes } = setUp();
+it("what is there is not requested for again", () => {
+  const { store, tileRequests } = setUp();
   const [tile] = decodeSliceTiles(tilesFrame([cutBlock(trace, 0, 0, 6, 4)]));
   store.put(0, tile as SliceTile, 0);
-  expect(said(wishes(0, 200), 0)).toEqual(["slices 0 6/3", "slices 0 6/5"]);
+  expect(said(tileRequests(0, 200), 0)).toEqual(["slices 0 6/3", "slices 0 6/5"]);
 });
 
-it("nothing outside of the recording is wished for", () => {
-  const { wishes } = setUp();
+it("nothing outside of the recording is requested for", () => {
+  const { tileRequests } = setUp();
   for (const start of [-1e9, 1e9]) {
-    expect(said(wishes(0, 200, start), 0)).toEqual([]);
+    expect(said(tileRequests(0, 200, start), 0)).toEqual([]);
   }
-  expect(said(wishes(0, 200, -1e9, 1e7), 0)).toEqual(["slices 0 12/0"]);
+  expect(said(tileRequests(0, 200, -1e9, 1e7), 0)).toEqual(["slices 0 12/0"]);
 });
 
-it("lanes above the focus are not wished for", () => {
-  const { wishes } = setUp({ firstLane: 33 });
-  expect(said(wishes(0, 50), 0).every((text) => text.startsWith("slices 32"))).toBe(true);
+it("lanes above the focus are not requested for", () => {
+  const { tileRequests } = setUp({ firstLane: 33 });
+  expect(said(tileRequests(0, 50), 0).every((text) => text.startsWith("slices 32"))).toBe(true);
 });
 
 it("a heat strip needs all its lanes", () => {
-  const { wishes } = setUp({ mode: "heat" });
-  const blocks = said(wishes(0, 20), 0).map((text) => text.split(" ")[1]);
+  const { tileRequests } = setUp({ mode: "heat" });
+  const blocks = said(tileRequests(0, 20), 0).map((text) => text.split(" ")[1]);
   expect([...new Set(blocks)]).toEqual(["0", "16", "32"]);
 });
 
 it("a hidden track needs nothing now", () => {
-  const { wishes } = setUp({ mode: "hidden" });
-  expect(said(wishes(0, 20), 0).filter((text) => text.startsWith("slices"))).toEqual([]);
+  const { tileRequests } = setUp({ mode: "hidden" });
+  expect(said(tileRequests(0, 20), 0).filter((text) => text.startsWith("slices"))).toEqual([]);
 });

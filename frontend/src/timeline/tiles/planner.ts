@@ -3,27 +3,27 @@ import { LANE_BLOCK } from "../frame/frame";
 import { HEAT_LANES } from "../rows/heat";
 import { lanesDrawn, laneTop, PAD_TOP, type TrackRow } from "../rows/layout";
 import type { Plan, RowPlan, TrackPlan } from "../rows/plan";
-import type { Rank, Wish } from "./batches";
+import type { Rank, TileRequest } from "./batches";
 import { levelFor, tileAt, tileKey } from "./grid";
 import type { SourceState } from "./sources";
-import type { Shelf } from "./store";
+import type { LaneTiles } from "./store";
 
 /** What is looked at: times on the axis of the view, and the rows of each part of the canvas. */
-export interface WishView {
+export interface RequestView {
   readonly start: number;
   readonly end: number;
   readonly nsPerPx: number;
-  readonly parts: readonly WishPart[];
+  readonly parts: readonly RequestPart[];
 }
 
-export interface WishPart {
+export interface RequestPart {
   readonly plan: Plan;
   /** The visible part, from the top of the first row, in CSS px. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Beyond these many wishes of a rank the rest waits for the next frame. */
+/** Beyond these many tileRequests of a rank the rest waits for the next frame. */
 const MOST_WISHES = 2048;
 /** So many lane blocks are kept ready at the coarsest level. */
 const MOST_AROUND = 192;
@@ -32,41 +32,41 @@ const AHEAD_PX = 300;
 
 interface Seen {
   readonly source: SourceState;
-  readonly shelf: Shelf;
+  readonly laneTiles: LaneTiles;
 }
 
-export function wishesFor(view: WishView): Wish[] {
+export function requestsFor(view: RequestView): TileRequest[] {
   const inView = view.parts.flatMap((part) => shelvesWithin(part, 0));
   const near = view.parts.flatMap((part) => shelvesWithin(part, AHEAD_PX));
-  const wishes: Wish[] = [];
+  const tileRequests: TileRequest[] = [];
   for (const seen of inView) {
-    addRange(wishes, view, seen, 0, 0, 0);
+    addRange(tileRequests, view, seen, 0, 0, 0);
   }
   for (const seen of inView) {
-    addCoarsest(wishes, seen, 1);
+    addCoarsest(tileRequests, seen, 1);
   }
   for (const seen of inView) {
-    addRange(wishes, view, seen, 0, 1, 1);
+    addRange(tileRequests, view, seen, 0, 1, 1);
   }
   for (const seen of near) {
-    addRange(wishes, view, seen, 0, 0, 1);
+    addRange(tileRequests, view, seen, 0, 0, 1);
   }
   for (const seen of inView) {
-    addRange(wishes, view, seen, 1, 0, 2);
+    addRange(tileRequests, view, seen, 1, 0, 2);
   }
   for (const part of view.parts) {
     for (const seen of shelvesAround(part)) {
-      addCoarsest(wishes, seen, 3);
+      addCoarsest(tileRequests, seen, 3);
     }
   }
-  return withoutRepeats(wishes);
+  return withoutRepeats(tileRequests);
 }
 
 /** Tiles of a level, `up` levels above the one to be drawn, and so many beside the view. */
 function addRange(
-  wishes: Wish[],
-  view: WishView,
-  { source, shelf }: Seen,
+  tileRequests: TileRequest[],
+  view: RequestView,
+  { source, laneTiles }: Seen,
   up: number,
   beside: number,
   rank: Rank,
@@ -79,37 +79,37 @@ function addRange(
   );
   const last = Math.min(tileAt(level, view.end - source.offset) + beside, tileAt(level, endNs));
   for (let tile = first; tile <= last; tile += 1) {
-    add(wishes, source, shelf, level, tile, rank);
+    add(tileRequests, source, laneTiles, level, tile, rank);
   }
 }
 
 /** The level of which one tile is all: what stands in for everything else. */
-function addCoarsest(wishes: Wish[], { source, shelf }: Seen, rank: Rank): void {
+function addCoarsest(tileRequests: TileRequest[], { source, laneTiles }: Seen, rank: Rank): void {
   const { startNs, endNs } = source.source;
   const last = tileAt(source.coarsest, endNs);
   for (let tile = tileAt(source.coarsest, startNs); tile <= last; tile += 1) {
-    add(wishes, source, shelf, source.coarsest, tile, rank);
+    add(tileRequests, source, laneTiles, source.coarsest, tile, rank);
   }
 }
 
 function add(
-  wishes: Wish[],
+  tileRequests: TileRequest[],
   source: SourceState,
-  shelf: Shelf,
+  laneTiles: LaneTiles,
   level: number,
   tile: number,
   rank: Rank,
 ): void {
-  if (wishes.length < MOST_WISHES && !shelf.tiles.has(tileKey(level, tile))) {
-    wishes.push({ source, shelf, level, tile, rank });
+  if (tileRequests.length < MOST_WISHES && !laneTiles.tiles.has(tileKey(level, tile))) {
+    tileRequests.push({ source, laneTiles, level, tile, rank });
   }
 }
 
-function withoutRepeats(wishes: readonly Wish[]): Wish[] {
+function withoutRepeats(tileRequests: readonly TileRequest[]): TileRequest[] {
   const seen = new Map<object, Set<number>>();
-  return wishes.filter(({ shelf, level, tile }) => {
-    const keys = seen.get(shelf) ?? new Set();
-    seen.set(shelf, keys);
+  return tileRequests.filter(({ laneTiles, level, tile }) => {
+    const keys = seen.get(laneTiles) ?? new Set();
+    seen.set(laneTiles, keys);
     const key = tileKey(level, tile);
     return keys.has(key) ? false : keys.add(key);
   });
@@ -117,13 +117,13 @@ function withoutRepeats(wishes: readonly Wish[]): Wish[] {
 
 function allShelves(row: RowPlan | undefined): Seen[] {
   if (row?.type === "counter") {
-    return [{ source: row.source, shelf: row.shelf }];
+    return [{ source: row.source, laneTiles: row.laneTiles }];
   }
   return row?.type === "track" ? blocksBetween(row, row.row.firstLane, row.row.lanes) : [];
 }
 
 /** All lane blocks of the rows around the visible ones, the nearest first. */
-function shelvesAround({ plan, from, to }: WishPart): Seen[] {
+function shelvesAround({ plan, from, to }: RequestPart): Seen[] {
   const found: Seen[] = [];
   let above = plan.stack.indexAt((from + to) / 2);
   let below = above + 1;
@@ -135,7 +135,7 @@ function shelvesAround({ plan, from, to }: WishPart): Seen[] {
   return found;
 }
 
-function shelvesWithin({ plan, from, to }: WishPart, ahead: number): Seen[] {
+function shelvesWithin({ plan, from, to }: RequestPart, ahead: number): Seen[] {
   const found: Seen[] = [];
   const begin = Math.max(0, plan.stack.indexAt(from - ahead));
   for (let i = begin; i < plan.rows.length && plan.stack.top(i) < to + ahead; i += 1) {
@@ -178,9 +178,9 @@ function laneBelow(row: TrackRow, y: number): number {
 function blocksBetween(plan: TrackPlan, lane: number, end: number): Seen[] {
   const found: Seen[] = [];
   for (let block = Math.floor(lane / LANE_BLOCK); block * LANE_BLOCK < end; block += 1) {
-    const shelf = plan.shelves[block];
-    if (shelf !== undefined) {
-      found.push({ source: plan.source, shelf });
+    const laneTiles = plan.shelves[block];
+    if (laneTiles !== undefined) {
+      found.push({ source: plan.source, laneTiles });
     }
   }
   return found;

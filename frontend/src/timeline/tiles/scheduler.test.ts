@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { answer, fakeSource, randomTrace } from "../../../test-fixtures/fake_trace";
-import type { Rank, Wish } from "./batches";
+import type { Rank, TileRequest } from "./batches";
 import { directLoader, type LoadAnswer, type Loader } from "./loader";
 import { Scheduler } from "./scheduler";
 import { SourceState } from "./sources";
@@ -55,14 +55,14 @@ function setUp() {
     },
     () => Date.now(),
   );
-  const wish = (lane: number, tile: number, rank: Rank = 0, level = 5): Wish => ({
+  const tileRequest = (lane: number, tile: number, rank: Rank = 0, level = 5): TileRequest => ({
     source,
-    shelf: store.slices(0, 0, lane),
+    laneTiles: store.slices(0, 0, lane),
     level,
     tile,
     rank,
   });
-  return { scheduler, asked, store, problems, pending, wish };
+  return { scheduler, asked, store, problems, pending, tileRequest };
 }
 
 beforeEach(() => {
@@ -74,17 +74,27 @@ afterEach(() => {
 });
 
 describe("requests", () => {
-  it("are at most two at a time, and one for all wishes of a frame", () => {
-    const { scheduler, asked, wish } = setUp();
-    scheduler.wish([wish(0, 1), wish(0, 2), wish(16, 1), wish(16, 2)]);
+  it("are at most two at a time, and one for all tileRequests of a frame", () => {
+    const { scheduler, asked, tileRequest } = setUp();
+    scheduler.tileRequest([
+      tileRequest(0, 1),
+      tileRequest(0, 2),
+      tileRequest(16, 1),
+      tileRequest(16, 2),
+    ]);
     expect(asked).toHaveLength(1);
-    scheduler.wish([wish(0, 1), wish(0, 2), wish(0, 3, 1), wish(0, 1, 2, 6)]);
+    scheduler.tileRequest([
+      tileRequest(0, 1),
+      tileRequest(0, 2),
+      tileRequest(0, 3, 1),
+      tileRequest(0, 1, 2, 6),
+    ]);
     expect(asked).toHaveLength(2);
   });
 
-  it("go on with the next wish when one is answered", async () => {
-    const { scheduler, asked, store, wish } = setUp();
-    scheduler.wish([wish(0, 1), wish(0, 2, 1), wish(0, 0, 2, 6)]);
+  it("go on with the next tileRequest when one is answered", async () => {
+    const { scheduler, asked, store, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1), tileRequest(0, 2, 1), tileRequest(0, 0, 2, 6)]);
     expect(asked).toHaveLength(2);
     await asked[0]?.succeed();
     expect(store.tiles).toBe(1);
@@ -92,25 +102,25 @@ describe("requests", () => {
   });
 
   it("that nobody wants any more are aborted, others are not", async () => {
-    const { scheduler, asked, wish } = setUp();
-    scheduler.wish([wish(0, 1), wish(0, 7, 1)]);
-    scheduler.wish([wish(0, 100), wish(0, 1)]);
+    const { scheduler, asked, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1), tileRequest(0, 7, 1)]);
+    scheduler.tileRequest([tileRequest(0, 100), tileRequest(0, 1)]);
     expect(asked.map((each) => each.isAborted())).toEqual([false, true, false]);
     expect(asked[2]?.url).toContain("tiles=100");
   });
 
   it("are not repeated for what is under way or there", async () => {
-    const { scheduler, asked, wish } = setUp();
-    scheduler.wish([wish(0, 1)]);
-    scheduler.wish([wish(0, 1)]);
+    const { scheduler, asked, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1)]);
+    scheduler.tileRequest([tileRequest(0, 1)]);
     expect(asked).toHaveLength(1);
   });
 });
 
 describe("what is missing in view", () => {
   it("is told, down to nothing", async () => {
-    const { scheduler, asked, pending, wish } = setUp();
-    scheduler.wish([wish(0, 1), wish(0, 2), wish(0, 3, 1)]);
+    const { scheduler, asked, pending, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1), tileRequest(0, 2), tileRequest(0, 3, 1)]);
     await asked[0]?.succeed();
     expect(pending).toEqual([2, 0]);
   });
@@ -118,8 +128,8 @@ describe("what is missing in view", () => {
 
 describe("while the server still reads the trace", () => {
   it("it is asked again, ever more seldom", async () => {
-    const { scheduler, asked, problems, store, wish } = setUp();
-    scheduler.wish([wish(0, 1)]);
+    const { scheduler, asked, problems, store, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1)]);
     await asked[0]?.reply({ state: "later" });
     expect(asked).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(502);
@@ -138,33 +148,33 @@ describe("a failure", () => {
   const lost: LoadAnswer = { state: "failed", message: "Gone.", isFinal: false };
 
   it("is told once, however often it is met, and the tile is asked for again", async () => {
-    const { scheduler, asked, problems, store, wish } = setUp();
-    scheduler.wish([wish(0, 1)]);
+    const { scheduler, asked, problems, store, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1)]);
     await asked[0]?.reply(lost);
     await vi.advanceTimersByTimeAsync(600);
     await asked[1]?.reply(lost);
     await vi.advanceTimersByTimeAsync(1100);
     await asked[2]?.succeed();
     expect([problems, store.tiles]).toEqual([["Gone."], 1]);
-    scheduler.wish([wish(0, 2)]);
+    scheduler.tileRequest([tileRequest(0, 2)]);
     await asked[3]?.reply(lost);
     expect(problems).toEqual(["Gone.", "Gone."]);
   });
 
   it("that is final is not tried again, and the rest goes on", async () => {
-    const { scheduler, asked, wish } = setUp();
-    scheduler.wish([wish(0, 1), wish(0, 9, 1)]);
+    const { scheduler, asked, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1), tileRequest(0, 9, 1)]);
     await asked[0]?.reply({ state: "failed", message: "No such run.", isFinal: true });
-    scheduler.wish([wish(0, 1), wish(0, 9, 1), wish(0, 3)]);
+    scheduler.tileRequest([tileRequest(0, 1), tileRequest(0, 9, 1), tileRequest(0, 3)]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked.map(({ url }) => new URL(url).searchParams.get("tiles"))).toEqual(["1", "9", "3"]);
   });
 
   it("to answer for a tile does not end in asking for ever", async () => {
-    const { scheduler, asked, problems, wish } = setUp();
-    scheduler.wish([wish(0, 1)]);
+    const { scheduler, asked, problems, tileRequest } = setUp();
+    scheduler.tileRequest([tileRequest(0, 1)]);
     await asked[0]?.reply({ state: "tiles", tiles: [], namePages: [] });
-    scheduler.wish([wish(0, 1)]);
+    scheduler.tileRequest([tileRequest(0, 1)]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toHaveLength(1);
     expect(problems).toEqual(["The server left out 1 tiles of 1."]);
@@ -172,11 +182,11 @@ describe("a failure", () => {
 });
 
 it("nothing is told after closing", async () => {
-  const { scheduler, asked, store, wish } = setUp();
-  scheduler.wish([wish(0, 1)]);
+  const { scheduler, asked, store, tileRequest } = setUp();
+  scheduler.tileRequest([tileRequest(0, 1)]);
   scheduler.close();
   expect(asked[0]?.isAborted()).toBe(true);
   await asked[0]?.succeed();
-  scheduler.wish([wish(0, 2)]);
+  scheduler.tileRequest([tileRequest(0, 2)]);
   expect([asked.length, store.tiles]).toEqual([1, 0]);
 });

@@ -1,8 +1,8 @@
 /**
- * Turns the wishes of a frame into requests: at most two at a time, the newest wishes first, what
+ * Turns the tileRequests of a frame into requests: at most two at a time, the newest tileRequests first, what
  * nobody wants any more aborted, what failed asked again after a while.
  */
-import { type Batch, isGranted, nextBatch, type Wish, wishKey } from "./batches";
+import { type Batch, isGranted, nextBatch, requestKey, type TileRequest } from "./batches";
 import type { LoadAnswer, Loader } from "./loader";
 import type { SourceState } from "./sources";
 import type { AnyTile } from "./store";
@@ -32,7 +32,7 @@ interface Delay {
 
 export class Scheduler {
   requests = 0;
-  private wishes: readonly Wish[] = [];
+  private tileRequests: readonly TileRequest[] = [];
   private readonly running = new Set<Running>();
   private readonly refused = new Set<string>();
   private readonly delays = new Map<number, Delay>();
@@ -47,9 +47,9 @@ export class Scheduler {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Replaces all earlier wishes; the first is the most urgent. */
-  wish(wishes: readonly Wish[]): void {
-    this.wishes = wishes;
+  /** Replaces all earlier tileRequests; the first is the most urgent. */
+  tileRequest(tileRequests: readonly TileRequest[]): void {
+    this.tileRequests = tileRequests;
     this.abortUseless();
     this.pump();
   }
@@ -80,12 +80,12 @@ export class Scheduler {
     running.controller.abort();
   }
 
-  /** A request is of use while it grants a wish; one that waits in its place is worth more. */
+  /** A request is of use while it grants a tileRequest; one that waits in its place is worth more. */
   private abortUseless(): void {
-    if (!this.wishes.some((wish) => wish.rank === 0)) {
+    if (!this.tileRequests.some((tileRequest) => tileRequest.rank === 0)) {
       return;
     }
-    const wanted = new Set(this.wishes.map(wishKey));
+    const wanted = new Set(this.tileRequests.map(requestKey));
     for (const running of this.running) {
       if (![...running.keys].some((key) => wanted.has(key))) {
         this.abort(running);
@@ -99,27 +99,31 @@ export class Scheduler {
     }
     const now = this.now();
     const underway = new Set([...this.running].flatMap(({ keys }) => [...keys]));
-    let open = this.wishes.filter((wish) => {
-      const key = wishKey(wish);
+    let open = this.tileRequests.filter((tileRequest) => {
+      const key = requestKey(tileRequest);
       return !underway.has(key) && !this.refused.has(key);
     });
     this.tellPending(open, underway);
-    open = open.filter((wish) => (this.delays.get(wish.source.id)?.until ?? 0) <= now);
+    open = open.filter(
+      (tileRequest) => (this.delays.get(tileRequest.source.id)?.until ?? 0) <= now,
+    );
     while (this.running.size < MOST_RUNNING) {
       const batch = nextBatch(open);
       if (batch === null) {
         break;
       }
-      const granted = new Set(batch.wishes);
-      open = open.filter((wish) => !granted.has(wish));
+      const granted = new Set(batch.tileRequests);
+      open = open.filter((tileRequest) => !granted.has(tileRequest));
       this.start(batch);
     }
     this.wakeUp(now);
   }
 
-  private tellPending(open: readonly Wish[], underway: ReadonlySet<string>): void {
-    const seen = open.filter((wish) => wish.rank === 0).length;
-    const asked = this.wishes.filter((wish) => wish.rank === 0 && underway.has(wishKey(wish)));
+  private tellPending(open: readonly TileRequest[], underway: ReadonlySet<string>): void {
+    const seen = open.filter((tileRequest) => tileRequest.rank === 0).length;
+    const asked = this.tileRequests.filter(
+      (tileRequest) => tileRequest.rank === 0 && underway.has(requestKey(tileRequest)),
+    );
     const pending = seen + asked.length;
     if (pending !== this.pending) {
       this.pending = pending;
@@ -130,7 +134,7 @@ export class Scheduler {
   private start(batch: Batch): void {
     const running: Running = {
       batch,
-      keys: new Set(batch.wishes.map(wishKey)),
+      keys: new Set(batch.tileRequests.map(requestKey)),
       controller: new AbortController(),
     };
     this.running.add(running);
@@ -145,7 +149,7 @@ export class Scheduler {
     if (!this.running.delete(running) || this.isClosed) {
       return;
     }
-    const { source, wishes } = running.batch;
+    const { source, tileRequests } = running.batch;
     if (answer.state === "tiles") {
       this.delays.delete(source.id);
       this.accept(running.batch, answer.tiles, answer.namePages);
@@ -154,24 +158,24 @@ export class Scheduler {
     } else if (answer.state === "failed") {
       this.tell(answer.message);
       if (answer.isFinal) {
-        for (const wish of wishes) {
-          this.refused.add(wishKey(wish));
+        for (const tileRequest of tileRequests) {
+          this.refused.add(requestKey(tileRequest));
         }
       } else {
         this.postpone(source.id);
       }
     }
-    this.wishes = this.wishes.filter((wish) => !isGranted(wish));
+    this.tileRequests = this.tileRequests.filter((tileRequest) => !isGranted(tileRequest));
     this.pump();
   }
 
   private accept(batch: Batch, tiles: readonly AnyTile[], namePages: readonly number[]): void {
     this.listener.onTiles(batch.source, tiles, namePages);
-    const missing = batch.wishes.filter((wish) => !isGranted(wish));
+    const missing = batch.tileRequests.filter((tileRequest) => !isGranted(tileRequest));
     if (missing.length > 0) {
-      this.tell(`The server left out ${missing.length} tiles of ${batch.wishes.length}.`);
-      for (const wish of missing) {
-        this.refused.add(wishKey(wish));
+      this.tell(`The server left out ${missing.length} tiles of ${batch.tileRequests.length}.`);
+      for (const tileRequest of missing) {
+        this.refused.add(requestKey(tileRequest));
       }
     } else {
       this.told = "";
@@ -193,7 +197,7 @@ export class Scheduler {
   private wakeUp(now: number): void {
     clearTimeout(this.timer);
     const waits = [...this.delays.values()].map(({ until }) => until - now).filter((ms) => ms > 0);
-    if (waits.length > 0 && this.wishes.length > 0) {
+    if (waits.length > 0 && this.tileRequests.length > 0) {
       this.timer = setTimeout(() => this.pump(), Math.min(...waits) + 1);
     }
   }

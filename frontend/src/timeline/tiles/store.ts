@@ -9,7 +9,7 @@ import { tileKey } from "./grid";
 export type AnyTile = SliceTile | CounterTile;
 
 /** All tiles of one lane block of a track, or of one series. */
-export interface Shelf<T extends AnyTile = AnyTile> {
+export interface LaneTiles<T extends AnyTile = AnyTile> {
   readonly type: T["type"];
   readonly source: number;
   /** Track or series. */
@@ -19,8 +19,8 @@ export interface Shelf<T extends AnyTile = AnyTile> {
   readonly tiles: Map<number, T>;
 }
 
-export type SliceShelf = Shelf<SliceTile>;
-export type CounterShelf = Shelf<CounterTile>;
+export type SliceTiles = LaneTiles<SliceTile>;
+export type CounterTiles = LaneTiles<CounterTile>;
 
 /** A tile that may be dropped. */
 interface Candidate {
@@ -37,7 +37,7 @@ const AFTER_EVICTION = 0.85;
 export class TileStore {
   bytes = 0;
   tiles = 0;
-  private readonly shelves = new Map<string, SliceShelf | CounterShelf>();
+  private readonly shelves = new Map<string, SliceTiles | CounterTiles>();
   private readonly coarsest = new Map<number, number>();
 
   constructor(private readonly capacity: number) {}
@@ -47,30 +47,35 @@ export class TileStore {
     this.coarsest.set(source, level);
   }
 
-  slices(source: number, track: number, lane: number): SliceShelf {
-    return this.shelf<SliceTile>("slices", source, track, lane) as SliceShelf;
+  slices(source: number, track: number, lane: number): SliceTiles {
+    return this.laneTiles<SliceTile>("slices", source, track, lane) as SliceTiles;
   }
 
-  counter(source: number, series: number): CounterShelf {
-    return this.shelf<CounterTile>("counter", source, series, 0) as CounterShelf;
+  counter(source: number, series: number): CounterTiles {
+    return this.laneTiles<CounterTile>("counter", source, series, 0) as CounterTiles;
   }
 
-  private shelf<T extends AnyTile>(type: T["type"], source: number, subject: number, lane: number) {
+  private laneTiles<T extends AnyTile>(
+    type: T["type"],
+    source: number,
+    subject: number,
+    lane: number,
+  ) {
     const key = `${type}/${source}/${subject}/${lane}`;
-    let shelf = this.shelves.get(key);
-    if (shelf === undefined) {
-      shelf = { type, source, subject, lane, tiles: new Map() } as SliceShelf | CounterShelf;
-      this.shelves.set(key, shelf);
+    let laneTiles = this.shelves.get(key);
+    if (laneTiles === undefined) {
+      laneTiles = { type, source, subject, lane, tiles: new Map() } as SliceTiles | CounterTiles;
+      this.shelves.set(key, laneTiles);
     }
-    return shelf;
+    return laneTiles;
   }
 
   put(source: number, tile: AnyTile, frame: number): void {
-    const shelf =
+    const laneTiles =
       tile.type === "slices"
         ? this.slices(source, tile.track, tile.lane)
         : this.counter(source, tile.series);
-    const tiles: Map<number, AnyTile> = shelf.tiles;
+    const tiles: Map<number, AnyTile> = laneTiles.tiles;
     const key = tileKey(tile.level, tile.tile);
     const earlier = tiles.get(key);
     if (earlier !== undefined) {
@@ -92,9 +97,9 @@ export class TileStore {
       return;
     }
     const candidates: Candidate[] = [];
-    for (const shelf of this.shelves.values()) {
-      const coarse = (this.coarsest.get(shelf.source) ?? Number.POSITIVE_INFINITY) - 1;
-      const tiles: Map<number, AnyTile> = shelf.tiles;
+    for (const laneTiles of this.shelves.values()) {
+      const coarse = (this.coarsest.get(laneTiles.source) ?? Number.POSITIVE_INFINITY) - 1;
+      const tiles: Map<number, AnyTile> = laneTiles.tiles;
       for (const [key, tile] of tiles) {
         if (tile.used < frame) {
           candidates.push({ tiles, key, tile, isCoarse: tile.level >= coarse });
@@ -114,13 +119,13 @@ export class TileStore {
 
   /** Forgets a source, for example because its layout is another one now. */
   drop(source: number): void {
-    for (const [key, shelf] of this.shelves) {
-      if (shelf.source === source) {
-        for (const tile of shelf.tiles.values()) {
+    for (const [key, laneTiles] of this.shelves) {
+      if (laneTiles.source === source) {
+        for (const tile of laneTiles.tiles.values()) {
           this.bytes -= tile.bytes;
           this.tiles -= 1;
         }
-        shelf.tiles.clear();
+        laneTiles.tiles.clear();
         this.shelves.delete(key);
       }
     }

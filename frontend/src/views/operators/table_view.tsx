@@ -100,7 +100,7 @@ export const plainRows = (rows: readonly OperatorRow[]): PlainTable => ({
 });
 
 /** Fetched when the pointer or the focus comes near, so that copying is at once. */
-export function TakeAway({ asked, query }: { asked: Asked; query: OperatorQuery }) {
+export function Export({ asked, query }: { asked: Asked; query: OperatorQuery }) {
   const client = useQueryClient();
   const [rows, setRows] = useState<readonly OperatorRow[]>([]);
   const prepare = () => {
@@ -232,7 +232,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
         <span className="grow" />
         {modes}
         <ColumnsMenu columns={all} hidden={hidden} onChange={(hidden) => set("hide", hidden)} />
-        <TakeAway asked={asked} query={query} />
+        <Export asked={asked} query={query} />
       </div>
       {problem === null ? (
         <WindowTable<OperatorRow>

@@ -18,7 +18,7 @@ import { StepsBand } from "./ruler/steps_band";
 import { RulerTitle, TimeRuler } from "./ruler/time_ruler";
 import { useLink } from "./state/address";
 import { useFollow, useNarrowDetails } from "./state/address_sync";
-import { StageContext, useStage } from "./state/context";
+import { CurrentTimeline, useTimelineContext } from "./state/context";
 import { useViewKeys } from "./state/keys";
 import {
   type Aligned,
@@ -29,7 +29,7 @@ import {
   useManifest,
   useOthers,
 } from "./state/sources";
-import { useOpenStage } from "./state/use_timeline";
+import { useTimeline } from "./state/use_timeline";
 import timelineCss from "./timeline.css?inline";
 import { Toolbar } from "./toolbar";
 import { Gutter } from "./tracks/labels";
@@ -56,8 +56,8 @@ function useNarrow(): boolean {
 }
 
 /** A word that goes away again, and what is on its way. */
-function Notices({ trouble, forgive, awaited }: NoticesProps) {
-  const { moving } = useStage();
+function Notices({ trouble, dismissError, awaited }: NoticesProps) {
+  const { moving } = useTimelineContext();
   const notice = useCell(moving.notice);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each notice has its own time
   useEffect(() => {
@@ -73,7 +73,7 @@ function Notices({ trouble, forgive, awaited }: NoticesProps) {
             type="button"
             className="btn quiet icon small"
             aria-label="Dismiss"
-            onClick={forgive}
+            onClick={dismissError}
           >
             <CloseIcon />
           </button>
@@ -91,19 +91,19 @@ function Notices({ trouble, forgive, awaited }: NoticesProps) {
 
 interface NoticesProps {
   readonly trouble: string;
-  readonly forgive: () => void;
+  readonly dismissError: () => void;
   readonly awaited: readonly Awaited[];
 }
 
 /** Tiles are on their way: a thin line, and only when it takes a while. */
 function Pending() {
-  const { moving } = useStage();
+  const { moving } = useTimelineContext();
   const isPending = useCell(moving.pending, (pending) => pending > 0);
   return <div className={isPending ? "tl-pending on" : "tl-pending"} aria-hidden="true" />;
 }
 
 function Said() {
-  const { moving } = useStage();
+  const { moving } = useTimelineContext();
   return (
     <p className="unseen" role="status">
       {useCell(moving.said)}
@@ -144,22 +144,22 @@ export function Opened({ aligned, awaited }: OpenedProps) {
   const place = useRef<HTMLDivElement>(null);
   const isNarrow = useNarrow();
   const [isClosed, setClosed] = useState(() => recall(STORED) === "closed");
-  const { stage, rested, trouble, forgive } = useOpenStage({ place, aligned, isNarrow });
-  const { sources, whole } = stage;
+  const { timeline, rested, trouble, dismissError } = useTimeline({ place, aligned, isNarrow });
+  const { sources, whole } = timeline;
   const [{ manifest, worker }] = sources;
   const close = (closed: boolean) => {
     setClosed(closed);
     remember(STORED, closed ? "closed" : "open");
   };
   return (
-    <StageContext value={stage}>
+    <CurrentTimeline value={timeline}>
       <h1 className="unseen">
         Trace of {harmless(worker, 100)}: {time(whole.end - whole.start)}, {count(manifest.events)}{" "}
         events
       </h1>
       <Keys />
       <Toolbar />
-      <div className="tl-stage">
+      <div className="tl-timeline">
         <div className="tl-left">
           <div className="tl-heads">
             <MinimapTitle />
@@ -184,23 +184,23 @@ export function Opened({ aligned, awaited }: OpenedProps) {
               <Scrollbar />
             </div>
             <Pending />
-            <Notices trouble={trouble} forgive={forgive} awaited={awaited} />
+            <Notices trouble={trouble} dismissError={dismissError} awaited={awaited} />
             {!isNarrow && isClosed ? (
               <button type="button" className="btn small tl-side-open" onClick={() => close(false)}>
                 « Details
               </button>
             ) : null}
           </div>
-          {stage.link.tab === null ? null : (
+          {timeline.link.tab === null ? null : (
             <Suspense fallback={<section className="tl-area tl-area-room" />}>
-              <AreaPanel tab={stage.link.tab} rested={rested} />
+              <AreaPanel tab={timeline.link.tab} rested={rested} />
             </Suspense>
           )}
         </div>
         {isNarrow || isClosed ? null : <Side onClose={() => close(true)} />}
       </div>
       <Said />
-    </StageContext>
+    </CurrentTimeline>
   );
 }
 

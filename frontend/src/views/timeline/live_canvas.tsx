@@ -45,7 +45,7 @@ export function LiveCanvas({ paint, cells, ...rest }: LiveCanvasProps) {
     latest.current = paint;
     ask();
   }, [paint, ask]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the cells are those of the stage, which stay
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the cells are those of the timeline, which stay
   useEffect(() => {
     const stops = cells.map((source) => source.subscribe(ask));
     const observer = new ResizeObserver(ask);

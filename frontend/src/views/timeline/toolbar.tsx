@@ -9,7 +9,7 @@ import { DownloadMenu } from "./export/download_menu";
 import { MeasureIcon, PanIcon, PointerIcon, ZoomIcon } from "./icons";
 import { SearchBox } from "./search/search_box";
 import type { ArrowChoice } from "./state/address";
-import { useStage } from "./state/context";
+import { useTimelineContext } from "./state/context";
 import { KIND } from "./tracks/kinds";
 import { KindLegend } from "./tracks/legend";
 import { WorkersMenu } from "./tracks/workers_menu";
@@ -78,7 +78,7 @@ const MODES: readonly (readonly [MouseMode, string, () => ReactNode])[] = [
 ];
 
 function ModeButtons() {
-  const { link, change } = useStage();
+  const { link, change } = useTimelineContext();
   return (
     <div className="tl-modes" role="radiogroup" aria-label="What the pointer does">
       {MODES.map(([mode, words, Icon]) => (
@@ -116,7 +116,7 @@ const ARROW_WORDS: Readonly<Record<ArrowChoice, string>> = {
 };
 
 function ArrowsMenu() {
-  const { link, change, sources } = useStage();
+  const { link, change, sources } = useTimelineContext();
   const kinds = sources[0].manifest.flow_kinds.filter((kind) => kind.arrows > 0);
   const hint =
     kinds.length === 0
@@ -149,7 +149,7 @@ const LAYOUT_WORDS: Readonly<Record<LayoutName, string>> = {
 };
 
 function PythonMenu() {
-  const { link, change, sources } = useStage();
+  const { link, change, sources } = useTimelineContext();
   const { manifest } = sources[0];
   const hasFrames = manifest.kinds.some(
     ({ kind, slices }) => (kind === KIND.python || kind === KIND.module) && slices > 0,
@@ -198,7 +198,7 @@ function PythonMenu() {
 }
 
 export function Toolbar() {
-  const { model } = useStage();
+  const { model } = useTimelineContext();
   const { openHelp } = usePage();
   return (
     <div className="tl-bar" role="toolbar" aria-label="Timeline">

@@ -8,7 +8,7 @@ import { ProblemNote } from "../../../components/states/problem_note";
 import { CodeName } from "../../../components/text/code_name";
 import { useLasting } from "../../../state/timing";
 import { stepTitle, wallText } from "../ruler/ruler";
-import { type Selection, useStage } from "../state/context";
+import { type Selection, useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
 import { KIND, KindSwatch, kindWord } from "../tracks/kinds";
 import { Arguments, Inputs, LaunchBar, Stack } from "./arguments";
@@ -18,7 +18,7 @@ const CRUMBS = 4;
 
 /** Where it belongs: the modules around it, else whatever is around it; the nearest few. */
 function Ancestors({ ancestors, source }: { ancestors: readonly SliceRef[]; source: Source }) {
-  const { actions } = useStage();
+  const { actions } = useTimelineContext();
   const modules = ancestors.filter((slice) => slice.kind === KIND.module);
   const telling = modules.length > 0 ? modules : ancestors;
   const shown = telling.slice(-CRUMBS);
@@ -75,7 +75,7 @@ function startText({ step, step_offset_ns, slice }: SliceDetails): string {
 }
 
 function Facts({ details }: { details: SliceDetails }) {
-  const { actions } = useStage();
+  const { actions } = useTimelineContext();
   const { slice, self_ns, track_label, depth, wall_ns, flags } = details;
   return (
     <dl className="tl-facts">
@@ -138,7 +138,7 @@ function delayText(delay: number | null, isAhead: boolean): string {
 }
 
 function LinkLine({ link, source }: { link: SliceLink; source: Source }) {
-  const { actions, palette } = useStage();
+  const { actions, palette } = useTimelineContext();
   const { to, label, delay_ns, relation } = link;
   const words = relation === "parent" ? "around it" : label === "" ? relation : label;
   return (
@@ -176,7 +176,7 @@ function Links({ links, source }: { links: readonly SliceLink[]; source: Source 
 }
 
 function Known({ details, source }: { details: SliceDetails; source: Source }) {
-  const { palette, sources, actions } = useStage();
+  const { palette, sources, actions } = useTimelineContext();
   const { slice, kind_label, step, ancestors, links } = details;
   return (
     <>
@@ -246,7 +246,7 @@ function SelectionDetails({ selection }: { selection: Selection }) {
 }
 
 export function Details() {
-  const { selection } = useStage();
+  const { selection } = useTimelineContext();
   return (
     <div className="tl-details">
       {selection === null ? <TraceFacts /> : <SelectionDetails selection={selection} />}

@@ -4,7 +4,7 @@ import { bytes, count, DASH, fixed, plural, share, time } from "../../../base/te
 import { harmless } from "../../../base/text/shown_name";
 import { useCell } from "../../../state/cell";
 import type { Hit } from "../../../timeline/contract";
-import { type Hovered, useStage } from "../state/context";
+import { type Hovered, useTimelineContext } from "../state/context";
 import { kindWord } from "../tracks/kinds";
 
 const MARGIN = 12;
@@ -50,7 +50,7 @@ function BucketTip({ hit }: { hit: Extract<Hit, { type: "bucket" }> }) {
 }
 
 function CounterTip({ hit }: { hit: Extract<Hit, { type: "counter" }> }) {
-  const { model } = useStage();
+  const { model } = useTimelineContext();
   const counter = model.infos.get(hit.row)?.counter;
   const unit = counter?.unit ?? "";
   const isFlat = hit.low === hit.high;
@@ -80,7 +80,7 @@ function Body({ hit }: { hit: Hit }) {
 
 function Placed({ hovered, hit }: { hovered: Hovered; hit: Hit }) {
   const tip = useRef<HTMLDivElement>(null);
-  const { moving } = useStage();
+  const { moving } = useTimelineContext();
   useLayoutEffect(() => {
     const element = tip.current;
     if (element === null) {
@@ -101,7 +101,7 @@ function Placed({ hovered, hit }: { hovered: Hovered; hit: Hit }) {
 }
 
 export function Tooltip() {
-  const { moving } = useStage();
+  const { moving } = useTimelineContext();
   const hovered = useCell(moving.hover);
   const draft = useCell(moving.draft);
   return hovered?.hit == null || draft !== null ? null : (

@@ -2,7 +2,7 @@
 import { count, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { Prose } from "../../../components/text/prose";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
 import { KindSwatch } from "../tracks/kinds";
 
@@ -54,7 +54,7 @@ function Mind({ sources }: { sources: readonly Source[] }) {
 }
 
 function Kinds({ source }: { source: Source }) {
-  const { palette } = useStage();
+  const { palette } = useTimelineContext();
   return (
     <section>
       <h3>Kinds of slices</h3>
@@ -99,7 +99,7 @@ function Arrows({ source }: { source: Source }) {
 }
 
 export function TraceFacts() {
-  const { sources, alignmentNote } = useStage();
+  const { sources, alignmentNote } = useTimelineContext();
   return (
     <>
       {sources.map((source) => (

@@ -4,9 +4,9 @@ import { Popover } from "../../../components/overlays/popover";
 import { useAddress } from "../../../state/host/environment";
 import { usePage } from "../../../state/page_context";
 import { DownloadIcon } from "../icons";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import { PERFETTO } from "./perfetto";
-import { useTakeAway } from "./use_export";
+import { useExport } from "./use_export";
 
 interface EntryProps {
   readonly words: string;
@@ -24,10 +24,10 @@ function Entry({ words, hint, run }: EntryProps) {
 }
 
 export function DownloadMenu() {
-  const { moving, link, sources } = useStage();
+  const { moving, link, sources } = useTimelineContext();
   const { shown } = usePage();
   const address = useAddress();
-  const takeAway = useTakeAway();
+  const exportRows = useExport();
   const say = (words: string) => moving.notice.set(words);
   const tell = (promise: Promise<void>, done: string) => {
     promise.then(
@@ -60,18 +60,18 @@ export function DownloadMenu() {
               hint={what + of}
               run={doing(() => {
                 say("Cutting the window out of the trace…");
-                tell(takeAway.saveTrace(), "Trace saved");
+                tell(exportRows.saveTrace(), "Trace saved");
               })}
             />
             <Entry
               words="Save as picture"
               hint="Ctrl Shift S"
-              run={doing(() => tell(takeAway.savePicture(), "Picture saved"))}
+              run={doing(() => tell(exportRows.savePicture(), "Picture saved"))}
             />
             <Entry
               words="Copy as picture"
               hint="PNG"
-              run={doing(() => tell(takeAway.copyPicture(), "Picture copied"))}
+              run={doing(() => tell(exportRows.copyPicture(), "Picture copied"))}
             />
             <Entry
               words="Copy link to just this"
@@ -86,7 +86,7 @@ export function DownloadMenu() {
               hint={what + of}
               run={doing(() => {
                 say("Opening Perfetto's page…");
-                tell(takeAway.openPerfetto(), "Opened in Perfetto's page");
+                tell(exportRows.openPerfetto(), "Opened in Perfetto's page");
               })}
             />
             <p className="empty hint tl-lines">

@@ -3,7 +3,7 @@ import type { TakenFile } from "../../../api/client";
 import { getPartFile } from "../../../api/routes";
 import { time } from "../../../base/text/format";
 import { rulerOf, usePaintRuler } from "../ruler/time_ruler";
-import { type Stage, useStage, viewOf } from "../state/context";
+import { type TimelineContext, useTimelineContext, viewOf } from "../state/context";
 import { documentTokens } from "../tracks/palette";
 import { openInPerfetto } from "./perfetto";
 
@@ -26,7 +26,7 @@ export const fileName = (text: string): string =>
 /** What the user can take away: the window as a trace, the view as a picture, both as promises. */
 
 /** The chosen area, else what is in view: of the first recording. */
-function windowOf({ link, moving, sources: [main] }: Stage) {
+function windowOf({ link, moving, sources: [main] }: TimelineContext) {
   const { start, end } = link.area ?? viewOf(moving.frame.get());
   const { start_ns, end_ns } = main.manifest;
   const from = Math.max(Math.round(start), start_ns);
@@ -37,10 +37,10 @@ const AGAIN_MS = 700;
 const PATIENCE = 120;
 
 /** The window as the file that the server makes of it; the first time, it reads the trace for that. */
-async function fetchWindow(stage: Stage): Promise<TakenFile> {
-  const { sources, link } = stage;
+async function fetchWindow(timeline: TimelineContext): Promise<TakenFile> {
+  const { sources, link } = timeline;
   const [{ key, digest }] = sources;
-  const query = { ...windowOf(stage), layout: link.layout };
+  const query = { ...windowOf(timeline), layout: link.layout };
   for (let asked = 0; asked < PATIENCE; asked += 1) {
     const answer = await getPartFile("timeline/export", key, digest, query);
     if (answer.state === "ready") {
@@ -51,18 +51,18 @@ async function fetchWindow(stage: Stage): Promise<TakenFile> {
   throw new Error("The trace is still being read: try again in a while.");
 }
 
-export interface TakeAway {
+export interface Export {
   readonly saveTrace: () => Promise<void>;
   readonly savePicture: () => Promise<void>;
   readonly copyPicture: () => Promise<void>;
   readonly openPerfetto: () => Promise<void>;
 }
 
-export function useTakeAway(): TakeAway {
-  const stage = useStage();
+export function useExport(): Export {
+  const timeline = useTimelineContext();
   const paintRuler = usePaintRuler(false);
   const picture = useCallback(async () => {
-    const { engine, moving, model, sources, palette, whole } = stage;
+    const { engine, moving, model, sources, palette, whole } = timeline;
     if (engine === null) {
       throw new Error("The timeline is not open yet.");
     }
@@ -77,18 +77,18 @@ export function useTakeAway(): TakeAway {
       surface2: documentTokens("--surface-2"),
       isDark: document.documentElement.dataset["theme"] === "dark",
       title: `Whole trace ${time(whole.end - whole.start)}`,
-      rulerTitle: rulerOf(stage, frame).title,
+      rulerTitle: rulerOf(timeline, frame).title,
       paintMinimap: moving.paintMinimap.get(),
       paintRuler,
     });
-  }, [stage, paintRuler]);
+  }, [timeline, paintRuler]);
   return {
     saveTrace: async () => {
-      const { blob, name } = await fetchWindow(stage);
+      const { blob, name } = await fetchWindow(timeline);
       saveBlob(blob, name || "window.pt.trace.json.gz");
     },
     savePicture: async () => {
-      const { key } = stage.sources[0];
+      const { key } = timeline.sources[0];
       saveBlob(await picture(), `${fileName(`${key.run}_${key.worker}`)}.png`);
     },
     copyPicture: async () => {
@@ -98,9 +98,9 @@ export function useTakeAway(): TakeAway {
     // Not fetched at the press: a window that opens a moment later would be blocked.
     openPerfetto: () =>
       openInPerfetto({
-        fetchTrace: async () => (await fetchWindow(stage)).blob.arrayBuffer(),
-        title: `${stage.sources[0].key.run} · ${stage.sources[0].key.worker}`,
-        fileName: `${fileName(stage.sources[0].key.worker)}.pt.trace.json.gz`,
+        fetchTrace: async () => (await fetchWindow(timeline)).blob.arrayBuffer(),
+        title: `${timeline.sources[0].key.run} · ${timeline.sources[0].key.worker}`,
+        fileName: `${fileName(timeline.sources[0].key.worker)}.pt.trace.json.gz`,
       }),
   };
 }

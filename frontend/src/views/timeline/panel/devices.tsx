@@ -4,7 +4,7 @@ import { count, DASH, share, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { fillClass } from "../../../components/charts/category";
 import { Prose } from "../../../components/text/prose";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import type { Scope } from "../state/range";
 import { withMargin } from "../state/range";
 
@@ -37,7 +37,7 @@ export function deviceParts(device: AreaDevice): readonly Part[] {
 }
 
 function Gap({ device, scope }: { device: AreaDevice; scope: Scope }) {
-  const { actions } = useStage();
+  const { actions } = useTimelineContext();
   const { longest_gap_ns, longest_gap_ts } = device;
   if (longest_gap_ts === null) {
     return DASH;

@@ -21,7 +21,7 @@ import { useLasting } from "../../../state/timing";
 import { LiveCanvas } from "../live_canvas";
 import { CANVAS_FONT } from "../ruler/time_ruler";
 import type { Link } from "../state/address";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import { type Scope, scopeQuery } from "../state/range";
 import { KindSwatch, kindWord } from "../tracks/kinds";
 import {
@@ -84,7 +84,7 @@ interface GraphProps {
 }
 
 export function FlameGraph({ answer, tree, focus, onFocus }: GraphProps) {
-  const { palette, link, actions } = useStage();
+  const { palette, link, actions } = useTimelineContext();
   const scroll = useRef<HTMLDivElement>(null);
   const [scrolled] = useState<Cell<number>>(() => cell(0));
   const [active, setActive] = useState(-1);
@@ -191,7 +191,7 @@ const COLUMNS_VALUES: Readonly<Record<string, (box: FlameBox) => number>> = {
 };
 
 function BoxTable({ answer, tree }: { answer: FlameAnswer; tree: FlameTree }) {
-  const { palette, actions } = useStage();
+  const { palette, actions } = useTimelineContext();
   const [sorting, setSorting] = useState<Sorting>({ column: "tree", isDown: false });
   const words = flameValue(answer.unit);
   const value = COLUMNS_VALUES[sorting.column];
@@ -279,7 +279,7 @@ const toTable = (tree: FlameTree, unit: string) => ({
 });
 
 export function AreaFlame({ scope }: { scope: Scope }) {
-  const { link } = useStage();
+  const { link } = useTimelineContext();
   const [metric, setMetric] = useState<Metric>("total");
   const [isTable, setTable] = useState(false);
   const [focus, setFocus] = useState(-1);

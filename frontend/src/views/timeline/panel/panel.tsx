@@ -11,7 +11,7 @@ import { usePart } from "../../../state/parts";
 import { useLasting } from "../../../state/timing";
 import { Details } from "../details/details";
 import { formatNotes, LINK_MAX, type Note, type PanelTab } from "../state/address";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import { around, type Scope, scopeOf, scopeQuery, withMargin } from "../state/range";
 import type { Rested } from "../state/use_timeline";
 import { AreaDevices } from "./devices";
@@ -81,7 +81,7 @@ export function AreaCounters({ answer }: { answer: AreaAnswer }) {
 /** The notes on the time axis: go there, write, remove. */
 
 function NoteLine({ note, place }: { note: Note; place: number }) {
-  const { link, change, actions, moving } = useStage();
+  const { link, change, actions, moving } = useTimelineContext();
   const [text, setText] = useState(note.text);
   const replaced = (next: Note | null) =>
     link.notes.flatMap((other, at) => (at === place ? (next === null ? [] : [next]) : [other]));
@@ -126,7 +126,7 @@ function NoteLine({ note, place }: { note: Note; place: number }) {
 }
 
 export function NotesTab() {
-  const { link } = useStage();
+  const { link } = useTimelineContext();
   if (link.notes.length === 0) {
     return (
       <p className="tl-none ink2">
@@ -236,7 +236,7 @@ interface TabListProps {
 }
 
 function TabList({ tabs, current }: TabListProps) {
-  const { actions } = useStage();
+  const { actions } = useTimelineContext();
   const list = useRef<HTMLDivElement>(null);
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.findIndex(([tab]) => tab === current);
@@ -282,11 +282,11 @@ interface AreaPanelProps {
 }
 
 export default function AreaPanel({ tab: wanted, rested }: AreaPanelProps) {
-  const stage = useStage();
-  const { link, actions, sources, isNarrow } = stage;
+  const timeline = useTimelineContext();
+  const { link, actions, sources, isNarrow } = timeline;
   const [height, setHeight] = useHeight();
   const [chosen, setChosen] = useState(-1);
-  const scope = scopeOf(stage, rested, chosen);
+  const scope = scopeOf(timeline, rested, chosen);
   const tabs = tabsOf(isNarrow, link.notes.length > 0 || wanted === "notes");
   const tab = tabs.some(([key]) => key === wanted) ? wanted : "summary";
   return (
@@ -354,7 +354,7 @@ function Heading({ scope }: { scope: Scope }) {
 
 /** The summary, asked once for the heading and all tabs that need it. */
 export function useAreaAnswer(scope: Scope) {
-  const { link } = useStage();
+  const { link } = useTimelineContext();
   const query = scope.isBare ? null : { ...scopeQuery(scope), layout: link.layout };
   return usePart("timeline/area", scope.source, query, true);
 }

@@ -11,7 +11,7 @@ import { SearchIcon } from "../../../components/text/icons";
 import { useParts } from "../../../state/parts";
 import { useSettled } from "../../../state/timing";
 import { stepTitle } from "../ruler/ruler";
-import { type Stage, useStage } from "../state/context";
+import { type TimelineContext, useTimelineContext } from "../state/context";
 import { type Scope, scopeQuery } from "../state/range";
 import { KindSwatch, kindWord } from "../tracks/kinds";
 import { type Column, GridTable, type Sorting } from "./grid_table";
@@ -27,7 +27,7 @@ const SORTS: Readonly<Record<string, readonly [Sort, Sort]>> = {
   name: ["name", "-name"],
 };
 
-function columnsOf({ palette }: Stage, { source }: Scope): readonly Column<SliceRow>[] {
+function columnsOf({ palette }: TimelineContext, { source }: Scope): readonly Column<SliceRow>[] {
   const { tracks, steps } = source.manifest;
   const stepOf = (row: SliceRow) => steps.find((step) => step.index === row.step);
   return [
@@ -103,8 +103,8 @@ const toTable = (rows: readonly SliceRow[], { source }: Scope) => ({
 });
 
 export function AreaSlices({ scope }: { scope: Scope }) {
-  const stage = useStage();
-  const { link, selection, actions } = stage;
+  const timeline = useTimelineContext();
+  const { link, selection, actions } = timeline;
   const [typed, setText] = useState("");
   const text = useSettled(typed);
   const [sorting, setSorting] = useState<Sorting>({ column: "ts", isDown: false });
@@ -166,7 +166,7 @@ export function AreaSlices({ scope }: { scope: Scope }) {
       </div>
       <GridTable
         label="Slices"
-        columns={columnsOf(stage, scope)}
+        columns={columnsOf(timeline, scope)}
         count={count}
         rowAt={rowAt}
         keyOf={(row) => row.slice}

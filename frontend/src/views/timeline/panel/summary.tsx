@@ -4,7 +4,7 @@ import type { AreaAnswer, AreaRow } from "../../../api/types.gen";
 import { count, DASH, plural, share, time } from "../../../base/text/format";
 import { CopyTable } from "../../../components/controls/copy_table";
 import { CodeName } from "../../../components/text/code_name";
-import { type Stage, useStage } from "../state/context";
+import { type TimelineContext, useTimelineContext } from "../state/context";
 import type { Scope } from "../state/range";
 import { KindSwatch, kindWord } from "../tracks/kinds";
 import { type Column, GridTable, type Sorting } from "./grid_table";
@@ -61,7 +61,7 @@ const toTable = (rows: readonly AreaRow[]) => ({
 });
 
 function columnsOf(
-  { palette, actions }: Stage,
+  { palette, actions }: TimelineContext,
   scope: Scope,
   longest: number,
 ): readonly Column<AreaRow>[] {
@@ -126,13 +126,13 @@ function columnsOf(
 }
 
 export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scope }) {
-  const stage = useStage();
+  const timeline = useTimelineContext();
   const [sorting, setSorting] = useState<Sorting>({ column: "total", isDown: true });
   const { rows, row_count } = answer;
   const sorted = useMemo(() => sortedRows(rows, sorting), [rows, sorting]);
   const longest = Math.max(0, ...rows.map((row) => row.total_ns));
-  const columns = columnsOf(stage, scope, longest);
-  const { link, actions } = stage;
+  const columns = columnsOf(timeline, scope, longest);
+  const { link, actions } = timeline;
   return (
     <>
       <GridTable

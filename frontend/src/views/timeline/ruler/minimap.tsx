@@ -11,7 +11,7 @@ import { decodeSliceTiles, type SliceTile } from "../../../timeline/frame/slices
 import { bucketNs, coarsestLevel, tileAt } from "../../../timeline/tiles/grid";
 import { LiveCanvas, type Paint } from "../live_canvas";
 import type { Range } from "../state/address";
-import { useStage, viewOf } from "../state/context";
+import { useTimelineContext, viewOf } from "../state/context";
 import type { Density } from "../state/search";
 import { type Source, useList } from "../state/sources";
 import { KIND } from "../tracks/kinds";
@@ -317,7 +317,7 @@ const bandsFrom = (source: Source, isDevice: boolean, answer: Answer<BusyGroups>
 
 /** How busy each group of each source is; what has not come yet is left out. */
 function useBands(): readonly Band[] {
-  const { sources } = useStage();
+  const { sources } = useTimelineContext();
   const hosts = useQueries({ queries: sources.map(hostQuery) });
   const devices = useQueries({ queries: sources.map(deviceQuery) });
   const answers = useList([...hosts, ...devices].map(({ data }) => data));
@@ -353,7 +353,7 @@ function kept(paint: Paint): Paint {
 }
 
 function usePaintMinimap(): Paint {
-  const { moving, whole, palette, search } = useStage();
+  const { moving, whole, palette, search } = useTimelineContext();
   const bands = useBands();
   const { densities } = search;
   return useMemo(() => {
@@ -411,7 +411,7 @@ const CURSORS: Readonly<Record<Grip, string>> = {
 };
 
 export function Minimap() {
-  const { moving, whole, engine } = useStage();
+  const { moving, whole, engine } = useTimelineContext();
   const paint = usePaintMinimap();
   useEffect(() => moving.paintMinimap.set(paint), [moving, paint]);
   const drag = useRef<Drag | null>(null);
@@ -470,7 +470,7 @@ export function Minimap() {
 }
 
 export function MinimapTitle() {
-  const { whole, sources, actions } = useStage();
+  const { whole, sources, actions } = useTimelineContext();
   const events = sources.reduce((sum, { manifest }) => sum + manifest.events, 0);
   return (
     <button

@@ -4,7 +4,7 @@ import type { TimelineStepMark } from "../../../api/types.gen";
 import { plural, time } from "../../../base/text/format";
 import { walked } from "../../../base/walk";
 import { useCell } from "../../../state/cell";
-import { useStage, viewOf } from "../state/context";
+import { useTimelineContext, viewOf } from "../state/context";
 import { withMargin } from "../state/range";
 import { stepTitle } from "./ruler";
 
@@ -93,7 +93,7 @@ function StepWords({ box, width }: { box: StepBox; width: number }) {
 }
 
 export function StepsBand() {
-  const { sources, moving, actions } = useStage();
+  const { sources, moving, actions } = useTimelineContext();
   const { steps } = sources[0].manifest;
   const frame = useCell(moving.frame);
   const { start } = viewOf(frame);

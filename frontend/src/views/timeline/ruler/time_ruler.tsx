@@ -4,17 +4,22 @@ import { textWidth } from "../../../base/measure";
 import { useCell } from "../../../state/cell";
 import { LiveCanvas, type Paint } from "../live_canvas";
 import type { Unit } from "../state/address";
-import { type Frame, type Stage, useStage, viewOf } from "../state/context";
+import { type Frame, type TimelineContext, useTimelineContext, viewOf } from "../state/context";
 import { contrast } from "../tracks/palette";
 import { paintRuler, type RulerModel, rulerModel } from "./ruler";
 
 export const CANVAS_FONT = '11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
 /** Asked for several times a frame: the last answer is kept. */
-let last: { frame: Frame; unit: Unit; sources: Stage["sources"]; model: RulerModel } | null = null;
+let last: {
+  frame: Frame;
+  unit: Unit;
+  sources: TimelineContext["sources"];
+  model: RulerModel;
+} | null = null;
 
 /** The ruler as it is for a place of the camera. */
-export function rulerOf({ sources, link: { unit } }: Stage, frame: Frame): RulerModel {
+export function rulerOf({ sources, link: { unit } }: TimelineContext, frame: Frame): RulerModel {
   if (last?.frame === frame && last.unit === unit && last.sources === sources) {
     return last.model;
   }
@@ -32,8 +37,8 @@ export function rulerOf({ sources, link: { unit } }: Stage, frame: Frame): Ruler
 
 /** `hasPointer`: whether the place of the pointer is marked. */
 export function usePaintRuler(hasPointer: boolean): Paint {
-  const stage = useStage();
-  const { palette, moving, link } = stage;
+  const timeline = useTimelineContext();
+  const { palette, moving, link } = timeline;
   const inkOnAccent = contrast(palette.accent, "#ffffff") >= 4.5 ? "#ffffff" : "#0d1014";
   return useCallback(
     (context, width, height) => {
@@ -42,7 +47,7 @@ export function usePaintRuler(hasPointer: boolean): Paint {
       const view = viewOf(frame);
       const mark = moving.mark.get();
       paintRuler(context, width, height, {
-        model: rulerOf(stage, frame),
+        model: rulerOf(timeline, frame),
         view,
         palette,
         font: CANVAS_FONT,
@@ -52,7 +57,7 @@ export function usePaintRuler(hasPointer: boolean): Paint {
         markers: mark === null ? link.notes : [...link.notes, mark],
       });
     },
-    [stage, palette, moving, link.area, link.notes, inkOnAccent, hasPointer],
+    [timeline, palette, moving, link.area, link.notes, inkOnAccent, hasPointer],
   );
 }
 
@@ -64,10 +69,10 @@ const UNIT_WORDS = {
 
 /** What the numbers are; a press shows them in another unit. */
 export function RulerTitle() {
-  const stage = useStage();
-  const { moving, link, change, engine } = stage;
-  const origin = useCell(moving.frame, (frame) => rulerOf(stage, frame).origin);
-  const title = useCell(moving.frame, (frame) => rulerOf(stage, frame).title);
+  const timeline = useTimelineContext();
+  const { moving, link, change, engine } = timeline;
+  const origin = useCell(moving.frame, (frame) => rulerOf(timeline, frame).origin);
+  const title = useCell(moving.frame, (frame) => rulerOf(timeline, frame).title);
   useEffect(() => engine?.setOrigin(origin), [engine, origin]);
   const next = { step: "trace", trace: "wall", wall: "step" } as const;
   const isLong = useMemo(() => textWidth(title, CANVAS_FONT) > 170, [title]);
@@ -84,7 +89,7 @@ export function RulerTitle() {
 }
 
 export function TimeRuler() {
-  const { moving } = useStage();
+  const { moving } = useTimelineContext();
   const paint = usePaintRuler(true);
   return (
     <LiveCanvas

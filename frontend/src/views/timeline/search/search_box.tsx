@@ -7,7 +7,7 @@ import { SearchIcon } from "../../../components/text/icons";
 import { useCell } from "../../../state/cell";
 import { NextIcon, PreviousIcon } from "../icons";
 import { sameSlice } from "../state/address";
-import { type Stage, useStage } from "../state/context";
+import { type TimelineContext, useTimelineContext } from "../state/context";
 import type { FoundName } from "../state/search";
 import { KindSwatch } from "../tracks/kinds";
 
@@ -15,7 +15,7 @@ const WAIT_MS = 180;
 const LISTED_MAX = 40;
 
 /** The text as it is typed; the address gets it a moment later. */
-function useTyped({ link, change }: Stage): readonly [string, (text: string) => void] {
+function useTyped({ link, change }: TimelineContext): readonly [string, (text: string) => void] {
   const [typed, setTyped] = useState(link.find);
   const [seen, setSeen] = useState(link.find);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -47,7 +47,7 @@ interface NamesProps {
 }
 
 function Names({ id, names, active, onPick }: NamesProps) {
-  const { palette, search } = useStage();
+  const { palette, search } = useTimelineContext();
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     list.current?.children[active]?.scrollIntoView?.({ block: "nearest" });
@@ -87,7 +87,7 @@ function Names({ id, names, active, onPick }: NamesProps) {
 
 /** "54 of 117", once one of them was gone to. */
 function HitCount() {
-  const { search, moving, selection, sources } = useStage();
+  const { search, moving, selection, sources } = useTimelineContext();
   const at = useCell(moving.position);
   if (!search.isActive) {
     return null;
@@ -124,10 +124,10 @@ function HitCount() {
 }
 
 export function SearchBox() {
-  const stage = useStage();
-  const { link, change, search, actions } = stage;
+  const timeline = useTimelineContext();
+  const { link, change, search, actions } = timeline;
   const id = useId();
-  const [typed, type] = useTyped(stage);
+  const [typed, type] = useTyped(timeline);
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(-1);
   const names = search.names.slice(0, LISTED_MAX);

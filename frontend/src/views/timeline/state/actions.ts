@@ -14,7 +14,7 @@ import {
   withMoved,
   withPinned,
 } from "./arrangement";
-import { type Stage, viewOf } from "./context";
+import { type TimelineContext, viewOf } from "./context";
 import { fitted, isInside, revealed, withMargin } from "./range";
 import type { Source } from "./sources";
 
@@ -55,9 +55,9 @@ export interface Actions {
   readonly unfocus: (row: RowInfo) => void;
 }
 
-/** The stage as it is when an action runs, and what only actions need. */
-export interface Backstage {
-  readonly stage: () => Stage;
+/** The timeline as it is when an action runs, and what only actions need. */
+export interface ActionDeps {
+  readonly timeline: () => TimelineContext;
   readonly client: QueryClient;
   readonly setTarget: (target: Target) => void;
   /** Shows something in the address's history: back returns from it. */
@@ -87,13 +87,13 @@ function uncovered(from: Arrangement, row: RowInfo, lane: number): Arrangement {
   return lane >= row.endLane ? withMode(next, row.id, "deep") : next;
 }
 
-export function makeActions({ stage, client, setTarget, fail }: Backstage): Actions {
-  const arrange = (arrangement: Arrangement) => stage().change({ arrangement });
+export function makeActions({ timeline, client, setTarget, fail }: ActionDeps): Actions {
+  const arrange = (arrangement: Arrangement) => timeline().change({ arrangement });
 
-  const show = ({ start, end }: Range) => stage().engine?.show(start, end);
+  const show = ({ start, end }: Range) => timeline().engine?.show(start, end);
 
   const bring = (source: Source, slice: SliceRef) => {
-    const { model, link, moving } = stage();
+    const { model, link, moving } = timeline();
     const row = rowOfTrack(model, source.source, slice.track);
     if (row !== null) {
       const next = uncovered(link.arrangement, row, slice.lane);
@@ -109,7 +109,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
     }
   };
 
-  const select = (key: SliceKey | null) => stage().change({ select: key });
+  const select = (key: SliceKey | null) => timeline().change({ select: key });
 
   // What was gone to last: known before the server has told of it in full.
   let last: { source: Source; slice: SliceRef } | null = null;
@@ -121,7 +121,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
   };
 
   const selected = (): { source: Source; slice: SliceRef } | null => {
-    const { selection, link } = stage();
+    const { selection, link } = timeline();
     if (selection?.details !== undefined) {
       return { source: selection.source, slice: selection.details.slice };
     }
@@ -132,7 +132,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
 
   /** The first slice in sight, to begin with by keyboard; of one row, or of the first that has one. */
   const pickFirst = async (only?: RowInfo) => {
-    const { model, moving, link } = stage();
+    const { model, moving, link } = timeline();
     const view = viewOf(moving.frame.get());
     const drawn = moving.frame.get().rows.map((placed) => model.infos.get(placed.row.key));
     const rows = only === undefined ? drawn : [only];
@@ -157,7 +157,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
   };
 
   const move: Actions["move"] = (by, isForward) => {
-    const { selection, link, moving } = stage();
+    const { selection, link, moving } = timeline();
     if (selection === null) {
       pickFirst().catch(fail);
       return;
@@ -179,7 +179,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
   };
 
   const hit: Actions["hit"] = (isForward) => {
-    const { link, sources, moving } = stage();
+    const { link, sources, moving } = timeline();
     if (link.find === "") {
       return;
     }
@@ -220,7 +220,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
     select,
     goTo,
     goToId(source, slice) {
-      const { layout } = stage().link;
+      const { layout } = timeline().link;
       select({ source: source.source, slice });
       askPart(client, "timeline/slice", source, { slice, layout }).then(
         (details) => bring(source, details.slice),
@@ -231,13 +231,13 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
     hit,
     move,
     arrange,
-    showWhole: () => show(withMargin(stage().whole, 0.01)),
+    showWhole: () => show(withMargin(timeline().whole, 0.01)),
     reveal() {
       const here = selected();
       if (here === null) {
         return;
       }
-      const frame = stage().moving.frame.get();
+      const frame = timeline().moving.frame.get();
       const span = spanOf(here.slice, here.source);
       const isSeen = isInside(span, viewOf(frame));
       bring(here.source, here.slice);
@@ -247,7 +247,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
     },
     fitSelection() {
       const here = selected();
-      const { link } = stage();
+      const { link } = timeline();
       if (here !== null) {
         bring(here.source, here.slice);
         show(fitted(spanOf(here.slice, here.source)));
@@ -256,7 +256,7 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
       }
     },
     rowStep(isForward) {
-      const { model, selection } = stage();
+      const { model, selection } = timeline();
       const rows = [...model.pinned, ...model.rows].flatMap((row) => {
         const info = model.infos.get(row.key);
         return info?.type === "track" ? [info] : [];
@@ -273,15 +273,15 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
       };
       step().catch(fail);
     },
-    find: (text, match) => stage().change({ find: text, match }),
+    find: (text, match) => timeline().change({ find: text, match }),
     setArea(range, rows = []) {
-      const { change, model } = stage();
+      const { change, model } = timeline();
       const ids = rows.flatMap((key) => model.infos.get(key)?.id ?? []);
       change({ area: range === null ? null : { ...range, rows: ids } });
     },
     areaOfSelection() {
       const here = selected();
-      const { change, link } = stage();
+      const { change, link } = timeline();
       if (here !== null) {
         change({
           area: { ...spanOf(here.slice, here.source), rows: [] },
@@ -289,25 +289,25 @@ export function makeActions({ stage, client, setTarget, fail }: Backstage): Acti
         });
       }
     },
-    openTab: (tab) => stage().change({ tab }),
-    pin: (row) => arrange(withPinned(stage().link.arrangement, row.id, !row.isPinned)),
-    hide: (row) => arrange(withHidden(stage().link.arrangement, [row.id], !row.isHidden)),
+    openTab: (tab) => timeline().change({ tab }),
+    pin: (row) => arrange(withPinned(timeline().link.arrangement, row.id, !row.isPinned)),
+    hide: (row) => arrange(withHidden(timeline().link.arrangement, [row.id], !row.isHidden)),
     collapse(row, isCollapsed) {
-      const { arrangement } = stage().link;
+      const { arrangement } = timeline().link;
       if (row.type === "heading") {
         arrange(withCollapsed(arrangement, row.id, isCollapsed));
       } else if (row.type === "track") {
         arrange(withMode(arrangement, row.id, isCollapsed ? "heat" : "full"));
       }
     },
-    setRowMode: (row, mode) => arrange(withMode(stage().link.arrangement, row.id, mode)),
+    setRowMode: (row, mode) => arrange(withMode(timeline().link.arrangement, row.id, mode)),
     moveRow(row, by) {
-      const { model, link } = stage();
+      const { model, link } = timeline();
       arrange(withMoved(link.arrangement, siblingsOf(model, row), row.id, by));
     },
     focusLane: (row, lane, slice) =>
-      arrange(withFocus(stage().link.arrangement, row.id, { lane, slice })),
-    unfocus: (row) => arrange(withFocus(stage().link.arrangement, row.id, null)),
+      arrange(withFocus(timeline().link.arrangement, row.id, { lane, slice })),
+    unfocus: (row) => arrange(withFocus(timeline().link.arrangement, row.id, null)),
   };
 }
 
@@ -327,7 +327,7 @@ interface Spot {
   readonly text: string;
 }
 
-function spotOf({ selection, link, moving }: Stage): Spot {
+function spotOf({ selection, link, moving }: TimelineContext): Spot {
   const { details, source } = selection ?? {};
   if (details !== undefined && source !== undefined) {
     const at = details.slice.ts + source.offset;
@@ -340,9 +340,9 @@ function spotOf({ selection, link, moving }: Stage): Spot {
   return { at: (start + end) / 2, end: null, text: "" };
 }
 
-export const markOf = (stage: Stage): Marker => ({ id: "mark", ...spotOf(stage) });
+export const markOf = (timeline: TimelineContext): Marker => ({ id: "mark", ...spotOf(timeline) });
 
-export const keptNote = (stage: Stage): Note => ({
-  id: `note-${stage.link.notes.length}`,
-  ...spotOf(stage),
+export const keptNote = (timeline: TimelineContext): Note => ({
+  id: `note-${timeline.link.notes.length}`,
+  ...spotOf(timeline),
 });

@@ -5,7 +5,7 @@ import { useAddress, useValues } from "../../../state/host/environment";
 import { usePage } from "../../../state/page_context";
 import type { Timeline } from "../../../timeline/contract";
 import { formatRange, type Link, parseRange, type Range } from "./address";
-import { type Moving, useStage, viewOf } from "./context";
+import { type Moving, useTimelineContext, viewOf } from "./context";
 import { withMargin } from "./range";
 import type { Source } from "./sources";
 
@@ -120,12 +120,12 @@ export function useCameraLink({ engine, moving, whole, main, link }: CameraLink)
 /** Follows a link that names something instead of a place: a slice, or a name to be found. */
 
 export function useFollow(): void {
-  const { selection, search, link, change, actions, moving } = useStage();
+  const { selection, search, link, change, actions, moving } = useTimelineContext();
   const begun = useCell(moving.begun);
   const values = useValues();
   // With a range in the address, the link says for itself where to look.
   const isPlaced = values["timeline.at"] !== undefined;
-  const wish = useRef<"slice" | "name" | null>(
+  const tileRequest = useRef<"slice" | "name" | null>(
     isPlaced ? null : link.select !== null ? "slice" : link.find !== "" ? "name" : null,
   );
   // A link to somewhere else while the view is open: its address has no range of ours either.
@@ -137,9 +137,9 @@ export function useFollow(): void {
       return;
     }
     if (values["timeline.select"] !== undefined) {
-      wish.current = "slice";
+      tileRequest.current = "slice";
     } else if (values["timeline.find"] !== undefined) {
-      wish.current = "name";
+      tileRequest.current = "name";
     }
   }, [values, isPlaced]);
   const { details, source } = selection ?? {};
@@ -147,16 +147,16 @@ export function useFollow(): void {
     if (!begun) {
       return;
     }
-    if (wish.current === "slice" && details !== undefined && source !== undefined) {
+    if (tileRequest.current === "slice" && details !== undefined && source !== undefined) {
       if (details.slice.track < 0 && link.layout === "user") {
         // It names a frame of a library: all frames are shown, or nothing would be seen of it.
         change({ layout: "split" });
         return;
       }
-      wish.current = null;
+      tileRequest.current = null;
       actions.goTo(source, details.slice);
-    } else if (wish.current === "name" && search.slices > 0) {
-      wish.current = null;
+    } else if (tileRequest.current === "name" && search.slices > 0) {
+      tileRequest.current = null;
       actions.hit(true);
     }
   }, [begun, details, source, search, actions, link.layout, change]);
@@ -165,7 +165,7 @@ export function useFollow(): void {
 /** Where the details have no room of their own, the panel opens with them at the first selection. */
 
 export function useNarrowDetails(): void {
-  const { isNarrow, link, actions } = useStage();
+  const { isNarrow, link, actions } = useTimelineContext();
   // Once somebody has closed the panel, it stays closed.
   const wasOpen = useRef(link.tab !== null);
   const isSelected = link.select !== null;

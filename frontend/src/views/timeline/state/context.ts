@@ -90,7 +90,7 @@ export interface Moving {
   readonly row: Cell<string>;
 }
 
-export interface Stage {
+export interface TimelineContext {
   /** The shown recording first. */
   readonly sources: readonly [Source, ...Source[]];
   /** From the first start to the last end. */
@@ -109,12 +109,12 @@ export interface Stage {
   readonly isNarrow: boolean;
 }
 
-export const StageContext = createContext<Stage | null>(null);
+export const CurrentTimeline = createContext<TimelineContext | null>(null);
 
-export function useStage(): Stage {
-  const stage = useContext(StageContext);
-  if (stage === null) {
+export function useTimelineContext(): TimelineContext {
+  const timeline = useContext(CurrentTimeline);
+  if (timeline === null) {
     throw new Error("rendered outside of the Trace view");
   }
-  return stage;
+  return timeline;
 }

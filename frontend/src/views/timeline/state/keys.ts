@@ -4,11 +4,11 @@ import { type Command, useRegisterCommands } from "../../../state/commands";
 import { chords, isTyping } from "../../../state/keys";
 import { usePage } from "../../../state/page_context";
 import type { Move } from "../../../timeline/contract";
-import { useTakeAway } from "../export/use_export";
+import { useExport } from "../export/use_export";
 import type { RowInfo } from "../tracks/rows";
 import { keptNote, markOf } from "./actions";
 import type { Unit } from "./address";
-import { type Stage, useStage } from "./context";
+import { type TimelineContext, useTimelineContext } from "./context";
 
 /** Which key does what in the Trace view. Letters are those printed on the key, except W A S D. */
 
@@ -248,15 +248,15 @@ const MOVES: Partial<Readonly<Record<Action, Move>>> = {
 const NEXT_UNIT: Readonly<Record<Unit, Unit>> = { step: "trace", trace: "wall", wall: "step" };
 
 /** The track at the pointer or with the focus; else the one of the selection. */
-function currentRow({ moving, model, selection }: Stage): RowInfo | null {
+function currentRow({ moving, model, selection }: TimelineContext): RowInfo | null {
   const hovered = moving.hover.get()?.hit?.row;
   const key = moving.row.get() || hovered;
   return (key === undefined ? undefined : model.infos.get(key)) ?? selection?.row ?? null;
 }
 
 /** Clears the innermost thing; false when nothing is left to clear. */
-function cleared(stage: Stage): boolean {
-  const { moving, link, change, engine, actions, selection } = stage;
+function cleared(timeline: TimelineContext): boolean {
+  const { moving, link, change, engine, actions, selection } = timeline;
   const { arrangement } = link;
   if (moving.measured.get() !== null) {
     moving.measured.set(null);
@@ -287,16 +287,16 @@ function cleared(stage: Stage): boolean {
   return false;
 }
 
-type Run = (stage: Stage) => void;
+type Run = (timeline: TimelineContext) => void;
 
 const onRow =
-  (act: (stage: Stage, row: RowInfo) => void): Run =>
-  (stage) => {
-    const row = currentRow(stage);
+  (act: (timeline: TimelineContext, row: RowInfo) => void): Run =>
+  (timeline) => {
+    const row = currentRow(timeline);
     if (row === null) {
-      stage.moving.notice.set("Point at a track first, or select one of its slices");
+      timeline.moving.notice.set("Point at a track first, or select one of its slices");
     } else {
-      act(stage, row);
+      act(timeline, row);
     }
   };
 
@@ -311,7 +311,7 @@ const copyName: Run = ({ selection, moving }) => {
 
 const hasMarkedText = () => (window.getSelection()?.toString() ?? "") !== "";
 
-/** What needs nothing but the stage. What a held key does smoothly, the palette does in one step. */
+/** What needs nothing but the timeline. What a held key does smoothly, the palette does in one step. */
 const RUNS: Partial<Readonly<Record<Action, Run>>> = {
   "zoom-in": ({ engine }) => engine?.zoom(2),
   "zoom-out": ({ engine }) => engine?.zoom(0.5),
@@ -345,9 +345,9 @@ const RUNS: Partial<Readonly<Record<Action, Run>>> = {
   hide: onRow(({ actions }, row) => actions.hide(row)),
   collapse: onRow(({ actions }, row) => actions.collapse(row, true)),
   expand: onRow(({ actions }, row) => actions.collapse(row, false)),
-  mark: (stage) => stage.moving.mark.set(markOf(stage)),
-  "mark-keep": (stage) => {
-    stage.change({ notes: [...stage.link.notes, keptNote(stage)], tab: "notes" });
+  mark: (timeline) => timeline.moving.mark.set(markOf(timeline)),
+  "mark-keep": (timeline) => {
+    timeline.change({ notes: [...timeline.link.notes, keptNote(timeline)], tab: "notes" });
   },
   search() {
     const field = document.querySelector<HTMLInputElement>("[data-filter]");
@@ -358,7 +358,7 @@ const RUNS: Partial<Readonly<Record<Action, Run>>> = {
 };
 
 /** With a slice selected the vertical arrows walk through its nest, else they scroll. */
-function resolved(action: Action, { link }: Stage): Action {
+function resolved(action: Action, { link }: TimelineContext): Action {
   if (link.select === null && action === "up") {
     return "scroll-up";
   }
@@ -381,24 +381,24 @@ function isElsewhere(event: KeyboardEvent): boolean {
 }
 
 export function useViewKeys(): void {
-  const stage = useStage();
+  const timeline = useTimelineContext();
   const page = usePage();
-  const { savePicture } = useTakeAway();
-  const latest = useRef({ stage, page, savePicture });
+  const { savePicture } = useExport();
+  const latest = useRef({ timeline, page, savePicture });
   useEffect(() => {
-    latest.current = { stage, page, savePicture };
+    latest.current = { timeline, page, savePicture };
   });
 
   const run = useMemo(() => {
     const picture = () => {
-      const { notice } = latest.current.stage.moving;
+      const { notice } = latest.current.timeline.moving;
       latest.current.savePicture().then(
         () => notice.set("Picture saved"),
         (error: unknown) => notice.set(String(error)),
       );
     };
     return (action: Action) => {
-      const { stage: now, page: shell } = latest.current;
+      const { timeline: now, page: shell } = latest.current;
       if (action === "palette") {
         shell.openPalette();
       } else if (action === "png") {
@@ -423,7 +423,7 @@ export function useViewKeys(): void {
     };
     const onKeyDown = (event: KeyboardEvent) => {
       const bound = asked(event);
-      const { stage: now } = latest.current;
+      const { timeline: now } = latest.current;
       // Esc with nothing to clear here is the page's.
       if (bound === null || (bound.action === "clear" && !cleared(now))) {
         return;
@@ -442,7 +442,7 @@ export function useViewKeys(): void {
       const move = held.get(code);
       if (move !== undefined) {
         held.delete(code);
-        latest.current.stage.engine?.release(move);
+        latest.current.timeline.engine?.release(move);
       }
     };
     const onKeyUp = (event: KeyboardEvent) => release(event.code);

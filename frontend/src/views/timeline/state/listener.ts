@@ -3,7 +3,7 @@ import type { Hit, PlacedSlice, TimelineListener } from "../../../timeline/contr
 import { KIND } from "../tracks/kinds";
 import type { RowInfo } from "../tracks/rows";
 import { sameSlice } from "./address";
-import type { Stage } from "./context";
+import type { TimelineContext } from "./context";
 import { fitted } from "./range";
 
 type SliceHit = Exclude<Hit, { type: "counter" }>;
@@ -22,15 +22,15 @@ function isSubtree(hit: SliceHit, row: RowInfo | undefined): row is RowInfo {
 }
 
 interface Handlers {
-  readonly stage: () => Stage;
+  readonly timeline: () => TimelineContext;
   /** Draws the selection before the server has told of it. */
   readonly onPlaced: (slice: PlacedSlice | null) => void;
   readonly onProblem: (message: string) => void;
 }
 
-export function listenerOf({ stage, onPlaced, onProblem }: Handlers): TimelineListener {
+export function listenerOf({ timeline, onPlaced, onProblem }: Handlers): TimelineListener {
   const choose = (hit: SliceHit, isDouble: boolean) => {
-    const { actions, model } = stage();
+    const { actions, model } = timeline();
     const row = model.infos.get(hit.row);
     onPlaced(placedHit(hit, row));
     actions.select(hit.key);
@@ -43,23 +43,23 @@ export function listenerOf({ stage, onPlaced, onProblem }: Handlers): TimelineLi
   };
   return {
     onCamera(camera, rows, { width, height }) {
-      stage().moving.frame.set({ camera, rows, width, height });
+      timeline().moving.frame.set({ camera, rows, width, height });
     },
     onHover(hit, x, y) {
       // The pointer has left: it stands nowhere, above nothing.
       const isGone = hit === null && x === 0 && y === 0;
-      stage().moving.hover.set(isGone ? null : { hit, x, y });
+      timeline().moving.hover.set(isGone ? null : { hit, x, y });
     },
     onSelect(hit, isDouble) {
       if (hit === null) {
         onPlaced(null);
-        stage().actions.select(null);
+        timeline().actions.select(null);
       } else if (hit.type !== "counter") {
         choose(hit, isDouble);
       }
     },
     onArea(area, isDone) {
-      const { moving, actions, link, change } = stage();
+      const { moving, actions, link, change } = timeline();
       if (!isDone) {
         moving.draft.set(area);
         return;
@@ -71,10 +71,10 @@ export function listenerOf({ stage, onPlaced, onProblem }: Handlers): TimelineLi
       }
     },
     onMeasure(area) {
-      stage().moving.measured.set(area);
+      timeline().moving.measured.set(area);
     },
     onArrow({ from, to }) {
-      const { selection, actions, sources } = stage();
+      const { selection, actions, sources } = timeline();
       const end = sameSlice(selection?.key ?? null, from.key) ? to : from;
       const source = sources.find((known) => known.source === end.key.source);
       onPlaced(end);
@@ -94,7 +94,7 @@ export function listenerOf({ stage, onPlaced, onProblem }: Handlers): TimelineLi
       });
     },
     onLoading(pending) {
-      stage().moving.pending.set(pending);
+      timeline().moving.pending.set(pending);
     },
     onProblem,
   };

@@ -1,6 +1,6 @@
 import { trackList } from "../tracks/rows";
 import type { Range } from "./address";
-import type { Stage } from "./context";
+import type { TimelineContext } from "./context";
 import type { Source } from "./sources";
 import type { Rested } from "./use_timeline";
 
@@ -39,7 +39,7 @@ const wordsOf = (count: number) => (count === 1 ? "1 track" : `${count} tracks`)
 
 /** `sourceNumber` is the user's choice among several. */
 export function scopeOf(
-  { link, model, sources }: Stage,
+  { link, model, sources }: TimelineContext,
   rested: Rested | null,
   sourceNumber: number,
 ): Scope | null {

@@ -40,7 +40,7 @@ export interface Recording {
 export interface Aligned {
   /** The shown recording first. */
   readonly sources: readonly [Source, ...Source[]];
-  /** What the offsets rest on; differs from the wish where that is not possible. */
+  /** What the offsets rest on; differs from the tileRequest where that is not possible. */
   readonly alignment: Alignment;
   /** One sentence where the picture needs it; "" else. */
   readonly note: string;
@@ -114,12 +114,16 @@ const UNSOUND: Readonly<Record<Alignment, string>> = {
 };
 
 /**
- * Places the recordings on the axis of the first one. What cannot be aligned as wished (no clock, no
+ * Places the recordings on the axis of the first one. What cannot be aligned as requested (no clock, no
  * common step, or clocks that do not meet) is aligned by the next best, and the note says so.
  */
-export function align(first: Recording, others: readonly Recording[], wish: Alignment): Aligned {
+export function align(
+  first: Recording,
+  others: readonly Recording[],
+  tileRequest: Alignment,
+): Aligned {
   const manifests = others.map((other) => other.manifest);
-  const order = [...new Set<Alignment>([wish, "clock", "step", "start"])];
+  const order = [...new Set<Alignment>([tileRequest, "clock", "step", "start"])];
   let alignment: Alignment = "start";
   let offsets: readonly number[] = [];
   for (const candidate of order) {
@@ -129,7 +133,7 @@ export function align(first: Recording, others: readonly Recording[], wish: Alig
       break;
     }
   }
-  const note = (alignment === wish ? "" : UNSOUND[wish]) + NOTES[alignment];
+  const note = (alignment === tileRequest ? "" : UNSOUND[tileRequest]) + NOTES[alignment];
   const placed = others.map((other, place) => ({
     ...other,
     source: place + 1,

@@ -29,7 +29,7 @@ import {
   type Moving,
   NO_FRAME,
   type Selection,
-  type Stage,
+  type TimelineContext,
   viewOf,
 } from "./context";
 import { listenerOf } from "./listener";
@@ -246,21 +246,21 @@ function useSyncedOverlay(overlay: Overlay): void {
   }, [details, moving]);
 }
 
-export interface StageParts {
+export interface ContextParts {
   readonly place: RefObject<HTMLElement | null>;
   readonly aligned: Aligned;
   readonly isNarrow: boolean;
 }
 
-export interface OpenStage {
-  readonly stage: Stage;
+export interface OpenTimeline {
+  readonly timeline: TimelineContext;
   readonly rested: Rested | null;
   /** What went wrong on the canvas, or with an action. */
   readonly trouble: string;
-  readonly forgive: () => void;
+  readonly dismissError: () => void;
 }
 
-export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStage {
+export function useTimeline({ place, aligned, isNarrow }: ContextParts): OpenTimeline {
   const client = useQueryClient();
   const { sources, note } = aligned;
   const [link, change] = useLink();
@@ -269,9 +269,9 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
   const [trouble, setTrouble] = useState("");
   const [placed, setPlaced] = useState<PlacedSlice | null>(null);
   const [target] = useState(() => cell<Target | null>(null));
-  const latest = useRef<Stage | null>(null);
+  const latest = useRef<TimelineContext | null>(null);
 
-  const stageNow = useCallback((): Stage => {
+  const contextNow = useCallback((): TimelineContext => {
     if (latest.current === null) {
       throw new Error("the Trace view is not open");
     }
@@ -280,21 +280,21 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
   const actions = useMemo(
     () =>
       makeActions({
-        stage: stageNow,
+        timeline: contextNow,
         client,
         setTarget: target.set,
         fail: (error) => setTrouble(toProblem(error).message),
       }),
-    [stageNow, client, target],
+    [contextNow, client, target],
   );
   const listener = useMemo(
     () =>
       listenerOf({
-        stage: stageNow,
+        timeline: contextNow,
         onPlaced: setPlaced,
         onProblem: setTrouble,
       }),
-    [stageNow],
+    [contextNow],
   );
 
   const whole = useMemo(() => wholeRange(sources), [sources]);
@@ -302,7 +302,7 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
   const search = useSearch(link, sources);
   const selection = useSelection(link, sources, model);
   const engine = useEngine(place, listener, palette);
-  const stage: Stage = {
+  const timeline: TimelineContext = {
     sources,
     whole,
     alignmentNote: note,
@@ -318,7 +318,7 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
     isNarrow,
   };
   // Before the effects below: the canvas calls back as soon as it knows its rows.
-  latest.current = stage;
+  latest.current = timeline;
 
   const rested = useRested(moving.frame);
   useSyncedRows(engine, sources, model, target);
@@ -327,5 +327,5 @@ export function useOpenStage({ place, aligned, isNarrow }: StageParts): OpenStag
   useSyncedOverlay({ engine, link, model, sources, selection, placed, rested, moving });
   const [main] = sources;
   useCameraLink({ engine, moving, whole, main, link });
-  return { stage, rested, trouble, forgive: () => setTrouble("") };
+  return { timeline, rested, trouble, dismissError: () => setTrouble("") };
 }

@@ -5,7 +5,7 @@ import { harmless } from "../../../base/text/shown_name";
 import { Chevron } from "../../../components/text/icons";
 import { useCell } from "../../../state/cell";
 import type { PlacedRow } from "../../../timeline/contract";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import { RowMenu } from "./row_menu";
 import type { RowInfo } from "./rows";
 
@@ -73,7 +73,7 @@ interface LabelProps {
 }
 
 const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
-  const { actions, whole, moving } = useStage();
+  const { actions, whole, moving } = useTimelineContext();
   const label = harmless(info.label, 120);
   const enter = () => moving.row.set(info.key);
   if (info.type === "heading") {
@@ -119,7 +119,7 @@ const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
 
 /** "+38 deeper": the rest of the lanes, small or not drawn until asked for. */
 function Deeper({ info }: { info: RowInfo }) {
-  const { actions } = useStage();
+  const { actions } = useTimelineContext();
   return (
     <button
       type="button"
@@ -134,7 +134,7 @@ function Deeper({ info }: { info: RowInfo }) {
 }
 
 /**
- * The part of a row that can be seen: below the pinned rows, above the end of the stage. A label is
+ * The part of a row that can be seen: below the pinned rows, above the end of the timeline. A label is
  * no larger, so that what can be pressed of it is what is seen.
  */
 function seenPart({ top, height }: PlacedRow, from: number, to: number) {
@@ -148,7 +148,7 @@ interface Row {
 }
 
 export function Gutter() {
-  const { moving, model, search, engine } = useStage();
+  const { moving, model, search, engine } = useTimelineContext();
   const place = useRef<HTMLDivElement>(null);
   const rows = useCell(moving.frame, (frame) => frame.rows);
   const end = useCell(moving.frame, (frame) => frame.height);

@@ -1,12 +1,12 @@
 /** Which hue is what, of the kinds that this trace has. */
 import { plural } from "../../../base/text/format";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import { KIND, KindSwatch, kindWord, LEGEND_ORDER } from "./kinds";
 
 const SHOWN_MAX = 7;
 
 export function KindLegend() {
-  const { sources, palette } = useStage();
+  const { sources, palette } = useTimelineContext();
   const slices = new Map<number, number>();
   for (const { manifest } of sources) {
     for (const kind of manifest.kinds) {

@@ -38,7 +38,7 @@ export function contrast(a: string, b: string): number {
 const inkOn = (fill: string) =>
   contrast(fill, DARK_INK) >= contrast(fill, LIGHT_INK) ? DARK_INK : LIGHT_INK;
 
-/** The fill nearest to the wished share upon which one of the inks can be read. */
+/** The fill nearest to the requested share upon which one of the inks can be read. */
 function readable(hue: Rgb, ground: Rgb, share: number): string {
   const steps = Array.from({ length: 51 }, (_, i) => i / 50);
   const candidates = [share, ...steps.sort((a, b) => Math.abs(a - share) - Math.abs(b - share))];

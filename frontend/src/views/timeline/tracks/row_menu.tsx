@@ -2,7 +2,7 @@
 import { Popover } from "../../../components/overlays/popover";
 import { DotsIcon } from "../icons";
 import type { ChosenMode } from "../state/arrangement";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import type { RowInfo } from "./rows";
 
 const MODES: readonly (readonly [ChosenMode, string, string])[] = [
@@ -43,7 +43,7 @@ function Choice({ words, hint = "", isOn, run }: ItemProps & { readonly isOn: bo
 }
 
 export function RowMenu({ info, isStop, onFocus }: RowMenuProps) {
-  const { actions, engine } = useStage();
+  const { actions, engine } = useTimelineContext();
   const { track } = info;
   const mode: ChosenMode = info.chosen ?? (info.mode === "hidden" ? "full" : info.mode);
   return (

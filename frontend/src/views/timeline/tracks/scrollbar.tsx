@@ -2,12 +2,12 @@
 import { type PointerEvent, useMemo, useRef } from "react";
 import { useCell } from "../../../state/cell";
 import { rowHeight } from "../../../timeline/rows/layout";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 
 const LEAST = 28;
 
 export function Scrollbar() {
-  const { moving, model, engine } = useStage();
+  const { moving, model, engine } = useTimelineContext();
   const height = useCell(moving.frame, (frame) => frame.height);
   const scrollY = useCell(moving.frame, (frame) => frame.camera.scrollY);
   const from = useRef<{ y: number; scrollY: number } | null>(null);

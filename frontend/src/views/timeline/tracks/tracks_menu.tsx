@@ -5,7 +5,7 @@ import { harmless } from "../../../base/text/shown_name";
 import { matches } from "../../../components/overlays/option_list";
 import { SearchIcon } from "../../../components/text/icons";
 import { formatArrangement, UNARRANGED, withHidden } from "../state/arrangement";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 import type { RowInfo } from "./rows";
 
 const FACETS = [
@@ -35,13 +35,13 @@ function facetOf({ type, track }: RowInfo): Facet {
   return kind === "thread" || kind === "python" || kind === "stream" ? kind : "other";
 }
 
-interface Wish {
+interface TileRequest {
   readonly text: string;
   readonly facet: Facet;
   readonly busy: number;
 }
 
-function isWished(info: RowInfo, { text, facet, busy }: Wish, wholeNs: number): boolean {
+function isRequested(info: RowInfo, { text, facet, busy }: TileRequest, wholeNs: number): boolean {
   return (
     matches(`${info.label} ${info.detail} ${info.source.worker}`, text) &&
     (facet === "all" || facetOf(info) === facet) &&
@@ -50,7 +50,7 @@ function isWished(info: RowInfo, { text, facet, busy }: Wish, wholeNs: number): 
 }
 
 function TrackLine({ info }: { info: RowInfo }) {
-  const { actions, whole } = useStage();
+  const { actions, whole } = useTimelineContext();
   const label = harmless(info.label, 100);
   const busy = info.busyNs / (whole.end - whole.start);
   return (
@@ -92,7 +92,7 @@ function TrackLine({ info }: { info: RowInfo }) {
 }
 
 function HeadingLine({ info }: { info: RowInfo }) {
-  const { actions } = useStage();
+  const { actions } = useTimelineContext();
   const label = harmless(info.label, 100);
   return (
     <div className="option tl-track-line strong">
@@ -123,24 +123,24 @@ function HeadingLine({ info }: { info: RowInfo }) {
 const LISTED_MAX = 400;
 
 export default function TracksMenu() {
-  const { model, whole, actions, link } = useStage();
-  const [wish, setWish] = useState<Wish>({ text: "", facet: "all", busy: 0 });
+  const { model, whole, actions, link } = useTimelineContext();
+  const [tileRequest, setRequest] = useState<TileRequest>({ text: "", facet: "all", busy: 0 });
   const length = whole.end - whole.start;
   const infos = [...model.infos.values()];
   const members = infos.filter((info) => info.type !== "heading");
-  const wished = members.filter((info) => isWished(info, wish, length));
-  const groups = new Set(wished.map((info) => info.group));
+  const requested = members.filter((info) => isRequested(info, tileRequest, length));
+  const groups = new Set(requested.map((info) => info.group));
   const listed = infos.filter((info) =>
-    info.type === "heading" ? groups.has(info.id) : wished.includes(info),
+    info.type === "heading" ? groups.has(info.id) : requested.includes(info),
   );
-  const isNarrowed = wished.length < members.length;
+  const isNarrowed = requested.length < members.length;
   const showOnly = () => {
-    const ids = new Set(wished.map((info) => info.id));
+    const ids = new Set(requested.map((info) => info.id));
     const rest = members.filter((info) => !ids.has(info.id)).map((info) => info.id);
     const shown = withHidden(link.arrangement, [...ids, ...groups], false);
     actions.arrange(withHidden(shown, rest, true));
   };
-  const ids = wished.map((info) => info.id);
+  const ids = requested.map((info) => info.id);
   return (
     <div className="tl-tracks-menu">
       <div className="row wrap">
@@ -150,15 +150,15 @@ export default function TracksMenu() {
             type="search"
             aria-label="Filter the tracks"
             placeholder="Filter the tracks"
-            value={wish.text}
-            onChange={(event) => setWish({ ...wish, text: event.target.value })}
+            value={tileRequest.text}
+            onChange={(event) => setRequest({ ...tileRequest, text: event.target.value })}
           />
         </span>
         <select
           className="btn small"
           aria-label="Kind of track"
-          value={wish.facet}
-          onChange={(event) => setWish({ ...wish, facet: event.target.value as Facet })}
+          value={tileRequest.facet}
+          onChange={(event) => setRequest({ ...tileRequest, facet: event.target.value as Facet })}
         >
           {FACETS.map(([facet, words]) => (
             <option key={facet} value={facet}>
@@ -170,8 +170,8 @@ export default function TracksMenu() {
           busy at least
           <select
             className="btn small"
-            value={wish.busy}
-            onChange={(event) => setWish({ ...wish, busy: Number(event.target.value) })}
+            value={tileRequest.busy}
+            onChange={(event) => setRequest({ ...tileRequest, busy: Number(event.target.value) })}
           >
             {BUSY.map(([ratio, words]) => (
               <option key={ratio} value={ratio}>
@@ -183,7 +183,7 @@ export default function TracksMenu() {
       </div>
       <div className="row wrap">
         <span className="hint grow">
-          {isNarrowed ? `${wished.length} of ` : ""}
+          {isNarrowed ? `${requested.length} of ` : ""}
           {plural(members.length, "track")}, {model.shown} shown
         </span>
         {isNarrowed ? (

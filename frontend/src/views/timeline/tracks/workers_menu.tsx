@@ -6,7 +6,7 @@ import { Popover } from "../../../components/overlays/popover";
 import { Chevron } from "../../../components/text/icons";
 import { usePage } from "../../../state/page_context";
 import { ALIGNMENTS, type Alignment, oneOf } from "../state/address";
-import { useStage } from "../state/context";
+import { useTimelineContext } from "../state/context";
 
 /** More of them than this fit no screen, and no browser's memory. */
 export const WORKERS_MAX = 8;
@@ -18,7 +18,7 @@ const ALIGNMENT_WORDS = [
 ] as const satisfies readonly (readonly [Alignment, string])[];
 
 export function WorkersMenu() {
-  const { link, change, alignmentNote } = useStage();
+  const { link, change, alignmentNote } = useTimelineContext();
   const { catalog, shown } = usePage();
   const workers = catalog.runs.find(({ name }) => name === shown?.key.run)?.workers ?? [];
   const others = workers.filter(({ name }) => name !== shown?.key.worker);
