@@ -22,7 +22,6 @@ from msgspec import Struct
 
 from . import views
 from .analysis.facts import Facts
-from .analysis.summarize import summarize
 from .base import units
 from .base.errors import NotFoundError, QueryError
 from .frames import (
@@ -34,15 +33,13 @@ from .frames import (
     step_frame,
     table_frame,
 )
-from .store.choose import Wanted, choose
+from .session.files import Wanted, choose
+from .session.session import Session, open_file
 from .trace.model import DeviceKind, HostKind, Trace
-from .trace.read import read
 from .views.overview.view import Overview, Ruler, Share
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
 from .views.view import EVERY_ROW, LIMIT, Subject, View, with_limit
-from .web.local_subject import subject_of_trace
 from .web.params import misfit
-from .web.subject import available
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,19 +67,26 @@ def open_trace(
         UnavailableError: the path is one of another machine.
     """
     chosen = choose(os.fspath(path), Wanted(run, worker, None if span is None else str(span)))
-    return OpenTrace(read(chosen.path), chosen.notice())
+    session = open_file(chosen.path)
+    session.facts()  # says now what is wrong with the file
+    return OpenTrace(session, chosen.notice())
 
 
 class OpenTrace:
-    """One trace. ``trace`` holds the numpy columns that the frames are made from.
+    """One trace, read where the cache does not have it.
 
     ``notice`` says which trace of a folder was chosen, where there was a choice.
     """
 
-    def __init__(self, trace: Trace, notice: str = "") -> None:
-        self.trace = trace
+    def __init__(self, session: Session, notice: str = "") -> None:
+        self._session = session
         self.notice = notice
         self._subjects: dict[str, Subject] = {}
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The numpy columns that the frames are made from."""
+        return self._session.trace()
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -190,7 +194,7 @@ class OpenTrace:
     @cached_property
     def facts(self) -> Facts:
         """What the views are computed from."""
-        return summarize(self.trace)
+        return self._session.facts()
 
     def overview(self, *, steps: str = "", device: int | None = None) -> Overview:
         """Where did the step's time go?
@@ -239,7 +243,7 @@ class OpenTrace:
         return _as(answer, view.build(self._asked(view), _query(view.query, query)))
 
     def _asked(self, view: View) -> Facts | Subject:
-        return self._subject(view.stem) if view.artifact else available(view, self.facts)
+        return self._subject(view.stem) if view.artifact else self._session.asked(view)
 
     def _part(self, stem: str, name: str, answer: type[A], query: dict[str, Value]) -> A:
         part = next(part for part in views.view_named(stem).parts if part.stem == name)
@@ -250,7 +254,7 @@ class OpenTrace:
         found = self._subjects.get(stem)
         if found is None:
             view = views.view_named(stem)
-            found = self._subjects[stem] = subject_of_trace(view, self.trace, self.facts)
+            found = self._subjects[stem] = self._session.subject(view)
         return found
 
     def _host(self, *kinds: HostKind) -> pd.DataFrame:

@@ -15,6 +15,7 @@ import kinetoscope
 from kinetoscope import views
 from kinetoscope.base.errors import NotFoundError, QueryError, TraceFormatError, UnavailableError
 from kinetoscope.notebook import OpenTrace
+from kinetoscope.session.session import Session, session_of
 from tests.cli.runs import run, write_logdir
 from tests.conftest import ROOT, TRACES, requires_traces
 from tests.trace.drawn import (
@@ -53,6 +54,11 @@ def thread_name(tid: int, name: str) -> Event:
     return {"ph": "M", "name": "thread_name", "pid": 100, "tid": tid, "args": {"name": name}}
 
 
+def of_drawn(*events: Any) -> Session:
+    """A session over a drawn trace."""
+    return session_of(drawn(*events))
+
+
 @pytest.fixture
 def trace() -> OpenTrace:
     """One step: a function calls an op, the op launches a kernel and allocates 512 bytes.
@@ -64,7 +70,7 @@ def trace() -> OpenTrace:
     stream 7                ├─ gemm ─┤                     40 …  80
     """
     return OpenTrace(
-        drawn(
+        of_drawn(
             thread_name(1, "trainer"),
             annotation("ProfilerStep#4", 0, 100),
             python("train.py(7): step", 10, 50),
@@ -162,7 +168,7 @@ def test_the_timeline_is_asked_without_a_server(trace: OpenTrace) -> None:
 
 
 def test_a_trace_without_anything_has_empty_frames() -> None:
-    empty = OpenTrace(drawn(x("aten::mm", 0, 1)))
+    empty = OpenTrace(of_drawn(x("aten::mm", 0, 1)))
     for name in FRAMES:
         frame = getattr(empty, name)
         assert list(frame.columns)
@@ -179,7 +185,7 @@ def test_its_html_holds_texts_not_markup(tmp_path: Path) -> None:
 
 def test_two_threads_of_one_name_stay_two() -> None:
     both = OpenTrace(
-        drawn(
+        of_drawn(
             thread_name(1, "same"),
             thread_name(2, "same"),
             x("a", 0, 1, tid=1),
@@ -252,7 +258,7 @@ def test_every_view_has_the_tables_that_the_command_line_writes(view: str, tmp_p
 
 
 def test_a_table_has_all_rows_unless_there_is_a_limit(tmp_path: Path) -> None:
-    trace = OpenTrace(drawn(x(f"aten::op_{at}", 10 * at, 5) for at in range(300)))
+    trace = OpenTrace(of_drawn(x(f"aten::op_{at}", 10 * at, 5) for at in range(300)))
     assert len(trace.table("operators")) == 300
     assert len(trace.table("operators", limit=7)) == 7
 
@@ -271,7 +277,7 @@ def test_a_table_that_cannot_be_had_says_why(trace: OpenTrace) -> None:
     with pytest.raises(QueryError, match="limit"):
         trace.table("operators", limit="7")
     with pytest.raises(UnavailableError, match="device"):
-        OpenTrace(drawn(x("aten::mm", 0, 1))).table("kernels")
+        OpenTrace(of_drawn(x("aten::mm", 0, 1))).table("kernels")
 
 
 # --- a trace in a notebook ------------------------------------------------------------------------

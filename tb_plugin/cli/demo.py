@@ -15,7 +15,7 @@ from typing import IO
 import click
 
 from ..base.errors import KinetoscopeError, UnavailableError
-from ..store.choose import look
+from ..session.files import look
 from ..store.discovery.logdirs import resolve
 from ..web.plugin import plugin_name
 from ..web.serve import Address, free_port

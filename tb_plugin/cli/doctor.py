@@ -30,9 +30,11 @@ from ..analysis.facts import Facts
 from ..base import units
 from ..base.errors import KinetoscopeError, NotReadyError
 from ..base.native import FOLDER, INTERFACE, native
+from ..session.catalog import facts_catalog
+from ..session.files import NO_PATIENCE, choose, local, lost_link
+from ..session.session import open_file
 from ..store.cache.location import open_cache
 from ..store.catalog import CatalogService, Timing
-from ..store.choose import NO_PATIENCE, choose, local, lost_link
 from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk
 from ..store.discovery.logdirs import resolve
@@ -40,34 +42,32 @@ from ..store.ingest.worker import truncation_of
 from ..trace.health_record import COSTLY, Note
 from ..trace.io.sniff import special_file
 from ..views.shared import Column, Table
-from ..web.catalog import facts_catalog
 from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.plugin import OLD_DISTRIBUTION, plugin_name
 from .entry import write
-from .reading import facts_of
-from .render import TableLayout, print_tables, width_of
+from .render import TableLayout, print_tables, progress_bar, width_of
 
 PACKAGES = ("tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "isal", "werkzeug", "torch")
 
 
-class Fact(Struct, frozen=True):
+class InstalledFact(Struct, frozen=True):
     """One line."""
 
     what: str
     value: str
 
 
-def installation() -> tuple[Fact, ...]:
+def installation() -> tuple[InstalledFact, ...]:
     """Versions, the reader, the cache, the page, the name of the plugin."""
     return (
-        Fact("kinetoscope", __version__),
-        Fact("Python", f"{platform.python_version()} ({sys.executable})"),
-        Fact("System", platform.platform()),
-        *(Fact(name, version(name) or "not installed") for name in PACKAGES),
-        Fact("Reader", reader_in_use()),
-        Fact("Cache", cache()),
-        Fact("Page", "built" if (STATIC / "index.js").is_file() else f"not built: {HOW_TO_BUILD}"),
-        Fact("Plugin", plugin()),
+        InstalledFact("kinetoscope", __version__),
+        InstalledFact("Python", f"{platform.python_version()} ({sys.executable})"),
+        InstalledFact("System", platform.platform()),
+        *(InstalledFact(name, version(name) or "not installed") for name in PACKAGES),
+        InstalledFact("Reader", reader_in_use()),
+        InstalledFact("Cache", cache()),
+        InstalledFact("Page", "built" if (STATIC / "index.js").is_file() else f"not built: {HOW_TO_BUILD}"),
+        InstalledFact("Plugin", plugin()),
     )
 
 
@@ -149,7 +149,9 @@ def examine_file(path: str) -> FileReport:
     except OSError as error:
         return FileReport(path, "failed", error.strerror or str(error), "", 0)
     try:
-        facts = facts_of(choose(path).path)
+        chosen = choose(path).path
+        with progress_bar(chosen) as on_progress:
+            facts = open_file(chosen, on_progress).facts()
     except KinetoscopeError as error:
         return FileReport(path, NOT_A_TRACE, error.message, error.hint, size)
     except OSError as error:
@@ -291,7 +293,7 @@ USABLE = ("in use", "truncated")
 class Report(msgspec.Struct, frozen=True):
     """What doctor says, as JSON."""
 
-    installation: tuple[Fact, ...]
+    installation: tuple[InstalledFact, ...]
     files: tuple[FileReport, ...]
     problems: tuple[str, ...]
 

@@ -16,17 +16,29 @@ from __future__ import annotations
 import csv
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TextIO, TypeAlias, TypeGuard
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from ..base import units
 from ..base.units import NBSP
+from ..trace.raw import OnProgress
+from ..trace.raw import Progress as ReadingProgress
 from ..views.shared import Column, Table
 from .entry import printable
 from .fitting import cut_start, shortened_name, wrapped
@@ -348,3 +360,29 @@ def _notes(
     hidden = [c.column.key for c in columns if c.column.key not in shown and not c.is_empty]
     if hidden:
         yield f"Not shown: {', '.join(hidden)} ({how_to_see_more})"
+
+
+@contextmanager
+def progress_bar(path: str) -> Iterator[OnProgress | None]:
+    """Shows how far reading is, where somebody looks at standard error; gone when it is done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(printable(os.path.basename(path)), total=None)
+        yield lambda progress: _move(bar, task, progress)
+
+
+def _move(bar: Progress, task: TaskID, progress: ReadingProgress) -> None:
+    bar.update(
+        task,
+        description=progress.phase,
+        completed=progress.bytes_done,
+        total=progress.bytes_total,
+    )

@@ -9,12 +9,12 @@ import click
 
 from ..analysis.facts import Facts
 from ..base.errors import QueryError
+from ..session.catalog import facts_catalog
+from ..session.files import local
 from ..store.catalog import CatalogService
-from ..store.choose import local
 from ..store.discovery.logdirs import resolve
 from ..views import VIEWS
 from ..web.app import create_app
-from ..web.catalog import facts_catalog
 from ..web.serve import LOOPBACK, Address, listen, url
 from .entry import end_gently, say
 

@@ -25,21 +25,17 @@ import click
 import msgspec
 from msgspec import Struct
 
-from ..analysis.facts import Facts
 from ..analysis.overview.findings import Sentence
-from ..analysis.summarize import summarize
 from ..base.errors import QueryError
-from ..store.choose import Wanted, choose
+from ..session.files import Wanted, choose
+from ..session.session import open_file
 from ..views import VIEWS
 from ..views.shared import Table
-from ..views.view import EVERY_ROW, LIMIT, Subject, View, with_limit
-from ..web.local_subject import subject_of_trace
+from ..views.view import EVERY_ROW, LIMIT, View, with_limit
 from ..web.params import parse
-from ..web.subject import available
 from .entry import printable, say, write
 from .fitting import wrapped
-from .reading import facts_of, trace_of
-from .render import ALL_COLUMNS, TableLayout, how_many, print_tables, width_of, write_csv
+from .render import ALL_COLUMNS, TableLayout, how_many, print_tables, progress_bar, width_of, write_csv
 
 
 def field_comments(struct: type[Struct]) -> dict[str, str]:
@@ -181,7 +177,8 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     trace = choose(values["path"], Wanted(values["run"], values["worker"], values["span"]))
     if trace.notice():
         say(trace.notice(), hint="choose with --run, --worker, --span")
-    answer = view.build(_asked_of(view, trace.path), query)
+    with progress_bar(trace.path) as on_progress:
+        answer = view.build(open_file(trace.path, on_progress).asked(view), query)
     tables = view.tables(answer)
     if form == "table":
         _print(answer, tables, values)
@@ -235,18 +232,6 @@ def _narrowed(table: Table, keys: tuple[str, ...]) -> Table:
     columns = tuple(table.columns[i] for i in at)
     rows = tuple(tuple(row[i] for i in at) for row in table.rows)
     return Table(table.title, columns, rows, table.row_count)
-
-
-def _asked_of(view: View, path: str) -> Facts | Subject:
-    """What the view is built from: facts, which may be in the cache, or the whole trace.
-
-    Raises:
-        UnavailableError: this trace cannot fill the view.
-    """
-    if view.artifact is None:
-        return available(view, facts_of(path))
-    trace = trace_of(path)
-    return subject_of_trace(view, trace, summarize(trace))
 
 
 def _selected(tables: tuple[Table, ...], number: int | None) -> tuple[Table, ...]:

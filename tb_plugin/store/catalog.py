@@ -26,11 +26,11 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotFoundError
 from ..trace.model import Trace
 from . import catalog_snapshot
 from .cache import content_key
-from .cache.artifacts import ArtifactSpec
 from .cache.disk import Cache
 from .cache.location import close_session, open_cache
 from .cache.memory import ArtifactCache, MemoryCache

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError
 from .cache import artifacts
-from .cache.artifacts import ArtifactSpec
 from .contract import ErrorInfo
 from .discovery.walk import FoundFile
 from .file_record import (

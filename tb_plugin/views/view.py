@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from ..analysis.facts import Facts
+from ..base.artifact_spec import ArtifactSpec
 from ..trace.model import Trace
 from .shared import Table
 
@@ -31,28 +31,11 @@ class Scope(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
-    """What a view needs beside the summary: made once per trace, kept beside its columns.
-
-    It is made when it is first asked for, in a reading process, by the function that ``make``
-    names: ``(trace, folder, on_progress) -> None`` fills an empty folder; ``on_progress`` takes the
-    share that is done, 0 … 1. ``variants`` are made one by one, each as an artifact of its own; the
-    function then takes the variant as a last argument. The first variant is always there before any
-    other, in the folder ``<name>-<variant>`` beside it.
-    """
-
-    name: str  # "timeline": a folder beside the columns; changes when the format does: "timeline-2"
-    make: str  # "module:function"
-    open: Callable[[Path], Any]  # maps the folder into memory
-    variants: tuple[str, ...] = ("",)
-
-
-@dataclass(frozen=True, slots=True)
 class Subject:
     """The trace that a view with an artifact, or a part of a view, is asked about."""
 
     facts: Facts
-    artifact: Callable[[str], Any]  # variant → what ``Artifact.open`` returned
+    artifact: Callable[[str], Any]  # variant → what ``ArtifactSpec.open`` returned
     trace: Callable[[], Trace]  # all columns
     event: Callable[[int], Mapping[str, Any]]  # row in the file → the whole event, read again
 
@@ -97,7 +80,7 @@ class View:
     tables: Callable[[Any], tuple[Table, ...]]
     unavailable: Callable[[Facts], str | None]
     badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
-    artifact: Artifact | None = None
+    artifact: ArtifactSpec[Any] | None = None
     parts: tuple[Part, ...] = ()
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from werkzeug import Request
 
 from ..base.errors import KinetoscopeError, NotFoundError
+from ..session.catalog import Traces
 from ..views.view import View
 from . import routes
 from .page import Page, page_alone
 from .responses import Answer, error_answer
-from .service import Traces
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 
+from ..session.catalog import Traces, facts_catalog
 from ..store.discovery.logdirs import Logdir, resolve
-from .catalog import facts_catalog
 from .middleware import mounted
-from .service import Traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -21,6 +21,8 @@ from ..analysis.facts import Facts
 from ..analysis.steps import outliers
 from ..base.errors import NotFoundError
 from ..base.native import reader
+from ..session.catalog import Traces
+from ..session.session import EventFiles, open_entry
 from ..store.catalog_snapshot import Entry
 from ..store.contract import Catalog
 from ..store.file_record import BeingRead
@@ -29,7 +31,6 @@ from ..views.view import Part, View
 from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
 from .params import S, once, parse, short
-from .rereaders import Rereaders
 from .responses import (
     NEVER_CHANGES,
     REVALIDATE,
@@ -43,9 +44,7 @@ from .responses import (
     program,
     unchanged,
 )
-from .service import Traces
 from .source_files import NamedFiles, SourceQuery, source_place, started_in
-from .subject import subject_of
 
 
 def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
@@ -96,7 +95,7 @@ class Site:
     catalog: Traces
     views: Mapping[str, View]  # by stem, in tab order
     host: Host
-    files: Rereaders
+    files: EventFiles
     named: NamedFiles
     started_in: Path | None  # the working directory of whoever started the server
 
@@ -104,7 +103,7 @@ class Site:
 def site(catalog: Traces, views: tuple[View, ...], host: Host) -> Site:
     """Puts together what the routes need."""
     by_stem = MappingProxyType({v.stem: v for v in views})
-    return Site(catalog, by_stem, host, Rereaders(), NamedFiles(), started_in())
+    return Site(catalog, by_stem, host, EventFiles(), NamedFiles(), started_in())
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
@@ -181,7 +180,7 @@ def view(site: Site, request: Request, path: str) -> Answer:
     choice, query = _asked_of_trace(request, (part or chosen).query)
 
     def build(entry: Entry) -> Body:
-        subject = subject_of(site.catalog, chosen, entry, site.files)
+        subject = open_entry(site.catalog, entry, site.files).subject(chosen)
         if part is None:
             return chosen.build(subject if chosen.artifact else subject.facts, query)
         body = part.build(subject, query)

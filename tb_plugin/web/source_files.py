@@ -28,9 +28,9 @@ from ..analysis.facts import Facts
 from ..analysis.operators.stacks import files_named
 from ..base.errors import NotFoundError, QueryError
 from ..base.lru import LruCache
+from ..session.catalog import Traces
 from ..store.catalog_snapshot import Entry
 from .contract import SourcePlace
-from .service import Traces
 
 MOST_LINES = 400
 MOST_LINE_CHARS = 2000

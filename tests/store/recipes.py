@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import UnavailableError
 from kinetoscope.trace.model import Trace
 
@@ -45,8 +46,8 @@ def open_(folder: Path) -> int:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A spec."""
+class Rows(ArtifactSpec[int]):
+    """How it is made and opened."""
 
     name: str = "rows"
     make: str = "tests.store.recipes:make"

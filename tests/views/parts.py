@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.session.session import session_of
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.read import read
 from kinetoscope.views.timeline.contract import TimelineManifest
 from kinetoscope.views.timeline.view import VIEW
 from kinetoscope.views.view import Subject
-from kinetoscope.web.local_subject import subject_of_trace
 from tests.drawing import draw_at
 
 
@@ -23,7 +23,7 @@ class Asked:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.subject: Subject = subject_of_trace(VIEW, trace, summarize(trace))
+        self.subject: Subject = session_of(trace, summarize(trace)).subject(VIEW)
 
     def manifest(self, **query: Any) -> TimelineManifest:
         """The view itself."""

@@ -18,6 +18,7 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.analysis.timeline.build.counters import series_of
 from kinetoscope.analysis.timeline.tracks import divide, groups_of
 from kinetoscope.base.intervals import union
+from kinetoscope.session.session import session_of
 from kinetoscope.trace.build.categories import LAUNCH_FLOWS
 from kinetoscope.trace.build.metadata import identify, take_census
 from kinetoscope.trace.build.route import sort_out
@@ -30,7 +31,6 @@ from kinetoscope.views import health
 from kinetoscope.views.kernels import view as kernels
 from kinetoscope.views.kernels.contract import KernelQuery, Kernels
 from kinetoscope.views.overview import view as overview
-from kinetoscope.web.local_subject import subject_of_trace
 from tests.conftest import TRACES, requires_traces
 
 FOLDER = TRACES / "torch2.15_cuspy"
@@ -60,7 +60,7 @@ def recorded(which: str) -> Recorded:
 @cache
 def kernel_view(which: str, steps: str = "all") -> Kernels:
     trace, facts, _ = recorded(which)
-    subject = subject_of_trace(kernels.VIEW, trace, facts)
+    subject = session_of(trace, facts).subject(kernels.VIEW)
     return kernels.build(subject, KernelQuery(steps=steps, limit=1000))
 
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
+from kinetoscope.session.session import session_of
 from kinetoscope.trace.read import read
 from kinetoscope.views import VIEWS
 from kinetoscope.views.view import Part, Subject, View
-from kinetoscope.web.local_subject import subject_of_trace
 from tests.drawing import V100
 
 Node = Any
@@ -138,7 +138,7 @@ def test_every_view_answers(by: dict[Place, str]) -> None:
         assert_valid(facts)
         for view in VIEWS:
             try:
-                subject = subject_of_trace(view, trace, facts)
+                subject = session_of(trace, facts).subject(view)
             except UnavailableError:
                 continue
             answer = view.build(subject if view.artifact else facts, view.query())

@@ -8,10 +8,10 @@ import pytest
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError
+from kinetoscope.session.session import session_of
 from kinetoscope.trace.model import Trace
 from kinetoscope.views import VIEWS, view_named
 from kinetoscope.views.view import Subject, View
-from kinetoscope.web.local_subject import subject_of_trace
 from kinetoscope.web.routes import Choice
 from tests.drawing import draw
 
@@ -43,7 +43,7 @@ def test_an_answer_is_json_and_comes_back(view: View) -> None:
 
 def asked(view: View, trace: Trace, facts: Facts) -> Facts | Subject:
     """What the view is built from."""
-    return subject_of_trace(view, trace, facts) if view.artifact else facts
+    return session_of(trace, facts).subject(view) if view.artifact else facts
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)

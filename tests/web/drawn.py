@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from kinetoscope.analysis.facts import Breakdown, Facts, RunTraits, StepFacts
+from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError
-from kinetoscope.store.cache.artifacts import ArtifactSpec
 from kinetoscope.store.catalog_snapshot import Entry
 from kinetoscope.store.contract import (
     Catalog,
@@ -27,7 +27,7 @@ from kinetoscope.store.file_record import BeingRead
 from kinetoscope.trace.health_record import HealthRecord, Note
 from kinetoscope.trace.model import Trace
 from kinetoscope.views.shared import Column, Table
-from kinetoscope.views.view import Artifact, Part, Scope, Subject, View
+from kinetoscope.views.view import Part, Scope, Subject, View
 
 RUN, WORKER, SPAN = "resnet/50 & <b>", "host.1_7", "1"
 """Names as users make them: they travel in query strings and are never markup."""
@@ -185,7 +185,7 @@ def parted_view() -> View:
         Part("frame", TimesQuery, None, frame),
         Part("download", TimesQuery, None, download, name),
     )
-    artifact = Artifact("echo", "nowhere:nothing", Path.read_text, ("", "loud"))
+    artifact = ArtifactSpec("echo", "nowhere:nothing", Path.read_text, ("", "loud"))
     return replace(
         length_view(), stem="parted", title="Parted", key="p", build=build, artifact=artifact,
         parts=parts,
@@ -242,11 +242,11 @@ class DrawnCatalog:
     def trace(self, entry: Entry) -> Trace:
         raise AssertionError(f"no drawn view reads columns of {entry.path}")
 
-    def artifact(self, entry: Entry, recipe: ArtifactSpec[Any], variant: str) -> Any:
+    def artifact(self, entry: Entry, spec: ArtifactSpec[Any], variant: str) -> Any:
         assert entry.digest == self.digest
         if not self.prepared:
             raise BeingRead("being prepared", PROGRESS)
-        return f"{recipe.name} {variant or 'plain'}"
+        return f"{spec.name} {variant or 'plain'}"
 
     def rescan(self) -> Catalog:
         self.calls.append("rescan")

@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
+from kinetoscope.session import session
+from kinetoscope.session.catalog import facts_catalog
+from kinetoscope.session.session import open_file
 from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.trace import read as reader
+from kinetoscope.trace.model import Trace
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
-from kinetoscope.web.catalog import facts_catalog, kept_facts
 from tests.waiting import wait_for
 from tests.web.trace_files import write_trace
 
@@ -205,9 +209,17 @@ def test_what_the_catalog_kept_is_found_by_content(
 ) -> None:
     _, logdir = shared
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(logdir.parent / "cache"))
+    paths: list[str] = []
+
+    def read(path: str, _: object) -> Trace:
+        paths.append(path)
+        return reader.read(path)
+
+    monkeypatch.setattr(session, "read", read)
     copy = tmp_path / "copy.json.gz"
     copy.write_bytes(next(logdir.glob("run/*")).read_bytes())
-    kept = kept_facts(str(copy))
-    assert kept is not None
-    assert kept.path == str(copy)
-    assert kept_facts(str(write_trace(tmp_path / "other.json", op="aten::add"))) is None
+    assert open_file(str(copy)).facts().path == str(copy)
+    assert paths == []
+    other = str(write_trace(tmp_path / "other.json", op="aten::add"))
+    open_file(other).facts()
+    assert paths == [other]

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from werkzeug.test import Client
 
 from kinetoscope.base.errors import NotFoundError, QueryError
+from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.store.discovery.logdirs import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
-from kinetoscope.web.catalog import facts_catalog
 from kinetoscope.web.source_files import (
     MOST_FILE_BYTES,
     PREFIXES,

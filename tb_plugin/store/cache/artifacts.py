@@ -12,38 +12,66 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
 from . import content_key, disk
 
+if TYPE_CHECKING:
+    from ...trace.model import Trace
+
 ARTIFACTS, SEAL = "artifacts", "seal.json"
 ENDS = 64 << 10
-
-T_co = TypeVar("T_co", covariant=True)
 
 OnShare = Callable[[float], None]
 """How much of an artifact is made, 0 … 1."""
 
 
-class ArtifactSpec(Protocol[T_co]):
-    """How an artifact is made and opened; a view's ``Artifact`` is one.
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What is to be made of a trace: some variants of one artifact, in this order."""
 
-    ``make`` is ``"module:function"``, ``(trace, folder, on_share[, variant])``. The first variant
-    is made before any other and lies beside it, so that they may refer to it.
+    function: Callable[..., None]  # (trace, folder, on_share[, variant])
+    version: str  # of the code behind it
+    name: str
+    variants: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where it goes: below which root, for which content, in whose temporary folder."""
+
+    root: Path
+    digest: str
+    token: str
+
+
+def make_missing(trace: Trace, making: Making, target: Target, on_share: OnShare) -> None:
+    """Makes and publishes the variants that are not there yet; ``on_share`` hears of the whole.
+
+    Raises:
+        OSError: no room, or no permission.
     """
+    root, version = target.root, making.version
+    missing = [
+        variant
+        for variant in making.variants
+        if not is_whole(place(root, target.digest, making.name, variant), version)
+    ]
+    for done, variant in enumerate(missing):
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def make(self) -> str: ...
-    @property
-    def open(self) -> Callable[[Path], T_co]: ...
-    @property
-    def variants(self) -> tuple[str, ...]: ...
+        def on_part(share: float, done: int = done) -> None:
+            on_share((done + min(max(share, 0.0), 1.0)) / len(missing))
+
+        folder = disk.workspace(root, target.token) / folder_name(making.name, variant)
+        folder.mkdir(mode=0o700)
+        making.function(trace, folder, on_part, *([variant] if variant else []))
+        seal(folder, version)
+        publish(folder, root, target.digest, version)
 
 
 def needed(variants: tuple[str, ...], variant: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import UnavailableError
 from ...base.lru import LruCache
 from ...trace.model import Trace
@@ -26,7 +27,6 @@ from ..ingest import pool, resources
 from ..ingest.events import S
 from ..ingest.worker import load_callable, with_path
 from . import artifacts
-from .artifacts import ArtifactSpec
 from .disk import Cache, entry, remove, used, workspace
 
 SUMMARIES_KEPT, TRACES_KEPT = 256, 4

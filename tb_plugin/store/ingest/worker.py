@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,7 +28,8 @@ import msgspec
 from ...base.errors import KinetoscopeError
 from ...trace.health_record import HealthRecord
 from ..cache import artifacts
-from ..cache.disk import Cache, encode_summary, publish_columns, publish_summary, workspace
+from ..cache.artifacts import Making, Target, make_missing
+from ..cache.disk import Cache, encode_summary, publish_columns, publish_summary
 from ..contract import StepFigures
 from ..discovery.walk import FileVersion, shown
 from . import resources
@@ -153,10 +154,11 @@ def work(job: ReadCommand, say: Callable[[Message], None]) -> None:
     seconds = time.monotonic() - began
     stored = encode_summary(shown(path), job.size, events, seconds, summary)
     roots = [Path(os.fsdecode(root)) for root in job.roots]
-    kept, note = _first(roots, lambda r: publish_summary(stored, r, job.token, job.digest))
+    place = (job.token, job.digest)
+    kept, note = first_that_takes(roots, lambda r: publish_summary(stored, r, *place))
     say(Summarized("" if kept else msgspec.json.encode(stored).decode(), note))
     say(Progressed("caching", job.size, job.size, events))
-    kept, note = _first(roots, lambda r: publish_columns(trace, r, job.token, job.digest))
+    kept, note = first_that_takes(roots, lambda r: publish_columns(trace, r, *place))
     say(Finished(kept, note))
 
 
@@ -183,28 +185,16 @@ def make(job: MakeJob, say: Callable[[Message], None]) -> None:
     if trace is None:
         say(Gone())
         return
-    function, version = load_callable(job.make), artifacts.version_of(job.make)
-    events = trace.health.events
+    version, events = artifacts.version_of(job.make), trace.health.events
+    making = Making(load_callable(job.make), version, job.name, job.variants)
+
+    def on_share(share: float) -> None:
+        say(Progressed("preparing", int(share * job.size), job.size, events))
 
     def store(root: Path) -> None:
-        missing = [
-            variant
-            for variant in job.variants
-            if not artifacts.is_whole(artifacts.place(root, job.digest, job.name, variant), version)
-        ]
-        for done, variant in enumerate(missing):
+        make_missing(trace, making, Target(root, job.digest, job.token), on_share)
 
-            def on_share(share: float, done: int = done) -> None:
-                whole = (done + min(max(share, 0.0), 1.0)) / len(missing)
-                say(Progressed("preparing", int(whole * job.size), job.size, events))
-
-            folder = workspace(root, job.token) / artifacts.folder_name(job.name, variant)
-            folder.mkdir(mode=0o700)
-            function(trace, folder, on_share, *([variant] if variant else []))
-            artifacts.seal(folder, version)
-            artifacts.publish(folder, root, job.digest, version)
-
-    kept, note = _first(list(roots), store)
+    kept, note = first_that_takes(roots, store)
     say(Finished(kept, note))
 
 
@@ -247,7 +237,7 @@ class Reporter:
         self._out.flush()
 
 
-def _first(roots: list[Path], store: Callable[[Path], None]) -> tuple[bool, str]:
+def first_that_takes(roots: Sequence[Path], store: Callable[[Path], None]) -> tuple[bool, str]:
     """Whether any root took it, and why the ones before that did not."""
     notes = []
     for root in roots:

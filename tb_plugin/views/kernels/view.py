@@ -20,9 +20,10 @@ from ...analysis.operators.kernels import (
 from ...analysis.operators.model import OperatorColumns
 from ...analysis.overview.utilization import MatrixUse
 from ...analysis.recording import NO_DEVICE
+from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ..shared import Column, ColumnKind, SharePart, Table, column_named, share_parts
-from ..view import Artifact, Part, Scope, Subject, View
+from ..view import Part, Scope, Subject, View
 from . import contract as answers
 from .rows import SORTS, chosen_of, copy_rows, details, rows_of
 
@@ -246,7 +247,7 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
-    artifact=Artifact(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_operators),
     parts=(
         Part("table", answers.KernelQuery, answers.KernelTable, window),
         Part("row", answers.KernelRowQuery, answers.KernelDetails, details),

@@ -16,10 +16,11 @@ from ...analysis.operators.credit import REASONS
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.table import CallSelection, CallTable, call_table
+from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
 from ..shared import Column, Table, share_parts, steps_of
-from ..view import Artifact, Part, Scope, Subject, View
+from ..view import Part, Scope, Subject, View
 from . import contract as answers
 from .contract import OperatorRow, Operators
 from .flame import around, flame, folded_name, folded_stacks
@@ -322,7 +323,7 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
-    artifact=Artifact(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_operators),
     parts=(
         Part("table", answers.OperatorQuery, answers.OperatorTable, window),
         Part("find", answers.FindQuery, answers.FindAnswer, find),

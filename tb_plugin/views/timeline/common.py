@@ -23,8 +23,9 @@ from ...analysis.timeline.model import (
     SliceKind,
 )
 from ...analysis.timeline.timeline import Opened, opened
+from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import NotFoundError, QueryError
-from ..view import Artifact, Subject
+from ..view import Subject
 from .contract import LayoutName, SliceRef
 
 MOST_TILES, MOST_BLOCKS = 16, 64
@@ -186,7 +187,7 @@ WITH_MODULES = "record with `with_stack=True`"
 
 _ENDLESS_NS = 1 << 62
 
-ARTIFACT = Artifact(
+ARTIFACT = ArtifactSpec(
     name="timeline",
     make=f"{make.__module__}:{make.__name__}",
     open=opened,

@@ -13,13 +13,13 @@ from typing import TypeAlias
 
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.units import plural
+from ..store import file_record
+from ..store.catalog_snapshot import PoolStatus, pick, publish
+from ..store.contract import Catalog, ErrorInfo
+from ..store.discovery.logdirs import Logdir, remote_problem, resolve, without_file_scheme
+from ..store.discovery.stability import Patience
+from ..store.file_record import Key, Record
 from ..trace.io.sniff import special_file
-from . import file_record
-from .catalog_snapshot import PoolStatus, pick, publish
-from .contract import Catalog, ErrorInfo
-from .discovery.logdirs import Logdir, remote_problem, resolve, without_file_scheme
-from .discovery.stability import Patience
-from .file_record import Key, Record
 
 Place: TypeAlias = tuple[str, str, str]
 """Run, worker, span."""

@@ -1,18 +1,14 @@
-"""Reading on the command line: from the cache when it can, with a bar where somebody looks."""
+"""The progress bar of the command line: on a terminal only, and file names are text."""
 
 from __future__ import annotations
 
 import sys
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
-from kinetoscope.cli import reading
-from kinetoscope.cli.reading import facts_of, progress_bar
+from kinetoscope.cli.render import progress_bar
 from kinetoscope.trace.raw import Progress
-from tests.cli.runs import run
-from tests.web.trace_files import write_trace
 
 
 class Terminal(StringIO):
@@ -20,19 +16,6 @@ class Terminal(StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-def test_what_the_doctor_kept_is_not_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write_trace(tmp_path / "log" / "run" / "x.pt.trace.json")
-    assert run("doctor", tmp_path / "log").exit_code == 0
-    monkeypatch.setattr(reading, "read", lambda *_: pytest.fail("it was read again"))
-    assert [step.end_ns - step.start_ns for step in facts_of(str(path)).steps] == [
-        100_000,
-        150_000,
-        100_000,
-    ]
 
 
 def test_a_pipe_sees_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,27 @@
+"""How an artifact is named, made and opened: columns that a view needs beside the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactSpec(Generic[T_co]):
+    """What a view needs beside the summary: made once per trace, kept beside its columns.
+
+    It is made when it is first asked for, in a reading process, by the function that ``make``
+    names: ``(trace, folder, on_share) -> None`` fills an empty folder; ``on_share`` takes the
+    share that is done, 0 … 1. ``variants`` are made one by one, each as an artifact of its own; the
+    function then takes the variant as a last argument. The first variant is always there before any
+    other, in the folder ``<name>-<variant>`` beside it, so that others may refer to it.
+    """
+
+    name: str  # "timeline": a folder beside the columns; changes when the format does: "timeline-2"
+    make: str  # "module:function"
+    open: Callable[[Path], T_co]  # maps the folder into memory
+    variants: tuple[str, ...] = ("",)

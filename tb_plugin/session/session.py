@@ -1,0 +1,303 @@
+"""One opened trace: its facts, columns, artifacts and events, always through the cache.
+
+    session = open_file("log/host_7.1694128201545.pt.trace.json.gz")  # command line, library
+    session = open_entry(catalog, entry, event_files)                 # server
+    view.build(session.asked(view), query)
+
+What one of them has read or made, the others find in the cache.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..analysis.facts import Facts
+from ..analysis.summarize import summarize
+from ..base.artifact_spec import ArtifactSpec
+from ..base.errors import UnavailableError
+from ..base.lru import LruCache
+from ..store.cache import artifacts, content_key
+from ..store.cache.artifacts import Making, Target, make_missing
+from ..store.cache.disk import Cache, encode_summary, publish_columns, publish_summary
+from ..store.cache.location import open_cache
+from ..store.cache.memory import ArtifactCache, made_here
+from ..store.catalog import READER
+from ..store.catalog_snapshot import Entry
+from ..store.discovery.walk import FileVersion, shown
+from ..store.ingest.worker import first_that_takes, load_callable, with_path
+from ..trace.event_text import Rereader
+from ..trace.model import Trace
+from ..trace.raw import OnProgress
+from ..trace.read import read
+from ..views.view import Subject, View
+from .catalog import SUMMARIZE, Traces
+
+T = TypeVar("T")
+
+FILES_KEPT = 4
+
+
+class Session(ABC):
+    """One opened trace. Nothing is read before it is asked for."""
+
+    @abstractmethod
+    def facts(self) -> Facts:
+        """The figures of the first screen."""
+
+    @abstractmethod
+    def trace(self) -> Trace:
+        """All columns; read-only."""
+
+    @abstractmethod
+    def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
+        """What ``spec`` opens; "" means its first variant."""
+
+    @abstractmethod
+    def event(self, row: int) -> Mapping[str, Any]:
+        """One event as the file has it, read again; ``row`` counts the events of the file."""
+
+    def subject(self, view: View) -> Subject:
+        """What the view and its parts are built from.
+
+        Raises:
+            UnavailableError: this trace cannot fill the view; says why.
+        """
+        facts = self.facts()
+        reason = view.unavailable(facts)
+        if reason is not None:
+            raise UnavailableError(reason)
+        return Subject(facts, partial(self._artifact_of, view), self.trace, self.event)
+
+    def asked(self, view: View) -> Facts | Subject:
+        """What ``view.build`` takes: the facts alone, where the view needs no artifact.
+
+        Raises:
+            UnavailableError: this trace cannot fill the view; says why.
+        """
+        subject = self.subject(view)
+        return subject if view.artifact else subject.facts
+
+    def _artifact_of(self, view: View, variant: str) -> Any:  # noqa: ANN401  # what it opens as
+        if view.artifact is None:
+            raise TypeError(f"the view {view.stem} has no artifact")
+        return self.artifact(view.artifact, variant)
+
+
+# --- a trace of the server's catalog --------------------------------------------------------------
+
+
+class EventFiles:
+    """The files whose events were read last: what was inflated for one click serves the next."""
+
+    def __init__(self) -> None:
+        self._kept: LruCache[Rereader] = LruCache(FILES_KEPT)
+
+    def of(self, entry: Entry, trace: Trace) -> Rereader:
+        """The open file of a trace."""
+        key = f"{entry.digest} {entry.path}"
+        found = self._kept.get(key)
+        return found or self._kept.put(key, Rereader(entry.path, trace.blocks, trace.seek))
+
+
+class CatalogSession(Session):
+    """A trace that reading processes read.
+
+    Everything raises BeingRead (the page asks again) until it is there.
+    """
+
+    def __init__(self, catalog: Traces, entry: Entry, files: EventFiles) -> None:
+        self._catalog, self._entry, self._files = catalog, entry, files
+
+    def facts(self) -> Facts:
+        return self._catalog.summary(self._entry)
+
+    def trace(self) -> Trace:
+        return self._catalog.trace(self._entry)
+
+    def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
+        return self._catalog.artifact(self._entry, spec, variant)
+
+    def event(self, row: int) -> Mapping[str, Any]:
+        return self._files.of(self._entry, self.trace()).event(row)
+
+
+def open_entry(catalog: Traces, entry: Entry, files: EventFiles) -> Session:
+    """A trace of the catalog."""
+    return CatalogSession(catalog, entry, files)
+
+
+# --- a trace in memory ----------------------------------------------------------------------------
+
+
+class TraceSession(Session):
+    """A trace that is in memory; its artifacts are made for this session only."""
+
+    def __init__(self, trace: Trace, facts: Facts | None = None) -> None:
+        self._trace, self._facts = trace, facts
+        self._file = Rereader(trace.path, trace.blocks, trace.seek)
+        self._opened: dict[tuple[str, str], Any] = {}
+        self._lock = threading.RLock()
+
+    def facts(self) -> Facts:
+        with self._lock:
+            if self._facts is None:
+                self._facts = summarize(self._trace)
+            return self._facts
+
+    def trace(self) -> Trace:
+        return self._trace
+
+    def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
+        variant = variant or spec.variants[0]
+        with self._lock:
+            key = spec.name, variant
+            if key not in self._opened:
+                self._opened[key] = made_here(self._trace, spec, variant)
+            found: T = self._opened[key]
+            return found
+
+    def event(self, row: int) -> Mapping[str, Any]:
+        return self._file.event(row)
+
+
+def session_of(trace: Trace, facts: Facts | None = None) -> Session:
+    """A trace that was read already."""
+    return TraceSession(trace, facts)
+
+
+# --- one file -------------------------------------------------------------------------------------
+
+
+class FileSession(Session):
+    """A trace file, read in this process where the cache does not have it.
+
+    What was read and made is kept in the cache under the same keys as the server's, so a second
+    session, or the server, reads nothing. A cache that cannot be written costs only that.
+
+    Every answer may raise:
+        TraceFormatError: the file is no trace; ``kind`` says what it is instead.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: str, on_progress: OnProgress | None = None) -> None:
+        self.path = path
+        self._on_progress = on_progress
+        self._version = FileVersion.of(os.stat(path))
+        code = content_key.code_version(READER, SUMMARIZE)
+        self._digest = content_key.digest(path, self._version, code)
+        self._cache = _lasting(open_cache())
+        self._artifacts = ArtifactCache(self._cache)
+        self._known_facts: Facts | None = None
+        self._known_trace: Trace | None = None
+        self._file: Rereader | None = None
+        self._in_memory: TraceSession | None = None
+        self._lock = threading.RLock()
+
+    def facts(self) -> Facts:
+        with self._lock:
+            if self._known_facts is None:
+                self._known_facts = self._stored_facts()
+            return self._known_facts or self._read()[1]
+
+    def trace(self) -> Trace:
+        with self._lock:
+            if self._known_trace is None:
+                self._known_trace = self._cache.load_trace(self._digest, self.path)
+            return self._known_trace or self._read()[0]
+
+    def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
+        variant = variant or spec.variants[0]
+        with self._lock:
+            found = self._artifacts.get(self._digest, spec, variant)
+            if found is None and self._make(spec, variant):
+                found = self._artifacts.get(self._digest, spec, variant)
+            if found is not None:
+                return found
+            if self._in_memory is None:
+                self._in_memory = TraceSession(self.trace(), self.facts())
+            return self._in_memory.artifact(spec, variant)
+
+    def event(self, row: int) -> Mapping[str, Any]:
+        with self._lock:
+            if self._file is None:
+                trace = self.trace()
+                self._file = Rereader(self.path, trace.blocks, trace.seek)
+            return self._file.event(row)
+
+    def _read(self) -> tuple[Trace, Facts]:
+        """Reads the file, and keeps what was read."""
+        trace = self._known_trace = read(self.path, self._on_progress)
+        facts = self._known_facts = summarize(trace)
+        self._keep(trace, facts)
+        return trace, facts
+
+    def _stored_facts(self) -> Facts | None:
+        stored = self._cache.load_summary(self._digest)
+        try:
+            facts = msgspec.json.decode(stored.summary, type=Facts) if stored else None
+        except msgspec.DecodeError:
+            return None
+        return msgspec.structs.replace(facts, path=self.path) if facts else None
+
+    def _keep(self, trace: Trace, facts: Facts) -> None:
+        """Stores what was read, unless the file has changed meanwhile or there is no room."""
+        if FileVersion.of(os.stat(self.path)) != self._version:
+            return
+        size, events = self._version.bytes, trace.health.events
+        summary = with_path(facts, self.path)
+        stored = encode_summary(shown(self.path), size, events, 0.0, summary)
+        self._publish(
+            lambda root, token: publish_summary(stored, root, token, self._digest),
+            lambda root, token: publish_columns(trace, root, token, self._digest),
+        )
+
+    def _make(self, spec: ArtifactSpec[Any], variant: str) -> bool:
+        """Makes an artifact in the cache; False where there is no room for it."""
+        trace, version = self.trace(), artifacts.version_of(spec.make)
+        wanted = artifacts.needed(spec.variants, variant)
+        making = Making(load_callable(spec.make), version, spec.name, wanted)
+
+        def store(root: Path, token: str) -> None:
+            make_missing(trace, making, Target(root, self._digest, token), lambda _: None)
+
+        return self._publish(store)
+
+    def _publish(self, *stores: Callable[[Path, str], None]) -> bool:
+        """Whether the cache took everything."""
+        token = secrets.token_hex(8)
+        kept = True
+        try:
+            for store in stores:
+                kept &= first_that_takes(self._cache.roots, partial(_with_token, store, token))[0]
+        finally:
+            self._cache.clear_token(token)
+        self._cache.trim({self._digest})
+        return kept
+
+
+def _with_token(store: Callable[[Path, str], None], token: str, root: Path) -> None:
+    store(root, token)
+
+
+def open_file(path: str, on_progress: OnProgress | None = None) -> FileSession:
+    """A trace file of this machine; ``on_progress`` hears how far reading is, if it is read.
+
+    Raises:
+        OSError: the file cannot be looked at.
+    """
+    return FileSession(path, on_progress)
+
+
+def _lasting(cache: Cache) -> Cache:
+    """The cache without the folder that is removed when the program ends."""
+    roots = () if cache.problem else cache.roots[:1]
+    return Cache(roots, cache.limit_bytes, cache.problem)

@@ -1,0 +1,116 @@
+"""One opened trace: what was read once is not read again, by whomever."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kinetoscope.base.artifact_spec import ArtifactSpec
+from kinetoscope.base.errors import TraceFormatError, UnavailableError
+from kinetoscope.session import session
+from kinetoscope.session.session import FileSession, open_file, session_of
+from kinetoscope.trace import read as reader
+from kinetoscope.trace.model import Trace
+from kinetoscope.views import view_named
+from tests.cli.runs import run
+from tests.drawing import trace_of
+from tests.trace.drawn import x
+from tests.web.trace_files import write_trace
+
+ROWS = ArtifactSpec("rows", f"{__name__}:make_rows", lambda folder: (folder / "rows").read_text())
+MADE: list[str] = []
+
+
+def make_rows(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
+    """Writes how many host events there are, and notes that it was asked to."""
+    on_share(1.0)
+    MADE.append(trace.path)
+    (folder / "rows").write_text(str(len(trace.host)))
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The files that were read, in order; the cache is empty."""
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    MADE.clear()
+    paths: list[str] = []
+
+    def read(path: str, on_progress: object) -> Trace:
+        paths.append(path)
+        return reader.read(path)
+
+    monkeypatch.setattr(session, "read", read)
+    return paths
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(write_trace(tmp_path / "log" / "run" / "x.pt.trace.json"))
+
+
+def everything(opened: FileSession) -> tuple[object, ...]:
+    """What a session can be asked for."""
+    event = opened.event(0)
+    return opened.facts(), len(opened.trace().host), opened.artifact(ROWS), event["name"]
+
+
+def test_the_second_session_reads_and_makes_nothing(reads: list[str], path: str) -> None:
+    first = everything(open_file(path))
+    assert everything(open_file(path)) == first
+    assert reads == [path]
+    assert [path] == MADE
+
+
+def test_facts_alone_are_enough_for_a_second_look(reads: list[str], path: str) -> None:
+    facts = open_file(path).facts()
+    assert open_file(path).facts() == facts
+    assert len(open_file(path).trace().host) == 9
+    assert reads == [path]
+
+
+def test_what_the_server_read_is_not_read_again(reads: list[str], path: str) -> None:
+    assert run("doctor", Path(path).parent.parent).exit_code == 0  # reads as the server does
+    assert [step.dur_ns for step in open_file(path).facts().steps] == [100_000, 150_000, 100_000]
+    assert reads == []
+
+
+def test_a_second_show_reads_nothing(reads: list[str], path: str) -> None:
+    shown = [run("show", view, path).stdout for view in ("overview", "operators", "overview")]
+    assert shown[0] == shown[2]
+    assert reads == [path]
+
+
+def test_a_changed_file_is_read_again(reads: list[str], path: str) -> None:
+    before = open_file(path).facts().steps
+    write_trace(Path(path), scale=2)
+    os.utime(path, ns=(1, 1))
+    after = open_file(path).facts().steps
+    assert [step.dur_ns for step in after] == [2 * step.dur_ns for step in before]
+    assert reads == [path, path]
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(
+    reads: list[str], path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "file"))
+    first = everything(open_file(path))
+    assert everything(open_file(path)) == first
+    assert reads == [path, path]
+
+
+def test_a_file_that_is_no_trace_says_so(reads: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text("no JSON")
+    with pytest.raises(TraceFormatError):
+        open_file(str(file)).facts()
+
+
+def test_a_view_says_why_a_trace_cannot_fill_it() -> None:
+    """An op alone: nothing ran on a device."""
+    opened = session_of(trace_of([x("aten::mm", 0, 9)]))
+    with pytest.raises(UnavailableError, match="device"):
+        opened.asked(view_named("kernels"))
