@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import Client, EnvironBuilder, run_wsgi_app
 
+from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.store.discovery.logdirs import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
-from kinetoscope.web.catalog import facts_catalog
 from tests.drawing import draw_at, memory
 from tests.waiting import wait_for
 
