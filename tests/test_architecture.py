@@ -1,7 +1,7 @@
 """The layers point one way, files stay small, and a view keeps its name in every layer.
 
     base ◄─ trace ◄─ analysis ◄─ views ◄─┐
-              ▲                          ├─ web ◄─ cli      handlers: imports nothing of ours
+              ▲                          ├─ session ◄─ web ◄─ cli   handlers: nothing of ours
               └───────── store ◄─────────┘
 
     base ◄─ api ◄─ state ◄─ components ◄─ timeline ◄─ views ◄─ the files beside them
@@ -15,8 +15,9 @@ import ast
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -31,8 +32,9 @@ PYTHON_LAYERS: Mapping[str, frozenset[str]] = {
     "views": frozenset({"base", "trace", "analysis"}),
     # The store keeps what a function made of a trace; which function, it is told from above.
     "store": frozenset({"base", "trace"}),
-    "web": frozenset({"base", "trace", "analysis", "views", "store"}),
-    "cli": frozenset({"base", "trace", "analysis", "views", "store", "web"}),
+    "session": frozenset({"base", "trace", "analysis", "views", "store"}),
+    "web": frozenset({"base", "trace", "analysis", "views", "store", "session"}),
+    "cli": frozenset({"base", "trace", "analysis", "views", "store", "session", "web"}),
 }
 # The files beside the layers (`__init__.py`, `notebook.py`) are the public face: they may import
 # every layer. From there the layers may take one name.
@@ -88,7 +90,7 @@ def test_a_view_has_the_same_name_everywhere() -> None:
     stems = view_stems()
     assert stems, "no file in tb_plugin/views defines VIEW"
     places = {
-        "page": ROOT / "frontend/src/views/{}.tsx",
+        "page": ROOT / "frontend/src/views/{}/index.tsx",
         "docs": ROOT / "docs/{}.md",
     }
     missing = {
@@ -98,6 +100,172 @@ def test_a_view_has_the_same_name_everywhere() -> None:
         if not Path(str(pattern).format(stem)).is_file()
     }
     assert missing == set()
+
+
+# --- the shape of the house -----------------------------------------------------------------------
+
+WIDEST_FOLDER = 12
+CRUMB_LINES = 80
+FEW_IMPORTERS_RATIO = 0.27
+MEDIAN_LINES = 150
+
+WIDE_FOLDERS: Mapping[str, str] = {
+    "benchmarks": "a module measures one thing, and `make bench` runs all that are there",
+    "frontend/src/timeline/draw": "what one frame of the canvas is painted from, a kind a module",
+}
+"""Folder with more modules than allowed → why one question needs them all."""
+
+PRIVATE_WORDS = re.compile(
+    r"errand|shelf|lookout|ledger|wisher|backstage|take_?away|\bartist|forgive|\bloose",
+    re.IGNORECASE,
+)
+"""Words that nobody of the field would look for; the glossary has the ones to use."""
+
+
+def test_folders_stay_narrow() -> None:
+    """A folder answers one question; what needs more than twelve modules is two questions."""
+    wide = {name for name, count in modules_by_folder().items() if count > WIDEST_FOLDER}
+    assert wide == set(WIDE_FOLDERS)
+
+
+def test_no_module_is_a_crumb() -> None:
+    """A short module that only its neighbour imports belongs into that neighbour."""
+    assert {name for name in (*python_modules(), *page_modules()) if is_crumb(name)} == set()
+
+
+def test_modules_are_deep() -> None:
+    """Most modules have several importers, and most have something behind their interface."""
+    modules = [name for name in python_modules() if name.startswith("tb_plugin/")]
+    lone = [name for name in modules if len(importers()[name]) == 1]
+    assert len(lone) <= FEW_IMPORTERS_RATIO * len(modules)
+    assert sorted(line_count(name) for name in modules)[len(modules) // 2] >= MEDIAN_LINES
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """One thing per word: two classes of one name would be told apart by their imports alone."""
+    found: dict[str, set[str]] = {}
+    for name in python_modules():
+        if not name.startswith("tb_plugin/"):
+            continue
+        for node in ast.parse((ROOT / name).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, set()).add(name)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_names_are_words_of_the_field() -> None:
+    assert {fault for name in python_modules() for fault in private_names(name)} == set()
+    assert [name for name in page_modules() if PRIVATE_WORDS.search(name)] == []
+
+
+def private_names(name: str) -> Iterator[str]:
+    """Modules, classes, functions and variables that are named by a private word."""
+    if name.startswith("tests/"):
+        return
+    names = {PurePosixPath(name).stem}
+    for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+    yield from (f"{name}: {one}" for one in sorted(names) if PRIVATE_WORDS.search(one))
+
+
+def is_crumb(name: str) -> bool:
+    """Whether a module is short and serves one neighbour; what is loaded later is a file anyway."""
+    found = importers()[name]
+    if len(found) != 1 or line_count(name) >= CRUMB_LINES or name in loaded_later():
+        return False
+    return PurePosixPath(min(found)).parent == PurePosixPath(name).parent
+
+
+@cache
+def importers() -> Mapping[str, set[str]]:
+    """Module → the modules that import it, both from the root of the repository."""
+    found: dict[str, set[str]] = {name: set() for name in (*python_modules(), *page_modules())}
+    for name in python_modules():
+        if name.startswith("tb_plugin/"):
+            for target in python_targets(name):
+                if target in found and target != name:
+                    found[target].add(name)
+    for name in page_modules():
+        for target in page_targets(name):
+            found[target].add(name)
+    return found
+
+
+def python_targets(name: str) -> Iterator[str]:
+    """The modules of the package that a module imports."""
+    package = PurePosixPath(name).parts[1:-1]
+    source = (ROOT / name).read_text(encoding="utf-8")
+    for module, names in imported_modules(source, package):
+        if module[:1] == ("",):
+            base = PurePosixPath("tb_plugin", *module[1:])
+            for one in names:
+                inner = f"{base}/{one}.py"
+                yield inner if (ROOT / inner).is_file() else f"{base}.py"
+
+
+def page_targets(name: str) -> Iterator[str]:
+    """The modules of the page that a module imports."""
+    source = (ROOT / name).read_text(encoding="utf-8")
+    for match in IMPORT.finditer(source):
+        path = next(group for group in match.groups() if group is not None)
+        if path.startswith("."):
+            target = resolve(PurePosixPath(name).parent, path).as_posix()
+            for ending in ("", ".ts", ".tsx", "/index.ts", "/index.tsx"):
+                if f"{target}{ending}" in page_modules():
+                    yield f"{target}{ending}"
+
+
+@cache
+def loaded_later() -> frozenset[str]:
+    """Modules of the page that are files of their own in the browser: `import()` and workers."""
+    found = set()
+    for name in page_modules():
+        source = (ROOT / name).read_text(encoding="utf-8")
+        for match in IMPORT.finditer(source):
+            path = match[2] or match[3]
+            if path and path.startswith("."):
+                target = resolve(PurePosixPath(name).parent, path).as_posix()
+                found |= {f"{target}{ending}" for ending in ("", ".ts", ".tsx")}
+    return frozenset(found)
+
+
+@cache
+def python_modules() -> tuple[str, ...]:
+    """The modules that people write in Python, from the root; packages' own files left out."""
+    return tuple(
+        name
+        for folder in ("tb_plugin", "handlers", "tools", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.name not in {"__init__.py", "__main__.py"} and "static" not in path.parts
+        for name in (path.relative_to(ROOT).as_posix(),)
+    )
+
+
+@cache
+def page_modules() -> tuple[str, ...]:
+    """The modules of the page, from the root; tests left out."""
+    return tuple(
+        path.relative_to(ROOT).as_posix() for path in page_sources() if ".test." not in path.name
+    )
+
+
+def modules_by_folder() -> Counter[str]:
+    """Folder → how many modules lie in it."""
+    return Counter(
+        PurePosixPath(name).parent.as_posix() for name in (*python_modules(), *page_modules())
+    )
+
+
+def line_count(name: str) -> int:
+    """Lines of a file."""
+    return len((ROOT / name).read_text(encoding="utf-8").splitlines())
 
 
 # --- Python -------------------------------------------------------------------------------------
@@ -166,25 +334,24 @@ def other_view(
     here: PurePosixPath, module: tuple[str, ...], names: tuple[str, ...], stems: frozenset[str]
 ) -> str | None:
     """The other view that a view imports. The registry, `__init__.py`, imports them all."""
-    if here.stem == "__init__" or module[:1] != ("views",):
+    if here.as_posix() == "views/__init__.py" or module[:1] != ("views",):
         return None
     imported = {module[1]} if len(module) > 1 else set(names)
-    own = owner(here.stem, stems)
-    others = {owner(name, stems) for name in imported} - {own, None}
     # A file that no view owns is shared by them, and lies below them all.
-    return min(filter(None, others), default=None)
+    return min((imported & stems) - {owner(here)}, default=None)
 
 
-def owner(module: str, stems: frozenset[str]) -> str | None:
-    """The view that a file belongs to: `overview_rows` is a part of `overview`."""
-    return next((x for x in stems if module == x or module.startswith(f"{x}_")), None)
+def owner(path: PurePosixPath) -> str:
+    """The view that a file belongs to: a file below `views`, or a folder of them."""
+    return PurePosixPath(path.parts[1]).name.split(".")[0] if len(path.parts) > 1 else ""
 
 
 def view_stems() -> frozenset[str]:
-    """The views: files of tb_plugin/views that define `VIEW`."""
+    """The views: folders and files of tb_plugin/views in which `VIEW` is defined."""
+    views = ROOT / "tb_plugin/views"
     return frozenset(
-        path.stem
-        for path in (ROOT / "tb_plugin/views").glob("*.py")
+        owner(path.relative_to(views.parent))
+        for path in (*views.glob("*.py"), *views.glob("*/view.py"))
         if re.search(r"^VIEW\b.*=", path.read_text(encoding="utf-8"), re.MULTILINE)
     )
 
@@ -274,8 +441,7 @@ def resolve(folder: PurePosixPath, path: str) -> PurePosixPath:
 
 def is_other_page_view(here: PurePosixPath, target: PurePosixPath, stems: frozenset[str]) -> bool:
     """Whether one view reaches into another; the registry, `index.ts`, reaches into all."""
-    own, other = (PurePosixPath(path.parts[1]).name.split(".")[0] for path in (here, target))
-    return own != "index" and owner(other, stems) not in {None, owner(own, stems)}
+    return owner(here) != "index" and owner(target) in stems - {owner(here)}
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -346,12 +512,13 @@ def test_a_python_import_against_the_arrows_is_found(
 @pytest.mark.parametrize(
     ("name", "line", "other"),
     [
-        ("views/health.py", "from .overview import Sentence", "overview"),
-        ("views/health_rows.py", "from .overview_rows import rows", "overview"),
+        ("views/health.py", "from .overview.view import Sentence", "overview"),
+        ("views/kernels/rows.py", "from ..overview.legend import rows", "overview"),
         ("views/health.py", "from . import overview", "overview"),
-        ("views/health.py", "from .health_rows import rows", None),
-        ("views/health.py", "from .table import Table", None),
-        ("views/table.py", "from .overview import VIEW", "overview"),
+        ("views/overview/view.py", "from .legend import rows", None),
+        ("views/overview/view.py", "from . import legend", None),
+        ("views/health.py", "from .shared import Table", None),
+        ("views/shared.py", "from .overview.view import VIEW", "overview"),
         ("views/__init__.py", "from . import overview, health", None),
     ],
 )
@@ -383,11 +550,11 @@ def test_a_page_import_against_the_arrows_is_found(name: str, line: str, wrong: 
 @pytest.mark.parametrize(
     ("name", "path", "other"),
     [
-        ("views/health.tsx", "./overview", True),
-        ("views/health.tsx", "./overview_rows", True),
+        ("views/health/index.tsx", "../overview", True),
         ("views/health/rows.tsx", "../overview/rows", True),
-        ("views/health.tsx", "./health_rows", False),
-        ("views/health.tsx", "./heading", False),
+        ("views/health/index.tsx", "./rows", False),
+        ("views/health/files/table.tsx", "../rows", False),
+        ("views/health/index.tsx", "../heading", False),
         ("views/index.ts", "./overview", False),
     ],
 )

@@ -1,6 +1,6 @@
 //! Rows of each name in order of time.
 //!
-//! The reference is `tb_plugin/analysis/timeline/name_index.py`.
+//! The reference is `tb_plugin/analysis/timeline/build/slices.py`.
 
 /// `first` holds the rows before each name: the bounds of its part of `rows`, one more than names.
 /// Writes the rows of each name by (ts, row), and the sum of their durations.

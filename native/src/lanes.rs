@@ -1,6 +1,6 @@
 //! Lanes of a track: which events are drawn one below the other.
 //!
-//! The rule, and the reference, is `tb_plugin/trace/lanes.py`.
+//! The rule, and the reference, is `tb_plugin/analysis/timeline/build/lanes.py`.
 
 /// Lanes have 16 bits. Rows that find all of them busy share the last one.
 const LAST_LANE: usize = u16::MAX as usize;

@@ -1,6 +1,6 @@
 //! Which event is inside which, and whose time each instant is: one pass with a stack per thread.
 //!
-//! The definitions, and the reference, are in `tb_plugin/trace/nest.py`.
+//! The definitions, and the reference, are in `tb_plugin/trace/build/nest.py`.
 
 const NOTHING: i32 = -1;
 

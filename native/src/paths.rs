@@ -1,6 +1,6 @@
 //! The call path of every row: its name below the path of its parent.
 //!
-//! The rule, and the reference, is `tb_plugin/analysis/timeline/paths.py`.
+//! The rule, and the reference, is `tb_plugin/analysis/call_tree/paths.py`.
 
 /// Nodes by (node of the parent, name): open addressing, half full at most.
 struct Nodes {

@@ -1,6 +1,6 @@
 //! Levels of detail of a timeline: sums of the small slices by lane and bucket, and the other slices.
 //!
-//! The rule, and the reference, is `tb_plugin/analysis/timeline/pyramid.py`. A slice is small at a
+//! The rule, and the reference, is `tb_plugin/analysis/timeline/build/levels_of_detail.py`. A slice is small at a
 //! level, or a rect of it.
 
 /// Slices by (lane, ts): their ids, where each lane begins, and the times of each id.

@@ -66,7 +66,9 @@ def installation() -> tuple[InstalledFact, ...]:
         *(InstalledFact(name, version(name) or "not installed") for name in PACKAGES),
         InstalledFact("Reader", reader_in_use()),
         InstalledFact("Cache", cache()),
-        InstalledFact("Page", "built" if (STATIC / "index.js").is_file() else f"not built: {HOW_TO_BUILD}"),
+        InstalledFact(
+            "Page", "built" if (STATIC / "index.js").is_file() else f"not built: {HOW_TO_BUILD}"
+        ),
         InstalledFact("Plugin", plugin()),
     )
 

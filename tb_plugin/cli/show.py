@@ -35,7 +35,15 @@ from ..views.view import EVERY_ROW, LIMIT, View, with_limit
 from ..web.params import parse
 from .entry import printable, say, write
 from .fitting import wrapped
-from .render import ALL_COLUMNS, TableLayout, how_many, print_tables, progress_bar, width_of, write_csv
+from .render import (
+    ALL_COLUMNS,
+    TableLayout,
+    how_many,
+    print_tables,
+    progress_bar,
+    width_of,
+    write_csv,
+)
 
 
 def field_comments(struct: type[Struct]) -> dict[str, str]:

@@ -11,9 +11,9 @@ from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.base.native import native
 from kinetoscope.trace.io.source import Source
 from kinetoscope.trace.raw import RawTrace
-from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan_in_python, scan_natively
+from tests.trace.reread import read_event
 
 Scan: TypeAlias = Callable[[Source, "ScanLimits | None"], RawTrace]
 SMALL = ScanLimits(block_bytes=300, value_bytes=64 * 1024 * 1024)

@@ -14,8 +14,8 @@ from kinetoscope.trace.io.sniff import looks_like_trace
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import RawTrace
 from kinetoscope.trace.read import read
-from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan.scanner import scan, scan_in_python
+from tests.trace.reread import read_event
 
 from .scanned import everything, faults, rows
 

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from kinetoscope.base.errors import NotFoundError
-from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan
+from tests.trace.reread import read_event
 
 from .scanned import TINY, document
 

@@ -18,9 +18,9 @@ from kinetoscope.base.errors import NotFoundError
 from kinetoscope.trace import event_text
 from kinetoscope.trace.event_text import Rereader, SeekableText, event_texts
 from kinetoscope.trace.read import read
-from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
+from tests.trace.reread import read_event
 
 if TYPE_CHECKING:
     from typing_extensions import Self

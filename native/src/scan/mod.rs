@@ -1,6 +1,6 @@
 //! The text of `traceEvents` as columns: whole events that are strict JSON, many times faster than the reference.
 //!
-//! The reference in Python (`tb_plugin/trace/loose.py`) says what every event means. This module reads the events that
+//! The reference in Python (`tb_plugin/trace/scan/reference.py`) says what every event means. This module reads the events that
 //! leave nothing to say: strict JSON, with values of the usual types. It stops in front of any other event, of which it
 //! has then taken nothing, and the reference reads that one. So what it reads means the same by construction, and
 //! everything that is damaged or odd is decided in one place.

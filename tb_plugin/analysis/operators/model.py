@@ -107,7 +107,7 @@ class Activities:
     name: I32
     kind: I8  # DeviceKind of trace/model.py
     klass: I8  # DeviceClass
-    tensor_core: I8  # MatrixUse of analysis/tensor_cores.py: no, yes, unknown, none
+    tensor_core: I8  # MatrixUse of analysis/overview/utilization.py: no, yes, unknown, none
     device: I32
     stream: I32
     step: I32

@@ -26,8 +26,8 @@ from kinetoscope.trace.io import gzip_index as seek_module
 from kinetoscope.trace.io.gzip_index import NotTheFile, can_seek
 from kinetoscope.trace.io.source import Text, TextAhead, TextAt
 from kinetoscope.trace.raw import NO_POINTS, SeekIndex
-from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan.scanner import scan
+from tests.trace.reread import read_event
 from tests.trace.scanned import document
 
 needs_native = pytest.mark.skipif(native().library is None, reason=native().reason)

@@ -12,11 +12,11 @@ import pytest
 from kinetoscope.base.arrays import Sparse
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.raw import INT_ARGS, MISSING, NO_DUR, TEXT_ARGS, RawTrace
-from kinetoscope.trace.reread import read_event
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.json_values import int_value
 from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
+from tests.trace.reread import read_event
 from tests.trace.scanned import everything, faults, plain_text, rows
 
 ODD = TRACES / "derived_oddities"

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { KIND } from "./kinds";
 import { contrast, timelinePalette } from "./palette";
 
-const css = readFileSync(join(import.meta.dirname, "../../base/css/tokens.css"), "utf8");
+const css = readFileSync(join(import.meta.dirname, "../../../base/style/css/tokens.css"), "utf8");
 
 /** The tokens of a theme, as the page resolves them. */
 function tokensOf(theme: "light" | "dark") {

@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..base.errors import NotFoundError
-from .faults import FaultLog
-from .io.gzip_index import NotTheFile, can_seek
-from .io.source import Source, Text, TextAt
-from .raw import NO_POINTS, Blocks, SeekIndex
-from .scan.cursor import ScanLimits, TextWindow
-from .scan.events import EventReader
-from .scan.json_values import Json, plain
-from .scan.sinks import Event, ListSink
+from kinetoscope.base.errors import NotFoundError
+from kinetoscope.trace.faults import FaultLog
+from kinetoscope.trace.io.gzip_index import NotTheFile, can_seek
+from kinetoscope.trace.io.source import Source, Text, TextAt
+from kinetoscope.trace.raw import NO_POINTS, Blocks, SeekIndex
+from kinetoscope.trace.scan.cursor import ScanLimits, TextWindow
+from kinetoscope.trace.scan.events import EventReader
+from kinetoscope.trace.scan.json_values import Json, plain
+from kinetoscope.trace.scan.sinks import Event, ListSink
 
 
 def read_event(
