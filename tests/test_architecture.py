@@ -350,7 +350,7 @@ def view_stems() -> frozenset[str]:
     """The views: folders and files of tb_plugin/views in which `VIEW` is defined."""
     views = ROOT / "tb_plugin/views"
     return frozenset(
-        owner(path.relative_to(views.parent))
+        owner(PurePosixPath(path.relative_to(views.parent)))
         for path in (*views.glob("*.py"), *views.glob("*/view.py"))
         if re.search(r"^VIEW\b.*=", path.read_text(encoding="utf-8"), re.MULTILINE)
     )
