@@ -2,6 +2,8 @@
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
+export type ColumnKind = "value" | "name" | "path" | "words" | "text";
+
 export type First = "" | "call" | "kernel";
 
 export type FlameMetric = "host" | "device" | "calls";
