@@ -8,15 +8,13 @@ E ───────────┘
 
 from __future__ import annotations
 
-from ...base.arrays import I32, I64
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...base.arrays import I32, I64
 from ..raw import RawEvents
 from .strings import Texts
-
 
 _END = ord("E")
 

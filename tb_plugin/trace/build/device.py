@@ -8,30 +8,36 @@ in memory twice.
 
 from __future__ import annotations
 
-from ...base.arrays import I32, I64, I8
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from .categories import DEVICE_LABELS, EventRole
-from ...base.arrays import by_key_then_ts, dense, distinct, take
-from .devices import Devices
-from .metadata import device_type
+
+from ...base.arrays import (
+    I8,
+    I32,
+    I64,
+    Sparse,
+    by_key_then_ts,
+    dense,
+    distinct,
+    put,
+    seen,
+    take,
+    where,
+)
 from ..model import CounterTable, DeviceKind, MemoryTable, RangeTable
-from .occupancy import fill_occupancy
-from .times import EventRows
-from ...base.arrays import Sparse
 from ..raw import COUNTER_ARGS, RawTrace
+from .categories import DEVICE_LABELS, EventRole
+from .devices import Devices, Streams
+from .metadata import device_type
+from .occupancy import fill_occupancy
 from .route import Rows
-from .devices import Streams
 from .strings import Texts
-from collections.abc import Collection, Sequence
-from typing import Any
-from ...base.arrays import put, seen, take, where
-from ...base.arrays import Sparse
-
-
+from .times import EventRows
 
 _KINDS = {
     EventRole.KERNEL: DeviceKind.KERNEL,

@@ -9,27 +9,22 @@ left out.
 
 from __future__ import annotations
 
-from ...base.arrays import I32
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from .metadata import Census
-from ...base.arrays import cells, distinct, is_any, take, where
-from .metadata import DeviceLabel, ProcessMetadata
-from ..model import Device
-from .occupancy import Limits, limits_of
-from ..raw import RawTrace
-from .strings import Texts
-from collections.abc import Mapping
-from .categories import is_graph_node
-from ...base.arrays import cells, has_cell, pairs_of, seen, take
-from .metadata import ProcessMetadata
-from ..model import StreamTable
-from .route import Rows
 
+from ...base.arrays import I32, cells, distinct, has_cell, is_any, pairs_of, seen, take, where
+from ..model import Device, StreamTable
+from ..raw import RawTrace
+from .categories import is_graph_node
+from .metadata import Census, DeviceLabel, ProcessMetadata
+from .occupancy import Limits, limits_of
+from .route import Rows
+from .strings import Texts
 
 # Vendor by the name of the device, then by what else the file mentions; first match wins.
 _VENDOR_NAMES = (
@@ -254,7 +249,6 @@ def _text(value: object) -> str:
 
 def _natural(text: str) -> tuple[int, int, str]:
     return (0, int(text), text) if re.fullmatch(r"\d{1,18}", text) else (1, 0, text)
-
 
 
 _NUMBER = re.compile(r"(?:stream[\s:]*)?(\d{1,18})$", re.IGNORECASE)

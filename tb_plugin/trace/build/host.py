@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from ...base.arrays import I32, I64, I8
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
-from ...base.arrays import by_key_then_ts, cells, dense, distinct, distinct_values, is_any, pairs_of, put, take, where
-from .metadata import ProcessMetadata
+from ...base.arrays import (
+    I8,
+    I32,
+    I64,
+    Sparse,
+    by_key_then_ts,
+    cells,
+    dense,
+    distinct,
+    distinct_values,
+    is_any,
+    pairs_of,
+    put,
+    take,
+    where,
+)
 from ..model import HostKind, ThreadTable
-from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
-from ...base.arrays import Sparse
 from ..raw import RawTrace
+from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
+from .metadata import ProcessMetadata
+from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
 from .route import Rows
 from .strings import Texts
-
 
 _KINDS = {
     EventRole.OP: HostKind.OP,
@@ -116,7 +128,9 @@ def find_threads(raw: RawTrace, texts: Texts, rows: Rows, identity: ProcessMetad
     return ThreadRows(table, index[: len(rows.host)], index[len(rows.host) :])
 
 
-def order_host(raw: RawTrace, texts: Texts, rows: Rows, threads: ThreadRows, start: int) -> HostRows:
+def order_host(
+    raw: RawTrace, texts: Texts, rows: Rows, threads: ThreadRows, start: int
+) -> HostRows:
     """The host events in the order of the table; times count from ``start``."""
     part = rows.host
     order = by_key_then_ts(threads.of_host, part.ts)

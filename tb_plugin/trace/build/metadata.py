@@ -5,21 +5,16 @@ Who is who: names and labels of processes and threads, from the metadata events.
 
 from __future__ import annotations
 
-from ...base.arrays import I32, I64
-from collections.abc import Collection
-from dataclasses import dataclass
-import numpy as np
-from numpy.typing import NDArray
-from ...base.arrays import chunks, distinct, is_any
-from ..raw import RawEvents
-from .strings import Texts
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.arrays import I64, cells, chunks, distinct, is_any
+from ..raw import RawEvents, RawTrace
 from .categories import DEVICE_LABELS, PROCESS_ROLES, EventRole
-from ...base.arrays import cells
-from ..raw import RawTrace
-
-
+from .strings import Texts
 
 _PHASES = 256
 _MOST = 1 << 12  # categories to be counted in a table
@@ -130,7 +125,9 @@ def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
                 named.setdefault((pid, tid), set()).add(new)
             if telling(new) >= telling(old):
                 thread_name[pid, tid] = new
-    derived = {pid for pid, name in process_name.items() if PROCESS_ROLES.get(name) == EventRole.RANGE}
+    derived = {
+        pid for pid, name in process_name.items() if PROCESS_ROLES.get(name) == EventRole.RANGE
+    }
     return ProcessMetadata(
         process_name,
         {pid: found for pid, found in label.items() if pid not in derived},

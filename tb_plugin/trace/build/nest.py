@@ -24,15 +24,14 @@ so the jumps of all rows can be made together, and the result is the one of a st
 
 from __future__ import annotations
 
-from ...base.arrays import I16, I32, I64, I8
 from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.arrays import I8, I16, I32, I64, Sparse
 from ...base.native import call
-from ...base.arrays import Sparse
 
 Flags = NDArray[np.bool_]
 

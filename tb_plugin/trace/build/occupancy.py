@@ -10,7 +10,6 @@ the carve-out for shared memory are not in a trace; so the figure is an upper bo
 
 from __future__ import annotations
 
-from ...base.arrays import B, F64, I32, I64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,10 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import dense
-from ...base.arrays import Sparse
+from ...base.arrays import F64, I32, I64, B, Sparse, dense
 from .strings import Texts
-
 
 WARP = 32
 _REGISTERS_AT_ONCE = 256  # are given to a warp

@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .categories import DEVICE_LABELS, is_graph_node
-from .metadata import Census
-from .metadata import META, ProcessMetadata
 from ..model import Recording
 from ..raw import MISSING, RawTrace
+from .categories import DEVICE_LABELS, is_graph_node
+from .metadata import META, Census, ProcessMetadata
 from .route import RANGED
 from .strings import Texts
 

@@ -6,22 +6,30 @@ Nothing is dropped in silence: each row of the file is in one of the row lists, 
 
 from __future__ import annotations
 
-from ...base.arrays import I32, I64, U8
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .categories import DEVICE_ROLES, HOST_ROLES, MEMORY_CATEGORIES, MEMORY_NAME, MTIA_ROLES, MTIA_WORK, PROCESS_ROLES, ROLES, TASK_ROLES, EventRole, role_of
-from .metadata import Census
-from ...base.arrays import Mask, has_cell, is_any, seen, take, where
-from .metadata import META, ProcessMetadata
-from .begin_end import Pairs, pair
-from .times import OPEN, EventRows, settle_times
+from ...base.arrays import I32, I64, U8, Mask, has_cell, is_any, seen, take, where
 from ..raw import RawEvents, RawTrace
+from .begin_end import Pairs, pair
+from .categories import (
+    DEVICE_ROLES,
+    HOST_ROLES,
+    MEMORY_CATEGORIES,
+    MEMORY_NAME,
+    MTIA_ROLES,
+    MTIA_WORK,
+    PROCESS_ROLES,
+    ROLES,
+    TASK_ROLES,
+    EventRole,
+    role_of,
+)
+from .metadata import META, Census, ProcessMetadata
 from .strings import Texts
-
+from .times import OPEN, EventRows, settle_times
 
 BEGIN, END, COMPLETE, COUNTER = ord("B"), ord("E"), ord("X"), ord("C")
 FLOW_START, FLOW_STEP, FLOW_END = ord("s"), ord("t"), ord("f")
@@ -167,7 +175,9 @@ def _ignore_others(ignored: dict[str, int], census: Census, memory: U8) -> None:
             ignored[reason] = ignored.get(reason, 0) + count
 
 
-def _roles(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census) -> tuple[U8, Mask]:
+def _roles(
+    raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census
+) -> tuple[U8, Mask]:
     """The role of every row, as far as it is known, and which rows are ranges or their begins."""
     events = raw.events
     by_category = np.zeros(len(texts), np.uint8)

@@ -15,18 +15,15 @@ them is left out and counted; a duration that reaches too far, or below zero, be
 
 from __future__ import annotations
 
-from ...base.arrays import I32, I64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from ..raw import MISSING, RawEvents
-from dataclasses import dataclass
-from ...base.arrays import Mask, chunks, last_end
-from ..raw import MISSING, NO_DUR
 
-
+from ...base.arrays import I32, I64, Mask, chunks, last_end
+from ..raw import MISSING, NO_DUR, RawEvents
 
 FAR_NS = 3_600_000_000_000
 FAR_RATIO = 100
@@ -107,8 +104,6 @@ def on_one_axis(
     return events if ts is events.ts else replace(events, ts=ts)
 
 
-
-
 OPEN = np.iinfo(np.int64).min
 """Duration of a range that never ended: it lasts until the end of all others."""
 
@@ -126,7 +121,9 @@ class EventRows:
 
     def of(self, keep: Mask) -> EventRows:
         """Some of the rows."""
-        return EventRows(self.row[keep], self.ts[keep], self.dur[keep] if len(self.dur) else self.dur)
+        return EventRows(
+            self.row[keep], self.ts[keep], self.dur[keep] if len(self.dur) else self.dur
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +138,9 @@ class Settled:
     without_dur: int
 
 
-def settle_times(ranges: Sequence[EventRows], instants: Sequence[EventRows], last_open: int) -> Settled:
+def settle_times(
+    ranges: Sequence[EventRows], instants: Sequence[EventRows], last_open: int
+) -> Settled:
     """Leave out what has no believable time, and mend durations, in place.
 
     ``last_open`` is the last start of a range that never ended.

@@ -23,33 +23,41 @@ in a folder of its own, which refers to the folder of ``split`` beside it.
 
 from __future__ import annotations
 
-import msgspec
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 import numpy as np
+
+from ....base.arrays import I64, U8
+from ....base.columnar import get, get_texts, narrowest, put, put_texts
 from ....base.units import plural
 from ....trace.model import Trace
-from . import levels_of_detail
-from ....base.columnar import narrowest, put
-from ..tracks import TrackGroups
-from .lane_layout import Arrangement, arrange
-from ....base.arrays import I64, U8
-from ..model import Level, SliceFlag
-from ....base.columnar import get, get_texts
-from ..model import DEFAULT_LAYOUT, Counter, CounterLevel, SliceFlows, Group, Layout, Level, NameIndex, Slices, Tables, Timeline, TimelineStep, Track
-from .names import stored_by_column, stored_by_track
 from .. import counter_tiles
-from . import slices
-from .counters import series_of
-from ....base.columnar import put, put_texts
-from .slices import flows_of
+from ..model import (
+    DEFAULT_LAYOUT,
+    LAYOUTS,
+    Counter,
+    CounterLevel,
+    Group,
+    Layout,
+    Level,
+    NameIndex,
+    SliceFlag,
+    SliceFlows,
+    Slices,
+    Tables,
+    Timeline,
+    TimelineStep,
+    Track,
+)
 from ..tracks import TrackGroups, groups_of
-from ....base.arrays import I64, U8
-from ..model import DEFAULT_LAYOUT, LAYOUTS, CounterLevel, SliceFlows, SliceFlag, Tables
-from .slices import index_names
-from .names import write_tables
-
+from . import levels_of_detail, slices
+from .counters import series_of
+from .lane_layout import Arrangement, arrange
+from .names import stored_by_column, stored_by_track, write_tables
+from .slices import flows_of, index_names
 
 TIMELINE, LAYOUT = "timeline.json", "layout.json"
 SLICE_COLUMNS = ("ts", "dur", "name", "kind", "parent", "self_ns", "step", "raw")

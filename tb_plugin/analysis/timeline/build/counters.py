@@ -9,13 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....base.arrays import F64, I64
 from ....base.intervals import length_within, union
 from ....trace.model import Trace
-from ...overview.utilization import level
-from ...overview.utilization import kernel_rows, sparse_of
-from ..tracks import TrackGroups
-from ..tracks import HOST, memory_devices
-from ....base.arrays import F64, I64
+from ...overview.utilization import kernel_rows, level, sparse_of
+from ..tracks import HOST, TrackGroups, memory_devices
 
 _MOST_BUCKETS = 100
 _RECORDER_SPAN = "PyTorch Profiler ("

@@ -12,24 +12,22 @@ Their children take their place. Rules are tried on the name of the frame as the
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-from ....base.intervals import Intervals, length_before
-from ....base.arrays import F64, I64, U8
-from ..model import Narrow
 import re
 import sys
-from ....trace.model import HostKind, Trace
-from ...event_names import matches
 from collections.abc import Callable
 from dataclasses import dataclass
-from .lanes import Lanes, assign_lanes
-from ..tracks import TrackGroups
-from ....base.arrays import I32, I64
-from ..model import Places, Track
-from .slices import narrow
-from ..tracks import Heading, divide
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.arrays import F64, I32, I64, U8
+from ....base.intervals import Intervals, length_before
+from ....trace.model import HostKind, Trace
+from ...event_names import matches
+from ..model import Narrow, Places, Track
+from ..tracks import Heading, TrackGroups, divide
+from .lanes import Lanes, assign_lanes
+from .slices import narrow
 
 COLUMNS = 4096
 """Kept; what divides it is exact, other numbers of columns share them out evenly."""

@@ -16,7 +16,6 @@ at once the last lane takes what finds no other, the only case in which events a
 
 from __future__ import annotations
 
-from ....base.arrays import I64
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +24,8 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.arrays import I64
 from ....base.native import call
-
 
 TOLERANCE_NS = 2000  # for the drawing alone; whose time is whose is a matter of ``nest``
 LAST_LANE = 0xFFFF

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.native import call
-from ....base.columnar import narrowest
 from ....base.arrays import I32, I64
+from ....base.columnar import narrowest
+from ....base.native import call
 from ..model import MAX_LEVEL, Level
 
 LARGEST_SHARE = 0.2

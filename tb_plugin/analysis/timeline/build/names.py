@@ -11,22 +11,22 @@ threads run meanwhile. Look-around and references back to a group are the price.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-import numpy as np
-from numpy.typing import NDArray
-from ....base.columnar import get, narrowest, put
-from ..group_sums import group_sums
-from .lane_layout import edges
-from ....base.arrays import I32, I64
-from ..model import ByTrack, Narrow
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from ....base.errors import KinetoscopeError
-from ....base.columnar import numbers, texts_array
+from numpy.typing import NDArray
 
+from ....base.arrays import I32, I64
+from ....base.columnar import get, narrowest, numbers, put, texts_array
+from ....base.errors import KinetoscopeError
+from ..group_sums import group_sums
+from ..model import ByTrack, Narrow
+from .lane_layout import edges
 
 _CHUNK = 1 << 21
 MOST_CELLS = 1 << 22

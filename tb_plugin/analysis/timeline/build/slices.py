@@ -7,21 +7,17 @@ Every duration event of a trace as one list, table by table.
 
 from __future__ import annotations
 
-import numpy as np
-from ....base.native import call
-from ....base.arrays import I32, I64
-from ..model import NameIndex
-from ....trace.model import Trace
-from ....base.arrays import I32
-from ..model import FlowKind, SliceFlows, Tables
 from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
+from ....base.arrays import I32, I64, U8
+from ....base.native import call
 from ....trace.model import DeviceClass, DeviceKind, HostKind, RangeTable, Trace
 from ...event_names import HostRole, distinct, role_of
-from ....base.arrays import I32, U8
-from ..model import Places, SliceFlag, SliceKind, Tables
-
+from ..model import FlowKind, NameIndex, Places, SliceFlag, SliceFlows, SliceKind, Tables
 
 _BITS = 26
 _LOW = (1 << _BITS) - 1
