@@ -1,1 +1,1 @@
-"""The only place that knows the file format: the bytes of a file → a frozen columnar ``Trace``."""
+"""The file format: from the bytes of a trace file to a frozen, columnar ``Trace``."""

@@ -1,13 +1,9 @@
-"""Pieces of the text of a file again and again, without inflating all that is before them.
+"""Single events of a trace file, read again with all their keys.
 
-A compressed file is inflated up to the farthest piece that was asked for, once. Every 16 MB of text
-the state of inflating is kept (48 KB each), and the next piece begins from there.
-
-The events of a block as pieces of its text, without decoding them.
-
-Events of one file again and again: what was found for one is kept for the next.
-
-Many events in full, found again in the file in one pass over it.
+A file is inflated once, up to the furthest piece that was asked for. Every 16 MB of text the state
+of the decompressor is kept (48 KB each), and the next piece is inflated from the nearest state. In
+a block of strict JSON an event is found by its position, without decoding the others. The last
+blocks are kept in memory for the next event. ``event_texts`` reads many events in one pass.
 """
 
 from __future__ import annotations
@@ -59,7 +55,7 @@ def taken(text: Readable, length: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Inflating stands here: ``text`` bytes were written, the file goes on at ``stored``."""
+    """A state of the decompressor: ``text`` bytes are written, the file continues at ``stored``."""
 
     text: int
     stored: int
@@ -68,7 +64,7 @@ class _State:
 
 
 class SeekableText:
-    """The text of a file that lies on a disk; several threads may ask."""
+    """The text of a file on disk, by offset; safe to use from several threads."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -93,7 +89,7 @@ class SeekableText:
             return taken(text, length)
 
     def _from_states(self, offset: int, length: int) -> bytes | None:
-        """The piece, if the file is one that plain inflating understands so far."""
+        """The piece, if plain inflating can read the file so far."""
         with open(self._path, "rb") as file:
             now = os.fstat(file.fileno())
             seen = (now.st_size, now.st_mtime_ns)
@@ -173,7 +169,7 @@ class _Text:
 
 
 class Rereader:
-    """The events of a file that was scanned; several threads may ask."""
+    """Single events of a file that was scanned; safe to use from several threads."""
 
     def __init__(self, path: str, blocks: Blocks, seek: SeekIndex = NO_POINTS) -> None:
         self._path = path
@@ -274,7 +270,7 @@ def event_texts(
 
 
 def _are_strict(members: list[bytes], wanted: I64) -> bool:
-    """Whether some texts are JSON: who takes a block apart does not look into every corner."""
+    """True if the texts are strict JSON: taking a block apart does not check every byte."""
     try:
         for at in wanted.tolist():
             _OBJECT.decode(members[at])
@@ -284,7 +280,7 @@ def _are_strict(members: list[bytes], wanted: I64) -> bool:
 
 
 class _Pieces:
-    """Pieces of a text, one behind the other."""
+    """Pieces of a text, in ascending order."""
 
     def __init__(self, source: Source, seek: SeekIndex) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""Everything the scanner tolerates, in one table, and the log that counts it.
+"""The kinds of damage that the scanner tolerates, and the log that counts them.
 
 Strict JSON in whole and plain containers has no faults, save repeated keys and, under *fields*,
 values of a type that the format does not have. What the columns show by themselves (no phase, no
@@ -72,7 +72,7 @@ class FaultLog:
         floor: int = -1,
         count: int = 1,
     ) -> None:
-        """Notes that ``kind`` was met, at ``offset`` of the inflated text.
+        """Note one fault of ``kind`` at ``offset`` of the inflated text.
 
         An offset that costs something is a function, with a ``floor`` that it is not below: then it
         is only asked for when it may be the first. What comes first does not depend on the order
@@ -90,20 +90,20 @@ class FaultLog:
         self._first[kind] = found if first is None else min(first, found)
 
     def rename(self, kind: str, better: str) -> None:
-        """What was noted as ``kind`` turned out to be another one."""
+        """Count the faults noted as ``kind`` under another kind."""
         if kind in self._count:
             self._count[better] = self._count.pop(kind)
             self._first[better] = self._first.pop(kind)
 
     def merge(self, other: FaultLog) -> None:
-        """Adds what another log holds."""
+        """Add the faults of another log."""
         if not other._count:
             return
         for fault in other.result():
             self.add(fault.kind, fault.example, fault.offset, count=fault.count)
 
     def take(self) -> FaultLog:
-        """All that was noted till now; this log begins anew."""
+        """All faults noted so far; this log starts again empty."""
         taken = FaultLog()
         taken._count, self._count = self._count, taken._count
         taken._first, self._first = self._first, taken._first

@@ -1,4 +1,4 @@
-"""The health record: what was tolerated, lost or found missing, and what follows (contract)."""
+"""The health record: what was tolerated, lost or missing, and its consequences (contract)."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class HealthRecord(Struct, frozen=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file ends before the recording did: what came later is not known."""
+        """True if the file ends before the recording did; later events are unknown."""
         return any(note.kind in CUT for note in self.notes)
 
     @property
     def cut(self) -> Note | None:
-        """The note that the file ends in the middle, whichever way it was cut; None: it is whole.
+        """The note that the file is truncated, in whichever way; None if it is whole.
 
         ``offset`` is where in the inflated text the last complete event ends, or −1.
         """
@@ -68,5 +68,5 @@ class HealthRecord(Struct, frozen=True):
 
     @property
     def costly(self) -> tuple[Note, ...]:
-        """The notes that cost something."""
+        """The notes that report lost data or affected figures."""
         return tuple(note for note in self.notes if note.severity in COSTLY)

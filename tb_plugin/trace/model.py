@@ -1,4 +1,4 @@
-"""The trace in memory: frozen struct-of-arrays tables, one per kind of event (contract).
+"""A trace in memory: frozen tables of columns, one per kind of event (contract).
 
 * ``ts`` and ``dur`` are int64 ns; ``ts`` counts from the start of the trace, ``Trace.base_ns`` +
   ``ts`` is wall clock. ``end`` is ``ts + dur``.
@@ -22,7 +22,7 @@ from .raw import NO_POINTS, Blocks, SeekIndex
 
 
 class HostKind(IntEnum):
-    """What a host event is; the answer to "whose time is this?"."""
+    """Kind of a host event, which decides what its time counts as."""
 
     OP = 0  # cpu_op
     ANNOTATION = 1  # user_annotation, record_function
@@ -34,7 +34,7 @@ class HostKind(IntEnum):
 
 
 class DeviceKind(IntEnum):
-    """What device activity is, by category; the class of a kernel is ``DeviceClass``."""
+    """Kind of device activity, by category; the class of a kernel is ``DeviceClass``."""
 
     KERNEL = 0
     MEMCPY = 1
@@ -43,7 +43,7 @@ class DeviceKind(IntEnum):
 
 
 class DeviceClass(IntEnum):
-    """What the time of a device activity counts as (analytics: kernel classification)."""
+    """Class that the time of a device activity counts as (docs: kernel classification)."""
 
     COMPUTE = 0
     COMMUNICATION = 1
@@ -52,7 +52,7 @@ class DeviceClass(IntEnum):
 
 
 class Link(IntEnum):
-    """How a device activity found its launch: the confidence of the link."""
+    """How the launch of a device activity was found, which is the confidence of the link."""
 
     CORRELATION = 0  # or an arrow from the call, where the recorder writes no correlation
     EXTERNAL_ID = 1  # no call recorded; the op is known by External id or arrow, launch is −1
@@ -255,7 +255,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What the file says about how it was made; None where it is silent."""
+    """How the file was made, by its own account; None for unknown."""
 
     torch_era: str  # era of the format, "A" … "H", "Ascend", "unknown"
     resolution_ns: int  # 1000 for whole-microsecond files, else 1
@@ -275,7 +275,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Everything a file says, linked."""
+    """All data of one trace file, linked."""
 
     path: str
     base_ns: int  # wall clock of ts = 0: ns since the epoch, or since the recorder's zero

@@ -1,4 +1,4 @@
-"""What a scanner hands over: the events of a file as columns, nothing interpreted yet (contract).
+"""The result of a scan: the events of a file as columns, not yet interpreted (contract).
 
 Two scanners may exist (pure Python and native); both obey this page and are held against each
 other, column by column and fault by fault:
@@ -152,7 +152,7 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeekIndex:
-    """Points at which a gzip file can be entered (``seek``), some MB of text apart; often none.
+    """Points for random access to a gzip file (``gzip_index``), some MB of text apart; often none.
 
     At point p the text from ``text[p]`` on is inflated from bit ``bit[p]`` of the file, by who
     knows the 32 KB of text before it: ``window[window_end[p - 1] : window_end[p]]``, compressed.
@@ -183,7 +183,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTrace:
-    """A file as columns."""
+    """A scanned file as columns."""
 
     events: RawEvents
     ints: Mapping[str, Sparse]
@@ -199,7 +199,7 @@ class RawTrace:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far reading is: of the file as stored, and in events."""
+    """Progress of a read: stored bytes, and events."""
 
     phase: str  # "reading" | "linking" | "summarizing" | "caching"
     bytes_done: int

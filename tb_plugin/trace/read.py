@@ -1,9 +1,7 @@
-"""From a file to a trace: inflate and scan, then build.
-
-Stage two of the reader: columns of raw events → a frozen `Trace`.
+"""From a file to a ``Trace``: inflate, scan, build.
 
 Each line of ``build`` answers one question; the module it calls explains how. The columns of the
-file are let go as soon as they are in tables: at no moment are they there twice.
+file are freed as soon as they are in tables: at no moment are they in memory twice.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ from .scan.scanner import scan
 
 
 def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
-    """The trace of a file. Whatever a scanner hands over is read; oddities end in notes."""
+    """The trace of a file. Any result of a scanner is accepted; oddities become notes."""
     texts, events = Texts(raw.strings), len(raw.events)
     named = np.flatnonzero(raw.events.phase == META).astype(np.int32)
     census = take_census(raw.events, texts)
@@ -169,7 +167,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
 
 
 def _without(raw: RawTrace, dense: Collection[str], *, sparse: bool = False) -> RawTrace:
-    """Without columns that are in tables now, so that their memory can be used again."""
+    """The events without columns that are in tables by now, so that their memory is freed."""
     events = replace(raw.events, **{name: getattr(raw.events, name)[:0].copy() for name in dense})
     if sparse:
         return replace(raw, events=events, ints={}, floats={}, texts={})
@@ -192,12 +190,12 @@ def _split(columns: tuple[dict[str, Sparse], ...], moves: Moves) -> list[dict[st
 
 
 def _of_host(moves: Moves, rows: I32) -> I32:
-    """Those of some rows of the file that are in the first table, as its rows."""
+    """The rows of the file that are in the first table, as rows of that table."""
     return np.asarray(moves.row[rows[moves.table[rows] == 1]])
 
 
 def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
-    """Processes whose rows need a device: all of activity, and of ranges those known as devices."""
+    """Processes that need a device: all with activity; of those with ranges, the known devices."""
 
     def of(part: EventRows) -> set[int]:
         return set(distinct(take(raw.events.pid, part.row), size).tolist())
@@ -209,7 +207,7 @@ def _device_pids(raw: RawTrace, rows: Rows, size: int) -> set[int]:
 
 
 def _device_steps(activity: Activity, launches: Launches, host: Host, steps: StepTable) -> I32:
-    """The step that launched each activity; without any launches, the one that runs."""
+    """The step that launched each activity; in files without launches, the step at its start."""
     origin = np.where(launches.launch >= 0, launches.launch, launches.op)
     at = np.where(origin >= 0, host.ts[origin] if len(host) else 0, activity.ts)
     result = step_at(steps, at)

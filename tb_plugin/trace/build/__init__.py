@@ -1,1 +1,1 @@
-"""Columns of raw events to the tables of a trace, one stage a module."""
+"""From columns of raw events to the tables of a trace, one stage per module."""

@@ -1,4 +1,4 @@
-"""Begin and end events of one thread become ranges; Kineto writes none, other tools do.
+"""Ranges from begin and end events. Kineto writes whole ranges; other tools write such pairs.
 
 B aten::mm ──┐
 B aten::t ─┐ │
@@ -83,13 +83,13 @@ class _Open:
         self._places: dict[int, list[int]] = {}  # name → places of what is open
 
     def add(self, row: int, name: int) -> None:
-        """A begin."""
+        """Add a begin event."""
         self._places.setdefault(name, []).append(len(self._rows))
         self._rows.append(row)
         self._names.append(name)
 
     def close(self, name: int) -> int:
-        """The row that an end closes: the last one of its name, the last one when it has none."""
+        """The row that an end closes: the last begin of its name, or of any name when it has none."""
         self._forget_closed()
         if name == self._unnamed:
             name = self._names[-1] if self._names else name
@@ -98,7 +98,7 @@ class _Open:
         return self._rows[places.pop()] if places[-1] >= 0 else -1
 
     def left(self) -> list[int]:
-        """The rows that nothing closed."""
+        """The rows without an end."""
         return [self._rows[place] for places in self._places.values() for place in places]
 
     def _forget_closed(self) -> None:

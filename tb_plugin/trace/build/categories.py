@@ -1,4 +1,4 @@
-"""What the category of an event says about it: one table for all vendors and times.
+"""What does the category of an event say about it? One table for all vendors and versions.
 
 Categories are compared without regard to case. A category that is not listed is kept: the event is
 ``OTHER`` on the host or on the device, whichever its process is.
@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class EventRole(IntEnum):
-    """Where an event belongs, and what it is there."""
+    """The table that an event belongs to, and its meaning there."""
 
     OP = 0
     ANNOTATION = 1
@@ -153,7 +153,7 @@ DEVICE_LABELS: Mapping[str, str] = {
 
 
 def role_of(category: str) -> EventRole:
-    """Role of a category as written; ``EITHER`` when nobody has listed it.
+    """Role of a category as written; ``EITHER`` for a category that is not listed.
 
     >>> role_of("Operator").name
     'OP'

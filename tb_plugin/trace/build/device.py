@@ -1,9 +1,7 @@
-"""Tables of all that is not on a host thread: device work, ranges, allocator events, counters.
+"""Tables of everything outside host threads: device work, ranges, allocator events, counters.
 
-Sparse columns of the file become those of the tables, one column at a time.
-
-A column of the file is let go as soon as its cells are in the tables, so that all columns are never
-in memory twice.
+Sparse columns of the file become sparse columns of the tables, one at a time. A column of the file
+is freed as soon as its cells are in the tables, so that no two copies of all columns are in memory.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ _COPY_KIND = re.compile(r"[HDAP]to[HDAP]$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceRows:
-    """The rows of the device table in their order, before anything sparse is known of them."""
+    """The rows of the device table in order, before sparse columns."""
 
     ts: I64
     dur: I64
@@ -177,7 +175,7 @@ def _names_by_args(texts: Texts, rows: DeviceRows, args: Mapping[str, Sparse]) -
 
 
 def _full_name(kind: str, source: str, target: str, memory: str, name: str) -> str:
-    """What Kineto calls a copy or a set of these arguments; "" = not told.
+    """Kineto's name of a copy or a set with these arguments; "" = unknown.
 
     >>> _full_name("HtoD", "pageable", "device", "", "Memcpy")
     'Memcpy HtoD (Pageable -> Device)'
@@ -201,7 +199,7 @@ def _memory(text: str) -> str:
 
 
 def counter_devices(raw: RawTrace, texts: Texts, part: EventRows, devices: Devices) -> I32:
-    """Row of the device of each counter event: its process is that, or "GPU 0 Counters"."""
+    """Device row of each counter event: its process is the device, or "GPU 0 Counters"."""
     pid = take(raw.events.pid, part.row)
     by_pid = np.full(len(texts), -1, np.int32)
     for code in distinct(pid, len(texts)).tolist():

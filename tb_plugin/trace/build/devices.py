@@ -1,10 +1,8 @@
-"""Streams: the rows of a device on which work, its annotations and its waits were recorded.
-
-Which accelerators a trace knows, and what it says of them.
+"""Which devices and streams does a trace have, and what does it say about them?
 
 A device is *declared* in ``deviceProperties``, which lists all visible ones, and *used* when events
-name its process. Recorders also announce up to 16 processes "GPU n" that are neither: those are
-left out.
+name its process. Recorders also announce up to 16 processes "GPU n" that are neither declared nor
+used: those are left out. A stream is one row of a device, with its work, annotations and waits.
 """
 
 from __future__ import annotations
@@ -153,7 +151,7 @@ def _index(
     label: DeviceLabel | None,
     taken: set[int],
 ) -> int:
-    """The number shown: of the label, of the arg ``device``, of the pid, or the first free one."""
+    """The number to show: from the label, the arg ``device``, the pid, or the first free one."""
     if label is not None and label.index is not None:
         return label.index
     if rows is not None:
@@ -317,7 +315,7 @@ def find_streams(
 
 
 def _numbers_from_args(raw: RawTrace, rows: Rows, index: I32, number: NDArray[np.int64]) -> None:
-    """Where the tid is not a number, the arg ``stream`` of the first event may be one."""
+    """Stream numbers from the arg ``stream`` of the first event, where the tid is not a number."""
     if (number >= 0).all():
         return
     mine = index[: len(rows.device)]
@@ -337,7 +335,7 @@ def _to_working_stream(
     number: NDArray[np.int64],
     work: NDArray[np.bool_],
 ) -> I32:
-    """Newer recorders give waits a tid of their own; the arg says which stream waits."""
+    """Move waits to the stream in their arg: newer recorders give waits a tid of their own."""
     of_sync = of_sync.copy()
     told = raw.ints.get("stream")
     named = cells(told, rows.syncs.row, -1)

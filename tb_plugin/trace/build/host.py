@@ -1,4 +1,4 @@
-"""The host table before links: rows sorted by (thread, ts, −dur), nested, with their kinds."""
+"""The host table before links: rows sorted by (thread, ts, −dur), nested, each with its kind."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ThreadRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostRows:
-    """The rows of the host table in their order, before anything sparse is known of them."""
+    """The rows of the host table in order, before sparse columns."""
 
     ts: I64
     dur: I64
@@ -152,7 +152,7 @@ def order_host(
 def _settle_ties(
     raw: RawTrace, rows: Rows, order: NDArray[np.intp], same: NDArray[np.bool_]
 ) -> None:
-    """Order what starts at one instant by −dur; what is equal then by kind, id, place in the file.
+    """Order events of one start by −dur; equal ones by kind, id and place in the file.
 
     ``same[i]``: the rows i and i + 1 of ``order`` start at one instant on one thread.
     """
@@ -237,6 +237,6 @@ def _clock(kind: I8) -> I8:
 
 
 def _unfinished(finished: Sparse | None, open_begins: I32) -> I32:
-    """Rows that never ended, as the recorder writes it; some builds write true on all others."""
+    """Rows that the recorder marks as never ended; some builds write true on all others instead."""
     said = np.empty(0, np.int32) if finished is None else finished.row[finished.value == 0]
     return distinct_values(np.concatenate([said, open_begins]))

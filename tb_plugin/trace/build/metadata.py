@@ -1,6 +1,7 @@
-"""How many events of which phase and category a file holds: counted once, asked by many.
+"""How many events of each kind does a file hold, and what are its processes and threads called?
 
-Who is who: names and labels of processes and threads, from the metadata events.
+The counts by phase and category are taken once for all later stages. Names and labels come from
+the metadata events (phase ``M``).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class ProcessMetadata:
 
 
 def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
-    """Read the metadata events. Of several names of a thread the last telling one wins."""
+    """Read the metadata events. Of several names of a thread the last informative one is used."""
     events = raw.events
     rows = np.flatnonzero(events.phase == META)
     name = cells(raw.texts.get("label_name"), rows, -1).tolist()
@@ -138,7 +139,7 @@ def identify(raw: RawTrace, texts: Texts) -> ProcessMetadata:
 
 
 def device_label(text: str) -> DeviceLabel | None:
-    """The device a process label names, or None for "CPU" and everything else.
+    """The device in a process label; None for "CPU" and everything else.
 
     >>> device_label("GPU 3")
     DeviceLabel(type='GPU', index=3)
@@ -159,7 +160,7 @@ def device_type(word: str) -> str:
 
 
 def telling(name: str) -> int:
-    """How much a thread name says: 0 nothing, 1 only its number, 2 its program, 3 a given name."""
+    """Rank of a thread name: 0 empty, 1 only its number, 2 its program, 3 a given name."""
     if not name.strip():
         return 0
     match = _GENERIC_THREAD.match(name.strip())

@@ -1,4 +1,4 @@
-"""Which event is inside which, and whose time each instant is, for the events of many threads.
+"""Which event is inside which, and how much time does each have to itself?
 
 Rows are sorted by (thread, ts, −dur). Three facts about a row i, all exact on any data:
 
@@ -46,7 +46,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nesting:
-    """One entry per row; ``overrun``: who outlives its outer event, and by how much."""
+    """Outer event, parent and overrun of each row; an overrun row outlives its outer event."""
 
     outer: I32
     parent: I32

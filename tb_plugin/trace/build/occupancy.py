@@ -1,4 +1,4 @@
-"""How full a kernel makes the multiprocessors: what was recorded, else what its launch gives.
+"""Occupancy of a kernel: the recorded value, or an estimate from its launch configuration.
 
 Kineto writes 0 for every kernel with more shared memory than a block may have by default (48 KiB),
 for these the large matrix products and attention; other recorders write nothing. A 0 is no value.
@@ -71,7 +71,7 @@ class Launched:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filled:
-    """The columns ``_COLUMNS`` without zeros, and how many kernels that touched."""
+    """The columns ``_COLUMNS`` without zeros, and the number of kernels that changed."""
 
     columns: Mapping[str, Sparse]
     computed: int  # have an occupancy that was computed
@@ -81,7 +81,7 @@ class Filled:
 def limits_of(
     properties: Mapping[str, Any], capability: tuple[int, int] | None, multiprocessors: int | None
 ) -> Limits | None:
-    """The limits of an NVIDIA device by what the file says of it; None where that is too little."""
+    """Limits of an NVIDIA device from its properties in the file; None if they are incomplete."""
     if capability is None or properties.get("warpSize", WARP) != WARP:
         return None
     blocks = _BLOCKS.get(capability, _BLOCKS_OF_MAJOR.get(capability[0]))
@@ -134,7 +134,7 @@ def fill_occupancy(
     limits: tuple[Limits | None, ...],
     args: Mapping[str, Sparse],
 ) -> Filled:
-    """Recorded values above 0, else computed ones, of rows with activity.
+    """Recorded values above 0, computed ones elsewhere, for rows with device activity.
 
     Args:
         texts: the strings of the trace.
@@ -169,7 +169,7 @@ def fill_occupancy(
 def launches(
     texts: Texts, args: Mapping[str, Sparse], rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], Launched]:
-    """Those of some rows whose launch is told in full, and these launches."""
+    """The rows whose launch is fully recorded, and those launches."""
     size = int(rows[-1]) + 1 if len(rows) else 0
     blocks, threads = (_product(texts, args.get(name), rows, size) for name in ("grid", "block"))
     registers, shared = (
@@ -200,7 +200,7 @@ def _product(texts: Texts, sparse: Sparse | None, rows: NDArray[np.intp], size: 
 
 
 def volume(text: str) -> int:
-    """How many there are in a grid or a block; −1 for a text that says no one to three lengths.
+    """Number of blocks or threads; −1 unless the text has one to three lengths.
 
     >>> volume("[64,2,1]")
     128
@@ -222,7 +222,7 @@ def _cells(sparse: Sparse | None, rows: NDArray[np.intp], size: int) -> I64:
 
 
 def _positive_cells(sparse: Sparse | None, size: int) -> F64:
-    """A column as a dense one: NaN where it says nothing, 0 or what is no number."""
+    """A sparse column as a dense one: NaN where it has no positive number."""
     result = np.full(size, np.nan)
     if sparse is not None:
         value = sparse.value.astype(np.float64)

@@ -1,4 +1,4 @@
-"""How a trace was recorded, by its own account and by tell-tales of the format."""
+"""How was a trace recorded, by its own account and by the marks of its format?"""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def era(
     start: int,
     resolution: int,
 ) -> str:
-    """The age of the format, "A" … "H" or "Ascend", by what only that age writes.
+    """The age of the format, "A" … "H" or "Ascend", by features that only that age has.
 
     ========  ==============================================================
     A         no categories (torch ≤ 1.7 and the legacy profiler)
@@ -106,13 +106,13 @@ def era(
 
 
 def _is_cuspy(raw: RawTrace, categories: set[str]) -> bool:
-    """Whether rows are there that only Cuspy writes: nodes of graphs, arguments of copies, sets."""
+    """True if there are rows that only Cuspy writes: graph nodes, arguments of copies and sets."""
     own = ("source_memory", "target_memory", "memory_kind")
     return any(map(is_graph_node, categories)) or any(name in raw.texts for name in own)
 
 
 def _metadata_first(raw: RawTrace) -> bool:
-    """Whether the first stamped event is a metadata event, as Kineto writes them since 2026."""
+    """True if the first event with a time is a metadata event, as Kineto writes since 2026."""
     phase = raw.events.phase
     return bool(len(phase) and phase[0] == META and raw.events.ts[0] != MISSING)
 
@@ -122,7 +122,7 @@ def _has_npu(identity: ProcessMetadata) -> bool:
 
 
 def _has_text(raw: RawTrace, texts: Texts, column: str) -> bool:
-    """Whether a text column says anything; old recorders write empty ones always."""
+    """True if a text column has a text that is not empty; old recorders always write empty ones."""
     sparse = raw.texts.get(column)
     return sparse is not None and any(texts[code] for code in texts.used(sparse.value).tolist())
 

@@ -1,4 +1,4 @@
-"""Which table every row of the file goes to, and why the others go nowhere.
+"""Which table does each row of the file belong to, and why are the other rows left out?
 
 Nothing is dropped in silence: each row of the file is in one of the row lists, in
 ``used_elsewhere`` (it gave names, or the end of a range), or counted under a reason in ``ignored``.
@@ -56,7 +56,7 @@ _NO_ROLE = 255
 
 @dataclass(frozen=True, slots=True)
 class UnusedRows:
-    """Rows that are in no table, and durations that made no sense."""
+    """Rows that are in no table, and counts of impossible durations."""
 
     negative: int
     absurd: int
@@ -68,7 +68,7 @@ class UnusedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows of the file by table, ascending, and what became of all others."""
+    """Rows of the file by table, ascending, and the reasons for all others."""
 
     role: U8  # Role of the rows in tables of duration events; an entry for every row of the file
     host: EventRows
@@ -99,7 +99,7 @@ class Rows:
 
 
 def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Census) -> Rows:
-    """Decide for every row of the file."""
+    """Decide the table of every row of the file."""
     events = raw.events
     phase = events.phase
     role, timed = _roles(raw, texts, identity, census)
@@ -165,7 +165,7 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
 
 
 def _ignore_others(ignored: dict[str, int], census: Census, memory: U8) -> None:
-    """Counts the rows of phases that make no table; allocator events are instants that do."""
+    """Count the rows of phases that make no table; instants of the allocator do make one."""
     taken = np.bincount(memory, minlength=256)
     for phase in sorted(set(census.phase.tolist()) - _PLACED):
         count = census.of_phase(phase) - int(taken[phase])
@@ -222,14 +222,14 @@ def _roles(
 
 
 def _pids(events: RawEvents, mask: Mask, size: int) -> Mask:
-    """Which processes have rows where the mask holds, by pid code."""
+    """Processes, by pid code, that have rows where the mask holds."""
     return seen(take(events.pid, where(mask)), size)
 
 
 def _device_pids(
     events: RawEvents, role: U8, timed: Mask, identity: ProcessMetadata, size: int
 ) -> frozenset[int]:
-    """Processes that stand for devices: so labelled, or with device work and no host work."""
+    """Processes that are devices: labelled as one, or with device work and no host work."""
     own = (*DEVICE_ROLES, EventRole.DEVICE_ANNOTATION)
     working = _pids(events, timed & is_any(role, own), size)
     if working.any():

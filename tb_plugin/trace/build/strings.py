@@ -1,4 +1,4 @@
-"""Texts of a trace as codes, and questions asked once per text instead of once per event."""
+"""The texts of a trace as codes, and questions answered once per text instead of once per event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time axis of a trace: where it starts, how fine it is, and which events have no time at all.
+"""The time axis of a trace: its start, its resolution, and the events without a usable time.
 
 A writer that lost a time stamp writes 0, or something else far from the recording. One such event
 would stretch the axis to days; so an event is *timeless* when it lies further from the middle half
@@ -7,10 +7,8 @@ of all events than an hour and than a hundred times the length of that half.
       0                                            4 370 761 960 s
       █ timeless                                   ░░▓▓▓▓▓▓▓▓░░░ the recording
 
-The rows of a table as they are in the file, with times that make sense.
-
-The clock of a file is judged by all of its duration events (``clock.bounds``). What is too far from
-them is left out and counted; a duration that reaches too far, or below zero, becomes 0 ns.
+The axis follows from the duration events of the whole file (``bounds``). Timeless rows are left out
+and counted; a duration that reaches too far, or is negative, becomes 0 ns (``settle_times``).
 """
 
 from __future__ import annotations
@@ -34,14 +32,14 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """First and last believable instant, as written in the file."""
+    """First and last plausible instant, as written in the file."""
 
     low: int
     high: int
 
 
 def bounds(ts: I64) -> Bounds:
-    """Where events can be, judged by the middle half of the time stamps that are not 0.
+    """The plausible range of times, judged by the middle half of the time stamps that are not 0.
 
     ``ts`` are the stamps of duration events as written; ``MISSING`` and 0 do not vote.
     """
@@ -128,7 +126,7 @@ class EventRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
-    """Parts with believable times and durations, and how many had others."""
+    """Tables with plausible times and durations, and the number of rows without."""
 
     ranges: tuple[EventRows, ...]
     instants: tuple[EventRows, ...]
@@ -141,7 +139,7 @@ class Settled:
 def settle_times(
     ranges: Sequence[EventRows], instants: Sequence[EventRows], last_open: int
 ) -> Settled:
-    """Leave out what has no believable time, and mend durations, in place.
+    """Leave out rows without a plausible time, and correct durations, in place.
 
     ``last_open`` is the last start of a range that never ended.
     """
@@ -167,7 +165,7 @@ def settle_times(
 
 
 def _limits(ranges: Sequence[EventRows], instants: Sequence[EventRows]) -> Bounds | None:
-    """Where events can be; None where nothing is far from anything, so that nobody need ask."""
+    """The plausible range of times; None where every event is inside and no check is needed."""
     stamped = [part.ts for part in (*ranges, *instants) if len(part)]
     if not stamped:
         return None
@@ -182,7 +180,7 @@ def _limits(ranges: Sequence[EventRows], instants: Sequence[EventRows]) -> Bound
 
 
 def _close(ranges: Sequence[EventRows], last_open: int) -> None:
-    """Ranges that never ended last until the end of all others."""
+    """Extend ranges that never ended to the end of all others."""
     opened = [part.dur == OPEN for part in ranges]
     if not any(mask.any() for mask in opened):
         return
@@ -194,7 +192,7 @@ def _close(ranges: Sequence[EventRows], last_open: int) -> None:
 
 
 def _mend(part: EventRows, limits: Bounds | None) -> tuple[int, int, int]:
-    """Durations that make sense; how many were negative, absurdly long, or missing."""
+    """Corrected durations, and how many were negative, absurdly long, or missing."""
     short = long = missing = 0
     for piece in chunks(len(part)):
         ts, dur = part.ts[piece], part.dur[piece]

@@ -1,4 +1,4 @@
-"""The health record of a trace: small questions, each ending in a note or in none."""
+"""Checks that make the health record of a trace: each one returns a note or none."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SKEW_NS = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HealthInputs:
-    """Everything that notes are made from."""
+    """The inputs of all checks."""
 
     texts: Texts
     identity: ProcessMetadata
@@ -296,7 +296,7 @@ def _of_content(evidence: HealthInputs) -> Iterator[Note]:
 
 
 def _unknown_categories(evidence: HealthInputs) -> list[str]:
-    """Categories that nobody has listed, of the host and then of the devices."""
+    """Categories that are not listed, of the host and then of the devices."""
     texts = evidence.texts
     if all(is_known(texts[code]) for code in evidence.census.categories(RANGED)):
         return []

@@ -1,8 +1,4 @@
-"""Everything the health record can say, as data: one entry per kind of note.
-
-What the health record says of the file itself: damage, repairs, oddities of its text.
-
-What one kind of note in the health record says.
+"""Every note of the health record, as data: one entry per kind.
 
 Titles may use ``{count}``, ``{total}``, ``{share}`` (of the two, in percent) and ``{detail}``. A
 note of severity "error" means that part of the file is lost; "warning" affects a figure; "info"
@@ -34,7 +30,7 @@ UPGRADE = "Record with torch 2.4 or newer."
 
 
 class NoteKind(Struct, frozen=True):
-    """What a note says. ``counts_as``: "skipped" or "repaired", for faults of that sort."""
+    """Title, texts and severity of one note. ``counts_as``: "skipped" or "repaired", for faults."""
 
     severity: str
     title: str
@@ -69,7 +65,7 @@ def one_of(text: str) -> str:
 
 
 def harmless(title: str, consequence: str, remedy: str = "") -> NoteKind:
-    """A note that explains and taints nothing."""
+    """A note that explains and affects no figure."""
     return NoteKind("info", title, consequence, remedy)
 
 

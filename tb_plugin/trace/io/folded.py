@@ -1,11 +1,11 @@
-"""Folded stacks (FlameGraph's format, ``export_stacks``) as a trace: one line per call path.
+"""Folded stacks (the FlameGraph format, ``export_stacks``) as a trace: one line per call path.
 
     main;step;mm 40         frames from the outermost to the innermost, a blank, a number
     main;step;relu 10
 
-There are no times in such a file. Each path becomes nested Python frames whose length is its
-number (µs in torch's export), and paths are laid end to end; equal outer frames of neighbours are
-one frame. So totals by frame and the flame graph are those of the file, and instants mean nothing.
+Such a file has no times. Each path becomes nested Python frames whose length is its number (µs in
+torch's export), and the paths follow one another; equal outer frames of neighbours are one frame.
+So totals by frame and the flame graph are those of the file; positions in time mean nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_folded(path: Path) -> bool:
 
 
 def folded_trace(path: Path) -> bytes:
-    """The same as a trace in JSON.
+    """A file of folded stacks as a trace in JSON.
 
     Raises:
         NotFoundError: there is no such file.

@@ -1,4 +1,4 @@
-"""gzip, as far as it can be read: several members, cut short, damaged, with junk behind it."""
+"""The text of a gzip stream: several members, truncated, damaged, or followed by other bytes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _TEXT_FIELD = 4096
 
 
 class InflateObserver:
-    """Looks on while a stream is inflated. This one looks away."""
+    """Callbacks during inflation; the default does nothing."""
 
     def member(self, place: int) -> None:
-        """The deflate stream of a member begins at a byte of the layer."""
+        """Called where the deflate stream of a member begins, with its byte in the layer."""
 
     def fed(self, data: bytes) -> None:
-        """So much of it is about to be inflated; what follows the stream may be among it."""
+        """Called before ``data`` is inflated; bytes behind the stream may be among it."""
 
     def inflated(self, piece: bytes) -> None:
-        """The next piece of the text."""
+        """Called with the next piece of the text."""
 
     def give_up(self) -> None:
-        """There is damage, or another layer: what was seen is not the text that is read."""
+        """Called at damage or another layer: the bytes seen so far do not make the text."""
 
 
 class Gunzip(PieceStream):

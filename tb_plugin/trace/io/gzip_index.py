@@ -1,14 +1,12 @@
-"""Entering a gzip file in the middle: a few MB are inflated for an event, and not all before it.
+"""Random access to a gzip file: inflate a few MB for one event instead of everything before it.
 
-``seek_points`` makes the index on the way, where there is the native library. Without it, and of
-files in several layers or with damaged gzip, there are no points: then all is inflated up to the
-event.
+The index is made while the file is read. A walker in the native library looks at the bytes that are
+about to be inflated and finds where the blocks of the deflate stream begin, which isal does not
+report. One block in some MB of text is kept, with the 32 KiB of text before it to which later bytes
+may refer.
 
-Makes the index by which a gzip file is entered in the middle, while the file is read.
-
-A walker in the native library looks at the bytes that are about to be inflated and tells where the
-blocks of the deflate stream begin: with isal alone nobody would know. One in some MB of text is
-kept, with the text before it to which what follows it may refer.
+Without the native library, and for files in several layers or with damaged gzip, the index is
+empty: then everything before the event is inflated.
 """
 
 from __future__ import annotations
@@ -33,11 +31,11 @@ _OWN_CODES = 0x4357_FC10_0000_0000_0081_E104
 
 
 class NotTheFile(Exception):
-    """The file is not the one of the index, or was damaged since."""
+    """The file does not match the index, or was damaged since."""
 
 
 def can_seek(seek: SeekIndex, offset: int) -> bool:
-    """Whether there is a point before an offset of the text."""
+    """True if a point lies at or before an offset of the text."""
     return len(seek) > 0 and int(seek.text[0]) <= offset
 
 
@@ -81,7 +79,7 @@ def _pieces(open_file: Callable[[], Layer], seek: SeekIndex, point: int) -> Iter
 
 
 def _led_to(bits: int, byte: bytes) -> bytes:
-    """``byte``, of which the first ``bits`` belong to what is before the point.
+    """Pads ``byte``, of which the first ``bits`` belong to the text before the point.
 
     In their place end blocks without text. So the stream keeps its place in the bytes, on which
     stored blocks depend.
@@ -106,7 +104,7 @@ _LEVEL = 1
 
 
 class SeekPoints(InflateObserver):
-    """Collects the points of one sound gzip layer; none without the native library."""
+    """The points of one sound gzip layer; none without the native library."""
 
     def __init__(self) -> None:
         self._walker = call("kinetoscope_deflate_new", SPAN_BYTES)
@@ -118,14 +116,14 @@ class SeekPoints(InflateObserver):
         self._windows: list[bytes] = []
 
     def member(self, place: int) -> None:
-        """The window of a member begins with it."""
+        """Start a member: its window begins with it."""
         self._coming.clear()
         self._tail = b""
         if self._walker is not None:
             call("kinetoscope_deflate_member", self._walker, 8 * place, self._done)
 
     def fed(self, data: bytes) -> None:
-        """Looks for points in it; their text comes later."""
+        """Look for points in the bytes; their text comes later."""
         if self._walker is None:
             return
         bits, texts = self._found
@@ -137,7 +135,7 @@ class SeekPoints(InflateObserver):
             self._coming.extend(zip(bits[:count].tolist(), texts[:count].tolist(), strict=True))
 
     def inflated(self, piece: bytes) -> None:
-        """Keeps the points in it, and what may be the window of the next."""
+        """Keep the points in the piece, and the possible window of the next point."""
         if self._walker is None:
             return
         while self._coming and self._coming[0][1] <= self._done + len(piece):
@@ -152,19 +150,19 @@ class SeekPoints(InflateObserver):
         self._done += len(piece)
 
     def give_up(self) -> None:
-        """Keeps nothing, of what was seen and of what follows."""
+        """Drop all points found, and ignore the rest."""
         self.close()
         self._points, self._windows = [], []
 
     def close(self) -> None:
-        """Ends the walk; the points that were found stay."""
+        """End the walk; the points found so far stay."""
         if self._walker is not None:
             call("kinetoscope_deflate_free", self._walker)
         self._walker = None
         self._coming.clear()
 
     def index(self) -> SeekIndex:
-        """The points till now."""
+        """The points found so far."""
         if not self._points:
             return NO_POINTS
         bits, texts = np.array(self._points, np.int64).T

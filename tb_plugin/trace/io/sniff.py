@@ -1,4 +1,4 @@
-"""What a file is, from the first bytes of its text: a trace, or something with name and remedy."""
+"""Is a file a trace, by the first bytes of its text? If not: what it is, and the remedy."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ _SPECIAL = (
 
 
 def special_file(mode: int) -> TraceFormatError | None:
-    """Why a file of this mode is not opened; None of a regular file.
+    """Why a file of this mode is not opened; None for a regular file.
 
     Opening a pipe waits until somebody writes into it, and a device may have no end.
     """
@@ -156,7 +156,7 @@ def special_file(mode: int) -> TraceFormatError | None:
 
 
 def looks_like_trace(head: bytes) -> bool:
-    """Whether a file whose inflated text begins with ``head`` (a few KiB) may be a trace.
+    """True if a file whose inflated text begins with ``head`` (a few KiB) may be a trace.
 
     Cheap and generous, for finding traces among files with any name: an object that has
     ``traceEvents`` or one of the keys written before it, or an array of events.
@@ -205,7 +205,7 @@ def python_repr() -> TraceFormatError:
 
 
 def _is_event_line(text: bytes) -> bool:
-    """Whether the first line is an event by itself: an object with a phase, and no list of them."""
+    """True if the first line is an event by itself: an object with a phase, no list of events."""
     if not _EVENT.match(text):
         return False
     line = text.partition(b"\n")[0].rstrip(b" \t\r,")
@@ -227,7 +227,7 @@ def _unknown(head: bytes, text: bytes) -> TraceFormatError:
 
 
 def _strip(head: bytes) -> bytes:
-    """Without white space and comments in front."""
+    """The text without leading white space and comments."""
     text = head.lstrip(b" \t\r\n\0")
     while text.startswith((b"//", b"/*")):
         end = b"\n" if text.startswith(b"//") else b"*/"

@@ -1,8 +1,8 @@
-"""Opens what a trace may be stored as and yields its text, block by block.
+"""The text of a stored trace, block by block: decompression and transcoding.
 
 The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of
 members, up to three layers), UTF-8 with a byte order mark, UTF-16. Other compressors are refused by
-name. Memory grows neither with the file nor with its ratio.
+name. Memory grows neither with the file nor with its compression ratio.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Text:
         return self._layer.read(n)
 
     def skip(self, n: int) -> None:
-        """Moves n bytes of text further."""
+        """Move n bytes of text further."""
         self._layer.skip(n)
 
     @property
@@ -85,7 +85,7 @@ class Text:
 
 
 class TextAhead(Text):
-    """The same for all of a file, read in a thread of its own ahead of what is asked for."""
+    """The text of a whole file, read ahead in a thread of its own."""
 
     def __init__(self, source: Source, faults: FaultLog) -> None:
         told = FaultLog()
@@ -94,7 +94,7 @@ class TextAhead(Text):
         self._layer = self._ahead = Ahead(self._layer, told, faults)
 
     def seek_index(self) -> SeekIndex:
-        """Where the file can be entered again; ends the reading."""
+        """The points for random access to the file; ends the reading."""
         self._ahead.close()
         return self._points.index()
 
@@ -106,7 +106,7 @@ class TextAhead(Text):
 
 
 class TextAt(Text):
-    """The text from an offset on, before which the index has a point (``can_seek``)."""
+    """The text from an offset on, for which the index has a point (``can_seek``)."""
 
     def __init__(self, source: Source, seek: SeekIndex, offset: int) -> None:
         self._stored = _Stored(source)
@@ -114,7 +114,7 @@ class TextAt(Text):
 
 
 class _Stored:
-    """The bytes as stored, counted."""
+    """The stored bytes, counted."""
 
     def __init__(self, source: Source) -> None:
         self._own = not hasattr(source, "read")
@@ -160,7 +160,7 @@ def _open(path: Path) -> BinaryIO:
 def _peel(
     open_layer: Callable[[], Layer], faults: FaultLog, watch: InflateObserver, depth: int = 0
 ) -> Layer:
-    """The text under all layers that ``open_layer`` begins with.
+    """The text under all layers of the stream that ``open_layer`` begins.
 
     ``watch`` looks on while the outermost gzip layer is inflated, if there is nothing else.
     """
@@ -213,7 +213,7 @@ def _decode(layer: Buffered, head: bytes, faults: FaultLog) -> Layer:
 
 
 class _Transcoded:
-    """UTF-16 text as UTF-8; what is no UTF-16 becomes U+FFFD."""
+    """UTF-16 text as UTF-8; invalid UTF-16 becomes U+FFFD."""
 
     def __init__(self, layer: Layer, encoding: str) -> None:
         self._layer = layer

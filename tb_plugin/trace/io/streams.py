@@ -1,9 +1,7 @@
-"""Streams of bytes that lie on top of one another.
+"""Layers of byte streams, and a layer that is read ahead in another thread.
 
-A layer that another thread reads, some blocks ahead of the one that uses it.
-
-isal inflates, and files are read, while others run. So the text is there when the scan asks for it,
-where there is a second core. With one there is no other thread, since it would only cost.
+isal and file reads release the interpreter lock, so on a machine with a second core the text is
+there when the scan asks for it. On one core no thread is started, since it would only cost time.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ class Layer(Protocol):
         ...
 
     def skip(self, n: int, /) -> None:
-        """Moves n bytes further."""
+        """Move n bytes further."""
         ...
 
 
 def skip_by_reading(layer: Layer, n: int) -> None:
-    """For layers that have no shorter way."""
+    """Skip for layers that cannot seek: read and discard."""
     while n > 0 and (piece := layer.read(min(n, CHUNK))):
         n -= len(piece)
 
@@ -60,7 +58,7 @@ class PieceStream:
 
 
 class Buffered:
-    """A layer that can be looked at before it is read, and that takes bytes back."""
+    """A layer that can be peeked at, and that takes bytes back."""
 
     def __init__(self, layer: Layer) -> None:
         self._layer = layer
@@ -98,7 +96,7 @@ class Buffered:
             self._layer.skip(n - left)
 
     def give_back(self, data: bytes) -> None:
-        """The next bytes to be read are ``data`` again."""
+        """Put ``data`` back in front: it is read again next."""
         self.place -= len(data)
         self._left = data + self._left
 
@@ -111,7 +109,7 @@ _Piece: TypeAlias = tuple[bytes, FaultLog]
 
 
 class Ahead(PieceStream):
-    """``layer``, of which at most ``BLOCKS`` blocks are in memory that nobody asked for.
+    """``layer``, read ahead by at most ``BLOCKS`` blocks.
 
     The layer notes its faults in ``told``; they come to ``faults`` with the piece of text at which
     it noted them. What it raises is raised here. After ``close`` no thread reads it any more.
@@ -126,7 +124,7 @@ class Ahead(PieceStream):
         self._worker: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
-        """Waits for the block that is being read, and lets all others be."""
+        """Wait for the block being read; read no other."""
         if self._worker is not None:
             self._worker.shutdown(cancel_futures=True)
 
@@ -152,7 +150,7 @@ class Ahead(PieceStream):
             self._coming.append(self._worker.submit(self._read_block))
 
     def _read_block(self) -> list[_Piece]:
-        """Some pieces of text; the last one of all is empty."""
+        """A few pieces of text; an empty last one marks the end."""
         block: list[_Piece] = []
         size = 0
         while size < BLOCK_BYTES:

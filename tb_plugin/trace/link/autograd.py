@@ -1,7 +1,7 @@
-"""From an op of the backward pass to the forward op that created its node.
+"""Which forward op created the node that a backward op runs?
 
-Recorders draw an arrow (``fwdbwd``). Where it is missing, the sequence number tells: the node was
-created by the last started forward op of that number on that thread.
+Recorders draw an arrow (``fwdbwd``). Where it is missing, the sequence number decides: the node was
+created by the forward op of that number that started last on that thread.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _by_arrows(texts: Texts, host: Host, arrows: Arrows, start: int) -> tuple[I3
 
 
 def _threads_by_arrows(host: Host, source: I32, target: I32) -> dict[int, int]:
-    """The thread behind each profiler thread number, as far as arrows tell."""
+    """The thread behind each profiler thread number, as far as arrows show it."""
     number = cells(host.args.get("forward_thread"), target, 0)
     order = np.argsort(number, kind="stable")
     votes = {int(number[part[0]]): host.thread[source[part]] for part in _runs(number, order)}
@@ -120,7 +120,7 @@ def _threads_by_arrows(host: Host, source: I32, target: I32) -> dict[int, int]:
 
 
 def _same_number(numbers: I64, asked: I64) -> NDArray[np.intp]:
-    """Where the ascending ``numbers`` are one of those asked, in order."""
+    """Positions at which the ascending ``numbers`` equal one of those asked, in order."""
     wanted = np.sort(asked)
     wanted = wanted[np.append(True, wanted[1:] != wanted[:-1])]
     low = np.searchsorted(numbers, wanted, side="left")

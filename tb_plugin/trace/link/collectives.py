@@ -1,4 +1,4 @@
-"""Collective calls of this rank: one row per call, however many events a recorder wrote about it.
+"""Collective calls of this rank: one row per call, even where a recorder wrote several events.
 
 c10d::allreduce_ ███████████████████
 record_param_comms ████████████████      one call: its outermost marked event
@@ -56,7 +56,7 @@ def find_collectives(texts: Texts, host: Host, launch: I32, op: I32, klass: I8) 
 
 
 def _first_of_call(code: I32, top: NDArray[np.intp]) -> I32:
-    """For each marked row the first code (−1 = none) among the rows whose outermost one it is."""
+    """For each marked row the first code (−1 = none) among the rows with its outermost row."""
     result = np.full(len(code), -1, np.int32)
     telling = np.flatnonzero(code >= 0)[::-1]
     result[top[telling]] = code[telling]  # of several the last that is written stays
@@ -89,7 +89,7 @@ def _outermost(host: Host, marked: NDArray[np.bool_], rows: I32) -> I32:
 
 
 def _nearest(host: Host, marked: NDArray[np.bool_], rows: I32) -> I32:
-    """For each row the lowest marked row among itself and its ancestors; the row where none is."""
+    """For each row the lowest marked row among itself and its ancestors; itself where none is."""
     found: I32 = rows.copy()
     at, place = rows, np.arange(len(rows))
     while len(at):

@@ -1,14 +1,10 @@
-"""Arrows of the file: which start belongs to which end, and which events they touch.
+"""Arrows of the file: which start belongs to which end, and which events do they connect?
 
-Links from arrows, for device work that has no correlation.
-
-Ascend draws ``HostToDevice`` from a CANN call and ``async_npu`` from the op; both end at the start
-of the kernel. The first recorders drew ``cpu_to_cuda`` from the op.
-
-Which op is open when?
-
-An op that is open at an instant is among the events that were open when the latest started open one
-of them started; so it is found on the way up from there (``Nesting.outer``).
+``match_flows`` joins the two ends of each arrow. ``op_at`` finds the op at an end: it is among the
+events that were open when the latest started open event began, so it is found by climbing
+``Nesting.outer``. ``follow_arrows`` uses arrows as launches of device work without a correlation:
+Ascend draws ``HostToDevice`` from a CANN call and ``async_npu`` from the op, both to the start of
+the kernel; the first recorders drew ``cpu_to_cuda`` from the op.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ _FEW = 16  # categories that are matched one after the other
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """Where arrows begin, or where they end: process, thread (codes), and time as written."""
+    """Starts or ends of arrows: process, thread (codes), and time as written."""
 
     pid: I32
     tid: I32
@@ -53,7 +49,7 @@ class Ends:
 
     @staticmethod
     def at(events: RawEvents, row: I32) -> Ends:
-        """Of the arrows in these rows of the file."""
+        """Ends of the arrows in these rows of the file."""
         return Ends(take(events.pid, row), take(events.tid, row), take(events.ts, row))
 
 
@@ -151,7 +147,7 @@ def _by_number(raw: RawTrace, texts: Texts, starts: I32, ends: I32) -> I32 | Non
 
 
 def _by_any_id(raw: RawTrace, starts: I32, ends: I32) -> I32:
-    """The same for ids of any kind, by sorting: within one key the starts come first."""
+    """``_by_number`` for ids of any kind, by sorting: within one key the starts come first."""
     both = np.concatenate([starts, ends])
     category = raw.events.category[both]
     number = cells(raw.ints.get(ID_INT), both, MISSING)
@@ -248,7 +244,7 @@ class LaunchArrows:
 
 
 def launch_arrows(raw: RawTrace, texts: Texts, rows: Rows, flows: MatchedFlows) -> LaunchArrows:
-    """The arrows to device work; none where all of it has a correlation, which tells more."""
+    """The arrows to device work; none where every activity has a correlation, which is stronger."""
     if _all_correlated(raw, rows):
         nothing = flows.of(raw, texts, ())
         return LaunchArrows(nothing, nothing)

@@ -1,4 +1,4 @@
-"""What the time of a device activity counts as: evidence first, names last, all rules as data.
+"""Class of each device activity: strongest evidence first, names last, all rules as data.
 
 The first evidence that speaks decides:
 
@@ -126,7 +126,7 @@ def classify(texts: Texts, host: Host, device: Activity, op: I32) -> I8:
 
 
 def in_collective(texts: Texts, host: Host, op: I32) -> NDArray[np.bool_]:
-    """Whether an op is the call of a collective; False for −1 and for ranges that are left open."""
+    """True for each op that is the call of a collective; False for −1 and for ranges left open."""
     is_collective = texts.table(
         host.names, lambda text: COLLECTIVE_OPS.match(text) is not None, np.bool_
     )
@@ -141,7 +141,7 @@ def in_collective(texts: Texts, host: Host, op: I32) -> NDArray[np.bool_]:
 
 
 def _left_open(host: Host, is_collective: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Ops below which other ops run that are no collectives."""
+    """Ops with other ops below them that are not collectives."""
     others = where((host.kind == HostKind.OP) & ~is_collective[host.name])
     above = op_above(host)[others]
     result = np.zeros(len(host), np.bool_)

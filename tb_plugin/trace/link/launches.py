@@ -1,6 +1,4 @@
-"""Joins by number: which row of a table carries an id, for many ids at once.
-
-From device work to the call that launched it and the op around that call.
+"""Which call launched each device activity, and which op surrounds that call?
 
 The evidence, best first; ``Link`` keeps which one was used:
 
@@ -62,7 +60,7 @@ def join(key: I64, row: I32, wanted: I64) -> I32:
 
 
 def in_common(owner: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
-    """Which entries have their owner, a number below ``size``, in common with another entry."""
+    """True for entries that share their owner, a number below ``size``, with another entry."""
     last = np.zeros(size, np.int32)
     put(last, owner, np.arange(len(owner), dtype=np.int32))
     beaten = owner[take(last, owner) != np.arange(len(owner))]
@@ -72,7 +70,7 @@ def in_common(owner: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
 
 
 def repeated(key: I64) -> NDArray[np.bool_]:
-    """Which ids above 0 occur more than once."""
+    """True for ids above 0 that occur more than once."""
     result = np.zeros(len(key), bool)
     useful = np.flatnonzero(key > 0)
     if not len(useful):
@@ -117,7 +115,7 @@ class SharedStarts:
 
 
 def shared_starts(raw: RawTrace, rows: Rows) -> SharedStarts:
-    """Find them while the columns of the file are there; hardly any file has one."""
+    """Starts of such arrows, found while the columns of the file exist; few files have one."""
     written, ids = raw.ints.get("correlation"), raw.ints.get(ID_INT)
     row, number = np.empty(0, np.int32), np.empty(0, np.int64)
     if written is None or ids is None:
@@ -181,7 +179,7 @@ def correlate(
 def _best_last(
     texts: Texts, host: Host, calls: I32, shared: SharedStarts, start: int
 ) -> tuple[I32, int]:
-    """Calls in an order such that of several with one correlation the launching one is the last."""
+    """Calls ordered so that of several with one correlation the launching one comes last."""
     double = repeated(take(host.correlation, calls))
     if not double.any():
         return calls, 0
@@ -222,7 +220,7 @@ def _best_last(
 def _graphs(
     texts: Texts, host: Host, device: Activity, launch: I32, by_correlation: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Work that a captured graph launched: so named, so numbered, or many for one call."""
+    """Work that a captured graph launched: by name, by number, or many activities for one call."""
     rows = where(by_correlation)
     result = np.zeros(len(launch), bool)
     if not len(rows):
@@ -245,7 +243,7 @@ def _is_vendor(category: str) -> bool:
 
 
 def _external_id_believed(device: Activity) -> bool:
-    """False when the file writes the correlation again instead of the id of the op."""
+    """False when the file writes the correlation in place of the op's id."""
     both = (device.external_id > 0) & (device.correlation > 0)
     if not both.any():
         return bool((device.external_id > 0).any())

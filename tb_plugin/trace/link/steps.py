@@ -1,4 +1,4 @@
-"""Where the steps of a run are.
+"""Where are the steps of a run?
 
 1. ``ProfilerStep#N``, which torch writes when the profiler has a schedule;
 2. else the steadiest family of annotations: at least three on one thread that do not overlap and
@@ -89,7 +89,7 @@ def _step_number(name: str) -> int:
 
 
 def _of_one_thread(host: Host, rows: I32) -> I32:
-    """Steps seen by several threads are the same steps: keep the thread that has most of them."""
+    """Steps of the thread that has most of them: several threads may show the same steps."""
     if not len(rows):
         return rows
     thread = host.thread[rows]
@@ -115,7 +115,7 @@ def _table(host: Host, rows: I32, number: I64, source: str, family: str) -> Step
 
 
 def family_name(name: str) -> str:
-    """A name without what varies from call to call: digits and what stands in brackets.
+    """A name without the parts that vary between calls: digits and text in brackets.
 
     >>> family_name("execute_32_context_0(sq0)_generation_32(sq32)")
     'execute__context__generation_'
@@ -156,7 +156,7 @@ def _best_family(texts: Texts, host: Host) -> _Family | None:
 
 
 def _score(host: Host, rows: I32, span: int) -> float:
-    """Coverage times regularity, 0 for what cannot be steps."""
+    """Coverage times regularity; 0 for names that cannot be steps."""
     ts, end = host.ts[rows], host.end_of(rows)
     if len(rows) < MIN_STEPS or (end[:-1] > ts[1:]).any():
         return 0.0

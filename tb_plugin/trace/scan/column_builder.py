@@ -1,6 +1,7 @@
-"""Grows the columns of a RawTrace, chunk by chunk; no object per event outlives its chunk.
+"""Growing columns of a scan, chunk by chunk, and the places of the events in the text.
 
-Where events are in the text: known, or found out when a fault asks.
+No object per event outlives its chunk. The place of an event is recorded when it is read, or, in a
+block of strict JSON, found only when a fault asks for it.
 """
 
 from __future__ import annotations

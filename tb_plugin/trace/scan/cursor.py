@@ -1,12 +1,9 @@
-"""What bounds the memory and the time of a scan: how much is read of a text, and until when.
+"""The reader's position in the text: the bytes in memory, JSON's grammar, and the limits of a scan.
 
-The part of the text that is in memory, and the moves of a reader over it.
-
-JSON's grammar over bytes: what may stand between values, and where a value ends.
-
-Bytes are looked at as Latin-1, which leaves every character of the grammar where it is.
-
-What lies at the reader's position, reading on as far as that needs.
+``TextWindow`` holds the part of the text that is in memory. ``end_of_value`` and ``probe`` find the
+value at the position and its end, reading on as far as that needs. ``Guard`` and ``Effort``
+bound memory and time. Bytes are looked at as Latin-1, which keeps every character of the grammar in
+its place.
 """
 
 from __future__ import annotations

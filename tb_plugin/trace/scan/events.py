@@ -1,13 +1,12 @@
-"""The members of ``traceEvents``, through as much damage as can be understood.
+"""The members of ``traceEvents``, including damaged ones as far as they can be repaired.
 
 The meaning of a text is defined member by member (``_member``): strict JSON; else what ``repair``
 makes of the text up to the next place where an event begins; else it is skipped. Runs of events
-that are strict JSON mean the same when they are decoded at once (``runs``). So neither columns nor
-faults depend on where a run begins or ends.
+that are strict JSON mean the same when they are decoded at once (``sinks.Runs``). So neither
+columns nor faults depend on where a run begins or ends.
 
-The time is linear in the size of the text, whatever it is: what is looked for behind a member is
-remembered for the next one, and values that seem to go on for long are looked at in vain only as
-often as ``Effort`` allows.
+The time is linear in the size of the text, whatever it holds: what was found behind a member is
+remembered for the next one, and futile searches for the end of a value are bounded by ``Effort``.
 """
 
 from __future__ import annotations

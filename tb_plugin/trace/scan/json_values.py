@@ -1,14 +1,11 @@
-"""What a value of an unusual type means ("7", 7.0 and true are integers), and JSON as one text.
+"""The meaning of JSON values of unusual types, and exact numbers.
 
-Strict JSON → Python values that lose nothing: numbers with a fraction keep their text.
+``arg_value`` says which column value an argument becomes, and what was odd about it: "7", 7.0 and
+true are integers. ``decode_strict`` loses nothing: numbers with a fraction keep their text.
 
-Microseconds as the file writes them → int64 nanoseconds, exactly.
-
-The decimal text is the truth: "4370504323436.782" µs is 4370504323436782 ns. What is finer than
-1 ns is rounded half to even. A double would lose that beyond 2^43 µs (101 days), and epoch times
-lie far beyond; so no time ever becomes a double.
-
-What an argument of an event becomes: which column, which value, and what was odd about it.
+Times are µs as decimal text and become int64 ns exactly: "4370504323436.782" µs is
+4370504323436782 ns. What is finer than 1 ns is rounded half to even. A double would lose digits
+beyond 2^43 µs (101 days), and epoch times lie far beyond; so no time ever becomes a double.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Runs of events through the native library; what it leaves is read as ever.
+"""Runs of plain events decoded by the native library; the reference decodes the rest.
 
 The library takes events that are strict JSON with values of the usual types, each wholly or not at
-all, and stops in front of any other. So what it takes means the same as member by member.
+all, and stops in front of any other. So what it takes means the same as member by member. Recorders
+write few other events; where there are many, the reference decodes blocks of them.
 
-Recorders write few other events. Where there are many, the reference reads blocks of them.
-
-The columns of a scan that the native library grows; ``raw_columns`` is the reference.
-
-Codes are mostly given in the order of their first use, as ``raw`` wants it, and not renumbered.
+The library also holds the columns while they grow; ``column_builder`` is their reference. Codes are
+mostly given in the order of their first use, as ``raw`` requires, and then not renumbered.
 """
 
 from __future__ import annotations

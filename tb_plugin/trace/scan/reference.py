@@ -1,4 +1,4 @@
-"""Events as Python values of any type → columns, one by one: slow, and the definition of right."""
+"""The reference decoder: events as Python values of any type to columns, one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads one JSON value out of text that is nearly JSON, and says what it tolerated.
+"""One JSON value from text that is nearly JSON, with the faults that were tolerated.
 
 What is tolerated, and how it is read, is the table in ``faults``. The text is looked at as Latin-1,
 so that an index is a byte; strings become UTF-8 again when they are taken.

@@ -1,12 +1,10 @@
-"""The outermost array or object of a trace: keys in any order, some of them damaged.
+"""The scan: from the text of a trace to a ``RawTrace``, with nothing interpreted.
 
-Behind it another one may stand, or events line by line: what was written into one file twice.
+``RootReader`` reads the outermost array or object: keys in any order, some of them damaged. Another
+trace may follow, or events line by line, where a file was written twice.
 
-JSON lines, one event each, as the members of a list: what ends a line becomes a comma.
-
-A comma takes the place of a line break, byte for byte, so that every place in the text stays right.
-
-Stage one: the text of a trace → RawTrace. Nothing is interpreted here.
+``EventLines`` reads JSON lines as the members of a list: a comma replaces each line break between
+two objects, byte for byte, so that every offset in the text stays valid.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Runs of sound events, decoded at once: the fast way, which means what member by member means.
+"""Where do decoded events go, and how are many decoded at once?
 
-Where decoded events go: into columns when a file is scanned, into a list when read again.
+A ``Sink`` puts events into columns when a file is scanned, into a list when events are read again.
+Its ``Runs`` decode many sound events at once, with the same meaning as member by member.
 """
 
 from __future__ import annotations

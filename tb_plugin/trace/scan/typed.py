@@ -1,4 +1,4 @@
-"""Blocks of strict JSON → columns: the meaning of ``loose``, many times faster.
+"""Blocks of strict JSON to columns: the meaning of ``reference``, many times faster.
 
 An event decodes into a Struct whose times and args are still text. The times of all events become
 numbers at once. The args are decoded once more, all of one category together, by a layout learned

@@ -1,11 +1,12 @@
-"""Columns of decimal texts → int64 ns, many at once; ``timestamps`` says what each means.
+"""Columns of one block of events: times, ids and args, decoded many at once.
 
-Which args a category of events has, learned from its events; so they decode into typed slots.
+``column_ns`` turns decimal texts into int64 ns; ``json_values`` defines what each means.
 
-A layout knows every key that it has met. A key that it does not know, or a value of another type
-than usual, makes it fail and learn. So what it decodes is complete, with the speed of a schema.
+An ``ArgLayout`` holds the args that a category of events has, learned from its events, and decodes
+them into typed slots. A key that it does not know, or a value of another type than usual, makes it
+fail and learn. So what it decodes is complete, with the speed of a schema.
 
-The columns of one block of events, whole before anything of them is appended.
+A ``Chunk`` is whole before anything of it is appended.
 """
 
 from __future__ import annotations
