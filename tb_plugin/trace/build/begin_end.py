@@ -30,7 +30,7 @@ class Pairs:
 
     @staticmethod
     def none() -> Pairs:
-        """A file without such events."""
+        """No pairs: a file without begin and end events."""
         empty = np.empty(0, np.int32)
         return Pairs(empty, np.empty(0, np.int64), empty, 0)
 
@@ -89,7 +89,7 @@ class _Open:
         self._names.append(name)
 
     def close(self, name: int) -> int:
-        """The row that an end closes: the last begin of its name, or of any name when it has none."""
+        """The row that an end closes: the last begin of its name; of any name if it has none."""
         self._forget_closed()
         if name == self._unnamed:
             name = self._names[-1] if self._names else name
