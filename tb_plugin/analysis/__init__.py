@@ -1,1 +1,1 @@
-"""Pure functions from a ``Trace`` to small frozen results; one file per question, no I/O."""
+"""Pure functions from a ``Trace`` to small frozen results: one question per module, no I/O."""

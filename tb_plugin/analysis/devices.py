@@ -1,4 +1,4 @@
-"""What devices does the file know, which were used, and how full did their memory get?"""
+"""Which devices does the file list, which were used, and how full did their memory get?"""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _extreme(
     totals: NDArray[np.int64],
     chosen: Callable[[NDArray[np.int64]], np.int64],
 ) -> int | None:
-    """The highest or lowest total written for this device; None where the recorder wrote none.
+    """The highest or lowest total recorded for this device; None where there is none.
 
     Memory of the host is never a device's: it carries device id −1 and another type.
     """
@@ -61,7 +61,7 @@ def _extreme(
 
 
 def _allocator_id(trace: Trace, device: Device, ids: NDArray[np.int32]) -> int:
-    """The number by which the allocator knows a device.
+    """The number of a device in allocator events.
 
     On AMD the allocator counts the devices that the process sees and the tracer those of the
     machine: where one device worked and one allocated, they are the same.

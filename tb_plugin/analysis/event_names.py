@@ -1,7 +1,7 @@
-"""What host events are, by their names: rules as data, tried in order, the first match wins.
+"""The role of a host event, by its name: rules as data, tried in order, the first match wins.
 
 Names come last in classification: kinds, links and args are asked first where they exist. These
-rules are only for what nothing but the name tells, such as a DataLoader's range.
+rules are only for facts that nothing but the name shows, such as a DataLoader's range.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def matches(strings: Sequence[str], codes: I32, pattern: re.Pattern[str]) -> NDA
 def of_names(
     strings: Sequence[str], codes: I32, ask: Callable[[str], int], dtype: type[np.generic]
 ) -> NDArray[Any]:
-    """What ``ask`` says of each code's name; each distinct name is asked about once.
+    """``ask(name)`` for each code's name; each distinct name is asked once.
 
     Names are asked about in the order of their codes. Shape as ``codes``.
     """

@@ -1,4 +1,4 @@
-"""What ingest computes of a trace once and keeps: the figures of the first screen (contract).
+"""The summary of a trace, computed once at ingest: the figures of the first screen (contract).
 
 All durations are integer ns, so that sums are exact; ratios are formed by the views. A fact that
 the recording cannot give is None, with the reason in ``Facts.unavailable`` under the field's name.
@@ -70,7 +70,7 @@ class HostPartition(Struct, frozen=True):
 
 
 class Gauges(Struct, frozen=True):
-    """Integrals over one window of one device: the GPU summary of any steps is formed from them."""
+    """Integrals over one window of one device, which the GPU summary adds up for any steps."""
 
     busy_ns: int = 0  # union of kernels
     kernel_ns: int = 0  # sum of kernel durations, clipped to the window
@@ -91,21 +91,21 @@ First = Literal["", "call", "kernel"]
 
 
 class HeldName(Struct, frozen=True):
-    """A name under which the host stood while a device was idle, and its kind."""
+    """Name and kind of an event that the host was in while a device was idle."""
 
     name: str  # "hipMemcpyWithStream"
     kind: str  # field of Idle: "blocking_ns", "runtime_ns", "op_ns", "python_ns", …
 
 
 class Place(Struct, frozen=True):
-    """What was open around a call; "" = nothing of that kind."""
+    """The ranges open around a call; "" = none of that kind."""
 
     op: str  # innermost op
     frame: str  # innermost Python frame of the user's code, else innermost of any
 
 
 class IdleTables(Struct, frozen=True):
-    """The texts that the numbers of ``Held`` stand for."""
+    """The texts behind the numbers in ``Held``."""
 
     names: tuple[HeldName, ...] = ()
     places: tuple[Place, ...] = ()
@@ -125,7 +125,7 @@ class Held(Struct, frozen=True, array_like=True):
 
 
 class Idle(Struct, frozen=True):
-    """The idle time of one device in one step, by what held the thread that launched next.
+    """The idle time of one device in one step, by the events of the thread that launched next.
 
     The first nine sum to the idle time of the step.
     """
@@ -149,7 +149,7 @@ class Idle(Struct, frozen=True):
 
 
 class Longest(Struct, frozen=True, array_like=True):
-    """The longest device activity of one class in a step: where its part can be looked at."""
+    """The longest device activity of one class in a step, as a place to look at."""
 
     part: str  # field of Partition: "compute_ns" …
     ts: int
@@ -194,7 +194,7 @@ class StepFacts(Struct, frozen=True):
 
 
 class DeviceFacts(Struct, frozen=True):
-    """One device: what the file says of it, and how full its memory got."""
+    """One device: its properties in the file, and how full its memory got."""
 
     index: int
     type: str
@@ -209,7 +209,7 @@ class DeviceFacts(Struct, frozen=True):
 
 
 class RunTraits(Struct, frozen=True):
-    """What the advice rules ask about the job, apart from times."""
+    """Facts about the job, apart from times, that the advice rules need."""
 
     data_parallel: bool
     distributed_data_parallel: bool
@@ -231,7 +231,7 @@ class RunTraits(Struct, frozen=True):
 
 
 class UserValue(Struct, frozen=True):
-    """What the user wrote into the file: ``add_metadata``, ``add_metadata_json``."""
+    """A value that the user wrote into the file: ``add_metadata``, ``add_metadata_json``."""
 
     key: str
     text: str  # JSON where it is no text; its beginning
@@ -239,7 +239,7 @@ class UserValue(Struct, frozen=True):
 
 
 class RecordingFacts(Struct, frozen=True):
-    """How the trace was recorded: what the file says, and which optional kinds of data it holds."""
+    """How the trace was recorded: the file's own account, and the optional kinds of data it has."""
 
     resolution_ns: int = 1
     backend: str | None = None
@@ -289,12 +289,12 @@ class Facts(Struct, frozen=True):
 
     @property
     def script(self) -> str:
-        """What was started; "" where the recording does not say."""
+        """The started script; "" where the recording does not name it."""
         return self.recording.script
 
     @property
     def step_times_ns(self) -> tuple[int, ...]:
-        """Lengths of the steps shown by default; () where nothing marks steps."""
+        """Lengths of the steps shown by default; () for a recording without steps."""
         if self.step_source == "whole_trace":
             return ()
         usual = tuple(step.dur_ns for step in self.steps if step.excluded is None)

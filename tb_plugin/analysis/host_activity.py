@@ -1,6 +1,7 @@
-"""What kind of job is this? The facts that advice asks for apart from times.
+"""What was the host doing, and what kind of job is this?
 
-Who was busy on the host, as interval sets: built once, asked by several questions.
+``Hosts`` holds the host events with their roles as interval sets: built once, used by several
+analyses. ``traits`` are the facts apart from times that the advice depends on.
 """
 
 from __future__ import annotations
@@ -72,13 +73,13 @@ class Hosts:
         return merge(*parts)
 
     def with_role(self, role: HostRole) -> Mask:
-        """Events of one role; kinds are not asked."""
+        """Events of one role, whatever their kind."""
         result: Mask = self.role == role
         return result
 
 
 def hosts_of(trace: Trace) -> Hosts:
-    """Sorts the host events of a trace by kind and role."""
+    """Sort the host events of a trace by kind and role."""
     host = trace.host
     role = roles_of(trace.strings, host.name)
     marker = role == HostRole.STEP
@@ -146,7 +147,7 @@ def _blocking(trace: Trace, runtime: Mask, role: NDArray[np.int8]) -> Mask:
 
 
 def _left_open(trace: Trace, under_way: Mask) -> Mask:
-    """Ranges of collectives below which ops launch work that computes: nobody waits in them."""
+    """Ranges of collectives with computing ops below them: the host does not wait in these."""
     result = np.zeros(len(trace.host), np.bool_)
     if not under_way.any():
         return result
@@ -252,7 +253,7 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
 
 
 def _backends(trace: Trace, names: set[str]) -> tuple[str, ...]:
-    """Communication libraries seen at work or named by the recording."""
+    """Communication libraries that were used or that the recording names."""
     found = {match[1] for name in names if (match := _BACKEND.match(name))}
     kernels = distinct(trace.device.name, len(trace.strings))
     if any(_NCCL_KERNEL.search(trace.strings[code]) for code in kernels):
@@ -262,7 +263,7 @@ def _backends(trace: Trace, names: set[str]) -> tuple[str, ...]:
 
 
 def _declared(backend: str | None, metadata: Mapping[str, Any]) -> str:
-    """Everything distributedInfo says of back ends, for example "cpu:gloo,cuda:nccl"."""
+    """All back ends in distributedInfo, for example "cpu:gloo,cuda:nccl"."""
     info = metadata.get("distributedInfo")
     groups = info.get("pg_config") if isinstance(info, Mapping) else None
     texts = [backend or ""]
@@ -272,7 +273,7 @@ def _declared(backend: str | None, metadata: Mapping[str, Any]) -> str:
 
 
 def _loader_class(trace: Trace, rows: np.ndarray) -> str | None:
-    """The iterator of the DataLoader that took most time."""
+    """The DataLoader iterator that took most time."""
     if not len(rows):
         return None
     codes = trace.host.name[rows]
@@ -294,7 +295,7 @@ def _eligible(trace: Trace) -> tuple[str, ...]:
 
 
 def operation_of(name: str) -> str:
-    """What a collective does, by the name of its call or kernel.
+    """The operation of a collective, by the name of its call or kernel.
 
     >>> operation_of("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)")
     'all_reduce'
@@ -303,7 +304,7 @@ def operation_of(name: str) -> str:
 
 
 def _collective_traits(trace: Trace, hosts: Hosts) -> dict[str, Any]:
-    """What the ranks exchange, by time, and whether gradients are a part of it."""
+    """Collective operations by time, and whether they include gradients."""
     calls = trace.collectives
     device = trace.device
     kinds = [operation_of(trace.strings[int(code)]) for code in calls.name]
@@ -360,7 +361,7 @@ def _during_backward(
 
 
 def _dtype(trace: Trace, rows: NDArray[np.int64]) -> str:
-    """The type of what most of these calls send; "" where the recorder does not write it."""
+    """The data type that most of these calls send; "" where it is not recorded."""
     column = trace.host.args.get("collective_dtype")
     if column is None or not len(rows):
         return ""
@@ -376,7 +377,7 @@ def _dtype(trace: Trace, rows: NDArray[np.int64]) -> str:
 
 
 def _serving(trace: Trace) -> str:
-    """The framework that serves a model here, by what only its own code is named."""
+    """The framework that serves a model, by names that only its own code has."""
     for name in (trace.strings[code] for code in distinct(trace.host.name, len(trace.strings))):
         for framework, text in _SERVES:
             if text.search(name):

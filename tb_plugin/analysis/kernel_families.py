@@ -1,4 +1,4 @@
-"""What a compute kernel is for, by its name: rules as data, the first match wins.
+"""The family of a compute kernel, by its name: rules as data, the first match wins.
 
 The rules are ``kernel_families.json`` beside this file. A file of the user's, in the same form, is
 asked first: ``KINETOSCOPE_KERNEL_FAMILIES`` names it, else ``kernel_families.json`` in the folder
@@ -33,7 +33,7 @@ _WRAPPER = re.compile(
 
 
 class FamilyRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """Kernels whose name the pattern finds, in any case, are of this family."""
+    """The family of kernels whose name the pattern finds, in any case."""
 
     family: str
     pattern: str
@@ -42,7 +42,7 @@ class FamilyRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What a kernel is for, and the rule that says so."""
+    """A family of kernels, and the rule that decided it."""
 
     name: str
     why: str
@@ -50,12 +50,12 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """Compiled rules, in the order in which they are asked."""
+    """Compiled rules, in the order in which they are tried."""
 
     rules: tuple[tuple[re.Pattern[str], Family], ...]
 
     def of(self, kernel: str) -> Family:
-        """The family of a kernel: by what it is called, and only then by what it is called with.
+        """The family of a kernel: by its name first, then by the template arguments of its name.
 
         ``elementwise_kernel<…, adam_lambda>`` is no optimizer. What a wrapper is called with is
         what it is called.
@@ -91,7 +91,7 @@ def parse_rules(text: bytes, source: str) -> tuple[FamilyRule, ...]:
 
 
 def user_file() -> Path | None:
-    """The user's own rules, where there are any."""
+    """The user's own rule file, if there is one."""
     named = os.environ.get(SETTING)
     if named:
         return Path(named)
@@ -118,7 +118,7 @@ def read_rules(path: Path) -> tuple[FamilyRule, ...]:
 
 @cache
 def families() -> Families:
-    """The rules of this process: the user's first, then ours.
+    """The rules of this process: the user's first, then the built-in ones.
 
     Raises:
         QueryError: the user's file is wrong.
@@ -128,7 +128,7 @@ def families() -> Families:
 
 
 def family_of(kernel: str) -> str:
-    """The family by the rules that come with the program, or "unclassified"."""
+    """The family by the built-in rules, or "unclassified"."""
     return _shipped().of(kernel).name
 
 

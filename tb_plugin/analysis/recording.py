@@ -1,12 +1,8 @@
-"""Which facts can this recording not give, why, and how to record them?
+"""How was the trace recorded, what does it contain, and what can it not show?
 
-Which questions can this recording answer, and what does it lack for the others?
-
-How was the run set up, as far as its recording says?
-
-How was the trace recorded, and what did the recording leave out?
-
-How much of each kind did the file hold? Rows per table, and kernel time by class.
+``recording_facts``, ``configuration`` and ``user_values``: the setup of the run, as the file says.
+``counts`` and ``classified``: rows per table, kernel time by class. ``answerable`` and
+``unavailable``: the questions that this recording cannot answer, the reason, and how to record it.
 """
 
 from __future__ import annotations
@@ -61,7 +57,7 @@ def unavailable(
 
 
 def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None) -> str:
-    """Why the kernels of a device have no figure of their launch: not written, not computable."""
+    """Why the kernels of a device have no launch figures: not recorded, or not computable."""
     written = f"The recording carries no {what} of kernels"
     if vendor != "NVIDIA":
         return f"{written}, and the rules to compute it are those of NVIDIA's devices."
@@ -80,7 +76,7 @@ Answer = Literal["yes", "in part", "no"]
 
 
 class Answerability(NamedTuple):
-    """A question, what the recording has for it, what it lacks, and the verdict."""
+    """A question, the data that the recording has for it, the data it lacks, and the verdict."""
 
     question: str
     has: str
@@ -176,7 +172,7 @@ def _judge(facts: Facts, question: str, inputs: tuple[_Input, ...]) -> Answerabi
 
 
 def configuration(facts: Facts) -> dict[str, str]:
-    """Label → value, in the order shown; what is not known is not there."""
+    """Label → value, in the order shown; unknown values are left out."""
     used = [device for device in facts.devices if device.used]
     kind = used[0].type if used else ""
     rows = {
@@ -244,7 +240,7 @@ def counts(trace: Trace) -> dict[str, int]:
 
 
 def graph_nodes(trace: Trace) -> int:
-    """How many waits are nodes of a graph, and no records of synchronization."""
+    """The number of waits that are nodes of a graph, and no records of synchronization."""
     category = trace.syncs.category
     return int(np.count_nonzero(of_names(trace.strings, category, is_graph_node, np.bool_)))
 
@@ -293,7 +289,7 @@ _VERSIONS = {
 
 
 def recording_facts(trace: Trace) -> RecordingFacts:
-    """What the file says of its making, and which optional kinds of data are really there."""
+    """How the trace was made, by its own account, and which optional kinds of data it has."""
     told = trace.recording
     memory = trace.memory
     return RecordingFacts(
@@ -322,7 +318,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
 
 
 def _script(handler: Mapping[str, Any]) -> str:
-    """What was started, joined with the recorded directory as text; "" where it is not told."""
+    """The started script, joined with the recorded directory as text; "" where not recorded."""
     script = handler.get("script")
     if not isinstance(script, str) or not 0 < len(script) <= MOST_PATH_CHARS:
         return ""
@@ -334,7 +330,7 @@ def _user_keys(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def user_values(metadata: Mapping[str, Any]) -> tuple[UserValue, ...]:
-    """What the user added to the file: at most so many values, each cut with its rest counted."""
+    """Values that the user added to the file: a limited number, each shortened."""
     found = []
     for key in _user_keys(metadata)[:MOST_VALUES]:
         value = metadata[key]
@@ -352,13 +348,13 @@ def _json(value: object) -> str:
 
 
 def _working_directory(handler: Mapping[str, Any]) -> str:
-    """The directory that our handler noted down; "" for other recorders, and for no path."""
+    """The directory that our handler recorded; "" for other recorders, and for no path."""
     told = handler.get("cwd")
     return told if isinstance(told, str) and len(told) <= MOST_PATH_CHARS else ""
 
 
 def says(trace: Trace, column: str) -> bool:
-    """Whether some host row says something in an argument; an empty text or list says nothing."""
+    """True if some host row has a value in an argument; an empty text or list is no value."""
     sparse: Sparse | None = trace.host.args.get(column)
     if sparse is None:
         return False

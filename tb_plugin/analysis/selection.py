@@ -1,4 +1,4 @@
-"""Which steps and which device are looked at, and what they sum to."""
+"""The chosen steps and device, and the sums over them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HeldSum:
 
 @dataclass(frozen=True)
 class Selection:
-    """Chosen steps of a trace, and the device they are seen from (row of ``Facts.devices``)."""
+    """The chosen steps of a trace, and the chosen device (row of ``Facts.devices``)."""
 
     facts: Facts
     indexes: tuple[int, ...]
@@ -72,7 +72,7 @@ class Selection:
         return total / self.count if self.count else 0.0
 
     def ratio(self, part: float) -> float:
-        """Of the time of the chosen steps; 0 where there is none."""
+        """Share of the time of the chosen steps; 0 where there is none."""
         return part / self.total_ns if self.total_ns else 0.0
 
     @cached_property
@@ -81,13 +81,13 @@ class Selection:
 
     @cached_property
     def partition(self) -> Partition | None:
-        """Of the chosen device; None in a run without device activity."""
+        """The partition of the chosen device; None in a run without device activity."""
         parts = [one.partition for step in self.steps if (one := self.device_step(step))]
         return total_of(parts, Partition()) if parts else None
 
     @cached_property
     def idle(self) -> Idle:
-        """What held the host while the chosen device was idle; its names are in ``held``."""
+        """The idle time of the chosen device by host activity; its names are in ``held``."""
         parts = [one.idle for step in self.steps if (one := self.device_step(step))]
         names = [name for name in Idle.__struct_fields__ if name not in ("frame", "held")]
         sums = {name: sum(getattr(part, name) for part in parts) for name in names}
@@ -95,7 +95,7 @@ class Selection:
 
     @cached_property
     def held(self) -> tuple[HeldSum, ...]:
-        """The names that held the host while the chosen device was idle, the largest sum first."""
+        """Names of host events while the chosen device was idle, the largest sum first."""
         found: dict[int, list[Held]] = {}
         for step in self.steps:
             if one := self.device_step(step):
@@ -117,7 +117,7 @@ class Selection:
 
     @cached_property
     def cut(self) -> str:
-        """Why a part of what was recorded may be missing; "" where all of it is there."""
+        """Why a part of the recording may be missing; "" where it is complete."""
         if self.facts.health.is_cut:
             return "the file ends in the middle"
         if any(step.excluded == "incomplete" for step in self.steps):
@@ -126,7 +126,7 @@ class Selection:
 
     @cached_property
     def host(self) -> HostPartition | None:
-        """Of a run without device activity."""
+        """The partition of the main thread, in a run without device activity."""
         parts = [step.host for step in self.steps if step.host is not None]
         return total_of(parts, HostPartition()) if parts else None
 
@@ -160,7 +160,7 @@ class Selection:
 
 
 def select(facts: Facts, steps: str = "", device: int | None = None) -> Selection:
-    """The selection of a query. Raises QueryError that names what has no meaning here."""
+    """The selection of a query. Raises QueryError for unknown steps or devices."""
     used = [row for row, one in enumerate(facts.devices) if one.used]
     if device is not None and device not in used:
         known = ", ".join(map(str, used)) or "none"
@@ -209,7 +209,7 @@ def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:
 
 
 def _known(names: Sequence[int], mark: str) -> str:
-    """``5 to 10``, as far as one range says it."""
+    """The steps there are, as ``5 to 10`` where one range says it."""
     if not names:
         return "none"
     low, high = min(names), max(names)
@@ -217,7 +217,7 @@ def _known(names: Sequence[int], mark: str) -> str:
 
 
 def step_parameter(facts: Facts, index: int) -> str:
-    """What an address says for one step: its number, or its place where others have that too."""
+    """The parameter of one step in an address: its number, or its place where numbers repeat."""
     number = facts.steps[index].number
     alike = sum(step.number == number for step in facts.steps)
     return f"{number}" if alike == 1 and 0 <= number < 10**9 else f"i{index}"

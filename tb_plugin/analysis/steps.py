@@ -8,7 +8,7 @@ overlap.
     device      ▒▒▒▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓▓▓
     windows  ├─── 1 ──────┤├── 2 ────┤
 
-Which steps are unusually long or short?
+``outliers`` marks steps that are unusually long or short.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WARM_UP_STEPS = 3  # … told from this many steps on
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """The steps of a trace in time order; ``start[i] ≤ end[i] ≤ start[i + 1]``; shape (steps,)."""
+    """The windows of all steps in order; ``start[i] ≤ end[i] ≤ start[i + 1]``; shape (steps,)."""
 
     host_start: I64
     host_end: I64
@@ -75,7 +75,7 @@ def step_windows(trace: Trace) -> Windows:
 
 
 def _whole(trace: Trace) -> tuple[I64, I64]:
-    """One window around everything that lasts, on the host and on devices."""
+    """One window around all events with a duration, on the host and on devices."""
     tables = [table for table in (trace.host, trace.device) if len(table)]
     start = min(int(table.ts.min()) for table in tables)
     end = max(int(table.end.max()) for table in tables)
@@ -83,7 +83,7 @@ def _whole(trace: Trace) -> tuple[I64, I64]:
 
 
 def _device_work(trace: Trace, count: int) -> tuple[I64, I64, I64, I64]:
-    """Per step: first start and last end of its device work, how much, by how many calls."""
+    """Per step: first start and last end of its device work, its amount, its number of calls."""
     device = trace.device
     first = np.full(count, np.iinfo(np.int64).max, np.int64)
     last = np.full(count, np.iinfo(np.int64).min, np.int64)
@@ -104,7 +104,7 @@ def _device_work(trace: Trace, count: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _end_to_end(trace: Trace, first: I64, last: I64, events: I64) -> tuple[I64, I64]:
-    """Each step from the end of the one before, or its own start on the host, to its last work."""
+    """Each step from the end of the one before, or its own start, to the end of its last work."""
     host_start, host_end = trace.steps.ts, trace.steps.end
     start, end = np.empty_like(host_start), np.empty_like(host_end)
     reached = _prologue_end(trace, first, events)
@@ -116,7 +116,7 @@ def _end_to_end(trace: Trace, first: I64, last: I64, events: I64) -> tuple[I64, 
 
 
 def _prologue_end(trace: Trace, first: I64, events: I64) -> int:
-    """When the device was done with what was launched before the first step."""
+    """The end of device work launched before the first step."""
     begin = int(trace.steps.ts[0])
     if not events[0]:
         return begin
@@ -126,7 +126,7 @@ def _prologue_end(trace: Trace, first: I64, events: I64) -> int:
 
 
 def _ops_per_step(trace: Trace, count: int) -> I64:
-    """For runs without device work: how many ops each step ran."""
+    """The number of ops of each step, for runs without device work."""
     ops = trace.host.step[(trace.host.kind == HostKind.OP) & (trace.host.step >= 0)]
     return np.bincount(ops, minlength=count).astype(np.int64)
 
@@ -142,7 +142,7 @@ def _unfinished(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _mark(length: I64, work: I64, unfinished: NDArray[np.bool_]) -> tuple[str | None, ...]:
-    """Why each step is left out by default: a cut-off tail, a slow first step, or None."""
+    """Why each step is left out by default: a truncated tail, a slow first step, or None."""
     reason: list[str | None] = [INCOMPLETE if cut else None for cut in unfinished]
     last = len(reason) - 1
     if work.any():

@@ -1,4 +1,4 @@
-"""Everything the first screen needs of a trace, computed once, at ingest."""
+"""The summary of a trace for the first screen, computed once, at ingest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that sentences share: devices, steps, ranges of time, and shares as people say them."""
+"""Phrases shared by several sentences: devices, steps, ranges of time, and shares in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FRACTIONS = (
 
 
 def fraction(ratio: float) -> str:
-    """A share as one says it: ``a third``, else ``41.2 %``."""
+    """A share in words: ``a third``, else ``41.2 %``."""
     named = (name for low, high, name in _FRACTIONS if low <= ratio <= high)
     return next(named, share(ratio))
 
@@ -36,7 +36,7 @@ def device_name(device: DeviceFacts) -> str:
 
 
 def the_device(selection: Selection) -> str:
-    """``The GPU`` where there is one, ``GPU 3`` where there are several."""
+    """``The GPU`` where there is only one, else ``GPU 3``."""
     device = selection.device_facts
     if device is None:
         return "The host"
@@ -45,7 +45,7 @@ def the_device(selection: Selection) -> str:
 
 
 def device_noun(selection: Selection) -> str:
-    """``GPU``, ``NPU`` …: what kind of device is looked at; ``device`` where that is not known."""
+    """Noun for the chosen device: ``GPU``, ``NPU`` …; ``device`` where its type is unknown."""
     device = selection.device_facts
     return (device.type if device else "") or "device"
 
@@ -65,14 +65,14 @@ def scope(selection: Selection, *, device: bool = True) -> str:
 
 
 def per_step(selection: Selection) -> str:
-    """What a mean is taken over: ``per step``; ``in the recording`` where nothing marks steps."""
+    """The unit of a mean: ``per step``; ``in the recording`` for a recording without steps."""
     if selection.facts.step_source == "whole_trace":
         return "in the recording"
     return "per step" if selection.count != 1 else "in this step"
 
 
 def of_step(selection: Selection, agree: int) -> str:
-    """What a share is of: ``of every step``, ``of the mean step``, ``of the step``.
+    """The whole of a share: ``of every step``, ``of the mean step``, ``of the step``.
 
     Of every step only where nearly all of them say the same.
     """
@@ -84,12 +84,12 @@ def of_step(selection: Selection, agree: int) -> str:
 
 
 def step_noun(facts: Facts) -> str:
-    """``step``, or ``recording`` where nothing marks steps."""
+    """``step``, or ``recording`` for a recording without steps."""
     return "recording" if facts.step_source == "whole_trace" else "step"
 
 
 def spread(values: Sequence[int]) -> str:
-    """``48.1 ms to 69.3 ms``, or one value where they read alike."""
+    """``48.1 ms to 69.3 ms``, or one value where both read the same."""
     low, high = duration(min(values)), duration(max(values))
     return low if low == high else f"{low} to {high}"
 
@@ -135,7 +135,7 @@ def whereabouts(place: Place | None, name: str = "") -> str:
 
 
 def held_by(selection: Selection, least_ns: float, most: int = 2) -> str:
-    """What the host was in during idle time, as a list, with where the longest of it was.
+    """The host events during idle time, as a list, with the place of the longest.
 
     Names that hold less than ``least_ns`` are not said; "" where none holds that much.
     """

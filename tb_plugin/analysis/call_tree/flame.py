@@ -1,8 +1,7 @@
-"""Flame graphs: all calls merged by path, weighed by host time, device time or their number.
+"""Flame graphs: all calls merged by path, weighed by host time, device time or call count.
 
-A flame graph made fit to be shown: left-heavy, pruned, focused; and as folded stacks.
-
-Boxes of a call tree: their values, and the small ones as one.
+``flame_tree`` merges the calls; ``shown`` orders a tree left-heavy, focuses and prunes it for the
+page; ``folded`` writes it as folded stacks; ``Levels`` and ``FlameBoxes`` sum and prune any tree.
 """
 
 from __future__ import annotations

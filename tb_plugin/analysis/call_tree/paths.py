@@ -1,11 +1,8 @@
-"""What a row takes over from what is around it: its module, its annotation, its Python frames.
+"""The call path of each row, and what a row inherits from the rows around it.
 
-Parents come before their rows in all tables here; −1 is no parent.
-
-The call path of every host slice: its name below the path of its parent.
-
-Slices with equal paths share a *node*. Nodes are numbered by the first slice that has them, so a
-parent comes before its children.
+A row inherits its module, its annotation and its Python frames from its ancestors. Slices with
+equal paths share a *node*; nodes are numbered by the first slice that has them. In all tables here
+a parent comes before its children, and −1 is no parent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Callers and callees of one name: all its boxes laid upon each other."""
+"""Callers and callees of one name: everything above and below its boxes, merged."""
 
 from __future__ import annotations
 

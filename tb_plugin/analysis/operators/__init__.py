@@ -1,1 +1,1 @@
-"""Operators and kernels: whose time is it, on the host and on the device."""
+"""Operators and kernels: how time on the host and on the device divides among them."""

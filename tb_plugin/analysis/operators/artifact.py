@@ -1,6 +1,6 @@
-"""The columns of the Operator and Kernel views: made once per trace, mapped afterwards.
+"""The stored columns of the Operator and Kernel views: made once per trace, then memory-mapped.
 
-Kernels, copies and sets, with what launched them and how long they waited.
+``find_activities`` lists kernels, copies and sets with their launches and waiting times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The tree of calls as ``torch.profiler`` sees it, and what merges calls of one name.
+"""The calls of a trace: host time of each, and the device time it caused.
 
-The calls of a trace: what each took on the host, and what it caused on the device.
+The tree of calls is that of ``torch.profiler``: children lie strictly inside their parents, and a
+call whose only child has its own name is one call with it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class CallTree:
 
 
 def call_tree(host: HostTable) -> CallTree:
-    """Who contains whom without any tolerance, on each thread.
+    """Parent and child calls by strict containment, without tolerance, on each thread.
 
         addmm █████████████████      call 1: addmm, self = own time + that of its only child addmm
         addmm  ███████████████
@@ -65,7 +66,7 @@ def call_tree(host: HostTable) -> CallTree:
 
 
 def time_of_frames(host: HostTable, tree: CallTree, frame: B) -> I64:
-    """What the self time of each call lacks because Python frames are its children, in ns.
+    """Time in ns missing from the self time of each call because Python frames are its children.
 
         aten::mm ██████████████      without frames it has no child: 14, not 8
         frame      ██████
@@ -111,7 +112,7 @@ Keep: TypeAlias = Callable[[str, NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Called:
-    """The calls, their stacks, and for each device activity its call and why it has none.
+    """The calls, their stacks, and for each device activity its call or why it has none.
 
     ``strings`` are those of the trace, with the frames of written stacks behind them.
     """
@@ -197,7 +198,7 @@ def _frames_that_torch_left_out(trace: Trace) -> NDArray[np.bool_] | None:
 
 
 def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent: I32) -> None:
-    """What each call launched, itself and below it; ``owner`` of each activity, −1."""
+    """Device time that each call launched, itself and below it; ``owner`` of each activity, −1."""
     count = len(trace.host)
     spans = trace.device.dur.astype(np.int64)
     matrix_spans = np.where(matrix_use == MatrixUse.YES, spans, 0)
@@ -209,7 +210,7 @@ def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent:
 
 
 def _add_stacks(add: Add, trace: Trace) -> tuple[tuple[str, ...], Stacks]:
-    """The frames around each call; returns all texts and the trie of stacks."""
+    """Add the frames around each call; returns all texts and the trie of stacks."""
     host = trace.host
     frame = is_any(host.kind, (HostKind.PYTHON, HostKind.MODULE))
     above, frames, around = call_paths(frame, host.name, host.parent)
@@ -228,7 +229,7 @@ def _kinds(kind: I8) -> I8:
 
 
 def normal_names(strings: Sequence[str], codes: I32) -> I32:
-    """By code: the code of the name without what differs from call to call.
+    """By code: the code of the name without the parts that differ from call to call.
 
     All ``ProfilerStep#N`` are the first of them, and the address of an object is left out.
     """

@@ -1,8 +1,8 @@
 """To which call does the time of a kernel, a copy or a set belong?
 
-The innermost op around its launch. Where no op is open, the launching call itself: it is certainly
-its own, and whatever else is open may be a bystander. Where no launch is known but the file names
-the op, that one. Otherwise nobody, with the reason.
+To the innermost op around its launch. Where no op is open, to the launching call itself: it is
+certainly its own, while other open ranges may be unrelated. Where no launch is known but the file
+names the op, to that op. Otherwise to no call, with the reason.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def credit(device: DeviceTable) -> Credit:
 
 
 def summed(ns: I64, row: I32, count: int) -> I64:
-    """Σ ns by row, exact; rows below 0 count for nobody."""
+    """Σ ns by row, exact; rows below 0 are skipped."""
     known = row >= 0
     return group_sums(row[known], ns[known], count).total

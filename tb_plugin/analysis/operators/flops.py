@@ -28,19 +28,19 @@ SIZE_END = 2**63
 
 
 class OddArgumentError(ValueError):
-    """A number that no call can have had; the message says which: "a stride of 0"."""
+    """A number that no call can have had; the message names it: "a stride of 0"."""
 
 
 @dataclass(frozen=True, slots=True)
 class OddArguments:
-    """How many calls with a model have arguments that cannot be computed with."""
+    """The number of calls that have a model but unusable arguments."""
 
     calls: int
     example: str  # "`aten::convolution` has a stride of 0"
 
 
 def _sizes(dims: Dims, at: int, rank: int) -> list[int]:
-    """The sizes of an input of this rank (0: any). Raises ValueError when it is something else."""
+    """The sizes of an input of this rank (0: any). Raises ValueError for anything else."""
     sizes = dims[at]
     if not isinstance(sizes, list) or not all(isinstance(size, int | float) for size in sizes):
         raise ValueError("no tensor")
@@ -81,7 +81,7 @@ def _linear(dims: Dims, _: Inputs) -> float:
 
 
 def _numbers(inputs: Inputs, at: int, what: str, rank: int, least: int) -> list[int]:
-    """One number for each dimension; a single one is that of all of them."""
+    """One number for each dimension; a single number applies to all."""
     value = json.loads(inputs[at])
     given = value if isinstance(value, list) else [value]
     if len(given) not in {1, rank}:
@@ -177,7 +177,7 @@ def flops_of(trace: Trace, rows: I32, shapes: I32) -> tuple[F64, OddArguments]:
 
 
 def _answer(trace: Trace, name: int, shapes: int, values: int) -> tuple[float, str]:
-    """The operations of a call, NaN where they are not known; what is odd about its arguments."""
+    """The operations of a call, NaN where unknown; and the problem with its arguments."""
     try:
         dims = json.loads(trace.strings[shapes])
         inputs = json.loads(trace.strings[values]) if values >= 0 else []

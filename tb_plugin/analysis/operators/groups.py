@@ -1,8 +1,6 @@
-"""Which rows are looked at: by their step, by words of their name; and which names match.
+"""Rows of a table in groups: which rows are chosen, the figures of each group, and their order.
 
-What tables of calls and of kernels have in common: the figures of groups, and their order.
-
-Rows of a table: calls or activities with one key, and their figures.
+Shared by the tables of calls and of kernels. Rows are chosen by step and by words of their name.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ from .model import OperatorColumns
 
 
 def in_steps(step: NDArray[np.int32], steps: tuple[int, ...] | None) -> NDArray[np.bool_]:
-    """Which rows lie in the chosen steps; None = all, also those outside steps."""
+    """True for rows in the chosen steps; None = all, including those outside steps."""
     return np.ones(len(step), np.bool_) if steps is None else np.isin(step, steps)
 
 
 def named(strings: Sequence[str], codes: NDArray[np.int32], search: str) -> NDArray[np.bool_]:
-    """Which codes' names hold every word of ``search``, in any case; shape as ``codes``."""
+    """True for codes whose names hold every word of ``search``, in any case; shape as ``codes``."""
     words = search.casefold().split()
     return of_names(strings, codes, lambda name: _holds(name, words), np.bool_)
 
@@ -90,13 +88,13 @@ class GroupMembers:
         return np.add.reduceat(value[self.member].astype(np.int64, copy=False), self.first[:-1])
 
     def real_sums(self, value: F64) -> F64:
-        """Sum of a real column per group; NaN counts as nothing."""
+        """Sum of a real column per group; NaN counts as 0."""
         if not len(self):
             return np.zeros(0)
         return np.add.reduceat(np.nan_to_num(value[self.member]), self.first[:-1])
 
     def any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether some member of each group is marked."""
+        """True for groups with a marked member."""
         return np.asarray(self.sums(mask) > 0)
 
     def shortest(self) -> I64:
@@ -108,7 +106,7 @@ class GroupMembers:
         return self.member[self.first[1:] - 1]
 
     def quantile(self, length: NDArray[np.integer], share: float) -> I64:
-        """The least length that so large a share of the members does not exceed (nearest rank)."""
+        """The least length that this share of the members does not exceed (nearest rank)."""
         size = self.size
         rank = np.ceil(share * size).astype(np.int64).clip(1, np.maximum(size, 1))
         found: I64 = length[self.member[self.first[:-1] + rank - 1]].astype(np.int64)
@@ -174,7 +172,7 @@ class Grouped(ABC):
     @property
     @abstractmethod
     def row_ns(self) -> I64:
-        """How long each of the rows lasted; the groups are ascending by it."""
+        """Duration of each row; the groups are in ascending order of it."""
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -211,17 +209,17 @@ class Grouped(ABC):
 
     @cached_property
     def mean_ns(self) -> F64:
-        """Total by count."""
+        """Total divided by count."""
         return self.total_ns / np.maximum(self.count, 1)
 
     @cached_property
     def p50_ns(self) -> I64:
-        """Half of them take no longer."""
+        """The median."""
         return self.groups.quantile(self.row_ns, 0.5)
 
     @cached_property
     def p95_ns(self) -> I64:
-        """95 % of them take no longer."""
+        """The 95th percentile."""
         return self.groups.quantile(self.row_ns, 0.95)
 
     def text(self, code: int) -> str:

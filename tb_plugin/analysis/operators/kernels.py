@@ -26,7 +26,7 @@ _OF_CLASS = {
 
 @dataclass(frozen=True, slots=True)
 class ChosenKernels:
-    """Which kernels are looked at; ``None`` = all that is recorded."""
+    """A choice of kernels; ``None`` = all that is recorded."""
 
     steps: tuple[int, ...] | None = None
     device: int | None = None
@@ -40,7 +40,7 @@ class KernelGroups(Grouped):
 
     @property
     def activities(self) -> Activities:
-        """What was grouped."""
+        """The grouped activities."""
         return self.operators.activities
 
     @property
@@ -55,7 +55,7 @@ class KernelGroups(Grouped):
 
     @cached_property
     def blocks_per_sm(self) -> F64:
-        """Mean, weighted by duration, of those that carry it; NaN where none does."""
+        """Mean, weighted by duration, of the kernels that have the value; NaN where none has."""
         return self._weighted(self.activities.blocks_per_sm)
 
     @cached_property
@@ -75,7 +75,7 @@ class KernelGroups(Grouped):
 
     @cached_property
     def bytes(self) -> I64:
-        """Bytes of those that carry them; −1 where none does."""
+        """Bytes of the activities that record them; −1 where none does."""
         known = self.activities.bytes >= 0
         sums = self.groups.sums(np.where(known, self.activities.bytes, 0))
         return np.where(self.groups.any(known), sums, -1)
@@ -112,14 +112,14 @@ def kernel_table(
 
 
 def copy_table(operators: OperatorColumns, chosen: ChosenKernels) -> KernelGroups:
-    """Copies and sets by name, which tells their direction."""
+    """Copies and sets by name, which includes their direction."""
     activities = operators.activities
     rows = _chosen(operators, chosen, ~_is_kernel(activities))
     return KernelGroups(operators, group(rows, activities.name, activities.dur_ns), "name")
 
 
 def kernel_rows(operators: OperatorColumns, chosen: ChosenKernels) -> NDArray[np.intp]:
-    """The rows of the kernels that are looked at."""
+    """The rows of the chosen kernels."""
     return _chosen(operators, chosen, _is_kernel(operators.activities))
 
 
@@ -174,7 +174,7 @@ def family_codes(operators: OperatorColumns) -> tuple[tuple[Family, ...], I32]:
 
 
 def matrix_use(table: KernelGroups, at: int) -> MatrixUse:
-    """Whether the kernels of a group use tensor cores: all say yes, all no, or it is unknown.
+    """Use of tensor cores by the kernels of a group: all, none, or unknown.
 
     Those that move data are not asked; where all do, there is no candidate.
     """

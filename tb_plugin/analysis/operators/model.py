@@ -1,13 +1,14 @@
-"""What the Operator and Kernel views compute from: one row per call, one per kernel (contract).
+"""The columns behind the Operator and Kernel views: one row per call, one per kernel (contract).
 
 Host times follow ``torch.profiler``'s own summary: a call's children are those its interval
 contains strictly on its thread; ``self`` is the call without its direct children; a call whose only
 child has its own name is one call with it. So a table of these rows equals ``key_averages()``. In
-recordings of torch 1.11 frames are no children in the table, as there; in the flame graph they are.
+recordings of torch 1.11 Python frames are no children in the table, as in torch's own; in the flame
+graph they are.
 
 Device time is credited to the op around the launch: ``device_self_ns`` of a call is the summed
 duration of the kernels, copies and sets whose innermost op it is, ``device_total_ns`` includes the
-calls inside it. What no op launched is ``unattributed``, each piece with its reason; so the
+calls inside it. Work that no op launched is ``unattributed``, each piece with its reason; so the
 device_self_ns of all calls and the unattributed pieces sum to all device activity exactly.
 """
 
@@ -26,7 +27,7 @@ from ...trace.model import DeviceKind
 
 
 class CallKind(IntEnum):
-    """What a row of the operator table is; op, annotation and so on are rows of their own kind."""
+    """Kind of a row of the operator table; each kind has rows of its own."""
 
     OP = 0
     ANNOTATION = 1
@@ -67,7 +68,7 @@ class Calls:
 
     @property
     def own_ns(self) -> I64:
-        """Self time as the torch of the recording has it: 1.11 knew no frames there."""
+        """Self time as the torch of the recording computes it: 1.11 has no frames there."""
         return self.self_ns + self.frames_ns if len(self.frames_ns) else self.self_ns
 
 
@@ -133,14 +134,14 @@ class Activities:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A host thread as people know it."""
+    """A host thread with its name and ids for display."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedSums:
-    """How often each name occurs among rows of one kind, and for how long; shape (names,)."""
+    """Count and total duration of each name among rows of one kind; shape (names,)."""
 
     count: I64
     ns: I64
@@ -148,7 +149,7 @@ class NamedSums:
 
 @dataclass(frozen=True, eq=False)
 class OperatorColumns:
-    """Everything both views and the flame graph ask; all arrays may be memory-mapped."""
+    """All columns behind both views and the flame graph; arrays may be memory-mapped."""
 
     strings: tuple[str, ...]
     calls: Calls
@@ -163,7 +164,7 @@ class OperatorColumns:
 
     @cached_property
     def sums_by_name(self) -> Mapping[str, NamedSums]:
-        """What can be found by name: ``op``, ``annotation`` without steps, ``kernel``."""
+        """Sums of every searchable name: ``op``, ``annotation`` without steps, ``kernel``."""
         calls, activities = self.calls, self.activities
         annotations = self._sums(calls.name, calls.total_ns, calls.kind == CallKind.ANNOTATION)
         marks = set(self.steps)

@@ -1,8 +1,8 @@
-"""Call stacks: paths of Python frames, and what a frame's name says of its place.
+"""Call stacks: traced Python frames, and stacks that the recorder wrote beside an op.
 
-Call stacks that the recorder wrote beside an op, as torch did before it traced frames.
+torch wrote such stacks as text before it traced frames, innermost frame first:
 
-"resnet.py(128): forward;resnet.py(220): forward;train.py(31): <module>"   innermost first
+"resnet.py(128): forward;resnet.py(220): forward;train.py(31): <module>"
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BETWEEN_WRITTEN = re.compile(r";|\n")
 
 
 def frame_place(name: str) -> tuple[str, int]:
-    """File and line of a frame such as ``train.py(12): step``; ``("", 0)`` where it tells none.
+    """File and line of a frame such as ``train.py(12): step``; ``("", 0)`` where it has none.
 
     Code without a file tells none: ``<string>(1): <module>``, ``<frozen importlib>(241): load``.
     """
@@ -32,7 +32,7 @@ def frame_place(name: str) -> tuple[str, int]:
 
 
 def frame_function(name: str) -> str:
-    """What a frame called: ``step`` of ``train.py(12): step``; a name without a place is whole."""
+    """The function of a frame: ``step`` of ``train.py(12): step``; else the whole name."""
     match = _PLACE.match(name)
     return name[match.end() :] if match else name
 
@@ -43,7 +43,7 @@ def written_frames(text: str) -> list[str]:
 
 
 def files_named(trace: Trace) -> frozenset[str]:
-    """The files that the frames of a trace name, traced ones and those of written call stacks."""
+    """The files in the frames of a trace, traced ones and those of written call stacks."""
     host = trace.host
     framed = np.isin(host.kind, (HostKind.PYTHON, HostKind.MODULE))
     names = {trace.strings[code] for code in np.unique(host.name[framed]).tolist()}
@@ -55,7 +55,7 @@ def files_named(trace: Trace) -> frozenset[str]:
 
 
 def innermost_frames(stacks: Stacks, stack: I32, depth: int) -> I32:
-    """For each stack one that stands for all with the same ``depth`` innermost frames.
+    """For each stack one representative of all with the same ``depth`` innermost frames.
 
     A path is told apart by its frames from the inside: the first, then the first two, and so on.
     So the classes of ``n`` frames refine those of ``n − 1``.
@@ -95,7 +95,7 @@ _NONE = -1
 
 @dataclass(slots=True)
 class _Trie:
-    """Stacks that grow; frames get codes behind those of the strings."""
+    """A trie of stacks that grows; frames get codes behind those of the strings."""
 
     strings: Sequence[str]
     parent: list[int]
@@ -125,7 +125,7 @@ class _Trie:
 def add_written_stacks(
     strings: Sequence[str], stacks: Stacks, stack: I32, written: Sparse | None
 ) -> tuple[tuple[str, ...], Stacks, I32]:
-    """Takes the written stack of each row that no traced frame is around.
+    """Add the written stack of each row without a traced frame around it.
 
     Returns the strings with the frames behind them, the stacks, and the stack of each row.
     """

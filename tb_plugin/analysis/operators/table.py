@@ -23,7 +23,7 @@ GROUPINGS = ("name", "shape", "stack", "module", "thread", "annotation")
 
 @dataclass(frozen=True, slots=True)
 class CallSelection:
-    """Which calls are looked at; ``steps`` None = all that is recorded, also outside steps."""
+    """A choice of calls; ``steps`` None = everything recorded, including outside steps."""
 
     steps: tuple[int, ...] | None
     kinds: frozenset[CallKind]
@@ -38,7 +38,7 @@ class CallTable(Grouped):
 
     @property
     def calls(self) -> Calls:
-        """The calls that were grouped."""
+        """The grouped calls."""
         return self.operators.calls
 
     @property
@@ -58,7 +58,7 @@ class CallTable(Grouped):
 
     @cached_property
     def device_total_ns(self) -> I64:
-        """Device time of the calls and of those inside them."""
+        """Device time of the calls and of the calls inside them."""
         return self.groups.sums(self.calls.device_total_ns)
 
     @cached_property
@@ -94,12 +94,12 @@ class CallTable(Grouped):
 
     @cached_property
     def has_stack(self) -> B:
-        """Whether some call knows its stack."""
+        """True if some call has a recorded stack."""
         return self.groups.any(self.calls.stack >= 0)
 
     @cached_property
     def eligible(self) -> B:
-        """Whether an op of this name may use tensor cores."""
+        """True if an op of this name may use tensor cores."""
         return of_names(self.operators.strings, self.name, ELIGIBLE_OPS.__contains__, np.bool_)
 
     def text(self, code: int) -> str:
@@ -107,7 +107,7 @@ class CallTable(Grouped):
         return _STEP.sub("ProfilerStep*", super().text(code))
 
     def detail(self, at: int) -> str:
-        """What the group is grouped by beside the name."""
+        """The second key of the group, beside the name."""
         key = int(self.groups.key[at])
         if self.group_by == "name":
             return ""
@@ -147,7 +147,7 @@ def one_group(
 
 
 def keys_of(operators: OperatorColumns, group_by: str, stack_depth: int) -> NDArray[np.integer]:
-    """By call: the key of the group that it belongs to. Steps are one name."""
+    """By call: the key of its group. All steps have one name."""
     calls = operators.calls
     steps = _steps(operators)
     names = _as_one(calls.name, steps)
@@ -180,7 +180,7 @@ def _as_one(column: I32, codes: list[int]) -> I32:
 
 
 def chosen_rows(operators: OperatorColumns, chosen: CallSelection) -> NDArray[np.intp]:
-    """The rows of the calls that are looked at."""
+    """The rows of the chosen calls."""
     calls = operators.calls
     keep = np.isin(calls.kind, [int(kind) for kind in chosen.kinds])
     if CallKind.RUNTIME not in chosen.kinds:
@@ -193,7 +193,7 @@ def chosen_rows(operators: OperatorColumns, chosen: CallSelection) -> NDArray[np
 
 
 def kinds_of(names: Iterable[str]) -> frozenset[CallKind]:
-    """The kinds behind their names. Raises KeyError."""
+    """The kinds with these names. Raises KeyError."""
     return frozenset(CallKind[name.upper()] for name in names)
 
 

@@ -1,14 +1,14 @@
-"""Where does a step's time go, by the classic categories?
+"""Where does a step's time go? Three divisions of the same step, each exact.
 
-Each instant of a step counts for the first of these that is active anywhere, on any thread or
-device: kernel, memcpy, memset, communication, runtime, DataLoader, CPU exec; what none holds is
-other.
+``breakdowns``: by the classic categories. Each instant counts for the first of these that is active
+anywhere, on any thread or device: kernel, memcpy, memset, communication, runtime, DataLoader, CPU
+exec; an instant without any of them is other.
 
-Where does a step's time go, seen from one device, and what did the host do while it was idle?
+``partitions``: seen from one device, with the activity of the host while the device was idle.
 
-Where does a step's time go without device activity, seen from the thread that runs it?
+``host_partitions``: without device activity, seen from the thread that runs the step.
 
-Whose turn is it? Each instant counts for the first of several sets that holds it.
+All three use ``shares``: each instant counts for the first of several sets that contains it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..steps import Windows
 
 
 def shares(layers: Iterable[Intervals], start: I64, end: I64) -> list[I64]:
-    """What each layer adds to those before it, per window; the last entry is what none holds.
+    """Time that each layer adds to those before it, per window; the last entry is the remainder.
 
     The layers are merged one by one, and each adds the growth of the whole. So the shares of a
     window sum to its length to the nanosecond, whatever the sets are. Layers that are made as they
@@ -169,7 +169,7 @@ def _busy(trace: Trace, rows: slice, klass: DeviceClass) -> Intervals:
 
 
 def _host_layers(trace: Trace, hosts: Hosts, rows: slice) -> Iterator[Intervals]:
-    """What the launching threads did: DataLoader, blocking calls, runtime calls, everything else.
+    """Activity of the launching threads: DataLoader, blocking calls, runtime calls, all other.
 
     The thread that runs the steps counts as one of them: it prepares what the others launch.
     """
@@ -263,7 +263,7 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
 
 
 def _begun_inside(trace: Trace, ranges: Intervals) -> NDArray[np.bool_]:
-    """Which host events begin inside a range, after its first instant."""
+    """True for host events that begin inside a range, after its first instant."""
     if not len(ranges):
         return np.zeros(len(trace.host), np.bool_)
     at = np.searchsorted(ranges.start, trace.host.ts, side="left") - 1

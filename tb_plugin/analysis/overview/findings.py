@@ -1,4 +1,4 @@
-"""What the analysis says to people: sentences, findings, and rules that could not run (contract).
+"""Sentences and findings for the user, and rules that could not run (contract).
 
 Text between backticks is code. The page and the terminal show these as they are.
 """
@@ -13,7 +13,7 @@ Severity = Literal["high", "medium", "low", "info"]
 
 
 class Sentence(Struct, frozen=True):
-    """The answer first. Text between backticks is code."""
+    """The answer in one sentence. Text between backticks is code."""
 
     headline: str  # "The GPU waits for the DataLoader for a third of every step."
     detail: str
@@ -22,7 +22,7 @@ class Sentence(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """A door: to a view of this page (``view`` + ``params``) or to a document (``url``)."""
+    """A link to a view of this page (``view`` + ``params``) or to a document (``url``)."""
 
     text: str
     view: str = ""
@@ -31,13 +31,13 @@ class Reference(Struct, frozen=True):
 
 
 def at_time(text: str, ts: int, dur_ns: int) -> Reference:
-    """A door to the Trace view at an event, with a margin of a quarter on each side."""
+    """A link to the Trace view at an event, with a margin of a quarter on each side."""
     margin = max(dur_ns // 4, 1000)
     return Reference(text, "timeline", {"at": f"{ts - margin}-{ts + dur_ns + margin}"})
 
 
 class Evidence(Struct, frozen=True):
-    """A figure behind a finding, with what it is held against."""
+    """A figure behind a finding, and the value it is compared with."""
 
     name: str
     value: float
@@ -46,7 +46,7 @@ class Evidence(Struct, frozen=True):
 
 
 class Gain(Struct, frozen=True):
-    """A ceiling, never a promise."""
+    """The upper limit of a gain, not a promise."""
 
     ns_per_step: float
     ratio: float
@@ -71,14 +71,14 @@ class Finding(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """Why what the sentence on top says has no finding, and where to look instead."""
+    """Why the cause in the headline has no finding, and where to look instead."""
 
     text: str
     links: tuple[Reference, ...] = ()
 
 
 class Unchecked(Struct, frozen=True):
-    """A rule that could not run, and what it needs."""
+    """A rule that could not run, and the data it needs."""
 
     id: str
     title: str

@@ -1,4 +1,4 @@
-"""The answer in one sentence: what holds the steps up, by the data, and how sure that is."""
+"""What limits the steps, in one sentence, and how certain is it?"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HOST_WORK = {
 
 
 def headline(selection: Selection) -> Sentence:
-    """What is so, with a number; then why; then in how many of the steps."""
+    """The main cause with a number, its reason, and the number of steps with the same cause."""
     if not selection.total_ns:
         return Sentence(
             "Nothing was recorded that takes time.",
@@ -57,7 +57,7 @@ def headline(selection: Selection) -> Sentence:
 
 
 def _cut_sentence(selection: Selection) -> Sentence:
-    """That a part is missing, first; then only what was there, and no cause of what was not."""
+    """The sentence for a truncated recording: what is missing first, then only what is there."""
     part, host = selection.partition, selection.host or HostPartition()
     if selection.facts.health.is_cut:
         whole = duration(selection.facts.duration_ns)
@@ -110,7 +110,7 @@ def _capture_sentence(selection: Selection, total: Partition) -> Sentence:
 
 
 def device_causes(part: Partition) -> dict[str, int]:
-    """What can hold a device up, in ns. Launch calls and all other host work are one cause."""
+    """Possible causes of idle time, in ns. Launch calls and all other host work are one cause."""
     return {
         "idle_dataloader_ns": part.idle_dataloader_ns,
         "idle_host_ns": part.idle_cpu_exec_ns + part.idle_runtime_ns,
@@ -127,7 +127,7 @@ def _part(selection: Selection, cause: str, ns: int) -> str:
 
 
 def is_compute_bound(selection: Selection, total: Partition) -> bool:
-    """Whether kernels fill the chosen steps, or most of them and nothing else takes a tenth."""
+    """True if kernels fill the chosen steps, or most of them and nothing else takes a tenth."""
     largest = max(device_causes(total).values())
     return _compute_bound(selection.ratio(total.compute_ns), selection.ratio(largest))
 
@@ -177,7 +177,7 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
 
 
 def _named(selection: Selection, ns: int) -> str:
-    """What the host was in for a good part of that time."""
+    """The names that the host was in for a good part of that time."""
     over = f" over {plural(selection.count, 'step')}" if selection.count > 1 else ""
     names = held_by(selection, NAMED_RATIO * ns, most=1)
     return f", above all{over} in {names}" if names else ""
@@ -230,19 +230,19 @@ def _host_parts(selection: Selection, total: HostPartition) -> str:
 
 
 def _agreement(selection: Selection, cause: str) -> str:
-    """In how many of the steps it is so; "" where that is said already, or there is one step."""
+    """The number of steps with this cause; "" where it is stated already, or there is one step."""
     if selection.count < 2:
         return ""
     return f"in {_agreeing(selection, cause)} of {plural(selection.count, 'step')}"
 
 
 def _agreeing(selection: Selection, cause: str) -> int:
-    """How many of the steps would name the same cause."""
+    """The number of steps that have the same cause on their own."""
     return sum(_leading(selection, step) == cause for step in selection.steps)
 
 
 def _leading(selection: Selection, step: StepFacts) -> str:
-    """The cause that one step alone would name."""
+    """The cause of one step on its own."""
     length = max(step.dur_ns, 1)
     one = selection.device_step(step)
     if one is not None:

@@ -1,12 +1,5 @@
 """How well was a device used over the chosen steps? Ratios, or the reason why there is none.
 
-Sums over consecutive windows: every event is cut at the borders of the windows it touches.
-
-The windows of the steps and the gaps between them are cells of one ruler, so what is summed over
-all cells is what lies between the first start and the last end, counted once.
-
-How well was a device used? Integrals over the steps and over the gaps between them.
-
 Formulas (docs/overview.md):
 
 * utilization = union of kernels / time
@@ -14,13 +7,15 @@ Formulas (docs/overview.md):
 * est. achieved occupancy = Σ occupancy · dur / Σ dur
 * tensor-core time = Σ dur of kernels on tensor cores / Σ dur of compute kernels, both of ops
 
-Which kernels use tensor cores (NVIDIA) or matrix cores (AMD), and which ops could?
+The windows of the steps and the gaps between them are consecutive cells. Every event is cut at the
+borders of the cells it touches (``cut``), so the sum over all cells counts each instant between the
+first start and the last end once.
 
-The rules are data.
-A kernel's name is the only witness a trace has, so there are three answers: it does, it does not,
-the name does not tell. What moves data (collectives, copies, sets) is not asked. The first names of
-each list are those the former plugin knew, from NVIDIA's PyProf and PyTorch's autocast lists; the
-rest are of libraries that came later.
+Which kernels use tensor cores (NVIDIA) or matrix cores (AMD), and which ops could, is decided by
+rules as data. A kernel's name is the only evidence in a trace, so there are three answers: it does,
+it does not, the name does not say. Kernels that move data (collectives, copies, sets) are not
+judged. The first names of each list are those of the former plugin, from NVIDIA's PyProf and
+PyTorch's autocast lists; the rest are of libraries that came later.
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ TENSOR_CORE_CAPABILITY = 7  # Volta was the first with tensor cores
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure of the GPU summary. ``ratio`` None: not available, ``reason`` says why."""
+    """One figure of the GPU summary. ``ratio`` None: not available, with the ``reason``."""
 
     key: str
     ratio: float | None
@@ -133,7 +128,7 @@ class ClippedEvents:
 
 
 def cut(ts: I64, end: I64, edges: I64) -> ClippedEvents:
-    """Cuts the events [ts, end) at ``edges`` (ascending, repeats allowed); the rest is left out.
+    """Cut the events [ts, end) at ``edges`` (ascending, repeats allowed); the rest is left out.
 
     edges  0     10      30
     event     ████████          [5, 20)
@@ -162,7 +157,7 @@ def cut(ts: I64, end: I64, edges: I64) -> ClippedEvents:
 
 
 def level(ts: I64, end: I64, height: F64) -> tuple[I64, I64, F64]:
-    """The sum of the heights of what is open, as consecutive segments (start, end, height).
+    """The sum of the heights of all open events, as consecutive segments (start, end, height).
 
     heights  A ██████       0.5
              B    ██████    0.75
@@ -181,7 +176,7 @@ def level(ts: I64, end: I64, height: F64) -> tuple[I64, I64, F64]:
 
 
 class MatrixUse(IntEnum):
-    """Whether a kernel runs on tensor or matrix cores, as far as its name tells."""
+    """Use of tensor or matrix cores by a kernel, as far as its name shows."""
 
     NO = 0
     YES = 1
@@ -261,7 +256,7 @@ _PLAIN = re.compile("|".join(PLAIN))
 
 
 def matrix_use(kernel: str) -> MatrixUse:
-    """What the name of a kernel says about tensor or matrix cores."""
+    """Use of tensor or matrix cores, by the name of a kernel."""
     if _PLAIN_FIRST.search(kernel):
         return MatrixUse.NO
     if _USES.search(kernel):
@@ -271,7 +266,7 @@ def matrix_use(kernel: str) -> MatrixUse:
 
 @dataclass(frozen=True, slots=True)
 class StepGauges:
-    """Of one step: of its window, and of the gap before it."""
+    """The gauges of one step's window, and of the gap before it."""
 
     window: Gauges
     gap: Gauges
@@ -311,7 +306,7 @@ def kernel_rows(trace: Trace, device: int) -> I64:
 
 
 def sparse_of(trace: Trace, column: str, rows: I64) -> tuple[NDArray[np.bool_], F64]:
-    """The values of a sparse column at ascending rows, and where there is a finite one."""
+    """Values of a sparse column at ascending rows, and a mask of the finite ones."""
     have = np.zeros(len(rows), np.bool_)
     value = np.zeros(len(rows), np.float64)
     sparse = trace.device.args.get(column)
@@ -331,7 +326,7 @@ def sparse_of(trace: Trace, column: str, rows: I64) -> tuple[NDArray[np.bool_], 
 
 
 def _sm(trace: Trace, rows: I64, ts: I64, end: I64, edges: I64) -> list[float | None]:
-    """∫ min(1, Σ blocks per SM) per cell; None where no kernel carries blocks per SM."""
+    """∫ min(1, Σ blocks per SM) per cell; None where no kernel has blocks per SM."""
     cells = len(edges) - 1
     have, blocks = sparse_of(trace, "blocks_per_sm", rows)
     have &= blocks >= 0
@@ -345,7 +340,7 @@ def _sm(trace: Trace, rows: I64, ts: I64, end: I64, edges: I64) -> list[float | 
 def _occupancy_integral(
     trace: Trace, rows: I64, pieces: ClippedEvents, cells: int
 ) -> tuple[list[float | None], list[int]]:
-    """Σ occupancy% · dur and Σ dur of the kernels that carry an occupancy."""
+    """Σ occupancy% · dur and Σ dur of the kernels that have an occupancy."""
     have, occupancy = sparse_of(trace, "occupancy", rows)
     have &= occupancy >= 0
     if not have.any():
@@ -358,7 +353,7 @@ def _occupancy_integral(
 
 
 def _matrix(trace: Trace, rows: I64, pieces: ClippedEvents, cells: int) -> list[list[int]]:
-    """Tensor-core time; time of kernels of ops, of eligible ops; what names do not tell or deny."""
+    """Tensor-core time; time of kernels of ops, of eligible ops; time with unclear kernel names."""
     use = kernel_use(trace, rows)
     op = trace.device.op[rows]
     by_op = (op >= 0) & (use != MatrixUse.NONE)
@@ -375,12 +370,12 @@ def _matrix(trace: Trace, rows: I64, pieces: ClippedEvents, cells: int) -> list[
 
 
 def kernel_use(trace: Trace, rows: I64) -> NDArray[np.int8]:
-    """MatrixUse of each of the rows, by kernel name; NONE for what moves data."""
+    """MatrixUse of each of the rows, by kernel name; NONE for kernels that move data."""
     use = of_names(trace.strings, trace.device.name[rows], matrix_use, np.int8)
     use[trace.device.klass[rows] != DeviceClass.COMPUTE] = MatrixUse.NONE
     return use
 
 
 def are_eligible(trace: Trace, op: I32) -> NDArray[np.bool_]:
-    """Which of these host rows are ops that could use tensor or matrix cores."""
+    """True for host rows that are ops that could use tensor or matrix cores."""
     return of_names(trace.strings, trace.host.name[op], ELIGIBLE_OPS.__contains__, np.bool_)

@@ -1,4 +1,4 @@
-"""Advice: a registry of small rules over chosen steps. Add a rule here, and nowhere else."""
+"""Advice: the registry of all rules. Each rule checks the chosen steps; add new rules here only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
 
 
 def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
-    """What the rules find, the largest gain ceiling first, and which of them could not run."""
+    """The findings of all rules, the largest gain ceiling first, and rules that could not run."""
     findings: list[Finding] = []
     unchecked: list[Unchecked] = []
     for rule in RULES:
@@ -41,7 +41,7 @@ def check_all(selection: Selection) -> tuple[tuple[Finding, ...], tuple[Unchecke
 def unanswered(
     selection: Selection, said: Sentence, findings: tuple[Finding, ...]
 ) -> Explanation | None:
-    """Why what the sentence on top blames has no finding, and where to look; None where it has."""
+    """Why the cause in the headline has no finding, and where to look; None where it has one."""
     answering = {rule.id for rule in RULES if said.cause in rule.answers}
     if any(finding.id in answering for finding in findings):
         return None

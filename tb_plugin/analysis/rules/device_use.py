@@ -1,5 +1,6 @@
-"""ME1: is the memory of a device nearly full?
+"""Is a device used below its capacity?
 
+ME1: is the memory of a device nearly full?
 DT2: do matrix products run without tensor cores on a device that has them?
 """
 
@@ -67,7 +68,7 @@ MEMORY_CAPACITY_REMEDIES = (
 
 
 def check_memory_capacity(selection: Selection) -> Finding | None:
-    """Fires when tensors took over 90 % of the memory of the device they live on.
+    """Fires when tensors took over 90 % of the memory of their device.
 
     Frameworks that serve a model take nearly all memory when they start, on purpose: no finding.
     """
@@ -103,7 +104,7 @@ def check_memory_capacity(selection: Selection) -> Finding | None:
 
 
 def _held(selection: Selection) -> float | None:
-    """The lowest allocated total of the highest; None where either is not known."""
+    """The lowest allocated total divided by the highest; None where either is unknown."""
     device = selection.device_facts
     if device is None or device.least_allocated_bytes is None or not device.peak_allocated_bytes:
         return None
@@ -111,7 +112,7 @@ def _held(selection: Selection) -> float | None:
 
 
 def filled(device: DeviceFacts) -> float | None:
-    """Highest allocated total of the memory of the same device; None where either is not known."""
+    """Highest allocated total divided by the memory of the same device; None where unknown."""
     if device.peak_allocated_bytes is None or not device.memory_bytes:
         return None
     return device.peak_allocated_bytes / device.memory_bytes
@@ -130,7 +131,7 @@ _TENSOR_CORES_DOCS = "https://docs.pytorch.org/docs/stable/amp.html"
 
 
 def check_tensor_cores(selection: Selection) -> Finding | None:
-    """Fires when no kernel's name speaks of tensor cores though ops ran that could use them.
+    """Fires when no kernel's name shows tensor cores although ops ran that could use them.
 
     Only NVIDIA's kernels tell by name. Time of kernels whose name does not tell must be the smaller
     part, so that a Triton matrix product is not taken for one without tensor cores.
@@ -151,7 +152,7 @@ def check_tensor_cores(selection: Selection) -> Finding | None:
 
 
 def has_tensor_cores(device: DeviceFacts) -> bool:
-    """NVIDIA since Volta."""
+    """True for NVIDIA devices since Volta."""
     capability = device.capability or (0, 0)
     return device.vendor == "NVIDIA" and capability[0] >= TENSOR_CORE_CAPABILITY
 
@@ -206,7 +207,7 @@ def _finding(selection: Selection, own: Gauges, device: DeviceFacts, row: int) -
 
 
 def _kernels(selection: Selection) -> tuple[Reference, ...]:
-    """The calls of the op that takes most of it, in the Trace view."""
+    """A link to the calls of the op that takes most of the time, in the Trace view."""
     names = selection.facts.traits.eligible_ops
     if not names:
         return ()

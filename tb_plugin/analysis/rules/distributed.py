@@ -1,7 +1,7 @@
-"""CO7: does one process drive several devices through DataParallel?
+"""Do several devices work together well?
 
 CO1: does communication take a large part of the step?
-
+CO7: does one process drive several devices through DataParallel?
 CO9: does DistributedDataParallel on GPUs communicate without NCCL?
 """
 
@@ -79,7 +79,7 @@ _NO_SYNC = (
 
 
 def leading(traits: RunTraits) -> str:
-    """The operation that takes most of the time of collectives; "" where none was seen."""
+    """The collective operation that takes most time; "" where there is none."""
     return max(traits.collective_ns, key=lambda kind: traits.collective_ns[kind], default="")
 
 
@@ -211,7 +211,7 @@ REMEDIES = (
 
 
 def check_communication(selection: Selection) -> Finding | None:
-    """Fires when communication that no kernel or copy covers takes over 10 % of the steps."""
+    """Fires when communication not covered by kernels or copies takes over 10 % of the steps."""
     classic = selection.ratio(selection.breakdown.communication_ns)
     if classic <= COMMUNICATION_RATIO:
         return None
@@ -258,7 +258,7 @@ def check_communication(selection: Selection) -> Finding | None:
 
 
 def _operations(traits: RunTraits) -> tuple[Evidence, ...]:
-    """Of the whole recording, what the ranks did together, the longest first."""
+    """The collective operations of the whole recording, the longest first."""
     spent = sorted(traits.collective_ns.items(), key=lambda one: -one[1])
     return tuple(
         Evidence(f"{kind.replace('_', '-')}, in the whole recording", float(ns), "ns")

@@ -1,8 +1,7 @@
-"""What a rule is: a small function from the facts of chosen steps to a finding, or to None.
+"""A rule: a small function from the facts of chosen steps to a finding, or to None.
 
-Every threshold of the rules, in one place. Ratios are of the chosen steps' time unless said.
-
-The inputs that rules ask for, each with the recipe to record it.
+All thresholds of the rules are here; ratios are of the chosen steps' time unless said. So are the
+inputs that rules need, each with the recipe to record it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ BFLOAT_CAPABILITY = (8, 0)
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """An input of a rule. ``text`` says what is missing and how to record it."""
+    """An input of a rule. ``text`` names what is missing and how to record it."""
 
     text: str
     met: Callable[[Selection], bool]
@@ -41,7 +40,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that must hold before a remedy is given. ``text`` says what."""
+    """A condition of a remedy. ``text`` states it."""
 
     text: str
     holds: Callable[[Selection], bool]
@@ -49,7 +48,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """An act that a rule may advise, and the facts without which it is never said.
+    """A step that a rule may advise, and the facts it requires.
 
     Where a rule has several, the first whose facts hold is given.
     """
@@ -65,7 +64,7 @@ NO_REMEDY = Remedy("", ())
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One piece of advice and the condition for it. ``title`` says what is checked.
+    """One piece of advice and the condition for it. ``title`` names the condition.
 
     ``answers`` are the causes that the sentence on top may blame and this rule speaks of: fields of
     Partition and HostPartition, as ``headline`` names them.
@@ -80,7 +79,7 @@ class Rule:
 
 
 def remedy_of(remedies: tuple[Remedy, ...], selection: Selection) -> Remedy:
-    """The first remedy whose facts all hold, else none."""
+    """The first remedy whose facts all hold, or None."""
     return next((one for one in remedies if applies(one, selection)), NO_REMEDY)
 
 

@@ -1,4 +1,4 @@
-"""UT1: is a device idle for a good part of its time, and what held the host meanwhile?"""
+"""UT1: is a device idle for a good part of its time, and what was the host doing meanwhile?"""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _top(selection: Selection) -> HeldSum | None:
 
 
 def _blocks_in(calls: str = "", op: str = "") -> Fact:
-    """One blocking call holds half of the idle time, and its name, or the op around it, is so."""
+    """True if one blocking call makes half of the idle time and its name, or its op's, matches."""
     call_name, op_name = re.compile(calls), re.compile(op)
 
     def holds(selection: Selection) -> bool:
@@ -89,7 +89,7 @@ def _blocks_in(calls: str = "", op: str = "") -> Fact:
 
 
 def _is_first(selection: Selection) -> bool:
-    """One long call, the first of its kind, of those that may start the runtime or load code."""
+    """True for one long call, the first of its kind, that may start the runtime or load code."""
     top = _top(selection)
     if top is None or not top.longest.first or top.longest.longest_ns < LONG_NS:
         return False
@@ -266,7 +266,7 @@ def _captured(selection: Selection) -> int:
 
 
 def _idles(selection: Selection) -> bool:
-    """Whether a device that is used half of the time, and is not compute-bound, idles a tenth."""
+    """True if a device, busy half of the time and not compute-bound, idles a tenth of it."""
     part = selection.partition or Partition()
     if is_compute_bound(selection, part):
         return False
@@ -342,7 +342,7 @@ def _finding(
 
 
 def _causes(selection: Selection, idle: Idle) -> list[str]:
-    """What was seen in the idle time: its kind, names with count and longest, the frame."""
+    """The contents of the idle time: its kind, names with count and longest, the frame."""
     total = max(_rest(selection), 1)
     noun = device_noun(selection)
     said = []
@@ -405,7 +405,7 @@ def _parts(selection: Selection, idle: Idle) -> tuple[Evidence, ...]:
 
 
 def _doors(selection: Selection) -> tuple[Reference, ...]:
-    """The longest event of the name that holds most, in the Trace view."""
+    """Links to the longest event of the name with most idle time, in the Trace view."""
     top = _top(selection)
     if top is None:
         return ()

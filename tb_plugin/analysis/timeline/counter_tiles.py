@@ -1,4 +1,4 @@
-"""Series of values, thinned so that no peak is lost.
+"""One series of values, reduced to buckets of time without losing a peak.
 
 A value holds until the next sample. Of each bucket with a sample: the lowest and the highest value
 that held in it, that of its left edge included, the last one, and the mean over the part of the
@@ -46,7 +46,7 @@ def thinned(ts: I64, value: F64, level: int) -> CounterLevel:
 
 
 def levels_of(ts: I64, value: F64, end_ns: int) -> dict[int, CounterLevel]:
-    """The levels that say with a tenth of the samples what all say, up to one bucket in all."""
+    """The levels with at most a tenth of the samples, up to a single bucket."""
     kept = {}
     for level in range(min(max(end_ns, 1).bit_length(), MAX_LEVEL) + 1):
         records = 1 + int(np.count_nonzero(np.diff(ts >> level))) if len(ts) else 0

@@ -1,7 +1,7 @@
-"""A part of a trace as a trace of its own: which events, and the text of the file they make.
+"""A part of a trace as a trace file of its own: which events, and the text of the file.
 
-Slices go along whole, as the file writes them. Arrows are drawn anew between the slices that are
-there, because the ends of those of the file need not be.
+Slices are copied whole, as the file writes them. Arrows are written anew between the slices that
+are included, because an arrow of the file may end outside.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FLOWS = {FlowKind.LAUNCH: "ac2g", FlowKind.BACKWARD: "fwdbwd"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """What goes along."""
+    """The rows and slices that the exported file includes."""
 
     slices: I32  # ids, ascending
     rows: I64  # of the file, ascending: those slices, names, allocator events, counters
@@ -68,7 +68,7 @@ def document(metadata: Mapping[str, Any], events: Iterable[bytes]) -> Iterator[b
 def events_of(
     opened: Opened, contents: Contents, texts: Iterable[tuple[int, bytes]]
 ) -> Iterator[bytes]:
-    """The events that ``texts`` gives by row of the file, each followed by the arrows it ends."""
+    """The events given by ``texts`` by row of the file, each followed by the arrows it ends."""
     slices = opened.timeline.slices
     raw = slices.raw[contents.slices]
     order = np.argsort(raw)
@@ -87,19 +87,19 @@ def events_of(
 
 
 def _complete(event: Mapping[str, Any], dur: int) -> bytes:
-    """A range that the file writes as two events, as one."""
+    """A range that the file writes as two events, written as one."""
     length = NumberText(f"{dur // 1000}.{dur % 1000:03d}")
     return json_text({**event, "ph": "X", "dur": length}).encode("utf-8", "replace")
 
 
 def _place(ascending: I32, number: int) -> int:
-    """Where a number is, or would be."""
+    """The index of a number, or the index where it would be inserted."""
     # Of the type of the column: else numpy would convert all of it, each time.
     return int(ascending.searchsorted(ascending.dtype.type(number)))
 
 
 class _Arrows:
-    """Arrows between slices, each written when its second end has gone by.
+    """Arrows between slices, each written when its second end is reached.
 
     In memory are the ends that wait for another one; of the rest there are columns.
     """
@@ -113,12 +113,12 @@ class _Arrows:
         self._waiting: dict[int, tuple[Mapping[str, Any], int]] = {}  # end → place, arrows to come
 
     def touch(self, one: int) -> bool:
-        """Whether an arrow begins or ends at a slice."""
+        """True if an arrow begins or ends at a slice."""
         at = _place(self._ends, one)
         return at < len(self._ends) and bool(self._ends[at] == one)
 
     def at(self, one: int, event: Mapping[str, Any]) -> Iterator[bytes]:
-        """The arrows whose other end has gone by."""
+        """The arrows whose other end was reached before."""
         place = {key: event[key] for key in ("pid", "tid", "ts") if key in event}
         low, high = _place(self._ends, one), _place(self._ends, one + 1)
         to_come = 0

@@ -1,7 +1,7 @@
-"""Where slices are in a layout, and which slices are at a place and time.
+"""The position of slices in a layout, and the slices at a place and time.
 
-All searches are for many lanes at once: a bisection in step, so that of mapped files only the pages
-are touched that it looks at.
+All searches are for many lanes at once, by a bisection in step, so that only the pages of mapped
+files are read that it visits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def tracks_of(layout: Layout, ids: Ids) -> I32:
 
 
 def positions_of(slices: Slices, layout: Layout, ids: Ids) -> I64:
-    """Where each slice is in ``layout.order``; −1 where the layout hides it."""
+    """The position of each slice in ``layout.order``; −1 where the layout hides it."""
     lanes = lanes_of(layout, ids)
     shown = np.flatnonzero(lanes >= 0)
     wanted, lane = np.asarray(ids)[shown], lanes[shown]
@@ -97,7 +97,7 @@ def bisect(low: I64, high: I64, is_before: Callable[[I64, I64], NDArray[np.bool_
 
 
 def ranges(low: I64, high: I64) -> tuple[I64, I64]:
-    """The numbers of all ranges [low, high) one behind the other, and the range each is from."""
+    """The numbers of all ranges [low, high), concatenated, and the range of each."""
     count = np.maximum(high - low, 0)
     which = np.repeat(np.arange(len(count)), count)
     before = np.cumsum(count) - count

@@ -41,7 +41,7 @@ DEFAULT_LAYOUT = "split"
 
 
 class SliceKind(IntEnum):
-    """What a slice is: it decides the hue."""
+    """Kind of a slice, which decides its hue."""
 
     OP = 0
     ANNOTATION = 1
@@ -71,7 +71,7 @@ class SliceFlag(IntEnum):
 
 
 class FlowKind(IntEnum):
-    """What an arrow means."""
+    """Meaning of an arrow."""
 
     LAUNCH = 0  # runtime call (or op, where no call was recorded) → device activity
     BACKWARD = 1  # forward op → backward op
@@ -171,7 +171,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterLevel:
-    """Samples of one series thinned to buckets of 2^level ns; nothing of a peak is lost."""
+    """Samples of one series reduced to buckets of 2^level ns; every peak is kept."""
 
     level: int
     bucket: I64
@@ -236,7 +236,7 @@ class TimelineStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """Everything the Trace view draws and asks."""
+    """All data behind the Trace view."""
 
     base_ns: int  # wall clock of ts = 0
     start_ns: int  # first start, ≤ 0 never: times count from it
@@ -256,7 +256,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """What one tile shows of up to 16 lanes of one track: struct of arrays, cut from a layout.
+    """Contents of one tile for up to 16 lanes of one track: struct of arrays, cut from a layout.
 
     ``x`` counts in buckets from the left edge of the tile and is clipped to [0, 512].
     """

@@ -1,8 +1,6 @@
-"""From one slice to its neighbours: in the lane, of the same name, above, below, along an arrow.
+"""The relatives of a slice: neighbours, parents, children, launches, kernels, linked ops.
 
-What belongs to a slice elsewhere: its launch, its kernels, its forward or backward op.
-
-Arrows to be drawn: around one slice, or of a view, those close together as one.
+Arrows are drawn around one slice, or for a range of time with those close together bundled.
 """
 
 from __future__ import annotations
@@ -93,7 +91,7 @@ def _by_start(slices: Slices, found: I32) -> I32:
 
 
 def ancestors_of(slices: Slices, one: int) -> list[int]:
-    """The slices around it, outermost first."""
+    """The slices around a slice, outermost first."""
     found = []
     at = int(slices.parent[one])
     while at >= 0:
@@ -122,7 +120,7 @@ def peers_of(first: I64, by_name: I32, slices: Slices, one: int) -> Peers:
 
 
 def next_in_lane(opened: Opened, one: int, *, forward: bool) -> Neighbour | None:
-    """The slice beside it in its lane; None at the end, and for what the layout hides."""
+    """The next slice in the same lane; None at the end, and for slices that the layout hides."""
     layout = opened.layout
     lane = int(layout.lane[one])
     if lane < 0:
@@ -143,7 +141,7 @@ def next_of_name(opened: Opened, one: int, *, forward: bool) -> Neighbour | None
 
 
 def parent_of(opened: Opened, one: int) -> int | None:
-    """The innermost slice around it that the layout shows."""
+    """The innermost slice around a slice that the layout shows."""
     parent = int(opened.timeline.slices.parent[one])
     while parent >= 0 and opened.layout.lane[parent] < 0:
         parent = int(opened.timeline.slices.parent[parent])
@@ -151,7 +149,7 @@ def parent_of(opened: Opened, one: int) -> int | None:
 
 
 def child_of(opened: Opened, one: int, *, last: bool = False) -> int | None:
-    """The first (or last) slice below it; where the layout hides that, what is below it."""
+    """The first (or last) slice below a slice; where that is hidden, the first one below it."""
     found = children_of(opened, one)
     for child in (found[::-1] if last else found).tolist():
         shown = child if opened.layout.lane[child] >= 0 else child_of(opened, child, last=last)
@@ -161,7 +159,7 @@ def child_of(opened: Opened, one: int, *, last: bool = False) -> int | None:
 
 
 def children_of(opened: Opened, one: int) -> I64:
-    """The slices right below a host slice, in order of their start."""
+    """The direct children of a host slice, in order of their start."""
     if one >= opened.timeline.tables.device:
         return np.empty(0, np.int64)
     stop = behind(opened, one)
@@ -169,7 +167,7 @@ def children_of(opened: Opened, one: int) -> I64:
 
 
 def behind(opened: Opened, one: int) -> int:
-    """The first slice of a host slice's thread that starts when that one has ended, or later.
+    """The first slice on the thread of a host slice that starts after its end.
 
     What is below a slice lies between the two.
     """
@@ -195,7 +193,7 @@ def arrows_at(opened: Opened, one: int) -> list[int]:
 
 
 def along_arrow(opened: Opened, one: int, *, forward: bool) -> Neighbour | None:
-    """The earliest slice that a drawn arrow leads to, or that one comes from."""
+    """The earliest slice at the other end of an arrow drawn for a slice."""
     flows, slices = opened.timeline.flows, opened.timeline.slices
     rows = np.array(arrows_at(opened, one), np.intp)
     comes = flows.target[rows] == one
@@ -213,7 +211,7 @@ MOST_AROUND = 20_000  # arrows that are followed from one slice
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Arrows from about one place to about another; the ends are those of the first one."""
+    """Arrows with nearly the same two places; the ends are those of the first arrow."""
 
     kind: int
     source: int
@@ -222,7 +220,7 @@ class Bundle:
 
 
 def arrows_around(opened: Opened, one: int, hops: int) -> list[Bundle]:
-    """Arrows that begin or end at a slice, and those that go on from there, nearest first.
+    """Arrows that begin or end at a slice, and those that continue from there, nearest first.
 
     A host slice without an arrow stands for what was launched below it.
     """
@@ -291,7 +289,7 @@ def bundles_in(
 
 
 def _lane_block(opened: Opened, lane: Places) -> I64:
-    """The first lane of the 16 lanes of a track that each lane is among."""
+    """The first lane of each lane's block of 16 lanes of a track."""
     first = np.array([track.lane for track in opened.layout.tracks], np.int64)[
         opened.track_of_lane[lane]
     ]

@@ -1,4 +1,4 @@
-"""Which names match, how often their slices occur, where, and which one comes next."""
+"""Search results: matching names, the number and place of their slices, and the next one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST_LOOK = 1024  # slices of a lane
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
-    """What the slices of some names are in sum; ``codes``, ``count``, … by name."""
+    """Sums of the slices of some names; ``codes``, ``count``, … by name."""
 
     codes: NDArray[np.intp]
     count: I64
@@ -72,7 +72,7 @@ def _hits_one_by_one(
 
 
 def _some(counts: I64) -> dict[int, int]:
-    """Those that are not 0, by their place."""
+    """The values that are not 0, by their place."""
     return {place: count for place, count in enumerate(counts.tolist()) if count}
 
 
@@ -91,7 +91,7 @@ def slices_of(
 
 
 def is_on(opened: Opened, ids: I32, tracks: Sequence[int] | None) -> NDArray[np.bool_]:
-    """Which slices the layout shows on these tracks."""
+    """True for slices that the layout shows on these tracks."""
     allowed = np.zeros(len(opened.layout.tracks) + 1, np.bool_)
     allowed[list(range(len(allowed) - 1)) if tracks is None else list(tracks)] = True
     return allowed[opened.track_of_lane][opened.layout.lane[ids]]
@@ -99,7 +99,7 @@ def is_on(opened: Opened, ids: I32, tracks: Sequence[int] | None) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A slice, its place among all hits (1-based, in order of time; 0: not known), their number."""
+    """A slice, its number among all hits (1-based, in order of time; 0: unknown), their count."""
 
     slice: int
     position: int
@@ -114,7 +114,7 @@ def next_hit(
     *,
     forward: bool,
 ) -> Neighbour | None:
-    """The first hit behind (or the last one before) a place ``(ts, slice)`` in order of time.
+    """The first hit after (or the last one before) a place ``(ts, slice)`` in order of time.
 
     ``slice`` −1 stands before all slices that start then.
     """
@@ -134,7 +134,7 @@ def next_hit(
 def _next(
     opened: Opened, ids: I32, low: I64, high: I64, at: tuple[int, int], *, forward: bool
 ) -> Neighbour | None:
-    """Among runs [low, high) of ids, each in order of time."""
+    """The next hit among runs [low, high) of ids, each in order of time."""
     ts = opened.timeline.slices.ts
     edge = bisect(low, high, _before(ids, ts, at, forward=forward))
     found = edge if forward else edge - 1
@@ -151,7 +151,7 @@ def _next(
 def _before(
     ids: I32, ts: I64, at: tuple[int, int], *, forward: bool
 ) -> Callable[[I64, I64], NDArray[np.bool_]]:
-    """Whether a slice comes before a place, or is there where one looks behind it."""
+    """True if a slice comes before a place, or is at it when searching forward."""
     instant, limit = at[0], at[1] + 1 if forward else at[1]
 
     def is_before(place: I64, _: I64) -> NDArray[np.bool_]:
@@ -171,7 +171,7 @@ def _next_on_lanes(
     *,
     forward: bool,
 ) -> Neighbour | None:
-    """For very many hits: lane by lane, from the place on, as long as nothing nearer was found."""
+    """The next hit among very many: lane by lane, until no nearer one is possible."""
     slices, layout = opened.timeline.slices, opened.layout
     named = np.zeros(len(opened.timeline.names), np.bool_)
     named[codes] = True

@@ -1,8 +1,8 @@
-"""What one tile shows of some lanes: the rects that touch it, the small slices by bucket.
+"""The contents of one tile for some lanes: rects that touch it, and small slices by bucket.
 
-From the coarsest kept level that is fine enough; where none is kept, from the slices themselves. A
-slice that starts before the tile belongs to it only as a rect: a small one is counted in the bucket
-of its start and nowhere else.
+They are cut from the coarsest kept level that is fine enough, or, where none is kept, from the
+slices themselves. A slice that starts before the tile belongs to it only as a rect: a small one is
+counted in the bucket of its start and nowhere else.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _from_level(
 
 
 def _rects(slices: Slices, level: Level, tile: Tile, lanes: I64) -> tuple[I64, I32]:
-    """Those of a kept level that touch the tile."""
+    """Rects of a kept level that touch the tile."""
     first, last = level.rect_first[lanes], level.rect_first[lanes + 1]
     low = bisect(first, last, lambda at, _: slices.ts[level.rect[at]] < tile.start)
     high = bisect(low, last, lambda at, _: slices.ts[level.rect[at]] < tile.end)
@@ -157,7 +157,7 @@ def _records(level: Level, tile: Tile, lanes: I64) -> Parts:
 
 
 def _ones(slices: Slices, tile: Tile, lane: I64, ids: I32) -> Parts:
-    """Each slice as a sum of its own."""
+    """Each slice as a sum of one."""
     bucket = (slices.ts[ids] >> tile.level) - tile.bucket
     return Parts(lane, bucket, np.ones(len(ids), np.int64), slices.dur[ids], ids)
 
@@ -176,7 +176,7 @@ def _together(a: Parts, b: Parts) -> Parts:
 
 
 def _sums(parts: Parts, slices: Slices) -> Parts:
-    """Entries of one lane and bucket, which are neighbours, as one."""
+    """Neighbouring entries of one lane and bucket, summed."""
     if not len(parts.lane):
         return parts
     key = parts.lane * TILE_BUCKETS + parts.bucket
@@ -247,7 +247,7 @@ def _before(values: NDArray[Any], first: I64) -> I64:
 
 
 def _block(tile: Tile, place: tuple[int, int], lanes: range, all_: _Columns) -> Block:
-    """The part of the answer for some lanes, which are neighbours in it."""
+    """The part of the answer for some neighbouring lanes."""
     edges = slice(lanes.start, lanes.stop + 1)
     rect_first, bucket_first = all_.rect_first[edges], all_.bucket_first[edges]
     rects = slice(rect_first[0], rect_first[-1])

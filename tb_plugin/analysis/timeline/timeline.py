@@ -1,17 +1,17 @@
-"""Slices that are open at an instant, and how much of their self time was spent by then.
+"""An opened timeline in one layout, and values computed from it once and kept.
 
-Rows of a thread are in order of their start, and the self time of a slice are the instants at which
-it is the latest started one still open. At an instant t let P₁, P₂ … be the open ones. What started
-between Pₖ and Pₖ₊₁ has ended by t, and none of it was the latest once Pₖ₊₁ had started. So until t
+Everything kept follows from the timeline alone, so two threads that compute it at the same time get
+equal results; one of them is dropped.
 
-    spent(Pₖ) = start(Pₖ₊₁) − start(Pₖ) − Σ self of what started in between
+``crossing`` finds the slices of a thread that are open at an instant, and their self time until
+then. Rows of a thread are in order of their start, and the self time of a slice are the instants at
+which it is the latest started one still open. At an instant t let P₁, P₂ … be the open ones. Slices
+that started between Pₖ and Pₖ₊₁ have ended by t, and none of them was the latest once Pₖ₊₁ had
+started. So until t
+
+    spent(Pₖ) = start(Pₖ₊₁) − start(Pₖ) − Σ self of the slices that started in between
 
 and for the last one with t in place of the start of the next.
-
-A timeline that questions are asked of, and what they work out once and keep.
-
-Everything kept follows from the timeline alone, so two threads that work it out at the same time
-find the same; one of the results is dropped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CHUNK = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossing:
-    """A thread at an instant: the slices that are open, by their start, and what they have spent.
+    """A thread at an instant: the open slices, by their start, and their self time so far.
 
     ``last`` is the first slice of the thread that does not start before the instant.
     """
@@ -99,7 +99,7 @@ class Opened:
 
     @cached_property
     def kind_counts(self) -> tuple[int, ...]:
-        """How many slices there are of each kind."""
+        """Number of slices of each kind."""
         kind, counts = self.timeline.slices.kind, np.zeros(len(SliceKind), np.int64)
         # All at once they would be widened to 64 bits each.
         for low in range(0, len(kind), _CHUNK):
@@ -132,27 +132,27 @@ class Opened:
 
     @cached_property
     def threads(self) -> ThreadSlices:
-        """Which slices are of which host thread."""
+        """The host threads, as ranges of slices."""
         return threads_of(self.timeline, self.layout, self.whole)
 
     @cached_property
     def hides(self) -> bool:
-        """Whether some slices are in no lane."""
+        """True if some slices are in no lane."""
         return len(self.layout.order) < len(self.timeline.slices)
 
     @cached_property
     def last_start(self) -> int:
-        """When the last slice starts."""
+        """The latest start of a slice."""
         return int(self.timeline.slices.ts.max(initial=0))
 
     @cached_property
     def track_of_lane(self) -> Places:
-        """Track of each lane, and behind them −1 for the lane −1."""
+        """Track of each lane; a last −1 for the lane −1."""
         return track_of_lanes([track.lanes for track in self.layout.tracks])
 
     @cached_property
     def by_track(self) -> ByTrack | None:
-        """Slices of each name on each track; None where that is too much to keep."""
+        """Slices of each name on each track; None where the table would be too large to keep."""
         if self.layout.by_track is not None:
             return self.layout.by_track
         shape = (len(self.timeline.names), len(self.layout.tracks))
@@ -162,7 +162,7 @@ class Opened:
         return by_track(slices.name, slices.dur, self.layout.lane, self.track_of_lane, shape)
 
     def by_column(self, columns: int) -> I32 | Narrow | None:
-        """Slices of each name that start in each column of the minimap; None: too much to keep.
+        """Slices of each name that start in each minimap column; None where it would be too large.
 
         Kept for one number of columns at a time.
         """
@@ -181,7 +181,7 @@ class Opened:
 
 
 def opened(folder: Path) -> Opened:
-    """What ``build`` stored.
+    """The timeline stored by ``build``.
 
     Raises:
         OSError: a file is missing.
@@ -212,7 +212,7 @@ class ThreadSlices:
 
 
 def threads_of(timeline: Timeline, layout: Layout, whole: Layout) -> ThreadSlices:
-    """The slices of a thread follow each other, in order of their start.
+    """The slices of each thread, which are consecutive and in order of their start.
 
     So a thread begins at the smallest id in the lanes of its tracks, where nothing is hidden.
     """
@@ -236,5 +236,5 @@ def threads_of(timeline: Timeline, layout: Layout, whole: Layout) -> ThreadSlice
 
 
 def _thread(track: Track) -> str:
-    """What the tracks of one thread have in common."""
+    """The key shared by the tracks of one thread."""
     return track.key.rpartition("/")[0]

@@ -1,8 +1,7 @@
-"""Headings of the timeline: processes, devices, and what the recorder says of itself.
+"""The tracks of the timeline: their groups, their labels, and the slices of each.
 
-Which track each slice belongs to, and what the tracks are called.
-
-Whose memory an allocator event speaks of.
+Groups are processes, devices, and the recorder's own events. Allocator events are assigned to a
+device by type and number.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ HOST = 0  # c10 DeviceType of the CPU
 
 
 def memory_devices(trace: Trace) -> dict[tuple[int, int], int]:
-    """(device type, device id) of allocator events → row of ``Trace.devices``, where one fits.
+    """(device type, device id) of allocator events → row of ``Trace.devices``, where one matches.
 
     On AMD the allocator counts the devices that the process sees and the tracer those of the
     machine: where one device worked and one allocated, they are the same.
@@ -50,7 +49,7 @@ def memory_devices(trace: Trace) -> dict[tuple[int, int], int]:
 
 @dataclass(frozen=True, slots=True)
 class TrackGroups:
-    """The headings in order, and which of them is whose; −1 where there is none."""
+    """The groups in order, and the group of each process and device; −1 where there is none."""
 
     groups: tuple[Group, ...]
     main_thread: int  # row of ThreadTable, −1
@@ -89,7 +88,7 @@ def groups_of(trace: Trace) -> TrackGroups:
 
 
 def _processes(trace: Trace, main: int, count: I64) -> list[int]:
-    """Codes of the pids that have host events, the most telling first."""
+    """Codes of the pids that have host events: the one that runs the steps, then by busy time."""
     busy = np.bincount(trace.host.thread, trace.host.self_ns, len(trace.threads))
     weight: dict[int, float] = {}
     for thread, pid in enumerate(trace.threads.pid.tolist()):
@@ -108,7 +107,7 @@ def _process(trace: Trace, pid: int, *, is_main: bool) -> Group:
 
 
 def _devices(trace: Trace) -> list[int]:
-    """Rows of the devices that something was recorded of."""
+    """Rows of the devices with recorded events."""
     tables = (trace.device, trace.device_annotations, trace.syncs, trace.ranges)
     found: set[int] = set(memory_devices(trace).values())
     found |= set(np.unique(trace.counters.device[trace.counters.device >= 0]).tolist())
@@ -150,7 +149,7 @@ _WORK = {
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A track before anything is known of its lanes; ``rank`` orders the tracks of a group."""
+    """A track before its lanes are known; ``rank`` orders the tracks of a group."""
 
     key: str
     group: int
@@ -163,14 +162,14 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Division:
-    """The tracks in the order they are shown, and which of them each slice is in."""
+    """The tracks in the order they are shown, and the track of each slice."""
 
     headings: tuple[Heading, ...]
     track: Places  # by slice id; −1 for hidden slices
 
 
 def divide(trace: Trace, groups: TrackGroups, python: I32 | None) -> Division:
-    """Sorts the slices into tracks.
+    """Sort the slices into tracks.
 
     ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden; None
     leaves everything of a thread together.
@@ -208,7 +207,7 @@ def divide(trace: Trace, groups: TrackGroups, python: I32 | None) -> Division:
 
 
 def _with_own_keys(headings: list[Heading]) -> tuple[Heading, ...]:
-    """Two devices of one number, two streams of one name: the later ones are counted."""
+    """Tracks with unique keys: repeated names, as of two streams, get a count."""
     seen: dict[str, int] = {}
     own = []
     for heading in headings:
@@ -268,13 +267,13 @@ class _Threads:
 
 
 def _program(name: str) -> str:
-    """What a thread's name says beside its number."""
+    """The text of a thread's name beside its number."""
     generic = _GENERIC_THREAD.match(name)
     return (generic["program"] or "") if generic else name
 
 
 class _Streams:
-    """Names of streams, and of what belongs to devices beside them."""
+    """Names of streams, and of other tracks of devices."""
 
     def __init__(self, trace: Trace, groups: TrackGroups) -> None:
         self._trace = trace
@@ -286,11 +285,11 @@ class _Streams:
         self._spent = spent.reshape(self._count, classes)
 
     def number(self, table: RangeTable) -> I32:
-        """A stream, or behind all streams a device, or behind those nothing."""
+        """The track number of a stream; devices come after all streams, no device last."""
         return np.where(table.stream >= 0, table.stream, self.device_number(table))
 
     def device_number(self, table: RangeTable) -> I32:
-        """A device, counted behind all streams; −1 becomes the last."""
+        """The track number of a device, after all streams; −1 becomes the last."""
         device = np.where(table.device >= 0, table.device, np.int32(len(self._trace.devices)))
         number: I32 = device + np.int32(self._count)
         return number

@@ -1,24 +1,19 @@
-"""Stores one layout: lanes, flags, levels of detail.
-
-Opens what ``build`` stored: columns are mapped, and read page by page as they are used.
-
-Makes the timeline of a trace as a folder of mapped columns.
-
-``make_timeline`` writes everything and the layout ``split``, ``make_layout`` one other layout. Both
-hold a few columns at a time, whatever the trace is.
-
-How a timeline lies on disk: what is no column, and the names of the files.
+"""A timeline as a folder of mapped columns: its files, how they are made and opened.
 
 ``timeline.json``            everything that is no column
 ``names.arrow``              texts of the names of slices
-``layout.by_track`` ``index.by_column``  of very many slices: what a search adds up
+``layout.by_track`` ``index.by_column``  sums for searches, where there are very many slices
 ``slices.<column>.arrow``    one column of slices each; ``flags`` is beside the layout
 ``flows`` ``index``          arrows, and slices by name (``index.first``, ``index.slices``)
-``counters.samples``, ``counters.levels``  all series one behind the other
+``counters.samples``, ``counters.levels``  all series, one after the other
 
 ``layout.json`` and ``layout.<part>.arrow`` are one layout (a level of it: ``layout.17.records``,
-``.rects``, ``.firsts``): of ``split`` beside the rest, of another
-in a folder of its own, which refers to the folder of ``split`` beside it.
+``.rects``, ``.firsts``). The layout ``split`` is beside the rest; any other is in a folder of its
+own, which refers to the folder of ``split`` next to it.
+
+``make_timeline`` writes everything and the layout ``split``, ``make_layout`` one other layout. Both
+hold a few columns at a time, whatever the size of the trace. ``open_timeline`` maps the columns,
+which are read page by page as they are used.
 """
 
 from __future__ import annotations

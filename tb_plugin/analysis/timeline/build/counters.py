@@ -1,4 +1,4 @@
-"""Series of values beside the tracks: memory, utilization, SM efficiency, queues, recorded ones."""
+"""Counter tracks: memory, utilization, SM efficiency, queues, and counters in the file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPUTED = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """A counter before its levels."""
+    """A counter before its levels of detail."""
 
     key: str
     group: int
@@ -86,7 +86,7 @@ def utilization_edges(start: int, end: int) -> I64:
 
 
 def recorded_span(trace: Trace) -> tuple[int, int]:
-    """From when to when the recorder says that it recorded; else the whole trace."""
+    """The recorded time span, by the recorder's own event; else the whole trace."""
     for ts, dur, name in zip(
         trace.ranges.ts.tolist(), trace.ranges.dur.tolist(), trace.ranges.name.tolist(), strict=True
     ):
@@ -172,7 +172,7 @@ def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
 
 
 def _totals(trace: Trace, rows: I64) -> Iterator[tuple[str, str, str, I64, F64]]:
-    """Stem, label, definition and samples of what allocator events say of one device."""
+    """Stem, label, definition and samples of the allocator events of one device."""
     memory = trace.memory
     known = rows[memory.total_allocated[rows] >= 0]
     if len(known):
@@ -233,7 +233,7 @@ def _recorded(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
 
 
 def _numbers(text: str) -> dict[str, float]:
-    """The numbers of a sample; anything else says nothing."""
+    """The numbers of a sample; other values are skipped."""
     try:
         told = json.loads(text)
     except ValueError:
@@ -273,7 +273,7 @@ def _place(kind: int, number: int) -> str:
 
 
 def _without_repeats(ts: I64, value: F64, before: float) -> tuple[I64, F64]:
-    """Without samples that change nothing; ``before`` the first one."""
+    """The samples that change the value; ``before`` precedes the first one."""
     changes = np.diff(value, prepend=before) != 0
     if len(changes):
         changes[0] = True

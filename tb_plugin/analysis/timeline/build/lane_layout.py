@@ -1,13 +1,12 @@
-"""Slices into lanes: one below the other where they are nested or overlap.
+"""The layouts of a timeline: which slices are shown on which lane, and how busy each track is.
 
-How busy each track is over the whole trace, in columns of equal width.
+Slices of a track are one below the other where they are nested or overlap (``lanes``). The busy
+share of each track is kept for the minimap, in columns of equal width.
 
-Which Python frames say nothing about the user's program: the rules of two layouts.
-
-``filtered`` leaves out plumbing, ``user`` all that is no code of the user's own.
-
-Their children take their place. Rules are tried on the name of the frame as the recorder writes it:
-``torch/nn/modules/module.py(1773): _wrapped_call_impl``, ``<built-in method …>``, ``nn.Module: …``.
+The layout ``filtered`` hides internal Python frames, ``user`` hides all frames that are not the
+user's own code; the children of a hidden frame take its place. The rules match the name of the
+frame as the recorder writes it: ``torch/nn/modules/module.py(1773): _wrapped_call_impl``,
+``<built-in method …>``, ``nn.Module: …``.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _CHUNK = 1 << 20  # slices at a time
 
 
 def columns_kept(tracks: int) -> int:
-    """How many columns are kept where there are so many tracks; a power of two.
+    """The number of columns kept for so many tracks; a power of two.
 
     >>> columns_kept(12), columns_kept(5000)
     (4096, 512)
@@ -46,12 +45,12 @@ def columns_kept(tracks: int) -> int:
 
 
 def edges(end_ns: int, columns: int) -> I64:
-    """Where the columns of [0, end_ns) begin and end; one more than columns."""
+    """Borders of the columns of [0, end_ns); one more than columns."""
     return np.array([column * end_ns // columns for column in range(columns + 1)], np.int64)
 
 
 def busy_columns(ts: I64, dur: I64, end_ns: int, columns: int) -> I64:
-    """Length of the union of slices, which are in order of their start, within each column.
+    """Length of the union of slices, given in order of their start, within each column.
 
     What a slice adds to the union begins where all before it have ended.
     """
@@ -83,7 +82,7 @@ def share(busy: Narrow, end_ns: int, columns: int) -> F64:
 
 
 def as_bytes(shares: F64) -> NDArray[np.uint8]:
-    """0 … 255, rounded up: what is busy at all is not shown as idle."""
+    """0 … 255, rounded up, so that a busy column is never shown as idle."""
     result: U8 = np.ceil(np.round(shares * 255, 6)).astype(np.uint8)
     return result
 
@@ -110,7 +109,7 @@ _ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in RULES))
 
 
 def is_plumbing(name: str) -> bool:
-    """Whether a frame of this name is left out.
+    """True if a frame of this name is internal and left out.
 
     >>> is_plumbing("torch/nn/modules/module.py(1773): _wrapped_call_impl")
     True
@@ -121,7 +120,7 @@ def is_plumbing(name: str) -> bool:
 
 
 def plumbing(trace: Trace) -> NDArray[np.bool_]:
-    """Which host rows are left out."""
+    """True for host rows that are left out."""
     hit = trace.host.kind == HostKind.PYTHON
     rows = np.flatnonzero(hit)
     hit[rows] = matches(trace.strings, trace.host.name[rows], _ANY)
@@ -158,7 +157,7 @@ _OF_OTHERS = re.compile(
 
 
 def is_of_others(name: str) -> bool:
-    """Whether a frame is no code of the user's own: of Python, of torch, of an installed package.
+    """True if a frame is not the user's own code: of Python, torch, or an installed package.
 
     >>> is_of_others("torch/nn/modules/module.py(1773): _wrapped_call_impl")
     True
@@ -169,7 +168,7 @@ def is_of_others(name: str) -> bool:
 
 
 def of_others(trace: Trace) -> NDArray[np.bool_] | None:
-    """Which host rows are Python frames of others; None where all are: nothing would remain."""
+    """True for Python frames that are not the user's own; None where no frame would remain."""
     frames = trace.host.kind == HostKind.PYTHON
     rows = np.flatnonzero(frames)
     hit = np.zeros(len(frames), np.bool_)
@@ -261,7 +260,7 @@ def _in_time_order(ids: I32, ts: I64, dur: I64) -> I32:
 
 
 def _python(trace: Trace, layout: str) -> I32 | None:
-    """0 with the ops, 1 in a track of its own, −1 hidden, for each host row; None all together."""
+    """For each host row: 0 with the ops, 1 in a track of its own, −1 hidden; None: all 0."""
     kind = trace.host.kind
     if layout == "merged":
         return None

@@ -1,4 +1,4 @@
-"""Which events of a track are drawn one below the other.
+"""The lane of each slice of a track, so that no two slices of a lane overlap.
 
 Rows are sorted by (track, ts, −dur, place in the file). The parent of a row is the latest started
 event before it that is still open at ``ts`` and contains it; an overrun of up to 2 µs counts as

@@ -1,4 +1,4 @@
-"""Levels of detail: per lane and bucket of 2^k ns how many small slices, how long, which longest.
+"""Levels of detail: count, total and longest of the small slices per lane and bucket of 2^k ns.
 
 Level k + 1 is level k with its buckets joined in pairs, and the slices that are rects of level k
 but not of level k + 1. So all sums stay exact, and the cost falls with the levels. Only levels that

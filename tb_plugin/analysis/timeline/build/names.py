@@ -1,12 +1,10 @@
-"""Sums over the slices of each name, made once: a search then only adds some of them up.
-
-Of very many slices they are stored with the timeline; of fewer, or of another layout, they are made
-when they are first of use.
-
-Which names match a text, a regular expression, or are exactly it.
+"""Search by name: which names match a text, and the sums over the slices of each name.
 
 Matching is RE2's, by Arrow: its time is linear in the text whatever the expression, and other
-threads run meanwhile. Look-around and references back to a group are the price.
+threads run meanwhile. It knows no look-around and no references back to a group.
+
+The sums are made once; a search only adds some of them up. For very many slices they are stored
+with the timeline; for fewer, or for another layout, they are made at the first use.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _BY_TRACK, _BY_COLUMN = "layout.by_track", "index.by_column"
 
 
 def track_of_lanes(lanes: list[int]) -> NDArray[Any]:
-    """Track of each lane, given the lanes of each track, and behind them −1 for the lane −1."""
+    """Track of each lane, from the number of lanes per track; a last −1 for the lane −1."""
     tracks = np.append(np.repeat(np.arange(len(lanes)), lanes), -1)
     return tracks.astype(np.int16 if len(lanes) < 1 << 15 else np.int32)
 
@@ -48,7 +46,7 @@ def track_of_lanes(lanes: list[int]) -> NDArray[Any]:
 def by_track(
     name: I32, dur: I64, lane: NDArray[Any], track_of_lane: NDArray[Any], shape: tuple[int, int]
 ) -> ByTrack:
-    """What a layout shows of each name on each of its tracks; ``shape`` is (names, tracks)."""
+    """Count and total of each name on each track of a layout; ``shape`` is (names, tracks)."""
     names, tracks = shape
     counts, totals = (np.zeros((names * tracks,), np.int64) for _ in range(2))
     for low in range(0, len(name), _CHUNK):
@@ -63,7 +61,7 @@ def by_track(
 
 
 def by_column(name: I32, ts: I64, end_ns: int, shape: tuple[int, int]) -> I32:
-    """How many slices of each name start in each column of the minimap; (names, columns)."""
+    """Number of slices of each name that start in each minimap column; (names, columns)."""
     names, columns = shape
     result = np.zeros(names * columns, np.int32)
     for low in range(0, len(name), _CHUNK):
@@ -97,7 +95,7 @@ def write_tables(folder: Path, dur: I64, end_ns: int, names: int, lanes: list[in
 
 
 def stored_by_track(folder: Path, shape: tuple[int, int]) -> ByTrack | None:
-    """The table of the layout in ``folder``; None: there is none.
+    """The table of the layout in ``folder``; None where there is none.
 
     Raises:
         ValueError: it is damaged.
@@ -110,7 +108,7 @@ def stored_by_track(folder: Path, shape: tuple[int, int]) -> ByTrack | None:
 
 
 def stored_by_column(folder: Path, names: int) -> Narrow | None:
-    """The table of all slices; None: there is none.
+    """The table of all slices; None where there is none.
 
     Raises:
         ValueError: it is damaged.
@@ -140,7 +138,7 @@ MOST_WORDS = 20
 
 
 class BadPattern(KinetoscopeError):
-    """The text is no regular expression; the message says where it fails."""
+    """Invalid regular expression; the message says where it fails."""
 
     kind = "bad_query"
     status = 400
@@ -197,7 +195,7 @@ def _array(texts: Sequence[str]) -> pa.Array:
 
 
 def _sound(text: str) -> str:
-    """The text without halves of surrogate pairs, which UTF-8 cannot hold."""
+    """The text without lone surrogates, which UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,8 +1,6 @@
-"""The slices of each name in order of time.
+"""The slices of a trace as one list, table by table; their order by name, and their arrows.
 
-Arrows: from launches to device work, from forward to backward ops.
-
-Every duration event of a trace as one list, table by table.
+Arrows lead from launches to device work and from forward to backward ops.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _LOW = (1 << _BITS) - 1
 
 
 def index_names(name: I32, ts: I64, dur: I64, names: int) -> NameIndex:
-    """``name`` is the code of each slice's name, below ``names``."""
+    """The slices of each name in order of time; ``name`` holds codes below ``names``."""
     first = np.zeros(names + 1, np.int64)
     np.cumsum(np.bincount(name, minlength=names), out=first[1:])
     rows, sum_ns = np.empty(len(name), np.int32), np.empty(names, np.int64)
@@ -50,7 +48,7 @@ def sums_by(code: I32, value: I64, count: int) -> I64:
 
 
 def flows_of(trace: Trace, tables: Tables) -> SliceFlows:
-    """All arrows by their source; where no call was recorded the op stands for it."""
+    """All arrows by their source; the op is the source where no call was recorded."""
     origin = np.where(trace.device.launch >= 0, trace.device.launch, trace.device.op)
     launched = np.flatnonzero(origin >= 0)
     backward = _backward(trace)
@@ -97,18 +95,18 @@ _DEVICE = {
 
 
 def tables_of(trace: Trace) -> Tables:
-    """Where the slices of each table begin."""
+    """The first slice of each table."""
     lengths = [len(table) for table in _all(trace)]
     return Tables(0, *np.cumsum(lengths).tolist())
 
 
 def column(trace: Trace, name: str) -> NDArray[Any]:
-    """A column that all tables have, of all slices."""
+    """A column that all tables have, for all slices."""
     return np.concatenate([getattr(table, name) for table in _all(trace)])
 
 
 def names_of(trace: Trace) -> tuple[tuple[str, ...], I32]:
-    """The names that slices have, and the code of each slice's."""
+    """The distinct names of slices, and the code of each slice's name."""
     codes = column(trace, "name")
     used = distinct(codes, len(trace.strings))
     new = np.zeros(max(len(trace.strings), 1), np.int32)
@@ -131,7 +129,7 @@ def kinds_of(trace: Trace) -> U8:
 
 
 def parents_of(trace: Trace) -> I32:
-    """The slice around each slice of the host; what is on a device has none."""
+    """The slice around each slice of the host; −1 for device slices."""
     tables = tables_of(trace)
     result = np.full(tables.end, -1, np.int32)
     result[: tables.device] = trace.host.parent
@@ -139,7 +137,7 @@ def parents_of(trace: Trace) -> I32:
 
 
 def self_of(trace: Trace) -> NDArray[np.int64]:
-    """Time not covered by children; what is not on the host has none."""
+    """Time not covered by children; 0 for slices that are not on the host."""
     return np.concatenate([trace.host.self_ns, *(table.dur for table in _all(trace)[1:])])
 
 
@@ -168,7 +166,7 @@ def flags_of(trace: Trace) -> U8:
 
 
 def narrow(count: int) -> type[np.signedinteger[Any]]:
-    """The smallest of our types for row numbers of something there are ``count`` of."""
+    """The smallest of our types for ``count`` row numbers."""
     return np.int16 if count <= np.iinfo(np.int16).max else np.int32
 
 

@@ -1,1 +1,1 @@
-"""What a chosen range of time holds: slices, sums, devices, call tree."""
+"""The contents of a chosen range of time: slices, sums, devices, call tree."""

@@ -1,4 +1,4 @@
-"""How busy the devices are within a range of time, and how series of values went there."""
+"""Busy time of the devices and values of the counters within a range of time."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _device(opened: Opened, label: str, area: Area) -> DeviceUse:
 
 @dataclass(frozen=True, slots=True)
 class SeriesUse:
-    """A series within a range; None: there is no value yet."""
+    """Figures of a series within a range; None: no value yet."""
 
     low: float | None
     high: float | None
@@ -89,7 +89,7 @@ class SeriesUse:
 
 
 def series_in(counter: Counter, start: int, end: int) -> SeriesUse:
-    """What a series does in [start, end). A value holds until the next sample."""
+    """Figures of a series in [start, end). A value holds until the next sample."""
     first = int(np.searchsorted(counter.ts, start, side="right")) - 1
     last = int(np.searchsorted(counter.ts, end, side="left"))
     first = max(first, 0)

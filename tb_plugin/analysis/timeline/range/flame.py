@@ -1,9 +1,9 @@
-"""The call tree of an area, merged by path.
+"""The call tree of an area of the timeline, merged by path.
 
-A thread is taken as a whole, ops and Python frames together: a tree without the callers would be
-none. What a node is worth is the self time of its slices inside the area, so that no instant counts
-twice and all self times sum to the value of the roots exactly. Device work has no callers; its
-names lie below a box of their device.
+A thread is taken as a whole, ops and Python frames together, since a call tree needs the callers.
+The value of a node is the self time of its slices inside the area, so that no instant counts twice
+and all self times sum to the value of the roots exactly. Device work has no callers; its names lie
+below a box of their device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def flame_in(opened: Opened, area: Area, metric: str, min_share: float) -> Flame
 
 
 def _host(opened: Opened, area: Area, counted: bool) -> list[Tree]:
-    """All paths; those that do not occur are worth nothing."""
+    """All paths; those without slices in the area have the value 0."""
     paths = opened.paths
     own, count = _spent(opened, area, paths)
     if counted:
@@ -66,7 +66,7 @@ def _spent(opened: Opened, area: Area, paths: SlicePaths) -> tuple[F64, I64]:
 
 
 def _without_hidden(opened: Opened, own: F64, count: I64) -> list[Tree]:
-    """The paths without the frames that the layout hides: their time is their callers'.
+    """The paths without the frames that the layout hides: their time becomes their callers'.
 
     Time of hidden frames without a caller has a box of its own.
     """

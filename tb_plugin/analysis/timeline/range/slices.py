@@ -1,4 +1,4 @@
-"""A window of the slices of an area: filtered by name, in the order asked for."""
+"""A window of the slices of an area, filtered by name and sorted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rows_in(
 
 
 def _chunks(runs: Sequence[I32]) -> Iterator[I32]:
-    """The ids a few at a time: arrays of millions cost more to get than to go through."""
+    """The ids a few at a time, because arrays of millions are slow to allocate."""
     for run in runs:
         for low in range(0, len(run), _CHUNK):
             yield run[low : low + _CHUNK]
@@ -63,7 +63,7 @@ def _named(opened: Opened, parts: Iterator[I32], text: str) -> Iterator[I32]:
 
 
 def _first_ones(parts: Iterator[I32], keys: Keys, offset: int, limit: int) -> SliceWindow:
-    """A window near the top: only what may still be in it is kept."""
+    """A window near the top: only rows that may still be in it are kept."""
     most, count = offset + limit, 0
     kept = np.empty(0, np.int32)
     kept_keys: NDArray[Any] | None = None
@@ -95,7 +95,7 @@ def window_of(key: NDArray[Any], offset: int, limit: int) -> NDArray[np.intp]:
 
 
 def _keys(opened: Opened, sort: str) -> Keys:
-    """What a sort compares, of some slices; the smallest first."""
+    """Sort keys of some slices; the smallest first."""
     slices, sign = opened.timeline.slices, -1 if sort.startswith("-") else 1
     by = sort.removeprefix("-")
     if by == "name":

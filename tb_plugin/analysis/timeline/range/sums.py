@@ -1,6 +1,6 @@
-"""The slices that touch a range of time on some tracks, and what of them lies inside.
+"""The slices that touch a range of time on some tracks, and exact sums of them by name.
 
-What lies in a range of time: sums by name, exact, with the slices at its edges cut.
+Slices at the edges of the range are cut: only the part inside counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Area:
         return self.end - self.start
 
     def covers(self, opened: Opened) -> bool:
-        """Whether every slice lies inside."""
+        """True if every slice lies inside."""
         timeline = opened.timeline
         if self.tracks is not None or opened.hides or self.start > timeline.start_ns:
             return False
@@ -69,7 +69,7 @@ def runs_in(opened: Opened, area: Area) -> list[I32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inside:
-    """What of slices lies inside a range: one entry each."""
+    """The part of each slice that lies inside a range."""
 
     ts: I64
     dur: I64
@@ -88,7 +88,7 @@ def inside(slices: Slices, ids: I32, start: int, end: int) -> Inside:
 
 
 def self_inside(opened: Opened, ids: I32, cut: Inside, start: int, end: int) -> I64:
-    """Self time of the slices within [start, end): exact for those that are cut, too."""
+    """Self time of the slices within [start, end), exact for slices that are cut, too."""
     slices = opened.timeline.slices
     result = slices.self_ns[ids]
     if not len(cut.clipped):
@@ -160,7 +160,7 @@ def sums_in(opened: Opened, area: Area) -> NameSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Touched:
-    """What of slices lies inside; ``ids`` None: these are all slices."""
+    """The part of each slice inside the area; ``ids`` None: all slices."""
 
     ids: I32 | None
     code: I32
