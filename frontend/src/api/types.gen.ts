@@ -225,7 +225,7 @@ export interface ErrorInfo {
   readonly hint: string;
 }
 
-/** A figure behind a finding, with what it is held against. */
+/** A figure behind a finding, and the value it is compared with. */
 export interface Evidence {
   readonly name: string;
   readonly value: number;
@@ -234,7 +234,7 @@ export interface Evidence {
   readonly threshold: number | null;
 }
 
-/** Why what the sentence on top says has no finding, and where to look instead. */
+/** Why the cause in the headline has no finding, and where to look instead. */
 export interface Explanation {
   readonly text: string;
   readonly links: readonly Reference[];
@@ -390,7 +390,7 @@ export interface FoldedQuery {
   readonly levels?: string;
 }
 
-/** A ceiling, never a promise. */
+/** The upper limit of a gain, not a promise. */
 export interface Gain {
   readonly ns_per_step: number;
   readonly ratio: number;
@@ -872,7 +872,7 @@ export interface Reading {
   readonly reading: ReadProgress;
 }
 
-/** A door: to a view of this page (`view` + `params`) or to a document (`url`). */
+/** A link to a view of this page (`view` + `params`) or to a document (`url`). */
 export interface Reference {
   readonly text: string;
   readonly view: string;
@@ -971,7 +971,7 @@ export interface SearchQuery {
   readonly layout?: LayoutName;
 }
 
-/** The answer first. Text between backticks is code. */
+/** The answer in one sentence. Text between backticks is code. */
 export interface Sentence {
   /** "The GPU waits for the DataLoader for a third of every step." */
   readonly headline: string;
@@ -1374,14 +1374,14 @@ export interface Unattributed {
   readonly slice: number;
 }
 
-/** A rule that could not run, and what it needs. */
+/** A rule that could not run, and the data it needs. */
 export interface Unchecked {
   readonly id: string;
   readonly title: string;
   readonly needs: string;
 }
 
-/** What the user wrote into the file: `add_metadata`, `add_metadata_json`. */
+/** A value that the user wrote into the file: `add_metadata`, `add_metadata_json`. */
 export interface UserValue {
   readonly key: string;
   /** JSON where it is no text; its beginning */

@@ -35,7 +35,7 @@ class Contents:
 
 
 def contents_of(opened: Opened, trace: Trace, area: Area) -> Contents:
-    """What touches an area; allocator events and counters where no tracks are chosen."""
+    """Everything that touches an area; without chosen tracks, the allocator and counters, too."""
     timeline = opened.timeline
     slices = np.sort(slices_in(opened, area))
     there = np.zeros(len(timeline.slices), np.bool_)

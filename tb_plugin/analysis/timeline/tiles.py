@@ -197,7 +197,7 @@ def _sums(parts: Parts, slices: Slices) -> Parts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
-    """What all blocks of a request are parts of; ``*_first`` is by lane, ``*_before`` sums up."""
+    """The columns shared by all blocks of a request; ``*_first`` by lane, ``*_before`` summed."""
 
     rect_first: I64
     rect: I32

@@ -60,7 +60,7 @@ class TrackGroups:
 
 
 def groups_of(trace: Trace) -> TrackGroups:
-    """The process that runs the steps first, then the busiest ones, then devices, the recorder."""
+    """The groups in order: the process that runs the steps, others by time, devices, recorder."""
     main = main_thread(hosts_of(trace))
     count = np.bincount(trace.host.thread, minlength=len(trace.threads))
     groups: list[Group] = []
