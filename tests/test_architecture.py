@@ -102,6 +102,41 @@ def test_a_view_has_the_same_name_everywhere() -> None:
     assert missing == set()
 
 
+BORDERS = frozenset(
+    {
+        "handlers/trace_handler.py",
+        "tb_plugin/store/catalog.py",
+        "tb_plugin/store/discovery/poller.py",
+        "tb_plugin/store/ingest/pool.py",
+        "tb_plugin/store/ingest/worker.py",
+        "tb_plugin/web/app.py",
+    }
+)
+"""Where whatever went wrong is logged, recorded or shown, and something goes on; once in each."""
+
+
+def test_every_exception_is_caught_at_borders_alone() -> None:
+    """ARCHITECTURE.md names them under "Where errors end"."""
+    counts = {
+        name: len(
+            re.findall(r"^ *except Exception\b", (ROOT / name).read_text("utf-8"), re.MULTILINE)
+        )
+        for name in python_modules()
+    }
+    assert {name: count for name, count in counts.items() if count} == dict.fromkeys(BORDERS, 1)
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_pages_for_developers_name_files_that_exist(page: str) -> None:
+    """A path in backticks is one of the repository, or one below the import package."""
+    paths = re.findall(
+        r"`([\w./-]+/[\w.-]+\.(?:py|tsx?|md|toml))`", (ROOT / page).read_text("utf-8")
+    )
+    assert len(paths) > 10
+    places = (ROOT, ROOT / "tb_plugin", ROOT / "tb_plugin/trace", ROOT / "frontend/src")
+    assert [path for path in paths if not any((place / path).is_file() for place in places)] == []
+
+
 # --- the shape of the house -----------------------------------------------------------------------
 
 WIDEST_FOLDER = 12
