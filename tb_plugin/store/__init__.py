@@ -1,1 +1,1 @@
-"""Where traces come from and how long they stay: discovery, ingest in processes, cache, catalog."""
+"""The store: discovery of trace files, ingest in processes, cache, catalog."""

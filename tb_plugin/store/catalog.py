@@ -1,4 +1,4 @@
-"""The catalog: what is below the logdirs, kept up to date, and the answers about it.
+"""The catalog: the traces below the logdirs, kept up to date, with their summaries and columns.
 
     service = CatalogService(resolve(logdir, None), summarize="…:summarize", summary_type=Facts)
     service.start()
@@ -9,8 +9,8 @@
 One thread looks at the folders, one makes the catalog that the page sees, the pool has a few of its
 own. All end with ``close``, or with the program, and so do the processes they started.
 
-The newest 64 traces are read in advance, up to 16 GB of text; every other one is read when somebody
-asks for it (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
+The newest 64 traces are read in advance, up to 16 GB of text; every other one is read at its first
+request (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RESCAN_SECONDS = 10.0
 
 
 class CatalogService(Generic[S]):
-    """What is below the logdirs. Nothing happens before ``start``.
+    """The traces below the logdirs. Nothing happens before ``start``.
 
     ``summarize`` and ``read`` are ``"module:function"``, because they run in other processes.
     """
@@ -98,7 +98,7 @@ class CatalogService(Generic[S]):
     # --- life ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begins to look, in the background; a second call does nothing."""
+        """Start looking, in the background; a second call does nothing."""
         with self._life:
             if self._publisher is not None or self._closed.is_set():
                 return
@@ -157,13 +157,13 @@ class CatalogService(Generic[S]):
         return self._first_look.wait(timeout)
 
     def rescan(self, timeout: float = RESCAN_SECONDS) -> Catalog:
-        """Looks again at once, and waits for the end of that look, ``timeout`` seconds at most."""
+        """Look again at once, and wait for the end of that look, at most ``timeout`` seconds."""
         self._poller.look_now(timeout)
         self._publish()
         return self.snapshot()
 
     def retry(self, logdir: str, path: str) -> Catalog:
-        """Reads a file again that failed or was refused; both names as in ``FileInfo``.
+        """Read a failed or refused file again; both names as in ``FileInfo``.
 
         Raises:
             NotFoundError: no such file is known.
@@ -173,7 +173,7 @@ class CatalogService(Generic[S]):
         return self.snapshot()
 
     def locate(self, run: str | None, worker: str | None, span: str | None) -> Entry:
-        """A trace that can be asked for; asking makes it urgent.
+        """A trace by run, worker and span; locating it makes it urgent.
 
         What is not given is chosen: the newest run, the first worker, the last span.
 
@@ -210,7 +210,7 @@ class CatalogService(Generic[S]):
         return found
 
     def trace(self, entry: Entry) -> Trace:
-        """The columns of a trace; shared by all who ask, read-only.
+        """The columns of a trace; shared by all callers, read-only.
 
         Raises:
             BeingRead: they are still being written, or were lost and are being read again.
@@ -231,7 +231,7 @@ class CatalogService(Generic[S]):
         return trace
 
     def artifact(self, entry: Entry, spec: ArtifactSpec[T], variant: str = "") -> T:
-        """What the spec opens of the artifact of a trace; "" means its first variant.
+        """The opened artifact of a trace; "" means its first variant.
 
         It is made by a reading process when it is first asked for, kept beside the columns, and
         shared by all who ask.
@@ -323,7 +323,7 @@ class CatalogService(Generic[S]):
 
 
 def _same(old: Catalog, new: Catalog) -> bool:
-    """Whether two catalogs differ in nothing but version and time."""
+    """True if two catalogs differ in nothing but version and time."""
     return msgspec.structs.replace(old, version="", looked=0.0) == msgspec.structs.replace(
         new, version="", looked=0.0
     )

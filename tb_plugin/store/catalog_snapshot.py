@@ -1,6 +1,6 @@
-"""From records to the catalog the page is shown: runs, workers, spans, files.
+"""The catalog at one moment, made from the records: runs, workers, spans, files.
 
-Which file somebody means by run, worker and span.
+``pick`` finds the file of a run, worker and span.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ORDER = ("failed", "refused", "waiting", "reading", "ready", "queued")
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A catalog, and which file each (run, worker, span) of it is."""
+    """A catalog, and the file of each (run, worker, span) in it."""
 
     catalog: Catalog
     index: Mapping[tuple[str, str, str], Key]
@@ -44,7 +44,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """What the pool can tell while a catalog is made."""
+    """The state of the pool while a catalog is made."""
 
     running: Mapping[Key, object]
     progress: Callable[[Key], ReadProgress | None]
@@ -59,7 +59,7 @@ def publish(
     scanning: bool,
     looked: float,
 ) -> Published:
-    """The catalog of everything known; its version is still to be set."""
+    """The catalog of all records; its version is set later."""
     everything = [record for record in records if record.listed]
     names = _run_names(everything, logdirs)
     index: dict[tuple[str, str, str], Key] = {}
@@ -88,13 +88,13 @@ def publish(
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """Sorts run_2 before run_10."""
+    """Sort key that puts run_2 before run_10."""
     pieces = re.findall(r"(\d{1,18})|(\D+|\d+)", text)
     return [(0, int(digits), "") if digits else (1, 0, other) for digits, other in pieces]
 
 
 def _run_names(records: Iterable[Record], logdirs: Sequence[Logdir]) -> dict[tuple[int, str], str]:
-    """Names of runs: the path below the logdir, behind the logdir's name when there are several.
+    """Names of runs: the path below the logdir, after the logdir's name when there are several.
 
     Traces in the logdir itself make a run of its own name, or "." where a folder has that name.
     """
@@ -159,7 +159,7 @@ def _label(key: str, record: Record) -> str:
 
 
 def _most_telling(records: Sequence[Record]) -> Sequence[Record]:
-    """All of them, or those that explain most where there are too many: other files come last."""
+    """All files, or the most informative ones where there are too many: other files come last."""
     if len(records) <= FILES_SHOWN:
         return records
     return sorted(records, key=lambda r: (not r.accepted, _ORDER.index(r.state({}))))[:FILES_SHOWN]
@@ -207,7 +207,7 @@ def _verdict(record: Record, state: State) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One trace that can be asked for; ``digest`` is the key of its content, ``path`` its file."""
+    """One trace of the catalog; ``digest`` is the key of its content, ``path`` its file."""
 
     run: str
     worker: str
@@ -221,7 +221,7 @@ class Entry:
 def pick(
     catalog: Catalog, run: str | None, worker: str | None, span: str | None
 ) -> tuple[str, str, str]:
-    """Names of run, worker and span; of what is not given, newest run, first worker, last span.
+    """Names of run, worker and span; by default the newest run, first worker, last span.
 
     Raises:
         NotFoundError: there is no such name.

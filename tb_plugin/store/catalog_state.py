@@ -1,7 +1,7 @@
-"""The records of all files, and everything that may happen to them.
+"""The records of all files, and every change to them.
 
 Every change is made here, under one lock. The lock is never held while a file is touched, and the
-pool never calls while holding its own, so that nobody waits for a slow disk.
+pool never calls while holding its own, so that no thread waits for a slow disk.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ EAGER_BYTES = 16 << 30
 
 
 class CatalogState:
-    """Records by key. ``on_change`` is called, without the lock, after what may be seen outside."""
+    """Records by key. ``on_change`` is called, without the lock, after every visible change."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.lock = threading.RLock()
@@ -67,14 +67,14 @@ class CatalogState:
         self._on_change = on_change
 
     def copies(self) -> list[Record]:
-        """The records as they are now, for somebody who takes his time."""
+        """Copies of the records, for slow readers."""
         with self.lock:
             return [copy.copy(record) for record in self.records.values()]
 
     # --- from looking ---------------------------------------------------------------------------
 
     def see(self, batch: Iterable[tuple[Key, FoundFile]]) -> None:
-        """Files that are there."""
+        """Take in the files that a look found."""
         now = time.monotonic()
         with self.lock:
             for key, found in batch:
@@ -86,7 +86,7 @@ class CatalogState:
         self._on_change()
 
     def forget_missing(self, outcome: Outcome) -> None:
-        """Files that a complete look did not find are gone."""
+        """Remove files that a complete look did not find."""
         with self.lock:
             for key in [k for k in self.records if k not in outcome.found and outcome.covers(k)]:
                 del self.records[key]
@@ -104,13 +104,13 @@ class CatalogState:
         return sorted(found, key=lambda r: (needs_bytes(r), *_newest_first(r)))
 
     def decide(self, record: Record, judged: Judged) -> None:
-        """What was found out about an undecided file."""
+        """Take in the judgement of an undecided file."""
         with self.lock:
             if record.is_undecided:
                 judged.note_in(record)
 
     def read_newest(self) -> None:
-        """Queues the newest traces, as many as are read in advance."""
+        """Queue the newest traces, as many as are read in advance."""
         with self.lock:
             traces = [r for r in self.records.values() if r.accepted]
             traces.sort(key=_newest_first)
@@ -128,7 +128,7 @@ class CatalogState:
     # --- from the pool --------------------------------------------------------------------------
 
     def hear(self, event: PoolEvent[S]) -> None:
-        """What the pool has to say."""
+        """Apply an event of the pool."""
         if isinstance(event, Made | Unmade):
             self._hear_of_artifact(event)
             return
@@ -196,7 +196,7 @@ class CatalogState:
     # --- from users -----------------------------------------------------------------------------
 
     def retry(self, number: Sequence[int], path: str) -> None:
-        """Reads a failed or refused file again.
+        """Read a failed or refused file again.
 
         Raises:
             NotFoundError: no such file is known.
@@ -214,14 +214,14 @@ class CatalogState:
         self._on_change()
 
     def hasten(self, record: Record) -> None:
-        """Somebody waits for a trace: read it now."""
+        """Read a requested trace now."""
         if record.attempt is Attempt.LAZY:
             self._submit(record, urgent=True)
         elif record.attempt is Attempt.QUEUED:
             self.pool.promote(record.key)
 
     def read_again(self, key: Key, digest: str, path: str) -> BeingRead:
-        """The stored answer of a file is gone or damaged; returns what the one who asked is told.
+        """Queue a file whose stored result is gone or damaged; returns the answer for the request.
 
         Raises:
             NotFoundError: the file is gone, too.
@@ -239,7 +239,7 @@ class CatalogState:
             return self.being_read(record)
 
     def answer_of(self, key: Key, digest: str) -> ReadResult | None:
-        """The answer of a file, if it still is the one with this content key."""
+        """The result of a file, if it still is the one with this content key."""
         record = self.records.get(key)
         answer = record.answer if record else None
         return answer if answer and answer.digest == digest else None
@@ -247,7 +247,7 @@ class CatalogState:
     def make(
         self, key: Key, digest: str, path: str, spec: ArtifactSpec[Any], variant: str
     ) -> KinetoscopeError:
-        """An artifact is not there: has it made; returns what the one who asked is told.
+        """Queue a missing artifact; returns the answer for the request.
 
         Raises:
             NotFoundError: the file is gone.
@@ -281,14 +281,14 @@ class CatalogState:
         return BeingRead("The view is being prepared.", progress)
 
     def found(self, key: Key, digest: str, spec: ArtifactSpec[Any], variant: str) -> None:
-        """An artifact is there: whatever went wrong before is over."""
+        """Record that an artifact is there: earlier failures no longer count."""
         with self.lock:
             answer = self.answer_of(key, digest)
             if answer is not None:
                 answer.artifacts.pop((spec.name, variant), None)
 
     def being_read(self, record: Record) -> BeingRead:
-        """What the one who asked for an unfinished trace is told."""
+        """The answer to a request for an unfinished trace."""
         progress = self.pool.progress(record.key) or waiting(record.found.identity.bytes)
         if record.attempt is Attempt.WAITING:
             return BeingRead(record.reason, progress)

@@ -1,4 +1,4 @@
-"""What the catalog tells the page: runs, workers, spans, files, each with its state (contract)."""
+"""The catalog as the page gets it: runs, workers, spans, files, each with its state (contract)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ State = Literal["waiting", "queued", "reading", "ready", "refused", "failed"]
 
 
 class ErrorInfo(Struct, frozen=True):
-    """The one form in which an error leaves the program: {"error": {"kind", "message", "hint"}}."""
+    """An error as the page gets it: {"error": {"kind", "message", "hint"}}."""
 
     kind: str
     message: str
@@ -20,7 +20,7 @@ class ErrorInfo(Struct, frozen=True):
 
 
 class ReadProgress(Struct, frozen=True):
-    """How far a file is."""
+    """Progress of reading one file."""
 
     # "reading events" | "linking launches" | "summarizing" | "writing the cache"
     # | "preparing" | "waiting for a free process"
@@ -33,7 +33,7 @@ class ReadProgress(Struct, frozen=True):
 
 
 class FileInfo(Struct, frozen=True):
-    """One file seen below a logdir: accepted, or why not."""
+    """One file below a logdir: accepted, or the reason why not."""
 
     path: str  # relative to its logdir
     logdir: str  # as shown to the user
@@ -52,7 +52,7 @@ class FileInfo(Struct, frozen=True):
 
 
 class StepFigures(Struct, frozen=True):
-    """How long the steps of a span take, as far as it has been read."""
+    """Lengths of the steps of a span, once it has been read."""
 
     mean_ns: float  # of the steps shown by default
     count: int

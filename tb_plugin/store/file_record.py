@@ -1,6 +1,6 @@
-"""What is remembered of every file: what was seen, what is tried, and the last good answer.
+"""The record of one file: its state on disk, its attempts, its last good result.
 
-One look at all logdirs: which files are there, which have settled, which are traces.
+``walk`` lists the files below all logdirs; ``judge`` decides which are complete and are traces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .ingest.protocol import info_of
 
 
 class Attempt(Enum):
-    """Where a file stands, in its present state on disk."""
+    """State of a file, in its present version on disk."""
 
     WAITING = "waiting"  # unfinished by its name, still changing, or not looked into yet
     LAZY = "lazy"  # a trace; read when somebody asks for it, or when it is among the newest
@@ -39,7 +39,7 @@ class Attempt(Enum):
 
 @dataclass(slots=True)
 class MakingState:
-    """Where an artifact of a trace stands; one that is stored needs none."""
+    """State of an artifact that is not stored yet."""
 
     is_queued: bool = True
     tries: int = 1
@@ -96,7 +96,7 @@ class Record:
         )
 
     def see(self, found: FoundFile, now: float) -> bool:
-        """Another look at the file; True when it is not what it was."""
+        """Take in another look at the file; True when it has changed."""
         changed = found.identity != self.found.identity
         self.found = found
         if not changed:
@@ -110,27 +110,27 @@ class Record:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether looking at it again may change something, although it did not change."""
+        """True if another look may change something, although the file did not change."""
         return self.attempt in (Attempt.WAITING, Attempt.LOCKED)
 
     @property
     def is_read_as_is(self) -> bool:
-        """Whether a change of the file does not matter now."""
+        """True if a change of the file does not matter now."""
         return self.as_is and self.attempt is Attempt.QUEUED
 
     @property
     def is_settling(self) -> bool:
-        """Whether it will be decided soon."""
+        """True if the file will be decided soon."""
         return self.attempt is Attempt.WAITING and not self.found.unfinished
 
     @property
     def rank(self) -> int | None:
-        """From the file when it says so, else from its name."""
+        """The rank in the file, else the one in its name."""
         told = self.answer.rank if self.answer else None
         return told if told is not None else self.rank_hint
 
     def state(self, running: Mapping[Key, object]) -> State:
-        """The state shown. An older answer counts until there is a newer one, or none any more."""
+        """The state shown. An older result counts until there is a newer one, or none any more."""
         if self.attempt is Attempt.REFUSED:
             return "refused"
         if self.attempt in (Attempt.FAILED, Attempt.LOCKED):
@@ -143,7 +143,7 @@ class Record:
 
 
 class BeingRead(NotReadyError):
-    """The trace is not there yet; ``progress`` says how far it is."""
+    """The trace is not there yet; ``progress`` is the progress of reading it."""
 
     def __init__(self, message: str, progress: ReadProgress) -> None:
         super().__init__(message, hint="It is shown as soon as it is there.")
@@ -162,7 +162,7 @@ _UNFINISHED = (
 
 @dataclass(slots=True)
 class Outcome:
-    """What one walk over all logdirs found."""
+    """Findings of one walk over all logdirs."""
 
     found: dict[Key, FoundFile] = field(default_factory=dict)
     problems: list[ErrorInfo] = field(default_factory=list)
@@ -173,7 +173,7 @@ class Outcome:
     tally: PassedOver = field(default_factory=PassedOver)
 
     def covers(self, key: Key) -> bool:
-        """Whether a file that was not found is really gone."""
+        """True if a file that was not found is really gone."""
         return not any(
             key[0] == number and (not path or key[1].startswith(path + "/"))
             for number, path in self.kept
@@ -231,7 +231,7 @@ def _problem(logdir: Logdir, item: Unreadable) -> ErrorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of a waiting file."""
+    """Judgement of a waiting file."""
 
     attempt: Attempt
     reason: str = ""
@@ -241,14 +241,14 @@ class Judged:
     as_is: bool = False
 
     def note_in(self, record: Record) -> None:
-        """Notes it in the record of the file."""
+        """Write the judgement into the record of the file."""
         record.attempt, record.error = self.attempt, self.error
         record.accepted, record.listed = self.accepted, self.listed
         record.reason, record.as_is = self.reason, self.as_is
 
 
 def judge(record: Record, patience: Patience, now: Callable[[], float] = time.monotonic) -> Judged:
-    """Whether a waiting file may be read now, and whether it is a trace. Reads a little of it."""
+    """Is a waiting file complete, and is it a trace? Reads a little of it."""
     found = record.found
     if found.unfinished:
         abandoned = stability.is_abandoned(found.identity, time.time())
@@ -279,12 +279,12 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
 
 
 def needs_bytes(record: Record) -> bool:
-    """Whether judging a file means opening it: that is bounded per look."""
+    """True if judging a file means opening it, which is limited per look."""
     return not record.found.unfinished and not record.name.by_rule
 
 
 def _is_complete(record: Record, patience: Patience, now: float) -> bool:
-    """Looks at the end of the file only where it makes a difference."""
+    """True for a complete file; looks at its end only where it makes a difference."""
     incomplete = stability.is_settled(
         record.watch, now, time.time(), complete=False, patience=patience
     )

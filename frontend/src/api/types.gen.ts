@@ -218,7 +218,7 @@ export interface ErrorAnswer {
   readonly error: ErrorInfo;
 }
 
-/** The one form in which an error leaves the program: {"error": {"kind", "message", "hint"}}. */
+/** An error as the page gets it: {"error": {"kind", "message", "hint"}}. */
 export interface ErrorInfo {
   readonly kind: string;
   readonly message: string;
@@ -248,7 +248,7 @@ export interface ExportQuery {
   readonly layout?: LayoutName;
 }
 
-/** One file seen below a logdir: accepted, or why not. */
+/** One file below a logdir: accepted, or the reason why not. */
 export interface FileInfo {
   /** relative to its logdir */
   readonly path: string;
@@ -854,7 +854,7 @@ export interface Partition {
   readonly idle_unattributed_ns: number;
 }
 
-/** How far a file is. */
+/** Progress of reading one file. */
 export interface ReadProgress {
   /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "preparing" | "waiting for a free process" */
   readonly phase: string;
@@ -1185,7 +1185,7 @@ export interface StackRow {
   readonly frames: readonly CallFrame[];
 }
 
-/** How long the steps of a span take, as far as it has been read. */
+/** Lengths of the steps of a span, once it has been read. */
 export interface StepFigures {
   /** of the steps shown by default */
   readonly mean_ns: number;

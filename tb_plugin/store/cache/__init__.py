@@ -1,1 +1,1 @@
-"""What was computed once and is kept: on disk and in memory."""
+"""The cache: computed results, on disk and in memory."""

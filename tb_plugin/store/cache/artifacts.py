@@ -1,10 +1,11 @@
-"""What is made of a trace for one purpose, kept beside its columns: folders that are mapped.
+"""Artifacts of a trace: folders of mapped columns for one purpose, beside the trace's own columns.
 
     <root>/entries/<digest>/artifacts/<name>-<variant>/   complete, as one rename put it there
                                             seal.json     version of the code, size and checksum
 
-A seal knows every file's size, and a checksum of its first and last 64 KiB: opening a gigabyte must
-not read it. It goes with the code that made the artifact: another version makes it anew.
+A seal has every file's size, and a checksum of its first and last 64 KiB: opening a gigabyte must
+not read it. It also has the version of the code that made the artifact: after a change of that code
+the artifact is made anew.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ OnShare = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What is to be made of a trace: some variants of one artifact, in this order."""
+    """An artifact to make of a trace: some of its variants, in this order."""
 
     function: Callable[..., None]  # (trace, folder, on_share[, variant])
     version: str  # of the code behind it
@@ -43,7 +44,7 @@ class Making:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where it goes: below which root, for which content, in whose temporary folder."""
+    """Destination of an artifact: root, content key, temporary folder."""
 
     root: Path
     digest: str
@@ -51,7 +52,7 @@ class Target:
 
 
 def make_missing(trace: Trace, making: Making, target: Target, on_share: OnShare) -> None:
-    """Makes and publishes the variants that are not there yet; ``on_share`` hears of the whole.
+    """Make and publish the missing variants; ``on_share`` gets the share of the whole.
 
     Raises:
         OSError: no room, or no permission.
@@ -75,12 +76,12 @@ def make_missing(trace: Trace, making: Making, target: Target, on_share: OnShare
 
 
 def needed(variants: tuple[str, ...], variant: str) -> tuple[str, ...]:
-    """The variants that must be there to open one, in the order in which they are made."""
+    """The variants required to open one, in the order in which they are made."""
     return tuple(dict.fromkeys((variants[0], variant)))
 
 
 def version_of(make: str) -> str:
-    """A key of the code that makes an artifact."""
+    """Version of an artifact: a key of the code that makes it."""
     return content_key.code_version(make)
 
 
@@ -90,7 +91,7 @@ def place(root: Path, digest: str, name: str, variant: str) -> Path:
 
 
 def folder_name(name: str, variant: str) -> str:
-    """The name of such a folder."""
+    """The name of the folder of a variant."""
     return f"{name}-{variant}" if variant else name
 
 
@@ -107,7 +108,7 @@ def seal(folder: Path, version: str) -> None:
 
 
 def is_whole(folder: Path, version: str) -> bool:
-    """Whether a folder is there as this version of the code made it."""
+    """True if a folder is there as this version of the code made it."""
     try:
         told = json.loads((folder / SEAL).read_text(encoding="ascii"))
         if isal_zlib.crc32(told["body"].encode()) != told["crc32"]:
@@ -121,7 +122,7 @@ def is_whole(folder: Path, version: str) -> bool:
 
 
 def publish(folder: Path, root: Path, digest: str, version: str) -> None:
-    """Moves a sealed folder, which has the name of its place, to where it belongs.
+    """Move a sealed folder, which has the name of its place, to its place.
 
     Raises:
         OSError: no room, or no permission.

@@ -1,4 +1,4 @@
-"""The content key of a trace file: two files with equal keys have equal answers.
+"""The content key of a trace file: files with equal keys have equal results.
 
 * Up to ``WHOLE`` bytes every byte counts and nothing else does: a copied, moved or touched file
   keeps its key, and any change of the content changes it. A compressed trace of several million
@@ -6,7 +6,7 @@
 * Above, the size, the time of the last change and evenly spread samples count (the ends among
   them): reading gigabytes twice would delay the first picture. A copy then has a key of its own,
   and so has a file that was edited in the middle, as long as its time stamp moves.
-* The key covers the code that reads and summarizes: an upgrade never meets answers of older code.
+* The key covers the code that reads and summarizes: an upgrade never uses results of older code.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def digest(path: str, identity: FileVersion, version: str) -> str:
 
 @functools.cache
 def code_version(*callables: str) -> str:
-    """A key of the code behind ``"module:function"`` names: of all source files of their packages.
+    """A key of the code of ``"module:function"`` names: of all source files of their packages.
 
     Nobody has to remember to raise a number when a formula changes. ``base`` and this package count
     always.

@@ -1,13 +1,13 @@
-"""Answers kept on disk: for each content key a summary, and the columns of the trace.
+"""The cache on disk: for each content key a summary, the columns of the trace, and artifacts.
 
     <root>/entries/<digest>/summary.json     written first: with it, the trace can be shown
-    <root>/entries/<digest>/columns/…        see columns.py
-    <root>/entries/<digest>/artifacts/…      what was made of them for one purpose: artifacts.py
+    <root>/entries/<digest>/columns/…        the tables of the trace (``trace_columns``)
+    <root>/entries/<digest>/artifacts/…      columns made from them for one purpose (``artifacts``)
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
 Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
-it has open. What is damaged, cut short or foreign is dropped, and the file is read again. When all
-entries together exceed the limit, the least recently used ones go.
+it has open. An entry that is damaged, truncated or foreign is dropped, and the file is read again.
+When all entries together exceed the limit, the least recently used ones are removed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class StoredSummary(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The places for answers, best first: the user's cache folder, then one for this session."""
+    """The folders of the cache, best first: the user's cache folder, then one for this session."""
 
     roots: tuple[Path, ...]
     limit_bytes: int
@@ -76,7 +76,7 @@ class Cache:
         return None
 
     def has_columns(self, digest: str) -> bool:
-        """Whether columns are stored under a key; reading them shows whether they are whole."""
+        """True if columns are stored under a key; only reading shows whether they are whole."""
         return any((entry(root, digest) / COLUMNS).is_dir() for root in self.roots)
 
     def load_trace(self, digest: str, path: str) -> Trace | None:
@@ -120,12 +120,12 @@ class Cache:
         return removed
 
     def clear_token(self, token: str) -> None:
-        """Removes what a reading process left unfinished."""
+        """Remove the unfinished files of one reading process."""
         for root in self.roots:
             shutil.rmtree(root / TMP / token, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Removes what processes that died long ago left unfinished."""
+        """Remove the unfinished files of processes that died long ago."""
         for root in self.roots:
             with contextlib.suppress(OSError):
                 for folder in (root / TMP).iterdir():
@@ -177,7 +177,7 @@ def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
 
 
 def move_folder(folder: Path, target: Path) -> None:
-    """Renames a complete folder to its place; where another process was first, its own stays.
+    """Rename a complete folder to its place; if another process was first, its folder stays.
 
     Raises:
         OSError: no room, or no permission.
@@ -192,7 +192,7 @@ def move_folder(folder: Path, target: Path) -> None:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Renames into an entry, made when missing. Another process may remove it just then."""
+    """Rename into an entry, created when missing; another process may remove it just then."""
     for last in (False, False, True):
         target.parent.mkdir(mode=0o700, exist_ok=True)
         try:
@@ -205,7 +205,7 @@ def _move(source: Path, target: Path) -> None:
 
 
 def used(folder: Path) -> None:
-    """Notes that an entry is in use."""
+    """Mark an entry as used now."""
     with contextlib.suppress(OSError):  # not ours to change, or removed just then
         os.utime(folder)
 
@@ -244,7 +244,7 @@ def _size(folder: Path) -> int:
 
 
 def remove(folder: Path, root: Path) -> None:
-    """Takes a folder out of sight at once, then deletes it."""
+    """Rename a folder away at once, then delete it."""
     trash = root / TMP / f"trash-{secrets.token_hex(8)}"
     try:
         os.rename(folder, trash)

@@ -1,4 +1,4 @@
-"""Where the cache lies, how large it may grow, and what takes its place when it cannot be used."""
+"""Folder and size limit of the cache, and its replacement when the folder cannot be used."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def open_cache(folder: str | None = None, limit_bytes: int | None = None) -> Cac
 
 
 def close_session(cache: Cache) -> None:
-    """Removes what was kept for this session only."""
+    """Remove the cache of this session."""
     shutil.rmtree(cache.roots[-1], ignore_errors=True)
 
 
@@ -61,7 +61,7 @@ def _session_root() -> Path:
 
 
 def _sweep_sessions() -> None:
-    """Removes the session folders of this user's programs that were killed long ago."""
+    """Remove session folders of this user's programs that were killed long ago."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_SESSION}*-*"):
         with contextlib.suppress(OSError):
             status = folder.lstat()

@@ -1,6 +1,6 @@
-"""Answers on the way out: summaries and traces from the cache, the last few kept in memory.
+"""In-memory caches of summaries, traces and opened artifacts.
 
-Artifacts in use: opened once, shared by all who ask, the last few kept open.
+The last few of each are kept. A trace or an artifact is opened once and shared by all requests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, a trace no disk has room 
 
 
 class MemoryCache(Generic[S]):
-    """Finished answers by content key and path."""
+    """Summaries and traces by content key and path."""
 
     def __init__(self, cache: Cache, summary_type: type[S], read: str) -> None:
         self._cache = cache
@@ -46,7 +46,7 @@ class MemoryCache(Generic[S]):
         self._loading = threading.Lock()
 
     def pin(self, digest: str, path: str, summary: S) -> None:
-        """Keeps a summary that is in no file, as long as the program runs."""
+        """Keep a summary that is in no file, as long as the program runs."""
         self._homeless[f"{digest} {path}"] = with_path(summary, path)
 
     def decode(self, text: bytes) -> S:
@@ -58,7 +58,7 @@ class MemoryCache(Generic[S]):
         return self._decoder.decode(text)  # the errors of msgspec are ValueErrors
 
     def summary(self, digest: str, path: str) -> S | None:
-        """The summary of a file; None when it is not there any more."""
+        """The summary of a file; None when it is no longer stored."""
         key = f"{digest} {path}"
         found = self._homeless.get(key) or self._summaries.get(key)
         if found is not None:
@@ -74,7 +74,7 @@ class MemoryCache(Generic[S]):
         return self._summaries.put(key, with_path(summary, path))
 
     def trace(self, digest: str, path: str) -> Trace | None:
-        """The trace of a file; None when its columns are not there any more."""
+        """The trace of a file; None when its columns are no longer stored."""
         with self._loading:
             return self._remembered(digest, path) or self._loaded(digest, path)
 
@@ -126,7 +126,7 @@ class _Open:
 
 
 class ArtifactCache:
-    """What specs opened, by content key, name and variant."""
+    """Opened artifacts, by content key, name and variant."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -135,7 +135,7 @@ class ArtifactCache:
         self._looked = 0.0
 
     def get(self, digest: str, spec: ArtifactSpec[T], variant: str) -> T | None:
-        """What a spec opens of a trace; None when it is not there as this program makes it."""
+        """The opened artifact of a trace; None when this version of it is not stored."""
         self._let_pages_go()
         key = _key(digest, spec, variant)
         found = self._kept.get(key)
@@ -153,9 +153,9 @@ class ArtifactCache:
         return content
 
     def _let_pages_go(self) -> None:
-        """What answers have read of mapped files stays in memory until the files are closed.
+        """Close mapped files at times: the pages that requests have read stay in memory until then.
 
-        The system could take it back, and would, but who looks at the server sees a large process.
+        The system could take the memory back, but until then its tools show a large process.
         """
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
@@ -166,7 +166,7 @@ class ArtifactCache:
     def make_here(
         self, digest: str, trace: Trace, spec: ArtifactSpec[T], variant: str, why: str
     ) -> T:
-        """What a spec makes of a small trace, for which the cache has no room.
+        """An artifact of a small trace, made in this process because the cache has no room for it.
 
         Raises:
             UnavailableError: it is too large to be made here, or nowhere is room for it; says
@@ -202,7 +202,7 @@ class ArtifactCache:
         return None
 
     def _brought_here(self, folders: list[Path], digest: str, version: str) -> list[Path]:
-        """Copies for this session: what is mapped must not be deleted by another machine."""
+        """Copies for this session, because another machine might delete mapped files."""
         root = self._cache.roots[-1]
         if _is_shared(root):
             return folders
@@ -219,7 +219,7 @@ def _key(digest: str, spec: ArtifactSpec[Any], variant: str) -> str:
 
 
 def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
-    """What a spec makes of a trace and opens, in files that are gone at once.
+    """An artifact made and opened by a spec, in files that are removed at once.
 
     Raises:
         UnavailableError: there is no room for them, not even for that moment.

@@ -1,19 +1,17 @@
-"""A folder of Arrow files, as written by ``columns.py``, as a ``Trace`` again.
-
-Every file is checked when the folder is opened. Hot columns are views of the mapped files: they
-take no memory of their own. Cold and sparse columns are inflated one by one, each when it is asked
-for: a view that needs three of them does not wait for twenty. All arrays are read-only.
-
-A ``Trace`` as a folder of Arrow IPC files, and back.
+"""A ``Trace`` as a folder of Arrow IPC files: written, and read again.
 
 ``index.json``                 everything that is no column; size and checksum of every file
 ``strings.arrow``              the texts behind all codes
-``<table>.hot.arrow``          what the timeline is cut from: one batch, uncompressed, to be mapped
+``<table>.hot.arrow``          columns of the timeline: one batch, uncompressed, to be mapped
 ``<table>.cold.arrow``         all other columns: lz4, batches of 256k rows
 ``<table>.args.<type>.arrow``  sparse columns (row, value), each in batches of its own
 
 The files are plain Arrow and open in any tool that reads it. Tables, columns and their types are
 taken from the dataclasses of ``trace/model.py``: a new column needs no change here.
+
+Every file is checked when the folder is opened. Hot columns are views of the mapped files: they
+take no memory of their own. Cold and sparse columns are inflated one by one, each at its first use:
+a view that needs three of them does not wait for twenty. All arrays are read-only.
 """
 
 from __future__ import annotations

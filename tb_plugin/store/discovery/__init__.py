@@ -1,1 +1,1 @@
-"""Which trace files a log directory holds, and when they are complete."""
+"""Discovery: which trace files are in a log directory, and when are they complete?"""

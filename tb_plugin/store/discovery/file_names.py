@@ -1,12 +1,4 @@
-"""Numbers for the spans of a run: equal numbers on two workers mean the same cycle.
-
-Every worker counts its spans 1, 2, … in time order. Where a worker missed a cycle, plain counting
-would pair cycles that have nothing to do with each other; then time decides:
-
-    worker 0   █      █      █          1  2  3
-    worker 1   █             █          1     3
-
-What a file name says: is it worth a look, whose trace is it, when was it recorded.
+"""Worker, time and cycle of a trace, by the name of its file.
 
 =============================================  ======================  ==================
 name                                           worker                  stamp
@@ -17,6 +9,13 @@ rank-0.json.gz                                 rank-0
 1713456789.25-TP-3-DP-0.trace.json.gz          TP-3-DP-0               1713456789.25 (s)
 libkineto_activities_4711.json                 libkineto_activities_4711
 =============================================  ======================  ==================
+
+``number`` gives the spans of a run numbers: equal numbers on two workers mean the same cycle. Every
+worker counts its spans 1, 2, … in time order. Where a worker missed a cycle, plain counting would
+pair unrelated cycles; then time decides:
+
+    worker 0   █      █      █          1  2  3
+    worker 1   █             █          1     3
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _EARLIEST_NS, _LATEST_NS = 45 * _YEAR_NS, 130 * _YEAR_NS  # 2015 … 2100
 
 @dataclass(frozen=True, slots=True)
 class TraceName:
-    """The name of a trace file, taken apart."""
+    """The parts of the name of a trace file."""
 
     worker: str
     stamp: str | None  # digits as written
@@ -60,7 +59,7 @@ class TraceName:
 
     @property
     def order(self) -> tuple[int, int]:
-        """By this the spans of a worker sort in time."""
+        """Sort key of the spans of a worker, by time."""
         if self.stamp is None:
             return (0, 0)
         wall = self.recorded_ns
@@ -84,7 +83,7 @@ def parse(name: str) -> TraceName:
 
 
 def is_plausible(name: str) -> bool:
-    """Whether a file of this name may hold a trace, so that it is worth being opened."""
+    """True if a file of this name may hold a trace and is worth opening."""
     lower = name.lower()
     if lower.endswith(".gz"):
         return lower[:-3].rpartition(".")[2 if "." in lower[:-3] else 1] in _INNER_OF_GZ
@@ -92,13 +91,13 @@ def is_plausible(name: str) -> bool:
 
 
 def is_notable(name: str) -> bool:
-    """Whether a plausible file that turns out to be no trace deserves a line of its own."""
+    """True if a plausible file that is no trace gets a line of its own."""
     lower = name.lower()
     return ".json" in lower or ".trace" in lower
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether the name says that somebody is still writing a trace under it.
+    """True if the name marks a trace that is still being written.
 
     Covers our handler (``.x.json.gz.tmp``), torch (``x.json.tmp``), browsers (``x.json.part``) and
     rsync (``.x.json.gz.Kq81Zb``). Other hidden files are none of ours.
@@ -116,7 +115,7 @@ def is_unfinished(name: str) -> bool:
 
 
 def rank_in_name(worker: str) -> int | None:
-    """The rank a worker's name tells: ``rank-3``, ``worker3_step_12``, ``node0_rank5``, ``TP-3``.
+    """The rank in a worker's name: ``rank-3``, ``worker3_step_12``, ``node0_rank5``, ``TP-3``.
 
     A position on several axes (``TP-3-DP-1``) is no rank, unless it is off zero on at most one.
     """
@@ -171,7 +170,7 @@ def number(run: Mapping[str, Sequence[TraceName]]) -> dict[str, list[str]]:
 def _by_time(
     stamped: Mapping[str, Sequence[tuple[tuple[int, int], int]]],
 ) -> dict[str, list[int]] | None:
-    """Cycle numbers from gaps in time; None where counting is right already or time cannot tell.
+    """Cycle numbers from gaps in time; None where counting is right already or time does not help.
 
     Two cycles are apart by at least half the smallest distance between two spans of one worker, and
     spans of one cycle by less than a quarter of it.

@@ -1,4 +1,4 @@
-"""Which folders to look at: what the user typed, as absolute local paths.
+"""The folders to look at: the user's logdirs as absolute local paths.
 
 TensorBoard hands over ``--logdir`` exactly as typed (``./runs``, ``~/runs/``), and an empty one
 when ``--logdir_spec`` was used. Paths are made absolute at once: the working directory may change.
@@ -37,7 +37,7 @@ class Logdir:
 
 
 def resolve(logdir: str | Sequence[str] | None, logdir_spec: str | None) -> tuple[Logdir, ...]:
-    """The folders meant by ``--logdir`` and ``--logdir_spec``; without either there is none.
+    """The folders of ``--logdir`` and ``--logdir_spec``; none without either.
 
     A ``logdir`` that is text is one path, whatever characters it has; several come as a sequence.
     ``logdir_spec`` is ``name:path,path2`` as TensorBoard reads it. With more than one folder, each
@@ -54,7 +54,7 @@ def resolve(logdir: str | Sequence[str] | None, logdir_spec: str | None) -> tupl
 
 
 def _named(specification: str) -> tuple[str, str]:
-    """``name:path`` in two; a scheme, an absolute path and a Windows drive are no names."""
+    """``name:path`` in two parts; a scheme, an absolute path and a Windows drive are no names."""
     text = specification.strip()
     is_name = (
         ":" in text
@@ -81,7 +81,7 @@ def without_file_scheme(text: str) -> str:
 
 
 def remote_problem(path: str) -> ErrorInfo | None:
-    """Why a path of another machine cannot be read; None of a path of this machine."""
+    """Why a path of another machine cannot be read; None for a path of this machine."""
     text = path.strip()
     if os.path.exists(path) or text.lower().startswith("file:/") or not _REMOTE.match(text):
         return None
@@ -93,7 +93,7 @@ def remote_problem(path: str) -> ErrorInfo | None:
 
 
 def _with_names(logdirs: tuple[Logdir, ...]) -> tuple[Logdir, ...]:
-    """Unique names: the shortest ends of paths that tell them apart. A lone folder needs none."""
+    """Unique names: the shortest distinct ends of the paths. A single folder needs none."""
     if len(logdirs) <= 1:
         return logdirs
     depth = 1

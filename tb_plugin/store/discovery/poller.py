@@ -1,4 +1,4 @@
-"""The thread that looks at the logdirs again and again."""
+"""The thread that looks at the logdirs at intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How often things happen, in seconds."""
+    """Intervals and limits of the poller, in seconds."""
 
     look: float = 10.0  # between two looks
     busy_look: float = 1.0  # the same, while a file is waited for
@@ -34,7 +34,7 @@ class Timing:
 
 
 class Poller:
-    """Looks at the logdirs, quickly at first, and keeps the catalog's state as it finds them."""
+    """Looks at the logdirs, frequently at first, and updates the catalog's state."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Poller:
         self._thread = threading.Thread(target=self._run, name="kinetoscope-look", daemon=True)
 
     def start(self) -> None:
-        """Begins."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self, timeout: float = 5.0) -> None:
-        """Ends, after the file at hand."""
+        """End the thread, after the current file."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -67,7 +67,7 @@ class Poller:
             self._thread.join(timeout)
 
     def look_now(self, timeout: float) -> bool:
-        """A look that begins after this call; False when it did not end in time."""
+        """Look at once and wait for the end; False when that took too long."""
         with self._changed:
             wanted = self._wanted = self._begun + 1
             self._changed.notify_all()
@@ -105,7 +105,7 @@ class Poller:
         return unfinished
 
     def _judge(self) -> bool:
-        """Opens the files that wait for it; True when time ran out."""
+        """Judge the files that wait for it; True when time ran out."""
         until = time.monotonic() + self._timing.judge
         for number, record in enumerate(self._state.undecided(), start=1):
             if self._closed:

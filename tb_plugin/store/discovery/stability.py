@@ -1,10 +1,8 @@
-"""Whether somebody is still writing a file.
+"""Is a file complete, and is it a trace?
 
 A file is left alone while it changes, a moment after its last change, and longer when its end shows
 that something is missing. Every wait ends: then the file is read as it is, and read again when it
-changes.
-
-Whether a file with any name is a trace, from its first bytes.
+changes. ``not_a_trace`` judges a file with any name by its first bytes.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ class FileWatch:
     began: float  # seen changing first
 
     def seen(self, identity: FileVersion, now: float) -> FileWatch:
-        """The same watch after another look."""
+        """The watch after another look."""
         return self if identity == self.identity else FileWatch(identity, now, self.began)
 
 
@@ -59,7 +57,7 @@ def begin(identity: FileVersion, now: float) -> FileWatch:
 def is_settled(
     watch: FileWatch, now: float, wall: float, *, complete: bool, patience: Patience
 ) -> bool:
-    """Whether the file may be read now; ``wall`` is the time of day its time stamp is held against.
+    """True if the file may be read now; ``wall`` is the time of day, compared with its time stamp.
 
     A time stamp in the future (another machine's clock) tells nothing.
     """
@@ -74,12 +72,12 @@ def is_settled(
 
 
 def is_restless(watch: FileWatch, now: float, patience: Patience) -> bool:
-    """Whether it was waited for in vain that a file rests."""
+    """True if the file kept changing for longer than ``patience.longest``."""
     return now - watch.began >= patience.longest
 
 
 def is_abandoned(identity: FileVersion, wall: float) -> bool:
-    """Whether a file with a temporary name was left behind; ``wall`` is the time of day."""
+    """True if a file with a temporary name was left behind; ``wall`` is the time of day."""
     return wall - identity.modified > ABANDONED_SECONDS
 
 
@@ -93,7 +91,7 @@ def why_waiting(watch: FileWatch, *, complete: bool) -> str:
 
 
 def looks_complete(path: str, size: int) -> bool:
-    """Whether the end of the file is the end of a JSON text.
+    """True if the end of the file is the end of a JSON text.
 
     True where the end tells nothing: of compressed files, and of what is no JSON in the first place
     (a pointer, a web page), which is to be refused at once instead of waited for.

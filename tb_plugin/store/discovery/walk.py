@@ -1,4 +1,4 @@
-"""One look at a folder: every file below it that is a trace, may become one, or looks like one.
+"""One walk over a folder: every file below it that is a trace, or may become or resemble one.
 
 Directories are read with ``os.scandir``, and only files with a plausible name are touched at all,
 so that a hundred thousand checkpoints and pictures cost one directory listing. Symbolic links are
@@ -20,7 +20,7 @@ from . import file_names
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """What tells one state of a file from the next without reading it.
+    """Marks of one state of a file, compared without reading it.
 
     No inode number: user-space file systems give the same file another one from time to time.
     """
@@ -49,7 +49,7 @@ class FoundFile:
 
     @property
     def folder(self) -> str:
-        """The run it belongs to: the path of its directory, "" for the logdir itself."""
+        """The run of the file: the path of its directory, "" for the logdir itself."""
         return self.path.rpartition("/")[0]
 
     @property
@@ -59,7 +59,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A directory that cannot be listed. What was known below it stays known."""
+    """A directory that cannot be listed. The known files below it stay known."""
 
     path: str  # relative, "" for the logdir itself
     reason: str
@@ -68,7 +68,7 @@ class Unreadable:
 
 @dataclass(slots=True)
 class PassedOver:
-    """What a look passed over."""
+    """Files and folders that a look left out."""
 
     directories: int = 0
     others: int = 0  # files whose name is none of a trace
@@ -136,7 +136,7 @@ def _entries(root: str, tally: PassedOver) -> Iterator[_Entry | Unreadable]:
 
 
 def shown(path: str) -> str:
-    r"""A path as text that can be sent: bytes that are no UTF-8 become ``\\xff``."""
+    r"""A path as text that can be sent: bytes that are not UTF-8 become escapes."""
     text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return text.replace(os.sep, "/")
 

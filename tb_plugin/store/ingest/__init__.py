@@ -1,1 +1,1 @@
-"""Trace files read in processes of their own, in a bounded pool."""
+"""Ingest: trace files read in child processes, in a bounded pool."""

@@ -1,4 +1,4 @@
-"""A reading process, seen from the server: start it, give it files, listen to it, end it."""
+"""A reading process, seen from the server: start it, send it jobs, get its messages, end it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Child:
         return self._process.pid
 
     def do(self, job: ReadCommand | MakeJob) -> Iterator[Message]:
-        """Does a job: everything it says of it, a last ``Failed`` when it ends in the middle."""
+        """Run a job and yield its messages; a last ``Failed`` when the process ends too early."""
         self.heard = time.monotonic()
         self.job_count += 1
         self._job = job
@@ -102,18 +102,18 @@ class Child:
         yield self._how_it_ended()
 
     def is_usable(self, most_jobs: int) -> bool:
-        """Whether it may be given another file."""
+        """True if the process may be given another file."""
         return self._process.poll() is None and self.job_count < most_jobs
 
     def end(self, because: ErrorInfo | None = None) -> None:
-        """Kills the process; ``because`` is what the file is told that it was reading."""
+        """Kill the process; ``because`` is the error of the file that it was reading."""
         with self._lock:
             self._because = self._because or because
         with suppress(OSError):
             self._process.kill()
 
     def close(self) -> None:
-        """Ends the process, and waits until it is gone."""
+        """End the process and wait until it is gone."""
         self.end()
         self._process.wait()
         self._close_pipes()

@@ -1,4 +1,4 @@
-"""What is asked of the ingest pool, and what it tells of a file."""
+"""Requests to the ingest pool, and its events about each file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key: TypeAlias = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A file to read. Smaller ``order`` is read first."""
+    """A file to read. A smaller ``order`` is read first."""
 
     key: Key
     path: str
@@ -50,7 +50,7 @@ class MakeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An artifact is there; ``missing`` says why it could not be kept."""
+    """An artifact is there; ``missing`` is the reason why it could not be stored."""
 
     request: MakeRequest
     missing: str = ""
@@ -58,7 +58,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Unmade:
-    """No artifact: making it failed, or (None) the columns were not there any more."""
+    """An artifact could not be made; None: the columns no longer exist."""
 
     request: MakeRequest
     error: ErrorInfo | None
@@ -80,7 +80,7 @@ class Answered(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The columns of a file are there, or could not be kept (``missing`` says why)."""
+    """The columns of a file are stored, or could not be (``missing`` is the reason)."""
 
     request: Request
     missing: str = ""
@@ -89,7 +89,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A file gave no answer. ``refused``: it is the file's own fault."""
+    """A file could not be read. ``refused``: the file itself is the cause."""
 
     request: Request
     error: ErrorInfo
@@ -98,7 +98,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Restless:
-    """A file changed, or went away, while it was read."""
+    """A file changed, or was removed, while it was read."""
 
     request: Request
 

@@ -1,8 +1,7 @@
-"""What the pool does with one artifact: have it made, pass on the event.
+"""One job of the pool: read one file, or make one artifact.
 
-One piece of work of the pool: a process is given a job, and heard until the job is done.
-
-What the pool does with one file: look into the cache, have it read, pass on the event.
+A job looks into the cache first. Otherwise a child process does the work; its messages become the
+events of the pool.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ R = TypeVar("R", Request, MakeRequest)
 
 
 class Job(ABC, Generic[R, S]):
-    """A request being worked on, by one thread. Others may ask how far it is, and cancel it."""
+    """A request being worked on, by one thread. Others may ask its progress, and cancel it."""
 
     def __init__(self, request: R, cache: Cache, listen: Callable[[PoolEvent[S]], None]) -> None:
         self.request: R = request
@@ -59,38 +58,38 @@ class Job(ABC, Generic[R, S]):
 
     @abstractmethod
     def run(self, hire: Callable[[], Child]) -> None:
-        """Does the work; ``hire`` gives a process when one is needed."""
+        """Do the work; ``hire`` gives a process when one is needed."""
 
     @abstractmethod
     def progress(self) -> ReadProgress:
-        """How far it is."""
+        """Progress of the job."""
 
     @abstractmethod
     def fail(self, error: ErrorInfo) -> None:
-        """Tells that it cannot be done."""
+        """Report that the job failed."""
 
     @abstractmethod
     def _hear(self, message: Message) -> None:
-        """What the process says of the job."""
+        """Apply one message of the process."""
 
     def cancel(self, because: ErrorInfo | None = None) -> None:
-        """Ends it; no event follow, unless there is a reason to tell."""
+        """End the job; no event follows, unless there is a reason to report."""
         with self._lock:
             self.cancelled = because is None
             if self.child is not None:
                 self.child.end(because)
 
     def silent_seconds(self) -> float:
-        """How long its process said nothing."""
+        """Seconds since the last message of its process."""
         child = self.child
         return time.monotonic() - child.heard if child is not None else 0.0
 
     def _seconds(self) -> float:
-        """How long it has been worked on."""
+        """Seconds since the job began."""
         return time.monotonic() - self._began
 
     def _do(self, job: ReadCommand | MakeJob, hire: Callable[[], Child]) -> None:
-        """Has a process do the job, and hears what it says; what it left unfinished goes."""
+        """Run the job in a child process, forward its messages, remove partial output."""
         child = hire()
         with self._lock:
             self.child = child
@@ -115,7 +114,7 @@ class Job(ABC, Generic[R, S]):
 
 
 class ArtifactJob(Job[MakeRequest, Any]):
-    """One artifact being made."""
+    """A job that makes one artifact."""
 
     def __init__(
         self, request: MakeRequest, cache: Cache, listen: Callable[[PoolEvent[Any]], None]
@@ -124,11 +123,11 @@ class ArtifactJob(Job[MakeRequest, Any]):
         self.digest = request.digest
 
     def progress(self) -> ReadProgress:
-        """How far it is."""
+        """Progress of the artifact."""
         return protocol.of_making(self._last, self._seconds(), self.request.identity.bytes)
 
     def run(self, hire: Callable[[], Child]) -> None:
-        """Has it made; ``hire`` gives a process."""
+        """Make the artifact; ``hire`` gives a process."""
         request = self.request
         job = MakeJob(
             path=os.fsencode(request.path),
@@ -143,7 +142,7 @@ class ArtifactJob(Job[MakeRequest, Any]):
         self._do(job, hire)
 
     def fail(self, error: ErrorInfo) -> None:
-        """Tells that it cannot be made."""
+        """Report that the artifact cannot be made."""
         self._tell(Unmade(self.request, error))
 
     def _hear(self, message: Message) -> None:
@@ -158,7 +157,7 @@ class ArtifactJob(Job[MakeRequest, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Work(Generic[S]):
-    """What is done to every file."""
+    """Parameters shared by all jobs."""
 
     read: str  # "module:function", (path, on_progress) → Trace
     summarize: str  # "module:function", (Trace) → S
@@ -167,7 +166,7 @@ class Work(Generic[S]):
 
 
 class ReadJob(Job[Request, S]):
-    """One file being read."""
+    """A job that reads one file."""
 
     def __init__(
         self, request: Request, work: Work[S], cache: Cache, listen: Callable[[PoolEvent[S]], None]
@@ -177,12 +176,12 @@ class ReadJob(Job[Request, S]):
         self._read_seconds: float | None = None
 
     def progress(self) -> ReadProgress:
-        """How far it is."""
+        """Progress of the file."""
         pace = protocol.Pace(self._last, self._seconds(), self._read_seconds)
         return protocol.describe(pace, self.request.identity.bytes)
 
     def run(self, hire: Callable[[], Child]) -> None:
-        """Looks into the cache, else has it read; ``hire`` gives a process when one is needed."""
+        """Look into the cache, else read the file; ``hire`` gives a process when one is needed."""
         request = self.request
         # What is read of a file that changes meanwhile is the answer to no other file.
         salt = secrets.token_hex(8) if request.as_is else ""
@@ -203,7 +202,7 @@ class ReadJob(Job[Request, S]):
                 self._read(hire)
 
     def fail(self, error: ErrorInfo) -> None:
-        """Tells that it cannot be read."""
+        """Report that the file cannot be read."""
         self._tell(Lost(self.request, error, refused=False))
 
     def _read(self, hire: Callable[[], Child]) -> None:

@@ -1,12 +1,12 @@
-"""The ingest pool: reads trace files in processes, a few at a time, the wanted ones first.
+"""The ingest pool: reads trace files in child processes, a few at a time, requested files first.
 
-A file whose answer is in the cache needs no process. Whatever becomes of a process, its file is
-told, and the others go on. One more process than usual is there for files that somebody is looking
-at. A process that read a small file may read the next one: starting it takes longer than that.
-After a large file it ends, and its memory goes back to the system.
+A file whose summary is in the cache needs no process. Whatever happens to a process, its file gets
+an event, and the others go on. There is one more process than usual for files that a user is
+looking at. A process that read a small file may read the next one: starting a process takes longer
+than that. After a large file it ends, and its memory goes back to the system.
 
-Files are read at once as long as the memory that they are likely to take fits into half of what is
-free; a file that does not fit at all is read alone. Small files do not wait for it, nor for files
+Files are read at once as long as the memory that they are likely to take fits into half of the free
+memory; a file that does not fit at all is read alone. Small files do not wait for it, nor for files
 that take longer than their size explains: for these moments there are more processes.
 """
 
@@ -45,7 +45,7 @@ SPARE_BYTES = 1 << 30  # of memory for small files that go ahead
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """How much may be read at once."""
+    """Limits of what is read at once."""
 
     processes: int
     memory_bytes: int | None = None  # None: half of what is free
@@ -55,13 +55,13 @@ class PoolLimits:
 
     @classmethod
     def of_machine(cls) -> PoolLimits:
-        """Half the cores, two at least where there are two, eight at most."""
+        """Half the cores: at least two if there are two, at most eight."""
         cores = resources.core_count()
         return cls(max(min(cores, 2), min(cores // 2, 8)))
 
 
 class IngestPool(Generic[S]):
-    """Reads files and tells ``listen`` what came of each, from threads of its own."""
+    """Reads files and calls ``listen`` with the result of each, from threads of its own."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class IngestPool(Generic[S]):
         return bool(self._running or self._queued)
 
     def submit(self, request: Request | MakeRequest, *, urgent: bool = False) -> None:
-        """Does it as soon as there is room; an earlier request of the same key is forgotten."""
+        """Queue a request; an earlier request of the same key is dropped."""
         with self._changed:
             self._cancel(request.key)
             if self._closed:
@@ -106,19 +106,19 @@ class IngestPool(Generic[S]):
             self._changed.notify_all()
 
     def promote(self, key: AnyKey) -> None:
-        """Somebody waits for this file."""
+        """Move a requested file to the front."""
         with self._changed:
             if key in self._queued and key not in self._urgent:
                 self._urgent.add(key)
                 self._changed.notify_all()
 
     def cancel(self, key: AnyKey) -> None:
-        """Nobody wants this file any more. No event of it follow."""
+        """Cancel a file that is no longer wanted. No event of it follows."""
         with self._changed:
             self._cancel(key)
 
     def progress(self, key: AnyKey) -> ReadProgress | None:
-        """How far a file is; None when it is neither queued nor being read."""
+        """Progress of a file; None when it is neither queued nor being read."""
         with self._changed:
             reading = self._running.get(key)
             request = self._queued.get(key)
@@ -127,7 +127,7 @@ class IngestPool(Generic[S]):
         return reading.progress() if reading and not reading.cancelled else None
 
     def running(self) -> dict[Key, int | None]:
-        """Files being read, with the id of the process that does it."""
+        """Files being read, with the id of their process."""
         with self._changed:
             every = self._running.values()
             running = [r for r in every if isinstance(r, ReadJob) and not r.cancelled]
@@ -135,7 +135,7 @@ class IngestPool(Generic[S]):
         return {key: child.pid if child else None for key, child in children}
 
     def close(self, timeout: float = 5.0) -> None:
-        """Ends everything that was started here."""
+        """End all threads and processes of the pool."""
         with self._changed:
             self._closed = True
             self._queued.clear()
@@ -184,7 +184,7 @@ class IngestPool(Generic[S]):
     def _wait(
         self, desk: _Desk, first: Callable[[], Request | MakeRequest | None]
     ) -> ReadJob[S] | ArtifactJob | None:
-        """The next file for this thread; None at the end."""
+        """The next request for this thread; None at the end."""
         idle_until = time.monotonic() + self._limits.idle_seconds
         while True:
             with self._changed:
@@ -222,7 +222,7 @@ class IngestPool(Generic[S]):
                 self._changed.notify_all()
 
     def _trim(self, digest: str) -> None:
-        """Keeps the cache below its limit, now and then, and without what was read just now."""
+        """Keep the cache below its limit, at intervals, and never remove what was read just now."""
         with self._changed:
             self._fresh.append(digest)
             now = time.monotonic()
@@ -232,7 +232,7 @@ class IngestPool(Generic[S]):
         self._cache.trim(set(self._fresh))
 
     def _first(self, *, only_urgent: bool, only_small: bool) -> Request | MakeRequest | None:
-        """The next in the queue that has room, or is to be measured; not yet taken."""
+        """The next request in the queue that has room, or must be measured; not yet taken."""
         held_up = self._is_held_up()
         if only_small and not held_up:
             return None
@@ -257,14 +257,14 @@ class IngestPool(Generic[S]):
         return None
 
     def _is_held_up(self) -> bool:
-        """Whether something is running that small files should not wait for."""
+        """True if a running job is one that small files should not wait for."""
         overdue = time.monotonic() - self._limits.overdue_seconds
         return any(
             taken > SMALL_BYTES or self._since[key] < overdue for key, taken in self._taken.items()
         )
 
     def _measure(self, request: Request | MakeRequest) -> None:
-        """Finds out how much memory it takes, without the lock: the file is looked at."""
+        """Estimate the memory of a request, without the lock: the file is looked at."""
         needs = _memory(request)
         with self._changed:
             self._measuring.discard(request.key)
@@ -273,7 +273,7 @@ class IngestPool(Generic[S]):
             self._changed.notify_all()
 
     def _has_room(self, request: Request | MakeRequest, *, held_up: bool) -> bool:
-        """Whether it fits beside what is running; alone, everything fits."""
+        """True if a request fits beside the running ones; alone, everything fits."""
         given, needs = self._limits.memory_bytes, self._needs[request.key]
         if not self._running:
             self._budget = given or resources.free_memory() // 2
@@ -300,7 +300,7 @@ class IngestPool(Generic[S]):
         return ReadJob(request, self._work, self._cache, self._listen)
 
     def _watch(self) -> None:
-        """Ends processes that say nothing any more."""
+        """End processes that no longer send messages."""
         limit = self._limits.stall_seconds
         while not self._closed:
             with self._changed:
@@ -317,7 +317,7 @@ class _Desk:
         self.child: Child | None = None
 
     def hire(self) -> Child:
-        """A process to give a file to.
+        """A process for a file.
 
         Raises:
             KinetoscopeError: none can be started.
@@ -333,7 +333,7 @@ class _Desk:
         return self.child
 
     def tidy(self, *, keep: bool) -> None:
-        """After a file: lets the process go, unless it may be used again."""
+        """Let the process go after a file, unless it may be used again."""
         if self.child and not (keep and self.child.is_usable(JOBS_PER_PROCESS)):
             self.clear()
 

@@ -1,6 +1,6 @@
-"""What the server and a reading process say to each other: one JSON line per message.
+"""Messages between the server and a reading process: one JSON line each.
 
-How far reading a file is, in the words of the page, with a guess at the rest.
+``Pace`` turns them into the progress of a file, with an estimate of the rest.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MakeJob(Struct, frozen=True, tag="make"):
 
 
 class Progressed(Struct, frozen=True, tag="progress"):
-    """How far it is."""
+    """Progress of the current job."""
 
     phase: str
     bytes_done: int
@@ -58,22 +58,22 @@ class Summarized(Struct, frozen=True, tag="summary"):
 
 
 class Finished(Struct, frozen=True, tag="done"):
-    """The columns, or the artifact, are there, unless they could not be kept."""
+    """The columns, or the artifact, are stored, or could not be stored."""
 
     is_kept: bool
     note: str  # why not, or why not where they belong
 
 
 class Gone(Struct, frozen=True, tag="gone"):
-    """The columns are not there, or damaged: the file has to be read again."""
+    """The columns are missing or damaged: the file has to be read again."""
 
 
 class Changed(Struct, frozen=True, tag="changed"):
-    """The file was replaced, or grew, while it was read: nothing was kept."""
+    """The file was replaced, or grew, while it was read: nothing was stored."""
 
 
 class Failed(Struct, frozen=True, tag="failed"):
-    """No answer: an exception, or the end of the process."""
+    """No result: an exception, or the end of the process."""
 
     cls: str  # name of a class of base.errors, "" for any other exception
     error: ErrorInfo
@@ -84,7 +84,7 @@ Message: TypeAlias = Progressed | Summarized | Finished | Changed | Gone | Faile
 
 
 def info_of(error: BaseException) -> ErrorInfo:
-    """An exception in the form in which errors leave the program."""
+    """An exception as an ``ErrorInfo``."""
     if isinstance(error, errors.KinetoscopeError):
         return ErrorInfo(error.kind, error.message, error.hint)
     if isinstance(error, MemoryError):
@@ -103,7 +103,7 @@ def info_of(error: BaseException) -> ErrorInfo:
 
 
 def error_of(info: ErrorInfo, cls: str = "TraceFormatError") -> errors.KinetoscopeError:
-    """The exception again, of the same class, kind, message and hint."""
+    """The exception of an ``ErrorInfo``: same class, kind, message and hint."""
     found = getattr(errors, cls, None)
     if (
         isinstance(found, type)
@@ -130,7 +130,7 @@ _ENOUGH_SECONDS, _ENOUGH_SHARE = 0.5, 0.03  # below that, a guess would jump abo
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What was heard of a reading process; ``read_seconds``: when it had read all events."""
+    """Messages of a reading process so far; ``read_seconds``: when it had read all events."""
 
     last: Progressed | None
     seconds: float

@@ -1,13 +1,12 @@
-"""How much is in a file, and how much memory does reading it take? Good guesses by a short look.
+"""How much memory does reading a file take, and how much can this machine spare? Estimates.
 
-The size of a gzip file's text is told by its last four bytes, modulo 4 GiB and for its last member
-alone. So its beginning is inflated, which tells the ratio; where the two agree, the size is known.
-The events at the beginning tell how long events are.
+The last four bytes of a gzip file give the size of its text, modulo 4 GiB and for its last member
+alone. So its beginning is inflated, which gives the ratio; where the two agree, the size is known.
+The events at the beginning show how long events are.
 
-What this machine can spare: processor cores and memory, as the container sees them.
-
-A control group may limit both, or any group above it; the least limit holds. Version 2 of the
-groups has one tree, version 1 one tree for each kind of limit; a machine may have both.
+Processor cores and memory are those that the container leaves. A control group may limit both, or
+any group above it; the least limit holds. Version 2 of the groups has one tree, version 1 one tree
+for each kind of limit; a machine may have both.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ than everywhere: it looks as if there were fewer.
 
 
 class Content(NamedTuple):
-    """What is probably in a file."""
+    """Estimated contents of a file."""
 
     text_bytes: int
     events: int
@@ -55,7 +54,7 @@ def likely_text_bytes(path: str, size: int) -> int:
 
 
 def look_into(path: str, size: int) -> Content:
-    """What is in a file of ``size`` bytes, by a look at its beginning and its end."""
+    """Estimated contents of a file of ``size`` bytes, by its beginning and its end."""
     try:
         with Path(path).open("rb") as file:
             head = file.read(_PACKED_SAMPLE)
@@ -70,13 +69,13 @@ def look_into(path: str, size: int) -> Content:
 
 
 def memory_of(path: str, size: int) -> int:
-    """The most memory that a process takes which reads this file."""
+    """Estimated peak memory of a process that reads this file."""
     base, for_each = PYTHON_BYTES if native().library is None else NATIVE_BYTES
     return base + look_into(path, size).events * for_each
 
 
 def cpu_seconds(path: str, size: int) -> int:
-    """How much processor time a process may spend on this file, from the first byte to the cache.
+    """Limit of the processor time for this file, from the first byte to the cache.
 
     Four times what the scan of damaged text may take: whatever else goes wrong ends here.
     """
@@ -99,7 +98,7 @@ def _packed_size(size: int, told: int, text: int, used: int) -> int:
 
 
 def _inflated(head: bytes) -> tuple[bytes, int]:
-    """The text of the beginning of a gzip file, and how much of it that took."""
+    """The text of the beginning of a gzip file, and the number of its stored bytes."""
     inflate = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
     try:
         text = inflate.decompress(head)
@@ -131,7 +130,7 @@ def core_count() -> int:
 
 
 def free_memory() -> int:
-    """Bytes that may be taken without pushing anybody out, inside the container's limits.
+    """Bytes that can be used without taking memory in use, inside the container's limits.
 
     Files that were read lately fill a group's memory, too. They are no loss: what is inactive of
     them counts as free.
@@ -152,7 +151,7 @@ def free_memory() -> int:
 
 
 def mapped_bytes() -> int:
-    """Resident bytes of this process that are pages of files; 0 where the system does not tell."""
+    """Resident bytes of this process that are pages of files; 0 where unknown."""
     try:
         shared = (_ROOT / "proc/self/statm").read_text(encoding="ascii").split()[2]
         return int(shared) * os.sysconf("SC_PAGE_SIZE")
@@ -161,7 +160,7 @@ def mapped_bytes() -> int:
 
 
 def _groups(controller: str) -> Iterator[Path]:
-    """The control groups of this process that may limit something, and all above them."""
+    """The control groups of this process that may have limits, and all above them."""
     tree = _ROOT / "sys/fs/cgroup"
     yield from (tree, tree / controller)  # in a container, these are its own
     try:
@@ -180,7 +179,7 @@ def _groups(controller: str) -> Iterator[Path]:
 
 
 def is_shared_filesystem(path: str) -> bool:
-    """Whether a folder lies on a network or user-space file system.
+    """True if a folder lies on a network or user-space file system.
 
     There, another machine may delete a file that is mapped here, and touching the map then ends the
     process.
@@ -208,7 +207,7 @@ _SHARED = (
 
 
 def _numbers(path: Path, count: int) -> list[int | None]:
-    """The whole numbers that a file of the kernel begins with; None for "max" and missing ones."""
+    """The integers that a file of the kernel begins with; None for "max" and missing ones."""
     try:
         words = path.read_text().split()[:count]
     except OSError:

@@ -1,10 +1,8 @@
-"""The few things the store asks of a summary, whatever its type; None or "" where it has none.
+"""The reading process: a trace file in; a summary, columns and artifacts on disk out.
 
-The reading process: a trace file in, a summary and columns on disk out; artifacts of columns.
-
-Started by ``process.py`` as ``python -c BOOT``. The first line of its input is the module path of
-the server, every further one a ``Job`` or a ``MakeJob``; the end of it ends the process. Its output
-is ``Message`` lines.
+Started by ``child.py`` as ``python -c BOOT``. The first line of its input is the module path of the
+server, every further one a ``ReadCommand`` or a ``MakeJob``; the end of its input ends the process.
+Its output is ``Message`` lines.
 """
 
 from __future__ import annotations
@@ -53,13 +51,13 @@ if TYPE_CHECKING:
 
 
 def rank_of(summary: msgspec.Struct) -> int | None:
-    """The rank the file tells."""
+    """The rank in a summary."""
     rank = getattr(summary, "rank", None)
     return rank if isinstance(rank, int) else None
 
 
 def truncation_of(summary: msgspec.Struct) -> str:
-    """The sentence of the health record that says that the file is cut short, else ""."""
+    """The health note that the file is truncated, else ""."""
     health = getattr(summary, "health", None)
     if isinstance(health, HealthRecord):
         for note in health.notes:
@@ -72,7 +70,7 @@ _EARLIEST_NS = 45 * 31_556_952 * 10**9  # 2015: an earlier start is no wall cloc
 
 
 def steps_of(summary: msgspec.Struct) -> StepFigures | None:
-    """The mean of its steps, and what was started when; None where nothing marks steps."""
+    """Mean and number of the steps, script and start; None for a recording without steps."""
     times = getattr(summary, "step_times_ns", ())
     if not times:
         return None
@@ -86,7 +84,7 @@ def steps_of(summary: msgspec.Struct) -> StepFigures | None:
 
 
 def with_path(summary: S, path: str) -> S:
-    """The summary of the file at ``path``, as text: a stored one may stem from a copy elsewhere."""
+    """The summary of the file at ``path``, as text: a stored one may come from a copy elsewhere."""
     if "path" in summary.__struct_fields__:
         return msgspec.structs.replace(summary, path=shown(path))
     return summary
@@ -111,7 +109,7 @@ NICENESS = 10
 
 
 def main() -> None:
-    """Does one job after the other, until the server closes our input."""
+    """Do one job after the other, until the server closes the input."""
     faulthandler.enable()
     _step_back()
     jobs: SimpleQueue[bytes] = SimpleQueue()
@@ -136,7 +134,7 @@ def main() -> None:
 
 
 def work(job: ReadCommand, say: Callable[[Message], None]) -> None:
-    """Reads, summarizes and stores one trace, saying how far it is."""
+    """Read, summarize and store one trace, and report progress."""
     began = time.monotonic()
 
     def on_progress(progress: Progress) -> None:
@@ -163,7 +161,7 @@ def work(job: ReadCommand, say: Callable[[Message], None]) -> None:
 
 
 def bound_cpu(seconds: int | None) -> None:
-    """The system ends this process after so much more processor time; None: it does not."""
+    """Limit the further processor time of this process; None: no limit."""
     if sys.platform == "win32":
         return
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
@@ -177,7 +175,7 @@ def bound_cpu(seconds: int | None) -> None:
 
 
 def make(job: MakeJob, say: Callable[[Message], None]) -> None:
-    """Makes an artifact of the stored columns of a trace, and the variants before it."""
+    """Make an artifact of the stored columns of a trace, and the variants before it."""
     say(Progressed("preparing", 0, job.size, 0))
     bound_cpu(None)
     roots = tuple(Path(os.fsdecode(root)) for root in job.roots)
@@ -213,14 +211,14 @@ def load_callable(name: str) -> Callable[..., Any]:
 
 
 def failure(error: Exception) -> Failed:
-    """An exception as a message; the traceback of errors that are meant for users is not needed."""
+    """An exception as a message; errors meant for users carry no traceback."""
     meant = isinstance(error, KinetoscopeError)
     text = "" if meant else "".join(traceback.format_exception(error))[-8000:]
     return Failed(type(error).__name__ if meant else "", info_of(error), text)
 
 
 class Reporter:
-    """Writes messages, progress not more often than anybody could look."""
+    """Writes messages; progress at most a few times a second."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -238,7 +236,7 @@ class Reporter:
 
 
 def first_that_takes(roots: Sequence[Path], store: Callable[[Path], None]) -> tuple[bool, str]:
-    """Whether any root took it, and why the ones before that did not."""
+    """True if any root accepted it, and the reasons of the roots before that."""
     notes = []
     for root in roots:
         try:
@@ -261,7 +259,7 @@ def _changed(job: ReadCommand) -> bool:
 
 
 def _step_back() -> None:
-    """Whoever trains on this machine goes first; when memory runs out, we go first."""
+    """Lower the priority of this process: training on this machine comes first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server; it ends us
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
@@ -270,7 +268,7 @@ def _step_back() -> None:
 
 
 def _listen(jobs: SimpleQueue[bytes]) -> None:
-    """Takes jobs from our input; when it ends, we end, whatever we are at.
+    """Take jobs from the input; the process ends when the input does.
 
     The server may have died, or not want the answer any more. Taking millions of objects apart one
     by one helps nobody, so there is no orderly end.
@@ -286,7 +284,7 @@ def _listen(jobs: SimpleQueue[bytes]) -> None:
 
 @contextmanager
 def _own_stdout() -> Iterator[BinaryIO]:
-    """The real standard output; what anybody prints goes to standard error instead."""
+    """The real standard output; other output goes to standard error instead."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
