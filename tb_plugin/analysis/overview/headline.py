@@ -178,9 +178,9 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
 
 def _named(selection: Selection, ns: int) -> str:
     """The names that the host was in for a good part of that time."""
-    over = f" over {plural(selection.count, 'step')}" if selection.count > 1 else ""
     names = held_by(selection, NAMED_RATIO * ns, most=1)
-    return f", above all{over} in {names}" if names else ""
+    sums = f", summed over {plural(selection.count, 'step')}" if selection.count > 1 else ""
+    return f", above all in {names}{sums}" if names else ""
 
 
 def _rest(selection: Selection, cause: str, ns: int) -> str:
