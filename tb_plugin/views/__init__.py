@@ -1,4 +1,4 @@
-"""The JSON contracts: one file per view, each with its Structs, query, ``build()`` and ``VIEW``."""
+"""The JSON contracts: per view its Structs, its query, ``build()`` and ``VIEW``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health: what was read, what is missing, and how to record it better (contract: the Structs)."""
+"""Health: how complete is the recording, and how to record it better (contract: the Structs)?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HealthQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Answerable(Struct, frozen=True):
-    """A question, and whether this recording answers it."""
+    """A question, and whether this recording can answer it."""
 
     question: str  # "Which line of code?"
     has: str
@@ -30,7 +30,7 @@ class Answerable(Struct, frozen=True):
 
 
 class Count(Struct, frozen=True):
-    """How many events of one kind."""
+    """Number of events of one kind."""
 
     label: str
     count: int
@@ -100,7 +100,7 @@ _COUNTS = {
 
 
 def build(facts: Facts, query: HealthQuery) -> Health:  # noqa: ARG001  # the form of View.build
-    """What is to know about the recording behind all other views."""
+    """The state of the recording behind all other views."""
     health = facts.health
     return Health(
         sentence=_sentence(facts),
@@ -166,7 +166,7 @@ def _counts(facts: Facts) -> tuple[Count, ...]:
 
 
 def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
-    """A whole recipe; what this recording did without is marked."""
+    """A complete recipe; the lines that this recording lacks are marked."""
     told = facts.recording
     counts = facts.counts
     no_steps = facts.step_source != "profiler_step"
@@ -269,7 +269,7 @@ def _notes_table(answer: Health) -> Table:
 
 
 def _user_tables(answer: Health) -> tuple[Table, ...]:
-    """No table where the user added nothing."""
+    """The user's own values as a table; none where the user added nothing."""
     if not answer.user:
         return ()
     rows = [
@@ -283,12 +283,12 @@ def _user_tables(answer: Health) -> tuple[Table, ...]:
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable
-    """Never: there is always something to say about a file that was read."""
+    """Always None: every file that was read has a health record."""
     return None
 
 
 def badge(facts: Facts) -> int | None:
-    """How many notes say that something is lost or tainted."""
+    """Number of notes about lost data or affected figures."""
     return len(facts.health.costly) or None
 
 

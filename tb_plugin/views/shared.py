@@ -1,8 +1,7 @@
-"""What the Operator and the Kernel view ask and answer alike: steps, columns, keys, shares.
+"""Structs and parameters that several views share (contract).
 
-Small Structs and parameters that several views share (contract).
-
-Tables that every face can show: a terminal, CSV, pandas.
+For the Operator and the Kernel view: steps, columns, keys, shares. For every view: tables for the
+terminal, CSV and pandas.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class SharePart(Struct, frozen=True):
 
 
 class SlowCall(Struct, frozen=True):
-    """One call, to be opened on the timeline."""
+    """One call, with its place on the timeline."""
 
     slice: int
     ts: int
@@ -50,7 +49,7 @@ _NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 
 
 def steps_of(facts: Facts, text: str) -> tuple[int, ...] | None:
-    """The chosen steps; None = everything that is recorded, also outside steps.
+    """The chosen steps; None = everything recorded, including outside steps.
 
     Raises:
         QueryError: there are no such steps.
@@ -77,12 +76,12 @@ def column_named(
 
 
 def key_named(text: str) -> int:
-    """The key of a row from its text; −1 where it is none."""
+    """The key of a row from its text; −1 for an invalid one."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
 
 
 def no_such_row() -> QueryError:
-    """What is said of a key that no row has."""
+    """The error for a key that no row has."""
     return QueryError("key: there is no such row", hint="Take the key of a row of the table.")
 
 
@@ -101,7 +100,7 @@ def share_parts(
 
 
 def known(value: float) -> float | None:
-    """A figure, None where it is not a number."""
+    """A figure; None for NaN."""
     return None if math.isnan(value) else value
 
 

@@ -1,4 +1,4 @@
-"""What a view is: name, question, query, answer, and the function between them (contract)."""
+"""A view: name, question, query, answer, and the function that builds it (contract)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY_ROW = 2**31 - 1
 
 
 class Scope(Enum):
-    """Over what a view is computed."""
+    """The range that a view is computed over."""
 
     TRACE = "trace"  # one worker × span
     RUN = "run"  # all ranks of a span
@@ -32,7 +32,7 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The trace that a view with an artifact, or a part of a view, is asked about."""
+    """The trace behind a request, for a view with an artifact or with parts."""
 
     facts: Facts
     artifact: Callable[[str], Any]  # variant → what ``ArtifactSpec.open`` returned
@@ -42,7 +42,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One more address of a view: ``api/view/<stem>/<part>``.
+    """A further address of a view: ``api/view/<stem>/<part>``.
 
     ``build`` answers with a Struct (JSON), with bytes (a binary frame), or with an iterator of
     bytes (a download, whose name ``file`` gives).
@@ -62,7 +62,7 @@ def no_badge(facts: Facts) -> int | None:  # noqa: ARG001  # the form of View.ba
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One tab of the page, one ``kinetoscope show`` subject, one route.
+    """One view: a tab of the page, a ``kinetoscope show`` command, a route.
 
     ``build`` maps the facts of a trace (of a view with an artifact: the Subject) and a query to the
     answer; ``tables`` shows an answer as tables; ``unavailable`` says why these facts cannot fill

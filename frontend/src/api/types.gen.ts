@@ -24,7 +24,7 @@ export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "fa
 
 export type TrackKind = "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges";
 
-/** A question, and whether this recording answers it. */
+/** A question, and whether this recording can answer it. */
 export interface Answerable {
   /** "Which line of code?" */
   readonly question: string;
@@ -33,7 +33,7 @@ export interface Answerable {
   readonly answer: "in part" | "no" | "yes";
 }
 
-/** What lies in a range of time on chosen tracks. */
+/** The contents of a range of time on chosen tracks. */
 export interface AreaAnswer {
   readonly start_ns: number;
   readonly end_ns: number;
@@ -161,7 +161,7 @@ export interface Catalog {
   readonly files_total: number;
 }
 
-/** How the run was recorded: label → value, in order. */
+/** The setup of the recording: label → value, in order. */
 export interface Configuration {
   readonly label: string;
   readonly value: string;
@@ -183,7 +183,7 @@ export interface CopyRow {
   readonly longest: number;
 }
 
-/** How many events of one kind. */
+/** Number of events of one kind. */
 export interface Count {
   readonly label: string;
   readonly count: number;
@@ -197,7 +197,7 @@ export interface CountersQuery {
   readonly series: string;
 }
 
-/** One device and how well it was used; no gauges where it was not. */
+/** One device and how well it was used; an unused device has no gauges. */
 export interface DeviceCard {
   /** number shown */
   readonly index: number;
@@ -272,12 +272,12 @@ export interface FileInfo {
   readonly hint: string;
 }
 
-/** What was found, kind by kind; steps are no annotations here. */
+/** Matching names, kind by kind; steps are no annotations here. */
 export interface FindAnswer {
   readonly kinds: readonly NamesOfKind[];
 }
 
-/** What is called so, anywhere in the recording. */
+/** A search for names in the whole recording. */
 export interface FindQuery {
   /** every word, in any case */
   readonly search: string;
@@ -304,7 +304,7 @@ export interface Finding {
   readonly verify: string;
 }
 
-/** A call graph merged by path; what is too narrow to see is merged into "…" boxes. */
+/** A call graph merged by path; boxes too narrow to see are merged into "…" boxes. */
 export interface Flame {
   /** "ns" | "calls" */
   readonly unit: string;
@@ -369,7 +369,7 @@ export interface FlameQuery {
   readonly layout?: LayoutName;
 }
 
-/** Arrows of a slice, or of a view; never more than the page can draw. */
+/** Arrows of a slice or of a range of time; never more than the page can draw. */
 export interface FlowAnswer {
   readonly arrows: readonly Arrow[];
   /** all that there are */
@@ -400,7 +400,7 @@ export interface Gain {
   readonly claims: string;
 }
 
-/** One figure of the GPU summary. `ratio` null: not available, `reason` says why. */
+/** One figure of the GPU summary. `ratio` null: not available, with the `reason`. */
 export interface Gauge {
   readonly key: string;
   readonly label: string;
@@ -433,7 +433,7 @@ export interface Health {
 export interface HealthQuery {
 }
 
-/** The hit before or behind an instant (or a slice) in order of time. */
+/** The hit before or after an instant (or a slice) in order of time. */
 export interface HitQuery {
   readonly text: string;
   readonly mode?: "exact" | "regex" | "text";
@@ -479,7 +479,7 @@ export interface Info {
   readonly recipe: string;
 }
 
-/** What a row consists of. */
+/** The parts of a row. */
 export interface KernelDetails {
   readonly row: KernelRow;
   readonly ops: readonly OpOfKernel[];
@@ -488,7 +488,7 @@ export interface KernelDetails {
   readonly slowest: readonly SlowCall[];
 }
 
-/** Which kernels, grouped how. */
+/** A choice of kernels, and their grouping. */
 export interface KernelQuery {
   /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
   readonly steps?: string;
@@ -553,7 +553,7 @@ export interface KernelRow {
   readonly longest: number;
 }
 
-/** One row, opened. */
+/** One row whose details are shown. */
 export interface KernelRowQuery {
   readonly key: string;
   readonly steps?: string;
@@ -611,13 +611,13 @@ export interface LaunchedKernel {
   readonly longest: number;
 }
 
-/** One layout: of the manifest, and of everything that speaks of tracks. */
+/** A layout, for the manifest and for every answer that names tracks. */
 export interface LayoutQuery {
   /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks */
   readonly layout?: LayoutName;
 }
 
-/** Busy share of every track, whole trace, in so many columns. */
+/** Busy share of every track over the whole trace, in this many columns. */
 export interface MinimapQuery {
   readonly columns?: number;
   readonly layout?: LayoutName;
@@ -694,7 +694,7 @@ export interface OpOfKernel {
   readonly total_ns: number;
 }
 
-/** What a row consists of; each part sums to the row or says how much it leaves out. */
+/** The parts of a row; each part sums to the row or says how much it leaves out. */
 export interface OperatorDetails {
   readonly row: OperatorRow;
   readonly shapes: readonly OperatorRow[];
@@ -706,7 +706,7 @@ export interface OperatorDetails {
   readonly slowest: readonly SlowCall[];
 }
 
-/** Which rows, grouped how. */
+/** A choice of rows, and their grouping. */
 export interface OperatorQuery {
   /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
   readonly steps?: string;
@@ -824,7 +824,7 @@ export interface Overview {
   readonly taints: readonly string[];
 }
 
-/** Which steps, seen from which device. */
+/** The chosen steps and device. */
 export interface OverviewQuery {
   /** steps by their numbers: "3", "2-5", "1,4-6", or "all"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
@@ -880,7 +880,7 @@ export interface Reference {
   readonly url: string;
 }
 
-/** One row of the table, opened. */
+/** One row whose details are shown. */
 export interface RowQuery {
   readonly key: string;
   readonly steps?: string;
@@ -943,7 +943,7 @@ export interface SandwichQuery {
   readonly levels?: string;
 }
 
-/** Which names match, how often, and where on the time axis. */
+/** Matching names, their number, and their place on the time axis. */
 export interface SearchAnswer {
   /** by count, at most 200 */
   readonly names: readonly NameHit[];
@@ -1030,7 +1030,7 @@ export interface SliceArg {
   readonly cut: boolean;
 }
 
-/** Everything about one slice. */
+/** All data of one slice. */
 export interface SliceDetails {
   readonly slice: SliceRef;
   readonly kind_label: string;
@@ -1066,7 +1066,7 @@ export interface SliceDetails {
   readonly source_line: number;
 }
 
-/** One slice that another is linked with, and how. */
+/** A linked slice, and the kind of link. */
 export interface SliceLink {
   readonly relation: "backward" | "forward" | "kernels" | "launched by" | "launches" | "op" | "parent";
   /** "forward op", "1 of 6 kernels, 48.3 µs in all" */
@@ -1084,7 +1084,7 @@ export interface SliceQuery {
   readonly layout?: LayoutName;
 }
 
-/** One slice, enough to name it, draw it and go there. */
+/** One slice, with what is needed to name it, draw it and go there. */
 export interface SliceRef {
   readonly slice: number;
   readonly name: string;
@@ -1116,7 +1116,7 @@ export interface SliceRows {
   readonly count: number;
 }
 
-/** One call, to be opened on the timeline. */
+/** One call, with its place on the timeline. */
 export interface SlowCall {
   readonly slice: number;
   readonly ts: number;
@@ -1280,7 +1280,7 @@ export interface TimelineGroup {
   readonly label: string;
 }
 
-/** One kind of slice: its name in the legend, and how many there are. */
+/** One kind of slice: its name in the legend, and its number. */
 export interface TimelineKind {
   /** SliceKind */
   readonly kind: number;
@@ -1319,7 +1319,7 @@ export interface TimelineManifest {
   readonly missing: Readonly<Record<string, string>>;
 }
 
-/** One step on the ruler: its range on the host, and how long the step is everywhere else. */
+/** One step on the ruler: its range on the host, and its length as shown elsewhere. */
 export interface TimelineStepMark {
   readonly index: number;
   readonly name: string;

@@ -1,4 +1,4 @@
-"""What the Kernel view answers (contract). Durations are ns; ``None`` = not recorded.
+"""The JSON of the Kernel view (contract). Durations are ns; ``None`` = not recorded.
 
 The view answers with ``Kernels``; its parts: ``table`` → KernelTable (KernelQuery), ``row`` →
 KernelDetails (KernelRowQuery).
@@ -17,7 +17,7 @@ MatrixUseName = Literal["yes", "no", "unknown", "none"]  # "none": it moves data
 
 
 class KernelQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which kernels, grouped how."""
+    """A choice of kernels, and their grouping."""
 
     steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
     group_by: KernelGroupBy = "name"  # what kernels of one row have in common
@@ -106,7 +106,7 @@ class Kernels(Struct, frozen=True):
 
 
 class KernelRowQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """One row, opened."""
+    """One row whose details are shown."""
 
     key: str
     steps: str = ""
@@ -123,7 +123,7 @@ class OpOfKernel(Struct, frozen=True):
 
 
 class KernelDetails(Struct, frozen=True):
-    """What a row consists of."""
+    """The parts of a row."""
 
     row: KernelRow
     ops: tuple[OpOfKernel, ...]

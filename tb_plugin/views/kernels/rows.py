@@ -52,7 +52,7 @@ _SIDE = {"H": "host", "D": "device", "P": "peer device", "A": "array"}
 def chosen_of(
     facts: Facts, steps: str, device: int, search: str = "", search_op: str = ""
 ) -> ChosenKernels:
-    """Which kernels a query looks at. Raises QueryError."""
+    """The choice of kernels of a query. Raises QueryError."""
     if device >= len(facts.devices):
         raise QueryError(
             f"device: there is no device {device}", hint=f"Devices: {len(facts.devices)}."
@@ -134,7 +134,7 @@ def copy_rows(table: KernelGroups) -> tuple[CopyRow, ...]:
 
 
 def direction(name: str) -> str:
-    """Where a copy goes, from its name: "host → device, pageable"; the name itself otherwise."""
+    """The direction of a copy, from its name: "host → device, pageable"; else the name itself."""
     match = _COPY.match(name)
     if match is None:
         return name
@@ -152,7 +152,7 @@ def fused_ops(name: str) -> str:
 
 
 def details(subject: Subject, query: KernelRowQuery) -> KernelDetails:
-    """What a row consists of. Raises QueryError for a key that is none."""
+    """The parts of a row. Raises QueryError for an unknown key."""
     operators: OperatorColumns = subject.artifact("")
     chosen = chosen_of(subject.facts, query.steps, query.device)
     table = kernel_table(operators, chosen, query.group_by)
@@ -174,7 +174,7 @@ def details(subject: Subject, query: KernelRowQuery) -> KernelDetails:
 
 
 def _within(table: KernelGroups, members: NDArray[np.int64]) -> list[int]:
-    """The groups that hold some of the members, by time."""
+    """The groups with some of the members, by time."""
     inside = np.zeros(len(table.activities), np.bool_)
     inside[members] = True
     held = np.flatnonzero(table.groups.any(inside))

@@ -1,4 +1,4 @@
-"""Kernel: what runs on the device, how well, and who launched it?"""
+"""Kernel: which kernels run on the device, how well, and which ops launch them?"""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _shares(table: KernelGroups) -> tuple[SharePart, ...]:
 
 
 def _classes(operators: OperatorColumns, chosen: ChosenKernels) -> tuple[SharePart, ...]:
-    """All classes by time, what no rule knows last; they sum to the kernels."""
+    """All classes by time, "unclassified" last; they sum to the kernels."""
     rows = kernel_rows(operators, chosen)
     names, codes = family_codes(operators)
     sums: dict[str, int] = {"unclassified": 0}
@@ -183,7 +183,7 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
 
 
 def _column(field: str, label: str, key: str = "", *, is_minor: bool = False) -> tuple[str, Column]:
-    """A field of a row and its column, whose key carries the unit."""
+    """The column of a field of a row; its key carries the unit."""
     kind: ColumnKind = "name" if field in ("name", "op", "fused", "source") else "value"
     return field, Column(key or field, label, DEFINITIONS.get(field, ""), kind, is_minor)
 
@@ -240,7 +240,7 @@ VIEW = View(
     stem="kernels",
     title="Kernel",
     key="k",
-    question="What runs on the device, how well, and who launched it?",
+    question="What runs on the device, how well, and what launched it?",
     scope=Scope.TRACE,
     query=answers.KernelQuery,
     answer=answers.Kernels,

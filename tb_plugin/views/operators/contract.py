@@ -1,12 +1,12 @@
-"""What the Operator view answers (contract). Durations are ns; ``None`` = not recorded.
+"""The JSON of the Operator view (contract). Durations are ns; ``None`` = not recorded.
 
 The view itself answers with ``Operators``: the picture and the first window of rows. Its parts:
 
     table   OperatorTable    a window of rows, sorted, searched, grouped (OperatorQuery)
-    row     OperatorDetails  what a row consists of: shapes, stacks, kernels, slowest calls
+    row     OperatorDetails  the parts of one row: shapes, stacks, kernels, slowest calls
     flame   Flame            the flame graph by stack, module, op and kernel (FlameGraphQuery)
     around  Sandwich         callers and callees of one name
-    folded  bytes            folded stacks, a line per path: what FlameGraph and speedscope read
+    folded  bytes            folded stacks, a line per path, for FlameGraph and speedscope
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OperatorSort = Literal[
 
 
 class OperatorQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which rows, grouped how."""
+    """A choice of rows, and their grouping."""
 
     steps: str = ""  # steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded
     group_by: GroupBy = "name"  # what calls of one row have in common
@@ -86,7 +86,7 @@ class OperatorTable(Struct, frozen=True):
 
 
 class FindQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is called so, anywhere in the recording."""
+    """A search for names in the whole recording."""
 
     search: Words  # every word, in any case
     limit: Annotated[int, Meta(ge=1, le=100)] = 6  # names of each kind
@@ -110,7 +110,7 @@ class NamesOfKind(Struct, frozen=True):
 
 
 class FindAnswer(Struct, frozen=True):
-    """What was found, kind by kind; steps are no annotations here."""
+    """Matching names, kind by kind; steps are no annotations here."""
 
     kinds: tuple[NamesOfKind, ...]
 
@@ -159,7 +159,7 @@ class Operators(Struct, frozen=True):
 
 
 class RowQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of the table, opened."""
+    """One row whose details are shown."""
 
     key: str
     steps: str = ""
@@ -193,7 +193,7 @@ class StackRow(Struct, frozen=True):
 
 
 class OperatorDetails(Struct, frozen=True):
-    """What a row consists of; each part sums to the row or says how much it leaves out."""
+    """The parts of a row; each part sums to the row or says how much it leaves out."""
 
     row: OperatorRow
     shapes: tuple[OperatorRow, ...]
@@ -231,7 +231,7 @@ class FlameBox(Struct, frozen=True):
 
 
 class Flame(Struct, frozen=True):
-    """A call graph merged by path; what is too narrow to see is merged into "…" boxes."""
+    """A call graph merged by path; boxes too narrow to see are merged into "…" boxes."""
 
     unit: str  # "ns" | "calls"
     total: float

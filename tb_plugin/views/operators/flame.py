@@ -63,7 +63,7 @@ def folded_stacks(subject: Subject, query: FoldedQuery) -> Iterator[bytes]:
 
 
 def folded_name(subject: Subject, query: FoldedQuery) -> str:
-    """What the file is called; other programs know the ending."""
+    """The name of the downloaded file; other programs know its ending."""
     del subject
     return f"{query.metric}.stacks"
 
@@ -71,7 +71,7 @@ def folded_name(subject: Subject, query: FoldedQuery) -> str:
 def tree_of(
     operators: OperatorColumns, steps: tuple[int, ...] | None, metric: str, levels: str
 ) -> FlameTree:
-    """The boxes; the last few graphs are kept, since opening a box asks for the same one."""
+    """The boxes; the last few graphs are kept, since opening a box needs the same graph."""
     names = [name.strip() for name in levels.split(",") if name.strip()]
     calls = [name for name in names if name != KERNEL_NAME]
     kinds = {int(kind) for kind in kinds_named(",".join(calls))} if calls else set()
@@ -107,7 +107,7 @@ def _boxes(seen: Shown) -> tuple[FlameBox, ...]:
 
 
 def kind_name(kind: int) -> str:
-    """The kind of a box in words; "" of one that stands for several."""
+    """The kind of a box in words; "" for a merged box."""
     if kind < 0:
         return ""
     if kind < len(CallKind):

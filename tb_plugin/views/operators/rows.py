@@ -1,6 +1,6 @@
-"""One row of the Operator view, opened: shapes, stacks, kernels, slowest calls.
+"""Groups of calls as rows of the Operator view, and the details of one row.
 
-Groups of calls as rows of the Operator view.
+The details are its shapes, stacks, kernels and slowest calls.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def sort_named(text: str, operators: OperatorColumns) -> str:
 
 
 def grouping_of(query: OperatorQuery) -> tuple[str, int]:
-    """The grouping and the depth of stacks that a query means."""
+    """The grouping and the depth of stacks of a query."""
     if query.group_by_input_shape:
         return "shape", query.stack_depth
     if query.group_by_stack_n:
@@ -79,7 +79,7 @@ def grouping_of(query: OperatorQuery) -> tuple[str, int]:
 
 
 def table_of(operators: OperatorColumns, facts: Facts, query: OperatorQuery) -> CallTable:
-    """The groups that a query asks for. Raises QueryError."""
+    """The groups of a query. Raises QueryError."""
     chosen = CallSelection(steps_of(facts, query.steps), kinds_named(query.kinds), query.search)
     grouping, depth = grouping_of(query)
     return call_table(operators, chosen, grouping, depth)
@@ -137,7 +137,7 @@ MOST_CALLS = 20
 
 
 def details(subject: Subject, query: RowQuery) -> OperatorDetails:
-    """What a row consists of. Raises QueryError for a key that is none."""
+    """The parts of a row. Raises QueryError for an unknown key."""
     operators: OperatorColumns = subject.artifact("")
     steps = steps_of(subject.facts, query.steps)
     wall_ns = wall_of(subject.facts, steps)
@@ -186,7 +186,7 @@ def _frames(operators: OperatorColumns, stack: int) -> tuple[CallFrame, ...]:
 
 
 def launched(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[LaunchedKernel, ...]:
-    """What some calls launched themselves, by name and time."""
+    """Device activity launched directly by some calls, by name and time."""
     activities = operators.activities
     wanted = np.zeros(len(operators.calls), np.bool_)
     wanted[members] = True
@@ -209,7 +209,7 @@ def launched(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[La
 def slowest(
     operators: OperatorColumns, members: Sequence[int] | NDArray[np.int64]
 ) -> tuple[SlowCall, ...]:
-    """Some calls, each to be opened on the timeline."""
+    """Some calls, each with a link to the timeline."""
     calls = operators.calls
     has_device, own_ns = bool(len(operators.activities)), calls.own_ns
     return tuple(

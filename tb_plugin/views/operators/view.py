@@ -1,6 +1,6 @@
-"""What the Operator view says in words: its sentence, its definitions, its tables in a terminal.
+"""Operator: which operations take the time, on the host and on the device, and what calls them?
 
-Operator: which operations take the time, on the host and on the device, and who calls them?
+Besides the answer of the view: its sentence, its definitions, its tables in a terminal.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ DEFINITIONS: dict[str, str] = {
 
 
 class Words(NamedTuple):
-    """The answer first."""
+    """The answer in words."""
 
     headline: str
     detail: str
 
 
 def words(table: CallTable, *, has_device: bool) -> Words:
-    """Which operator takes most, in one sentence."""
+    """The operator that takes most time, in one sentence."""
     column = "device_self_ns" if has_device else "self_ns"
     value = getattr(table, column)
     if not len(table) or not value.sum():
@@ -77,7 +77,7 @@ def words(table: CallTable, *, has_device: bool) -> Words:
 
 
 def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
-    """Most device time was launched outside of operators: a call of the runtime is none."""
+    """The sentence where calls of the runtime, not operators, launched most device time."""
     name = table.text(int(table.name[first]))
     part = share(int(table.device_self_ns[first]) / whole)
     how = (
@@ -251,7 +251,7 @@ def _chart(
 
 
 def find(subject: Subject, query: answers.FindQuery) -> answers.FindAnswer:
-    """What is called so: ops, annotations and kernels, the best matches of each."""
+    """Matching ops, annotations and kernels, the best matches of each."""
     operators: OperatorColumns = subject.artifact("")
     return answers.FindAnswer(
         tuple(
@@ -298,7 +298,7 @@ def _unattributed(
 
 
 def flops_coverage(operators: OperatorColumns, chosen: NDArray[np.intp]) -> float | None:
-    """Share of the device compute time whose op has a model; None where nothing computes."""
+    """Share of the device compute time whose op has a model; None without compute time."""
     activities, calls = operators.activities, operators.calls
     compute = chosen[activities.klass[chosen] == DeviceClass.COMPUTE]
     whole = int(activities.dur_ns[compute].sum())
@@ -316,7 +316,7 @@ VIEW = View(
     stem="operators",
     title="Operator",
     key="p",
-    question="Which operations take the time, and who calls them?",
+    question="Which operations take the time, and what calls them?",
     scope=Scope.TRACE,
     query=answers.OperatorQuery,
     answer=answers.Operators,

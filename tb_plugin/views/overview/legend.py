@@ -1,7 +1,7 @@
-"""What the parts of a step are called, how they are coloured, and what they mean: one table each.
+"""Name, colour and definition of the parts of a step: one table per division.
 
 Keys are the field names of ``Partition``, ``HostPartition`` and ``Breakdown``; the order is that of
-stacks.
+stacked bars.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class LegendEntry(NamedTuple):
-    """How one part is shown."""
+    """Name, colour and definition of one part."""
 
     key: str
     label: str

@@ -1,4 +1,4 @@
-"""Overview: where did the step's time go, and what to do about it (contract of the Structs)."""
+"""Overview: where did the step's time go, and what to do about it (contract: the Structs)?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .legend import BREAKDOWN, DEVICE_PARTS, GAUGES, HOST, MATRIX_CORE_LABEL, PA
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which steps, seen from which device."""
+    """The chosen steps and device."""
 
     # steps by their numbers: "3", "2-5", "1,4-6", or "all";
     # "" = all but warm-up and incomplete ones
@@ -79,7 +79,7 @@ class Ruler(Struct, frozen=True):
 
 
 class Gauge(Struct, frozen=True):
-    """One figure of the GPU summary. ``ratio`` None: not available, ``reason`` says why."""
+    """One figure of the GPU summary. ``ratio`` None: not available, with the ``reason``."""
 
     key: str
     label: str
@@ -89,7 +89,7 @@ class Gauge(Struct, frozen=True):
 
 
 class DeviceCard(Struct, frozen=True):
-    """One device and how well it was used; no gauges where it was not."""
+    """One device and how well it was used; an unused device has no gauges."""
 
     index: int  # number shown
     row: int  # row of Facts.devices, for the query
@@ -113,7 +113,7 @@ class SummaryRow(Struct, frozen=True):
 
 
 class Configuration(Struct, frozen=True):
-    """How the run was recorded: label → value, in order."""
+    """The setup of the recording: label → value, in order."""
 
     label: str
     value: str
@@ -214,7 +214,7 @@ _HELD_IN = {
 
 
 def _door(selection: Selection, total: Struct, key: str) -> Reference | None:
-    """The event that is most of a part, in the Trace view; None where none is known."""
+    """A link to the event that is most of a part, in the Trace view; None where unknown."""
     if not isinstance(total, Partition) or not getattr(total, key, 0):
         return None
     if key in _HELD_IN:
@@ -298,7 +298,7 @@ def _breakdown_parts(facts: Facts) -> tuple[LegendEntry, ...]:
 
 
 def _host_parts(facts: Facts) -> tuple[LegendEntry, ...]:
-    """The parts of the main thread that this recording can have, as with the classic categories."""
+    """The parts of the main thread that this recording can have; see ``_breakdown_parts``."""
     recorded = {
         "runtime_ns": facts.counts.get("runtime", 0),
         "python_ns": facts.counts.get("python", 0) + facts.counts.get("module", 0),
@@ -334,7 +334,7 @@ def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge,
 
 
 def tables(answer: Overview) -> tuple[Table, ...]:
-    """Findings, the mean step in parts, every step in parts, the devices, how it was recorded."""
+    """Findings, the mean step in parts, every step in parts, the devices, the configuration."""
     found = (
         _findings_table(answer),
         _ruler_table(answer),
@@ -420,7 +420,7 @@ def _devices_table(answer: Overview) -> Table:
 
 
 def _steps_table(answer: Overview) -> Table:
-    """Every step in the parts of the ruler, as the chart of the steps draws it."""
+    """Every step in the parts of the mean step, as in the chart of the steps."""
     shares = answer.ruler.shares
     columns = (
         Column("step", "Step"),
@@ -469,12 +469,12 @@ def _unchecked_table(answer: Overview) -> Table:
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable
-    """Never: where there is no time to explain, the sentence says so."""
+    """Always None: without any time to explain, the sentence says so."""
     return None
 
 
 def badge(facts: Facts) -> int | None:
-    """How many findings there are for the steps shown by default."""
+    """Number of findings for the steps shown by default."""
     return len(check_all(select(facts))[0]) or None
 
 

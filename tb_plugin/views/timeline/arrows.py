@@ -1,7 +1,4 @@
-"""Arrows of one slice, and of a view.
-
-What a slice is linked with, in the words of the details panel.
-"""
+"""Arrows of one slice or of a range of time, and the linked slices in the details panel."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ MOST_ARROWS, MOST_BUNDLES = 200, 500
 
 
 def flows(subject: Subject, query: FlowsQuery) -> FlowAnswer:
-    """Arrows that begin or end at a slice, and so many hops on.
+    """Arrows that begin or end at a slice, and those up to ``hops`` further.
 
     Raises:
         NotFoundError: there is no such slice.
@@ -75,7 +72,7 @@ Relation = Literal["launched by", "launches", "op", "kernels", "forward", "backw
 
 
 def links_of(opened: Opened, one: int) -> tuple[SliceLink, ...]:
-    """Launch and kernels, ops, forward and backward, parent: those that there are."""
+    """The linked slices there are: launch and kernels, ops, forward and backward, parent."""
     if one >= opened.timeline.tables.device:
         return tuple(_of_device(opened, one))
     return tuple(_of_host(opened, one))
@@ -118,7 +115,7 @@ def _of_host(opened: Opened, one: int) -> Iterator[SliceLink]:
 def _link(
     opened: Opened, relation: Relation, label: str, one: int, others: Sequence[int]
 ) -> SliceLink:
-    """To the first of the others, which are in order of their start."""
+    """A link to the first of several slices, which are in order of their start."""
     delay = None if relation in ("parent", "op", "kernels") else _between(opened, one, others[0])
     return SliceLink(relation, label, ref(opened, others[0]), delay, len(others))
 

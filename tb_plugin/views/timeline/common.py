@@ -1,10 +1,8 @@
-"""Lists in a query: "0,4-7" and "3.0,3.16", read strictly and never longer than allowed.
+"""Shared by all parts of the Trace view: lists in a query, slice references, labels, the timeline.
 
-Slices as the page names them: enough to draw one and to go there.
-
-What kinds of slices and arrows, flags and parts are called on the Trace page.
-
-What the Trace view is made from: a folder of mapped columns per layout.
+Lists such as "0,4-7" and "3.0,3.16" are read strictly and are never longer than allowed. A slice
+reference has what the page needs to draw a slice and to go there. The timeline is a folder of
+mapped columns per layout.
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ def blocks(text: str, opened: Opened) -> list[tuple[int, int]]:
 
 
 def tracks(text: str, opened: Opened) -> tuple[int, ...] | None:
-    """The tracks of a list; None: all of them, because the list is empty.
+    """The tracks of a list; None for an empty list, which means all.
 
     Raises:
         QueryError: it is no list, or names tracks that do not exist.

@@ -1,6 +1,6 @@
-"""What the Trace view answers in JSON (contract). Times are ns from the start of the trace.
+"""The JSON of the Trace view (contract). Times are ns from the start of the trace.
 
-Bulk data (tiles, counters, names) is binary: ``timeline_frame`` says how.
+Bulk data (tiles, counters, names, minimap) is binary: see ``tiles``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TimelineCounter(Struct, frozen=True):
 
 
 class TimelineStepMark(Struct, frozen=True):
-    """One step on the ruler: its range on the host, and how long the step is everywhere else."""
+    """One step on the ruler: its range on the host, and its length as shown elsewhere."""
 
     index: int
     name: str
@@ -65,7 +65,7 @@ class TimelineStepMark(Struct, frozen=True):
 
 
 class TimelineKind(Struct, frozen=True):
-    """One kind of slice: its name in the legend, and how many there are."""
+    """One kind of slice: its name in the legend, and its number."""
 
     kind: int  # SliceKind
     stem: str  # "op", "module", "python", "runtime", "compute", "communication", …
@@ -107,7 +107,7 @@ class TimelineManifest(Struct, frozen=True):
 
 
 class SliceRef(Struct, frozen=True):
-    """One slice, enough to name it, draw it and go there."""
+    """One slice, with what is needed to name it, draw it and go there."""
 
     slice: int
     name: str
@@ -119,7 +119,7 @@ class SliceRef(Struct, frozen=True):
 
 
 class SliceLink(Struct, frozen=True):
-    """One slice that another is linked with, and how."""
+    """A linked slice, and the kind of link."""
 
     relation: Literal[
         "launched by",  # device → runtime call
@@ -162,7 +162,7 @@ class LaunchDelay(Struct, frozen=True):
 
 
 class SliceDetails(Struct, frozen=True):
-    """Everything about one slice."""
+    """All data of one slice."""
 
     slice: SliceRef
     kind_label: str
@@ -200,7 +200,7 @@ class NameHit(Struct, frozen=True):
 
 
 class SearchAnswer(Struct, frozen=True):
-    """Which names match, how often, and where on the time axis."""
+    """Matching names, their number, and their place on the time axis."""
 
     names: tuple[NameHit, ...]  # by count, at most 200
     name_count: int  # all that match
@@ -266,7 +266,7 @@ class AreaCounter(Struct, frozen=True):
 
 
 class AreaAnswer(Struct, frozen=True):
-    """What lies in a range of time on chosen tracks."""
+    """The contents of a range of time on chosen tracks."""
 
     start_ns: int
     end_ns: int
@@ -332,7 +332,7 @@ class Arrow(Struct, frozen=True):
 
 
 class FlowAnswer(Struct, frozen=True):
-    """Arrows of a slice, or of a view; never more than the page can draw."""
+    """Arrows of a slice or of a range of time; never more than the page can draw."""
 
     arrows: tuple[Arrow, ...]
     count: int  # all that there are

@@ -1,8 +1,7 @@
-"""Everything about one slice, and the way to its neighbours.
+"""All data of one slice: arguments, call stack, relatives; and moves to its neighbours.
 
-Where in the program a slice came from: Python frames around it, or the stack that it carries.
-
-What the file says of one slice: its arguments, read again, and the inputs among them.
+Arguments are read again from the file. The call stack is made of the Python frames around a slice,
+or is the stack that the slice carries.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _ENVELOPE = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """``args`` as decoded; ``missing`` says why there are none."""
+    """The arguments of a slice: ``args`` as decoded; ``missing`` is the reason for none."""
 
     args: Mapping[str, Any]
     shown: tuple[SliceArg, ...]
@@ -43,7 +42,7 @@ class Told:
 
 
 def told_of(subject: Subject, opened: Opened, one: int) -> Told:
-    """The arguments of a slice; what the event has beside ``args`` comes after them.
+    """The arguments of a slice; other keys of the event come after its ``args``.
 
     Raises:
         BeingRead: the columns are still being written.
@@ -83,12 +82,12 @@ def _json(value: object) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text as UTF-8 can carry it."""
+    """The text without characters that UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def inputs_of(args: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Shape and type of each input, "" where one of the two is not told.
+    """Shape and type of each input, "" where one of them is missing.
 
     Shapes are lists, or one text that Python or JSON wrote: "[[8, 3, 224, 224], []]".
     """
@@ -132,7 +131,7 @@ class Stack:
 
 
 def stack_of(subject: Subject, opened: Opened, one: int, args: Mapping[str, Any]) -> Stack:
-    """The call stack of a slice, of device work that of its launch; innermost frame first."""
+    """The call stack of a slice, for device work that of its launch; innermost frame first."""
     slices, timeline = opened.timeline.slices, opened.timeline
     at = launch_of(timeline.flows, one) if one >= timeline.tables.device else one
     if at is None:
@@ -151,7 +150,7 @@ def stack_of(subject: Subject, opened: Opened, one: int, args: Mapping[str, Any]
 
 
 def _text(subject: Subject, opened: Opened, one: int, at: int, args: Mapping[str, Any]) -> str:
-    """The stack that the slice carries, or that of the op around it."""
+    """The stack that the slice, or else the op around it, carries."""
     if _STACK_ARG not in args:
         op = op_around(opened.timeline.slices, at)
         if op is None or op == one or not subject.facts.recording.call_stacks:
@@ -259,5 +258,5 @@ def move(subject: Subject, query: MoveQuery) -> StepTo:
 
 
 def _alone(found: int | None) -> Neighbour | None:
-    """A slice whose place among others nobody counts."""
+    """A neighbour without a place among others."""
     return None if found is None else Neighbour(found, 0, 0)

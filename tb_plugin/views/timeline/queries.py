@@ -1,4 +1,4 @@
-"""Parameters of the Trace view's addresses (contract). Ids and tracks are those of the manifest."""
+"""Query parameters of the Trace view (contract). Ids and tracks are those of the manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ List = Annotated[str, Meta(max_length=4000)]  # "0,1,4-7"
 
 
 class LayoutQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """One layout: of the manifest, and of everything that speaks of tracks."""
+    """A layout, for the manifest and for every answer that names tracks."""
 
     # split: Python frames have tracks of their own below the ops of their thread;
     # merged: both together, as recorded; filtered: split, without the frames of frameworks
@@ -47,7 +47,7 @@ class CountersQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MinimapQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Busy share of every track, whole trace, in so many columns."""
+    """Busy share of every track over the whole trace, in this many columns."""
 
     columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
     layout: LayoutName = "split"
@@ -80,7 +80,7 @@ class SearchQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HitQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The hit before or behind an instant (or a slice) in order of time."""
+    """The hit before or after an instant (or a slice) in order of time."""
 
     text: Text
     mode: Literal["text", "regex", "exact"] = "text"

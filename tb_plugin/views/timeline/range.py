@@ -1,4 +1,4 @@
-"""What lies in a range of time: sums by name, devices, counters, call tree, single slices."""
+"""The contents of a range of time: sums by name, devices, counters, call tree, single slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search: which names match, where their slices are, and which one comes next."""
+"""Search: which names match, where their slices are, and which one is next."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def search(subject: Subject, query: SearchQuery) -> SearchAnswer:
 
 
 def _codes(found: Hits) -> tuple[int, ...]:
-    """Codes to highlight; the most frequent ones where there are too many."""
+    """Codes to highlight; only the most frequent ones where there are too many."""
     if len(found.codes) <= MOST_CODES:
         return tuple(found.codes.tolist())
     most = np.argsort(-found.count, kind="stable")[:MOST_CODES]
@@ -61,7 +61,7 @@ def _codes(found: Hits) -> tuple[int, ...]:
 
 
 def hit(subject: Subject, query: HitQuery) -> StepTo:
-    """The hit behind or before a slice, or an instant, in order of time.
+    """The hit after or before a slice, or an instant, in order of time.
 
     Raises:
         BadPattern: the text is no regular expression.

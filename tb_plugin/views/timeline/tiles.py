@@ -1,4 +1,6 @@
-"""Bulk data of the Trace view as it travels (contract): little-endian columns, nothing to parse.
+"""Binary frames of the Trace view (contract): tiles, counters, names, minimap as columns.
+
+All numbers are little-endian.
 
     header, 32 bytes
       0 u32 magic 0x31464C54 "TLF1"     4 u16 version 1       6 u16 kind: 0 tiles, 1 counters,
@@ -34,10 +36,6 @@
     minimap: one entry per track
       0 u32 track   4 u32 columns   8 u32 offset
       busy u8[columns]: 0 … 255 of the column is busy (union over the track's slices)
-
-Each column begins at a multiple of 8 bytes.
-
-Names, tiles, counters and the minimap: what is drawn, as binary frames.
 """
 
 from __future__ import annotations
@@ -154,7 +152,7 @@ def tiles_frame(blocks: Sequence[Block], slices: Slices, took_us: float = 0.0) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Looks:
-    """What is drawn of slices: gathered for all blocks at once, as many small gathers are slow."""
+    """Columns that are drawn of slices, gathered for all blocks at once, which is faster."""
 
     first: list[int]
     name: Column
@@ -177,7 +175,7 @@ class _Looks:
 
 
 def _goes_on(block: Block, ts: Column, dur: Column) -> Column:
-    """Bits of the rects that the edges of the tile cut."""
+    """Flag bits of the rects that the edges of the tile cut."""
     width = TILE_BUCKETS << block.level
     left = block.tile * width
     bits = np.where(ts < left, GOES_ON_LEFT, 0) | np.where(
@@ -225,7 +223,7 @@ def minimap_frame(tracks: Iterable[Column], took_us: float = 0.0) -> bytes:
 
 
 def _cut(text: str) -> bytes:
-    """UTF-8 of a text, cut between characters; what has no UTF-8 becomes "?"."""
+    """UTF-8 of a text, cut between characters; characters without UTF-8 become "?"."""
     encoded = text[:NAME_BYTES].encode("utf-8", "replace")
     if len(encoded) <= NAME_BYTES:
         return encoded
@@ -233,18 +231,18 @@ def _cut(text: str) -> bytes:
 
 
 class _Body:
-    """Columns behind the directory, each at a multiple of 8; copied once, at the end."""
+    """The columns after the directory, each at a multiple of 8; copied once, at the end."""
 
     def __init__(self, entries: int) -> None:
         self._at = HEADER_BYTES + ENTRY_BYTES * entries
         self._buffers: Buffers = []
 
     def add(self, column: Column, form: str) -> int:
-        """Appends a column; where it begins."""
+        """Append a column; returns its offset."""
         return self.add_bytes(np.ascontiguousarray(column, np.dtype(form)).view(np.uint8).data)
 
     def add_bytes(self, data: bytes | memoryview) -> int:
-        """Appends bytes; where they begin."""
+        """Append bytes; returns their offset."""
         at, length = self._at, len(data)
         padding = -length % ALIGNMENT
         self._buffers.append(data)
@@ -266,7 +264,7 @@ MOST_NAME_BYTES = 8192 * (NAME_BYTES + 4)
 
 
 def names(subject: Subject, query: NamesQuery) -> bytes:
-    """Texts of name codes; fewer than asked for at the end, and where they would fill 4 MB."""
+    """Texts of name codes; fewer than requested at the end, and where they would exceed 4 MB."""
     began = time.perf_counter()
     texts = opened_of(subject, "split").timeline.names[query.first : query.first + query.count]
     return names_frame(query.first, texts, _microseconds(began), MOST_NAME_BYTES)

@@ -1,8 +1,7 @@
-"""The manifest: everything the page needs before it asks for the first tile.
+"""Trace: what ran when, on every thread and stream?
 
-Trace: what ran when, on every thread and stream (contract of its answer: timeline_answers).
-
-A window of the trace as a trace file of its own.
+``build`` makes the manifest: everything the page needs before the first tile (``contract``).
+``export`` writes a window of the trace as a trace file of its own.
 """
 
 from __future__ import annotations
@@ -163,7 +162,7 @@ def _flow_kinds(timeline: Timeline) -> tuple[TimelineFlowKind, ...]:
 
 
 def missing(facts: Facts) -> dict[str, str]:
-    """What this recording cannot show, why, and how to record it."""
+    """Data missing in this recording, why, and how to record it."""
     found = {
         key: why for key, why in facts.unavailable.items() if key in ("steps", "devices", "memory")
     }
@@ -180,7 +179,7 @@ def missing(facts: Facts) -> dict[str, str]:
 
 
 def tables(answer: TimelineManifest) -> tuple[Table, ...]:
-    """Tracks, series, what the picture cannot show, steps, and kinds of slices and arrows."""
+    """Tracks, series, warnings, steps, and kinds of slices and arrows."""
     return (
         _tracks_table(answer),
         _counters_table(answer),
@@ -277,7 +276,7 @@ _GZIP = 31  # for zlib: with header and trailer
 
 
 def export(subject: Subject, query: ExportQuery) -> Iterator[bytes]:
-    """The slices that touch the window with all that the file says of them, gzipped JSON.
+    """The slices that touch the window, as complete as in the file, as gzipped JSON.
 
     Names of processes and threads go along, arrows between slices that are there, and where no
     tracks are chosen allocator events and counters of the window.
@@ -321,7 +320,7 @@ def _gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def file_name(subject: Subject, query: ExportQuery) -> str:
-    """Named after the trace, so that it is taken for one: ``worker0_12-34ms.pt.trace.json.gz``."""
+    """A name that marks a trace: ``worker0_12-34ms.pt.trace.json.gz``."""
     name = _SUFFIX.sub("", PurePath(subject.facts.path).name) or "trace"
     span = np.array([query.start_ns, query.end_ns]) // 1_000_000
     return f"{name[:150]}_{span[0]}-{span[1]}ms.pt.trace.json.gz"
@@ -350,7 +349,7 @@ _NO_SLICES = ("memory", "counter", "flow")
 
 
 def unavailable(facts: Facts) -> str | None:
-    """Only a file without a single event that lasts has nothing to draw."""
+    """Why there is nothing to draw: the file has no event with a duration."""
     if any(count for name, count in facts.counts.items() if name not in _NO_SLICES):
         return None
     return "The file holds no event that lasts, so there is nothing to draw on a time axis."

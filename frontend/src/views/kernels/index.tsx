@@ -125,7 +125,7 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
   );
 }
 
-/** What runs on the device, how well, and who launched it? */
+/** What runs on the device, how well, and what launched it? */
 
 adoptStyles(tableCss);
 adoptStyles(kernelsCss);

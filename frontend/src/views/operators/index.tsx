@@ -83,7 +83,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
   );
 }
 
-/** Which operations take the time, and who calls them? */
+/** Which operations take the time, and what calls them? */
 
 adoptStyles(tableCss);
 adoptStyles(operatorsCss);
