@@ -123,6 +123,8 @@ def _sentence(facts: Facts) -> Sentence:
     number = _NUMBERS[limits] if limits < len(_NUMBERS) else plural(limits, "thing")
     verb = "limits" if limits < 2 else "limit"
     said = f"{number[0].upper()}{number[1:]} {verb} what can be said about this run."
+    if not limits:  # what was not recorded is in the table of answers: it is no fault of the file
+        said = "No warning touches its figures."
     read = "Read in part: some of the file is lost." if lost else "Read completely."
     headline = read if lost and not limits else f"{read} {said}"
     return Sentence(headline, f"{_events(health)} {_recorded(facts)}")
