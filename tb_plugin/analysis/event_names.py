@@ -7,7 +7,7 @@ rules are only for facts that nothing but the name shows, such as a DataLoader's
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -79,12 +79,20 @@ NEED_NOT_WAIT = re.compile(r"Pinned|[DP]to[DP]|Device -> Device")
 """Copies that can be enqueued and left to themselves."""
 
 _COMPILED = tuple((role, re.compile(pattern)) for role, pattern in RULES)
-_ANY = re.compile("|".join(f"(?:{pattern})" for _, pattern in RULES))
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+# Rules about a name's beginning are tried there alone, not at each of its characters.
+_BEGINNING = _any_of(pattern for _, pattern in RULES if pattern.startswith("^"))
+_ANYWHERE = _any_of(pattern for _, pattern in RULES if not pattern.startswith("^"))
 
 
 def role_of(name: str) -> HostRole:
     """The role of one name."""
-    if _ANY.search(name) is None:
+    if _BEGINNING.match(name) is None and _ANYWHERE.search(name) is None:
         return HostRole.NONE
     for role, pattern in _COMPILED:
         if pattern.search(name):

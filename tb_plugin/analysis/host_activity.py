@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base import arrays
 from ..base.intervals import Intervals, merge, union
 from ..trace.model import DeviceClass, HostKind, Link, Trace
 from .event_names import (
@@ -152,10 +153,13 @@ def _left_open(trace: Trace, under_way: Mask) -> Mask:
     if not under_way.any():
         return result
     computing = (trace.device.klass == DeviceClass.COMPUTE) & (trace.device.op >= 0)
-    at: NDArray[np.integer] = np.unique(trace.device.op[computing])
+    parent, climbed = trace.host.parent, np.zeros(len(trace.host), np.bool_)
+    at: NDArray[np.integer] = arrays.distinct(trace.device.op[computing], len(trace.host))
     while len(at):
-        above = np.unique(trace.host.parent[at])
-        at = above[above >= 0]
+        above = parent[at]
+        above = above[above >= 0]
+        at = arrays.distinct_values(above[~climbed[above]])  # the way up is walked once
+        climbed[at] = True
         hit = under_way[at]
         result[at[hit]] = True
         at = at[~hit]
@@ -216,21 +220,24 @@ _OPERATIONS = tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in OP
 _REDUCE_GRADIENTS = ("all_reduce", "reduce_scatter")
 
 # Frames, ops and annotations of what serves models; each takes nearly all memory when it starts.
-_SERVING: tuple[tuple[str, str], ...] = (
-    ("vLLM", r"(^|/)vllm/\S+\.py\(|^vllm::|^_C_cache_ops::|^_vllm_\w+::"),
-    ("SGLang", r"(^|/)sglang/\S+\.py\(|^sgl_kernel::|^sglang::"),
-    ("TensorRT-LLM", r"(^|/)tensorrt_llm/\S+\.py\(|^trtllm::"),
-    ("LMDeploy", r"(^|/)lmdeploy/\S+\.py\("),
-    ("TGI", r"(^|/)text_generation_server/\S+\.py\("),
+# Words without which none of its names can be, and the pattern of a name.
+_SERVING: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "vLLM",
+        ("vllm", "_C_cache_ops"),
+        r"(^|/)vllm/\S+\.py\(|^vllm::|^_C_cache_ops::|^_vllm_\w+::",
+    ),
+    ("SGLang", ("sglang", "sgl_kernel"), r"(^|/)sglang/\S+\.py\(|^sgl_kernel::|^sglang::"),
+    ("TensorRT-LLM", ("tensorrt_llm", "trtllm"), r"(^|/)tensorrt_llm/\S+\.py\(|^trtllm::"),
+    ("LMDeploy", ("lmdeploy",), r"(^|/)lmdeploy/\S+\.py\("),
+    ("TGI", ("text_generation_server",), r"(^|/)text_generation_server/\S+\.py\("),
 )
-
-_SERVES = tuple((framework, re.compile(text)) for framework, text in _SERVING)
 
 
 def traits(trace: Trace, hosts: Hosts) -> RunTraits:
     """Reads the traits of a run from its names, its metadata and its device activity."""
     host = trace.host
-    names = {trace.strings[code] for code in distinct(host.name, len(trace.strings))}
+    names = [trace.strings[code] for code in distinct(host.name, len(trace.strings))]
     loader = np.flatnonzero(hosts.loader)
     pageable = matches(trace.strings, trace.device.name, PAGEABLE)
     pageable &= trace.device.klass == DeviceClass.COPY
@@ -246,13 +253,13 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
         backward=bool((hosts.with_role(HostRole.BACKWARD) & hosts.op).any()),
         fully_sharded=any(_SHARDED.match(name) for name in names),
         **_collective_traits(trace, hosts),
-        serving=_serving(trace),
+        serving=_serving(names),
         compiled=any(_COMPILED.match(name) for name in names),
         graph_launches=_graph_launches(trace),
     )
 
 
-def _backends(trace: Trace, names: set[str]) -> tuple[str, ...]:
+def _backends(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
     """Communication libraries that were used or that the recording names."""
     found = {match[1] for name in names if (match := _BACKEND.match(name))}
     kernels = distinct(trace.device.name, len(trace.strings))
@@ -376,10 +383,16 @@ def _dtype(trace: Trace, rows: NDArray[np.int64]) -> str:
     return trace.strings[int(np.bincount(codes).argmax())] if len(codes) else ""
 
 
-def _serving(trace: Trace) -> str:
+def _serving(names: Sequence[str]) -> str:
     """The framework that serves a model, by names that only its own code has."""
-    for name in (trace.strings[code] for code in distinct(trace.host.name, len(trace.strings))):
-        for framework, text in _SERVES:
+    everything = "\n".join(names)
+    possible = [
+        (framework, re.compile(text))
+        for framework, words, text in _SERVING
+        if any(word in everything for word in words)
+    ]
+    for name in names if possible else ():
+        for framework, text in possible:
             if text.search(name):
                 return framework
     return ""
@@ -387,4 +400,4 @@ def _serving(trace: Trace) -> str:
 
 def _graph_launches(trace: Trace) -> int:
     rows = trace.device.launch[trace.device.link == Link.GRAPH]
-    return len(np.unique(rows[rows >= 0]))
+    return len(arrays.distinct_values(rows[rows >= 0]))

@@ -16,12 +16,13 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import I32, I64
+from ..base.arrays import I32, I64, distinct_values
 from ..base.intervals import (
     EMPTY,
     Intervals,
@@ -56,6 +57,9 @@ _FIELDS = {
     HostKind.OTHER: "other_ns",
 }
 KINDS = ("blocking_ns", "runtime_ns", "op_ns", "python_ns", "annotation_ns", "other_ns")
+_OP, _PYTHON = int(HostKind.OP), int(HostKind.PYTHON)
+_KIND = np.zeros(max(_FIELDS) + 1, np.int8)  # of a kind of event: its place in KINDS
+_KIND[list(_FIELDS)] = [KINDS.index(name) for name in _FIELDS.values()]
 
 _BEGINS, _ENDS, _INSIDE = 1, 2, 3
 _CAPTURE_BEGIN = re.compile(r"^(cuda|cu|hip)(Stream|ThreadExchangeStream)BeginCapture")
@@ -73,6 +77,14 @@ class _Rows(NamedTuple):
     idle: I64  # ns, of the instants at which this was the innermost open event
 
 
+class _Around(NamedTuple):
+    """The innermost op, frame of the user's code, and frame at all; "" where there is none."""
+
+    op: str = ""
+    own: str = ""
+    frame: str = ""
+
+
 class IdleCauses:
     """Collects the idle time of all devices of a trace; names and places are kept once."""
 
@@ -83,6 +95,7 @@ class IdleCauses:
         self._first: dict[int, int] = {}  # name code → row of its first event
         self._marks: NDArray[np.int8] | None = None  # of host events: see _capture_mark
         self._capture: dict[int, Intervals] = {}  # by thread
+        self._known: dict[int, _Around] = {}  # by host row
 
     def tables(self) -> IdleTables:
         """What the numbers in ``Held`` stand for."""
@@ -105,19 +118,22 @@ class IdleCauses:
         sums |= _timing(pieces, count)
         found: list[_Rows] = []
         left_of: dict[int, Intervals] = {}
-        for thread in np.unique(pieces.thread).tolist():
+        for thread in distinct_values(pieces.thread).tolist():
             turn = pieces.thread == thread
             left = Intervals(pieces.start[turn], pieces.end[turn])
+            within = self._within(left)
             for name, taken in (
                 ("dataloader_ns", self._hosts.ranges(self._hosts.loader, [thread])),
                 ("capture_ns", self._captures(thread)),
             ):
-                rest = subtract(left, taken)
-                sums[name] += self._within(left) - self._within(rest)
-                left = rest
+                if not len(taken):
+                    continue
+                left = subtract(left, taken)
+                before, within = within, self._within(left)
+                sums[name] += before - within
             left_of[thread] = left
             found.append(self._holders(thread, left))
-            self._sum_kinds(found[-1], left, sums)
+            self._sum_kinds(found[-1], within, sums)
         rows = _Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
         frame, sums["frame_ns"] = self._frame(rows, left_of)
         self._name_rows(rows, held)
@@ -152,11 +168,14 @@ class IdleCauses:
             return _Rows(nothing, nothing, nothing)
         ts = host.ts[low:high]
         end = ts + host.dur[low:high]
-        # The pieces that an event touches: [begin, stop); most events of a busy device touch none.
-        begin = np.searchsorted(pieces.end, ts, side="right")
-        stop = np.searchsorted(pieces.start, end, side="left")
-        some = np.flatnonzero(stop > begin)
-        begin, stop = begin[some], stop[some]
+        # The pieces that an event touches: [begin, stop). Events are in order of their start, and
+        # most events of a busy device touch none.
+        passed_by = np.bincount(np.searchsorted(ts, pieces.end), minlength=len(ts) + 1)
+        begin = np.cumsum(passed_by[:-1])
+        far = np.iinfo(np.int64).max
+        some = np.flatnonzero(np.append(pieces.start, far)[begin] < end)
+        begin = begin[some]
+        stop = np.searchsorted(pieces.start, end[some], side="left")
         passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces.end - pieces.start)])
         idle = passed[stop] - passed[begin]
         idle -= np.maximum(ts[some] - pieces.start[begin], 0)
@@ -181,27 +200,17 @@ class IdleCauses:
         keep = np.flatnonzero(own > 0)
         return _Rows(some[entries.event[keep]] + low, entries.window[keep], own[keep])
 
-    def _sum_kinds(self, rows: _Rows, pieces: Intervals, sums: dict[str, I64]) -> None:
-        """By kind of holder; what none holds is unrecorded."""
-        host, hosts = self._trace.host, self._hosts
-        kind = host.kind[rows.row]
-        count = len(self._windows)
-        covered = np.zeros(count, np.int64)
-        total = self._within(pieces)
-        blocking = hosts.blocking[rows.row]
-        parts: dict[str, I64] = {
-            "blocking_ns": np.bincount(rows.window[blocking], rows.idle[blocking], count).astype(
-                np.int64
-            )
-        }
-        for one, name in _FIELDS.items():
-            mask = (kind == one) & ~blocking
-            part = np.bincount(rows.window[mask], rows.idle[mask], count).astype(np.int64)
-            parts[name] = parts.get(name, np.zeros(count, np.int64)) + part
-        for name in KINDS:
+    def _sum_kinds(self, rows: _Rows, total: I64, sums: dict[str, I64]) -> None:
+        """By kind of holder; what none holds of the ``total`` in each window is unrecorded."""
+        kind = _KIND[self._trace.host.kind[rows.row]]
+        kind[self._hosts.blocking[rows.row]] = KINDS.index("blocking_ns")
+        key = rows.window * len(KINDS) + kind
+        cells = np.bincount(key, rows.idle, len(total) * len(KINDS)).astype(np.int64)
+        covered = np.zeros(len(total), np.int64)
+        for name, held in zip(KINDS, cells.reshape(-1, len(KINDS)).T, strict=True):
             # Events that outlive each other (generators) may hold an instant twice: never more
             # than there is.
-            part = np.minimum(parts[name], total - covered)
+            part = np.minimum(held, total - covered)
             sums[name] += part
             covered += part
         sums["unrecorded_ns"] += total - covered
@@ -241,89 +250,126 @@ class IdleCauses:
 
     def _name_rows(self, rows: _Rows, held: list[list[Held]]) -> None:
         """Keeps the names that hold most, or held the device up longest in one call."""
-        if not len(rows.row):
-            return
         host, hosts = self._trace.host, self._hosts
-        rows = _Rows(*(column[~hosts.marker[rows.row]] for column in rows))  # steps are no work
-        if not len(rows.row):
+        work = np.flatnonzero(~hosts.marker[rows.row])  # steps are no work
+        if not len(work):
             return
-        names = host.name[rows.row]
-        per_name = np.bincount(names, rows.idle)
+        names, idle = host.name[rows.row[work]], rows.idle[work]
+        per_name = np.bincount(names, idle)
         kept = set(np.argsort(-per_name, kind="stable")[:MOST_NAMES].tolist())
-        longest = _largest(rows.idle, MOST_CALLS)
-        kept.update(names[longest].tolist())
-        table = np.zeros(len(self._trace.strings), np.bool_)
-        table[[code for code in kept if per_name[code] > 0]] = True
-        some = np.flatnonzero(table[names])
-        order = some[np.lexsort((-rows.idle[some], names[some], rows.window[some]))]
-        key = rows.window[order] * len(self._trace.strings) + names[order]
-        head = np.flatnonzero(np.diff(key, prepend=-1))
-        count = np.diff(np.append(head, len(order)))
-        sums = np.add.reduceat(rows.idle[order], head)
-        self._find_first(table)
-        top = order[head]
+        kept.update(names[_largest(idle, MOST_CALLS)].tolist())
+        codes = np.array(sorted(code for code in kept if per_name[code] > 0), np.int64)
+        place_of = np.full(len(self._trace.strings), -1, np.int64)
+        place_of[codes] = np.arange(len(codes))
+        self._find_first(codes, place_of)
+        # One group per window and name, in this order.
+        place = place_of[names]
+        some = np.flatnonzero(place >= 0)
+        key, idle = rows.window[work[some]] * len(codes) + place[some], idle[some]
+        count = np.bincount(key)
+        groups = np.flatnonzero(count)
+        sums = np.bincount(key, idle)[groups].astype(np.int64)
+        most = np.zeros(len(count), np.int64)
+        np.maximum.at(most, key, idle)
+        longest = np.flatnonzero(idle == most[key])[::-1]
+        top_of = np.zeros(len(count), np.int64)
+        top_of[key[longest]] = longest  # of several the first
+        top = work[some[top_of[groups]]]
+        length = rows.idle[top]
         rank = np.empty(len(top), np.int64)
-        rank[np.argsort(-rows.idle[top], kind="stable")] = np.arange(len(top))
-        for i, at in enumerate(top.tolist()):
-            row = int(rows.row[at])
-            code = int(host.name[row])
-            kind = "blocking_ns" if hosts.blocking[row] else _FIELDS[HostKind(host.kind[row])]
-            name = self._names.setdefault((self._trace.strings[code], kind), len(self._names))
-            place = self._place(row) if rank[i] < MOST_PLACES else -1
-            held[int(rows.window[at])].append(
+        rank[np.argsort(-length, kind="stable")] = np.arange(len(top))
+        row = rows.row[top]
+        columns = (
+            row, rows.window[top], count[groups], sums, length, rank, host.name[row],
+            host.kind[row], hosts.blocking[row], host.ts[row], host.dur[row],
+        )  # fmt: skip
+        for one, window, calls, sum_ns, longest_ns, order, code, kind, blocks, ts, dur in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            named = (self._trace.strings[code], KINDS[0 if blocks else _KIND[kind]])
+            held[window].append(
                 Held(
-                    name=name,
-                    count=int(count[i]),
-                    idle_ns=int(sums[i]),
-                    longest_ns=int(rows.idle[at]),
-                    ts=int(host.ts[row]),
-                    dur_ns=int(host.dur[row]),
-                    first=self._first_of(row, code, int(rows.idle[at])),
-                    place=place,
+                    name=self._names.setdefault(named, len(self._names)),
+                    count=calls,
+                    idle_ns=sum_ns,
+                    longest_ns=longest_ns,
+                    ts=ts,
+                    dur_ns=dur,
+                    first=self._first_of(one, code, longest_ns),
+                    place=self._place(one) if order < MOST_PLACES else -1,
                 )
             )
-        for one in held:
-            one.sort(key=lambda entry: -entry.idle_ns)
+        for entries in held:
+            entries.sort(key=lambda entry: -entry.idle_ns)
 
     def _first_of(self, row: int, code: int, idle_ns: int) -> First:
         """Whether something happens for the first time in a call, where that may explain it."""
         if self._first.get(code) == row:
             return "call"
-        device = self._trace.device
         if idle_ns < SHORT_NS or self._trace.host.kind[row] != HostKind.RUNTIME:
             return ""
-        launched = np.flatnonzero(device.launch == row)
-        if not len(launched):
+        by_launch, launch, earliest = self._launched
+        low, high = np.searchsorted(launch, [row, row + 1])
+        if low == high:
             return ""
-        same = device.name == device.name[launched[0]]
-        return "kernel" if device.ts[same].min() == device.ts[launched].min() else ""
+        device, work = self._trace.device, by_launch[low:high]
+        return "kernel" if earliest[device.name[work[0]]] == device.ts[work].min() else ""
 
-    def _find_first(self, wanted: NDArray[np.bool_]) -> None:
-        """The earliest event of each wanted name, on any thread."""
+    @cached_property
+    def _launched(self) -> tuple[I64, I32, I64]:
+        """Device rows in order of their call, those calls, and each name's earliest start."""
+        device = self._trace.device
+        by_launch = np.argsort(device.launch, kind="stable")
+        earliest = np.full(len(self._trace.strings), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, device.name, device.ts)
+        return by_launch, device.launch[by_launch], earliest
+
+    def _find_first(self, codes: I64, place_of: I64) -> None:
+        """The earliest event of each of these names, on any thread."""
         host = self._trace.host
-        rows = np.flatnonzero(wanted[host.name])
-        rows = rows[np.argsort(-host.ts[rows], kind="stable")]
-        first = np.full(len(self._trace.strings), -1, np.int64)
-        first[host.name[rows]] = rows  # of several the last that is written stays
-        for code in np.flatnonzero(first >= 0).tolist():
-            self._first[code] = int(first[code])
+        place = place_of[host.name]
+        rows = np.flatnonzero(place >= 0)
+        place, ts = place[rows], host.ts[rows]
+        earliest = np.full(len(codes), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, place, ts)
+        hit = ts == earliest[place]
+        first = np.zeros(len(codes), np.int64)
+        first[place[hit]] = rows[hit]  # of several the last that is written stays
+        self._first.update(zip(codes.tolist(), first.tolist(), strict=True))
 
     def _place(self, row: int) -> int:
         """The op and the line of code around an event."""
+        around = self._around(int(self._trace.host.parent[row]))
+        place = Place(around.op, around.own or around.frame)
+        return self._places.setdefault(place, len(self._places))
+
+    def _around(self, row: int) -> _Around:
+        """What an event and those above it say of the place; each event is asked once."""
         host, strings = self._trace.host, self._trace.strings
-        op = frame = other = ""
-        for above in _upwards(host.parent, row):
-            name = strings[int(host.name[above])]
-            kind = int(host.kind[above])
-            if kind == HostKind.OP and not op and above != row:
-                op = name
-            elif kind == HostKind.PYTHON and not frame and above != row:
-                if is_own_frame(name):
-                    frame = name
-                other = other or (name if _FRAME.match(name) else "")
-        return self._places.setdefault(Place(op, frame or other), len(self._places))
+        above, kinds, names = host.parent.item, host.kind.item, host.name.item
+        path = []
+        while row >= 0 and row not in self._known:
+            path.append(row)
+            row = above(row)
+        op, own, frame = self._known.get(row, _Around())
+        for at in reversed(path):
+            kind = kinds(at)
+            if kind == _OP:
+                op = strings[names(at)]
+            elif kind == _PYTHON:
+                name = strings[names(at)]
+                own = name if is_own_frame(name) else own
+                frame = name if _is_frame(name) else frame
+            self._known[at] = _Around(op, own, frame)
+        return _Around(op, own, frame)
 
 
+@lru_cache(maxsize=4096)
+def _is_frame(name: str) -> bool:
+    return _FRAME.match(name) is not None
+
+
+@lru_cache(maxsize=4096)
 def is_own_frame(name: str) -> bool:
     """Whether a Python frame is of the user's code, not of torch or the standard library."""
     match = _FRAME.match(name)
@@ -467,9 +513,3 @@ def _from_the_root(parent: I32, rows: I64) -> Iterator[I64]:
     for depth in range(len(chain)):
         at = length - 1 - depth
         yield np.where(at >= 0, chain[np.maximum(at, 0), np.arange(len(rows))], -1)
-
-
-def _upwards(parent: I32, row: int) -> Iterator[int]:
-    while row >= 0:
-        yield row
-        row = int(parent[row])
