@@ -1,4 +1,4 @@
-"""What the handler knows and torch does not write: the `"kinetoscope"` object of a trace.
+"""Metadata that the handler adds and torch does not write: the `"kinetoscope"` object of a trace.
 
 It is spliced into the file as the first member of the root object. All values are plain JSON; what
 could not be found out is null.

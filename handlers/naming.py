@@ -26,7 +26,7 @@ _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 @dataclass(frozen=True)
 class TraceName:
-    """The name of one trace file: who recorded it and when (ns since 1970)."""
+    """The name of one trace file: its worker and its time (ns since 1970)."""
 
     worker: str
     time_ns: int
@@ -38,7 +38,7 @@ class TraceName:
         return f"{self.worker}.{self.time_ns}.pt.trace.json" + (".gz" if self.use_gzip else "")
 
     def hidden_name(self, mark: str) -> str:
-        """A name for a temporary file of a process, another one each time it is asked for.
+        """A name for a temporary file of a process, different at each call.
 
         The leading dot and `.tmp` tell scanners that the file is none of their business yet. The
         mark tells who left it behind. The rest is the trace's name, because torch writes the path
@@ -59,7 +59,7 @@ def mark_in(hidden_name: str) -> str | None:
 
 
 def worker_of(process: Process, wanted: str | None) -> str:
-    """The worker part of a name: what the user wants, made safe, or `<host>_<pid>[_rank<r>]`."""
+    """The worker part of a name: the user's, made safe, or `<host>_<pid>[_rank<r>]`."""
     return safe_worker(wanted or "") or safe_worker(_default_worker(process))
 
 
@@ -85,5 +85,5 @@ def safe_worker(name: str) -> str:
 
 
 def is_remote(directory: str) -> bool:
-    """Does this name an object store (`s3://bucket/logs`) rather than a directory?"""
+    """True for an object store (`s3://bucket/logs`), False for a directory."""
     return _REMOTE.match(directory) is not None

@@ -1,8 +1,8 @@
-"""Which process is this: its host, its pid and, in a distributed job, its rank.
+"""The identity of this process: its host, its pid and, in a distributed job, its rank.
 
-A *mark* names a process for good: the machine since it was started, the pid, and when the process
-began. A pid alone comes again; and what another machine, or another container, calls 4711 is none
-of ours.
+A *mark* identifies a process for good: the machine since it was started, the pid, and when the
+process began. A pid alone is used again; and the pid 4711 of another machine, or of another
+container, is a different process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """The identity of one process. `rank` and `world_size` are None where the job does not tell."""
+    """The identity of one process. `rank` and `world_size` are None where the job has none."""
 
     host: str
     pid: int
@@ -27,7 +27,7 @@ class Process:
 
 
 def current_process() -> Process:
-    """Who are we now? To be asked anew for each trace: a fork changes the answer."""
+    """The identity of this process, read anew for each trace: a fork changes it."""
     rank, world_size = _ranks_of_torch() or (_number_in_env("RANK"), _number_in_env("WORLD_SIZE"))
     return Process(host=_host(), pid=os.getpid(), rank=rank, world_size=world_size)
 
@@ -54,7 +54,7 @@ def _ranks_of_torch() -> tuple[int, int] | None:
 
 
 def _number_in_env(name: str) -> int | None:
-    """A variable as torchrun sets it. Anything but a plain number is somebody else's variable."""
+    """A variable as torchrun sets it; None for anything but a plain number."""
     text = os.environ.get(name, "").strip()
     return int(text) if text.isascii() and text.isdigit() else None
 
@@ -65,14 +65,14 @@ _NO_MACHINE = "0" * 12
 
 
 def process_mark() -> str:
-    """The mark of this process; of no machine where the system tells too little (not Linux)."""
+    """The mark of this process; without a machine where the system hides it (not Linux)."""
     pid = os.getpid()
     state, begun = _state_of(pid)
     return f"{_machine() if state else _NO_MACHINE}-{pid}-{begun}"
 
 
 def is_gone(mark: str) -> bool:
-    """Whether the process of a mark is known to have ended.
+    """True if the process of a mark is known to have ended.
 
     False where that cannot be told: of another machine or container, or of none.
     """
@@ -84,7 +84,7 @@ def is_gone(mark: str) -> bool:
 
 
 def _machine() -> str:
-    """A digest of the host, its boot, and the container: what a pid is unique in."""
+    """A digest of the host, its boot, and the container, within which a pid is unique."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         inside = re.sub(r"[^0-9]", "", str(Path("/proc/self/ns/pid").readlink()))
@@ -95,7 +95,7 @@ def _machine() -> str:
 
 
 def _has_threads(pid: int) -> bool:
-    """Whether threads outlive the first one of a process, which waits for them as a zombie."""
+    """True if threads outlive the first one of a process, which then waits as a zombie."""
     try:
         return len(os.listdir(f"/proc/{pid}/task")) > 1
     except OSError:

@@ -1,4 +1,4 @@
-"""A small training on the CPU, recorded by the handler: something to look at before one's own job.
+"""A small training on the CPU, recorded by the handler, as a first example to look at.
 
 A convolutional network learns which corner of a picture is bright. The pictures come slowly, as
 from a busy disk, and are loaded by the training process itself: the Overview should find that the
@@ -87,7 +87,7 @@ def record(
 
 
 def _network() -> Any:  # noqa: ANN401  # torch's class
-    """A `torch.nn.Module`, which cannot be named where torch is not imported."""
+    """A `torch.nn.Module`; torch may be missing when this module is imported."""
     from torch import nn
 
     def block(channels: int, filters: int) -> nn.Module:
@@ -157,7 +157,7 @@ def main() -> None:
 
 @contextmanager
 def _quiet_torch() -> Iterator[TextIO]:
-    """The console, kept clear of torch's log; when the training fails, the log is written too.
+    """Hold back torch's log; when the training fails, it is printed after all.
 
     The C++ half of the profiler writes straight to descriptor 2, in the middle of the progress bar.
     """
@@ -176,7 +176,7 @@ def _quiet_torch() -> Iterator[TextIO]:
 
 
 def _show(console: TextIO, done: int, steps: int) -> None:
-    """Redraw the progress bar; one plain line at the end where nobody watches."""
+    """Redraw the progress bar; without a terminal only one plain line at the end."""
     last = done == steps
     if last or console.isatty():
         bar = "#" * round(_BAR_WIDTH * done / steps)

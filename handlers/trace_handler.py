@@ -23,7 +23,7 @@ _TAIL_BYTES = 64
 
 
 class Profiler(Protocol):
-    """What is needed of `torch.profiler.profile`. Whatever else has it, works too."""
+    """The part of `torch.profiler.profile` that the handler needs; similar objects work, too."""
 
     @property
     def export_chrome_trace(self) -> Any:  # noqa: ANN401  # its arguments grew over the releases
@@ -31,7 +31,7 @@ class Profiler(Protocol):
 
 
 class ExportError(RuntimeError):
-    """Torch did not complain, and yet the file it exported is missing, empty or cut off."""
+    """Torch raised no error, but the file it exported is missing, empty or truncated."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Options:
 
 @dataclass(frozen=True)
 class _Memory:
-    """What a handler remembers within one process.
+    """State of a handler within one process.
 
     No lock guards it: one held by another thread during a fork stays held in the child for ever.
     """
@@ -106,7 +106,7 @@ def tensorboard_trace_handler(
 
 
 class TraceHandler:
-    """Call it with a profiler that has just stopped.
+    """Saves the trace of a profiler that has just stopped, when called with it.
 
     One handler may be shared by threads, survive a fork and be pickled.
     """
@@ -120,7 +120,7 @@ class TraceHandler:
         return TraceHandler, (self._options, self._writer)
 
     def __call__(self, prof: Profiler) -> Path | None:
-        """Save the trace. Returns where it is, None when it could not be saved."""
+        """Save the trace. Returns its path, None when it could not be saved."""
         try:
             return self._save(prof)
         except Exception as error:  # whatever it is, the training goes on
@@ -159,7 +159,7 @@ class TraceHandler:
         return self._writer.publish(publication)
 
     def _remembered(self) -> _Memory:
-        """The memory of this process: a forked child starts with an empty one."""
+        """The state of this process: a forked child starts with an empty one."""
         if self._memory.pid != os.getpid():
             self._memory = _Memory()
         return self._memory
@@ -205,7 +205,7 @@ def _export(prof: Profiler, staged: Path, *, use_python_export: bool) -> None:
 
 
 def _check_complete(staged: Path) -> None:
-    """Look at the end of the file: a full disk is something torch tells only its own log.
+    """Check the end of the file: torch reports a full disk only in its own log.
 
     Raises:
         ExportError: the file is empty, or does not end as JSON does.

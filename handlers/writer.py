@@ -1,8 +1,8 @@
-"""Where the bytes of a trace go. `Writer` is the seam, `LocalWriter` writes to a local directory.
+"""Destination of the bytes of a trace: the protocol `Writer`, and `LocalWriter` for a directory.
 
 A trace is first exported to a *staged* file, then *published*: packed and given its final name in
-one step, so that nobody who watches the directory ever sees half a trace. A writer that publishes
-in the background or to an object store, or that removes old traces, has the same three methods.
+one step, so that a reader of the directory never sees half a trace. A writer that publishes in the
+background or to an object store, or that removes old traces, has the same three methods.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Publication:
 
 
 class Writer(Protocol):
-    """Publishes traces. Every method may raise OSError; the handler decides who hears of it."""
+    """Publishes traces. Every method may raise OSError; the handler decides how to report it."""
 
     def stage(self, name: TraceName) -> Path:
         """A new, empty, hidden file that torch may export to."""
 
     def publish(self, publication: Publication) -> Path:
-        """Show the complete trace under a name no file had. The staged file goes in any case."""
+        """Give the complete trace a new name. The staged file is removed in any case."""
 
     def discard(self, staged: Path) -> None:
-        """Remove a staged file, and what torch left beside it, after a failed export."""
+        """Remove a staged file, and files that torch left beside it, after a failed export."""
 
 
 class LocalWriter:
@@ -84,7 +84,7 @@ class LocalWriter:
         return path
 
     def _tidy(self, directory: Path) -> None:
-        """Remove, once per process, what processes of ours left behind when they were killed.
+        """Remove, once per process, files that killed processes of ours left behind.
 
         Only files of this user, named by our handler, of a process that is known to have ended on
         this very machine. Everything else may belong to a job that lives.
@@ -162,7 +162,7 @@ def _move_in(packed: Path, directory: Path, name: TraceName) -> Path:
 
 
 def _rename_to_new(source: Path, target: Path) -> None:
-    """Rename in one step, but never over a file that exists.
+    """Rename in one step, but never over an existing file.
 
     A hard link does both. File systems without links get a look and a replace; there, two processes
     that choose one name could still meet within the microseconds between the two.

@@ -1,1 +1,1 @@
-"""Errors, units and interval arithmetic: the layer that knows nothing of traces."""
+"""The base layer, without any knowledge of traces: errors, units, arrays, intervals."""

@@ -1,13 +1,11 @@
-"""Rows moved and found by the native library; ``columns`` is the reference.
-
-Each function says None, or False, where the reference has to do it: without the library, for few
-rows, and for arrays of other types than columns have.
-
-Small tools for columns: rows taken and put without wide copies, sparse cells, keys of two.
+"""Columns of numbers: rows taken and put without wide copies, sparse cells, keys of two columns.
 
 NumPy widens a whole index to int64 before it uses it. For millions of rows that copy costs more
-than the work, so what runs over all rows goes in chunks that stay in the cache; or through the
-native library, which copies nothing.
+than the work, so functions over all rows work in chunks that fit the processor's cache, or through
+the native library, which copies nothing.
+
+Each ``native_…`` function returns None, or False, where the reference has to do the work: without
+the library, for few rows, and for arrays of other types than columns have.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sparse:
-    """A column that only some rows have: ``row`` ascending without repeats, one value each.
+    """A column with values in some rows only: ``row`` ascending without repeats, one value each.
 
     Columns of the same rows may share ``row``; nobody writes into it.
     """
@@ -89,7 +87,7 @@ def native_seen(codes: NDArray[Any], size: int) -> Mask | None:
 
 
 def native_is_any(column: NDArray[Any], values: Sequence[int]) -> Mask | None:
-    """Where a column of integers has one of a few values."""
+    """True where a column of integers has one of a few values."""
     if len(column) < _MANY or column.dtype.kind not in "iu" or not _is_plain(column):
         return None
     wanted = np.array(values, column.dtype)
@@ -150,7 +148,7 @@ def where(mask: Mask) -> I32:
 
 
 def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
-    """Where a column of integers has one of a few values of its type."""
+    """True where a column of integers has one of a few values of its type."""
     hits = native_is_any(column, values)
     if hits is not None:
         return hits
@@ -187,7 +185,7 @@ def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_among(values: NDArray[Any], wanted: NDArray[Any]) -> Mask:
-    """Where ``values`` has one of many; as ``np.isin``, without ``np.unique``."""
+    """True where ``values`` has one of many; as ``np.isin``, without ``np.unique``."""
     if not len(wanted):
         return np.zeros(len(values), bool)
     ordered = np.sort(wanted)
@@ -216,7 +214,7 @@ def cells(column: Sparse | None, rows: NDArray[Any], missing: int) -> I64:
 
 
 def has_cell(column: Sparse | None, rows: NDArray[Any]) -> Mask:
-    """Which of these rows have a value."""
+    """True for each of these rows that has a value."""
     if column is None or not len(column.row):
         return np.zeros(len(rows), bool)
     at = np.minimum(np.searchsorted(column.row, rows), len(column.row) - 1)
@@ -261,7 +259,7 @@ def pairs_of(pid: I32, tid: I32, size: int) -> tuple[I32, I32, I32]:
 
 
 def look_up(pid: I32, tid: I32, size: int, known: Mapping[tuple[int, int], int]) -> I32:
-    """What ``known`` says of each (pid, tid), −1 where it says nothing; asked once per pair."""
+    """``known`` of each (pid, tid), −1 where it has none; looked up once per pair."""
     pids, tids, index = pairs_of(pid, tid, size)
     pairs = zip(pids.tolist(), tids.tolist(), strict=True)
     return np.array([known.get(key, -1) for key in pairs], np.int32)[index]

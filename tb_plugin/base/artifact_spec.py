@@ -1,4 +1,4 @@
-"""How an artifact is named, made and opened: columns that a view needs beside the summary."""
+"""An artifact of a trace: its name, and how it is made and opened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ArtifactSpec(Generic[T_co]):
-    """What a view needs beside the summary: made once per trace, kept beside its columns.
+    """Columns that a view needs beside the summary: made once per trace, stored beside its columns.
 
     It is made when it is first asked for, in a reading process, by the function that ``make``
     names: ``(trace, folder, on_share) -> None`` fills an empty folder; ``on_share`` takes the

@@ -25,7 +25,7 @@ class KinetoscopeError(Exception):
 
 
 class TraceFormatError(KinetoscopeError):
-    """The file is no usable trace; ``kind`` tells what it is instead, such as ``lfs_pointer``."""
+    """The file is no usable trace; ``kind`` names what it is instead, such as ``lfs_pointer``."""
 
     status = 422
     exit_code = 3
@@ -60,7 +60,7 @@ class QueryError(KinetoscopeError):
 
 
 class NotReadyError(KinetoscopeError):
-    """Being read right now; ask again."""
+    """Being read right now; try again."""
 
     kind = "reading"
     status = 202

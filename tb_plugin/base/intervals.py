@@ -37,7 +37,7 @@ EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def union(start: I64, end: I64) -> Intervals:
-    """Normal set covering all given intervals, in any order; empty and negative ones do not count.
+    """Normal set of all given intervals, in any order; empty and negative ones are skipped.
 
     A: ██████          ██
     B:    █████
@@ -70,7 +70,7 @@ def _in_any_order(start: I64, end: I64) -> Intervals:
 
 
 def _of_sorted(start: I64, end: I64) -> Intervals:
-    """The same of intervals in the order of their starts; at least one, none of them empty."""
+    """Union of intervals in the order of their starts; at least one, none of them empty."""
     reach = np.maximum.accumulate(end)
     first = np.empty(len(start), bool)
     first[0] = True
@@ -93,7 +93,7 @@ def merge(*sets: Intervals) -> Intervals:
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
-    """What lies in both.
+    """Instants in both sets.
 
     A: ██████   ███
     B:    ███████
@@ -115,7 +115,7 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
 
 
 def not_inside(a: Intervals, b: Intervals) -> Intervals:
-    """The intervals of A that lie in no interval of B; whole, as they are.
+    """The intervals of A that lie in no interval of B; each whole.
 
     A: ██  ███   █
     B: ███  ████
@@ -133,7 +133,7 @@ def not_inside(a: Intervals, b: Intervals) -> Intervals:
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
-    """What lies in A and not in B."""
+    """Instants in A and not in B."""
     if not len(a) or not len(b):
         return a
     low, high = int(a.start[0]), int(a.end[-1])
@@ -141,7 +141,7 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
 
 
 def complement(a: Intervals, low: int, high: int) -> Intervals:
-    """What of [low, high) is not in A."""
+    """Instants of [low, high) not in A."""
     inside = clip(a, low, high)
     start = np.concatenate([np.array([low], np.int64), inside.end])
     end = np.concatenate([inside.start, np.array([high], np.int64)])
@@ -150,7 +150,7 @@ def complement(a: Intervals, low: int, high: int) -> Intervals:
 
 
 def clip(a: Intervals, low: int, high: int) -> Intervals:
-    """What of A lies in [low, high)."""
+    """Instants of A in [low, high)."""
     start, end = np.maximum(a.start, low), np.minimum(a.end, high)
     keep = end > start
     return Intervals(start[keep], end[keep])

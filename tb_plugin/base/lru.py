@@ -1,4 +1,4 @@
-"""A few objects kept in memory, the least recently used of them let go."""
+"""A cache of the most recently used objects in memory."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class LruCache(Generic[Value]):
             return self._values.get(key)
 
     def let_go(self, which: Callable[[Value], bool]) -> None:
-        """Keeps the others."""
+        """Remove the values for which the condition holds."""
         with self._lock:
             for key in [key for key, value in self._values.items() if which(value)]:
                 del self._values[key]
 
     def put(self, key: str, value: Value) -> Value:
-        """Keeps the value, and returns it."""
+        """Store the value, and return it."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)

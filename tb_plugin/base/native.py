@@ -1,8 +1,8 @@
-"""The native library, or why there is none.
+"""The native library, or the reason why there is none.
 
-It holds the loops that are worth a machine language. Each has a reference in Python that is used
-where the library is missing, and with which it agrees by test. ``ctypes`` gives the interpreter
-free for others while a function of it runs.
+It has the loops that are too slow in Python. Each has a reference in Python, which is used where
+the library is missing and with which it agrees by test. ``ctypes`` releases the interpreter lock
+while a function of the library runs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Native:
 
 @cache
 def native() -> Native:
-    """The library of this process, looked for once."""
+    """The library of this process, loaded once."""
     if os.environ.get(OFF) == "0":
         return Native(None, f"{OFF}=0 is set", "Unset it")
     files = sorted(file for file in FOLDER.glob("*") if file.suffix in SUFFIXES)
@@ -59,12 +59,12 @@ def native() -> Native:
 
 
 def reader() -> Literal["native", "python"]:
-    """Which of the two implementations reads traces."""
+    """The implementation that reads traces: native or Python."""
     return "python" if native().library is None else "native"
 
 
 def call(name: str, *arguments: NDArray[Any] | bytes | int) -> int | None:
-    """What a function of the library returns; None: the caller has to use its reference.
+    """Call a function of the library; None: the caller has to use its reference.
 
     Arrays and bytes are handed over as pointers: an array must be contiguous and of the type that
     the function expects, and what it holds is undefined after None. Numbers are 64 bits wide.

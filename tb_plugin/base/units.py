@@ -1,4 +1,4 @@
-"""How numbers are written in sentences: three significant digits, the unit by size.
+"""Numbers in sentences: three significant digits, the unit by size.
 
 Columns and charts format for themselves; these are for prose, terminals and findings.
 """
@@ -30,14 +30,14 @@ def duration(ns: float) -> str:
 
 
 def exact_us(ns: int) -> str:
-    """A proof in the base unit: ``177,592 µs``, with decimals only where there are nanoseconds."""
+    """An exact time: ``177,592 µs``, with decimals only where there are nanoseconds."""
     whole, rest = divmod(abs(ns), 1000)
     decimals = f".{rest:03d}" if rest else ""
     return f"{'−' if ns < 0 else ''}{whole:,}{decimals}{NBSP}µs"
 
 
 def size(count: float) -> str:
-    """Bytes, binary and named so: ``98.0 MiB``, ``2.87 GiB``, ``512 B``."""
+    """Bytes with binary units: ``98.0 MiB``, ``2.87 GiB``, ``512 B``."""
     if count < 0:
         return "−" + size(-count)
     value = float(count)
@@ -59,7 +59,7 @@ def parse_size(text: str) -> int | None:
 
 
 def share(ratio: float) -> str:
-    """A part of a whole, one decimal: ``33.4 %``; ``< 0.1 %`` for what would round to nothing."""
+    """A part of a whole, one decimal: ``33.4 %``; ``< 0.1 %`` instead of a rounded 0."""
     percent = ratio * 100
     if 0 < percent < 0.05:
         return f"<{NBSP}0.1{NBSP}%"
@@ -68,7 +68,7 @@ def share(ratio: float) -> str:
 
 
 def count(number: int) -> str:
-    """How many: ``2,994``; from a million on three digits, ``9.10 M``."""
+    """A number of things: ``2,994``; from a million on three digits, ``9.10 M``."""
     if abs(number) < 999_500:
         return f"{number:,}"
     if abs(number) < 999_500_000:
@@ -77,7 +77,7 @@ def count(number: int) -> str:
 
 
 def times(ratio: float) -> str:
-    """How many times as much: ``1.19×``, from ten on ``12×``."""
+    """A factor: ``1.19×``, from ten on ``12×``."""
     return f"{ratio:.2f}×" if ratio < 9.995 else f"{ratio:,.0f}×"
 
 

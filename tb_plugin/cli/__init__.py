@@ -1,4 +1,4 @@
-"""The command line: one file per command."""
+"""The command line: one module per command."""
 
 from .entry import main
 

@@ -1,4 +1,4 @@
-"""``kinetoscope demo``: records a small training and shows it in TensorBoard."""
+"""``kinetoscope demo``: record a small training and show it in TensorBoard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RECORDER = "kinetoscope.handlers.sample_training"
 
 
 class ChildError(KinetoscopeError):
-    """A program that we started did not do what it was started for."""
+    """A child process failed."""
 
     kind = "child"
 
@@ -63,12 +63,12 @@ def demo(logdir: str, no_serve: bool, port: int | None) -> None:
 
 
 def has_torch() -> bool:
-    """Whether a training can be recorded here."""
+    """True if a training can be recorded here."""
     return importlib.util.find_spec("torch") is not None
 
 
 def record(logdir: str) -> None:
-    """Runs the sample training in a process of its own: it shows its progress itself.
+    """Run the sample training in a child process, which shows its own progress.
 
     Raises:
         ChildError: it failed; what it said is above.
@@ -93,7 +93,7 @@ def recorded_samples() -> str:
 
 
 def show(logdir: str, port: int) -> None:
-    """Starts TensorBoard, says where it is, and waits for it.
+    """Start TensorBoard, print its address, and wait for it.
 
     Raises:
         ChildError: it did not start.
@@ -124,7 +124,7 @@ def _wait_for(child: subprocess.Popen[bytes], address: str, said: IO[bytes]) -> 
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends our own child, gently first."""
+    """End a child process, gently first."""
     if child.poll() is None:
         child.terminate()
         try:

@@ -1,11 +1,7 @@
-"""What is installed here, for reports of what does not work.
+"""``kinetoscope doctor PATH``: is each file used, and if not, why? And what is installed here?
 
-``kinetoscope doctor PATH``: every file, whether it is used, and if not, why.
-
-Reads every file that a path means, as TensorBoard would, and says what came of each.
-
-A folder is searched by names and first bytes, a file that is named is read. So what the search
-passed over is opened here, too: the reason is the one that ``kinetoscope show FILE`` gives.
+A folder is searched by names and first bytes; a single file is read. Files that the search left out
+are opened here, too: the reason is the one that ``kinetoscope show FILE`` gives.
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ PACKAGES = ("tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "isal", "wer
 
 
 class InstalledFact(Struct, frozen=True):
-    """One line."""
+    """One line about the installation."""
 
     what: str
     value: str
@@ -82,7 +78,7 @@ def version(distribution: str) -> str | None:
 
 
 def reader_in_use() -> str:
-    """Which of the two readers reads traces, and why."""
+    """The reader in use of the two, and the reason."""
     found = native()
     if found.library is None:
         return f"Python, several times slower than the native one: {found.reason}. {found.remedy}."
@@ -91,21 +87,21 @@ def reader_in_use() -> str:
 
 
 def is_older_than_sources() -> bool:
-    """Whether this is a checkout in which the library is waiting to be built again."""
+    """True if this is a checkout whose library is older than its sources."""
     built = Path(native().path).stat().st_mtime
     sources = (FOLDER.parent.parent / "native" / "src").rglob("*.rs")
     return any(source.stat().st_mtime > built for source in sources)
 
 
 def cache() -> str:
-    """Where answers are kept, and how many bytes of them."""
+    """The folder of the cache, and its size."""
     found = open_cache()
     place = f"{found.roots[0]}, at most {units.size(found.limit_bytes)}"
     return f"{place}. {found.problem}" if found.problem else place
 
 
 def plugin() -> str:
-    """Under which name TensorBoard shows it, and why."""
+    """The name of the tab in TensorBoard, and the reason."""
     name = plugin_name()
     old = version(OLD_DISTRIBUTION)
     return f"{name}, because {OLD_DISTRIBUTION} {old} is installed too" if old else name
@@ -129,7 +125,7 @@ _LATE_EVENTS = "It holds a trace, but not in its first 64 KiB, and a folder is s
 
 
 class FileReport(Struct, frozen=True):
-    """One file: what it is used as, or why not, and what there is to know about it."""
+    """One file: its use, or the reason why it is not used, and its notes."""
 
     file: str
     # "in use" | "truncated" | "not a trace" | "left out" | "failed" | "waiting" | "abandoned"
@@ -166,7 +162,7 @@ def examine_file(path: str) -> FileReport:
 
 
 def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
-    """Every file below the folder, each read in a process of its own; and what hindered looking."""
+    """Every file below the folder, each read in a child process; and problems of the search."""
     with facts_catalog(resolve(path, None), Timing(patience=NO_PATIENCE)) as catalog:
         catalog.wait_first_look(LOOK_SECONDS)
         with _bar() as bar:
@@ -187,7 +183,7 @@ def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
 
 
 def _with_reason_of_reading(report: FileReport, path: str) -> FileReport:
-    """What is said of a file that its first bytes refused, once it was read whole."""
+    """The report of a file refused by its first bytes, after it was read whole."""
     if not path or report.file_bytes > MOST_READ_BYTES:
         return report
     read = examine_file(path)
@@ -225,7 +221,7 @@ def _hidden(relative: str) -> str:
 
 
 def _read_all(catalog: CatalogService[Facts], bar: Progress | None) -> Catalog:
-    """Asks for every trace until each has been read or refused."""
+    """Request every trace until each has been read or refused."""
     task = bar.add_task("reading", total=None) if bar else None
     while True:
         known = catalog.snapshot()
@@ -241,7 +237,7 @@ def _read_all(catalog: CatalogService[Facts], bar: Progress | None) -> Catalog:
 
 
 def _ask(catalog: CatalogService[Facts], run: str, worker: str, span: str) -> None:
-    """Older traces are read only when somebody asks for them."""
+    """Request a trace: older traces are read only on request."""
     try:
         catalog.locate(run, worker, span)
     except NotReadyError:
@@ -293,7 +289,7 @@ USABLE = ("in use", "truncated")
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What doctor says, as JSON."""
+    """The whole report, as JSON."""
 
     installation: tuple[InstalledFact, ...]
     files: tuple[FileReport, ...]
@@ -327,7 +323,7 @@ def doctor(path: str, form: str) -> int:
 
 
 def examine(path: str) -> Report:
-    """Looks at everything that the path means.
+    """Examine every file of a path.
 
     Raises:
         NotFoundError: there is no such path.

@@ -1,6 +1,4 @@
-"""Texts of a trace on a terminal: shown, never obeyed.
-
-``kinetoscope``: finds the command, and turns every error into one line and an exit code.
+"""``kinetoscope``: finds the command, and turns every error into one line and an exit code.
 
 | code | meaning |
 |---|---|
@@ -9,9 +7,11 @@
 | 2 | the command line or a query option makes no sense |
 | 3 | the file is not a trace, or nothing of it can be read |
 | 4 | there is no such file, run, worker, span |
-| 5 | still being written: ask again |
+| 5 | still being written: try again |
 | 6 | this recording cannot answer; says what to record |
 | 130 | interrupted |
+
+Texts of a trace are printed with their control characters written out (``printable``).
 """
 
 from __future__ import annotations
@@ -132,12 +132,12 @@ def _failed(error: OSError | MemoryError) -> int:
 
 
 def _write_no_more() -> None:
-    """What could not be written is not tried again at the end of the process."""
+    """Discard unwritten output, so that the end of the process does not try again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _write_what_cannot_be_encoded() -> None:
-    """A terminal or pipe that knows ASCII only gets the rest written out, instead of an error."""
+    """Make a terminal or pipe limited to ASCII write other characters as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -165,7 +165,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _choices(error: click.ClickException) -> str:
-    """The commands, or the views, there are, where another was typed."""
+    """The commands, or the views, as a hint for a wrong one."""
     group = error.ctx.command if isinstance(error, click.UsageError) and error.ctx else None
     if not isinstance(group, click.Group) or "No such command" not in error.format_message():
         return ""

@@ -17,7 +17,7 @@ _ARGUMENTS_BEGIN = re.compile(r"(?<!^)[<(]")
 
 
 class NameParts(NamedTuple):
-    """A name of code: ``base`` is what matters; the page shows the rest dim."""
+    """The parts of a name of code: ``base`` matters most; the page shows the rest dim."""
 
     before: str  # namespace, folder
     base: str
@@ -25,7 +25,7 @@ class NameParts(NamedTuple):
 
 
 def name_parts(name: str) -> NameParts:
-    """A name as the page parts it; ``void`` in front is no news.
+    """The parts of a name, as on the page; a leading ``void`` is dropped.
 
     >>> name_parts("void at::native::f<int>(x)")
     NameParts(before='at::native::', base='f', after='<int>(x)')
@@ -61,17 +61,17 @@ def shortened_name(name: str, width: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in ``width`` cells; "…" stands for the end that is left out."""
+    """The text in ``width`` cells; "…" replaces the end."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def cut_start(text: str, width: int) -> str:
-    """The text in ``width`` cells; "…" stands for the start that is left out."""
+    """The text in ``width`` cells; "…" replaces the start."""
     return text if cell_len(text) <= width else "…" + _tail(text, width - 1)
 
 
 def cut_middle(text: str, width: int) -> str:
-    """The text in ``width`` cells; "…" stands for its middle: ends tell names apart."""
+    """The text in ``width`` cells; "…" replaces the middle, since both ends distinguish names."""
     if cell_len(text) <= width:
         return text
     left = width // 2
@@ -86,7 +86,7 @@ def _tail(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int | None) -> list[str]:
-    """The text in lines of at most ``width`` cells, parted at blanks where that is possible."""
+    """The text in lines of at most ``width`` cells, broken at blanks where possible."""
     if width is None or cell_len(text) <= width:
         return [text]
     lines = [""]

@@ -1,14 +1,14 @@
 """Tables on a terminal and as CSV.
 
-For people, numbers get a unit that fits, and a table keeps within the width of the terminal: names
-are shortened, one line a row, and the last columns give way. What is left out is named below the
-table. For programs (CSV) everything stays as it is, in the unit that the column's name carries.
-
-Columns of numbers for people: one unit per quantity, fixed decimals per column.
+On a terminal, numbers get a unit that fits, one per quantity, with fixed decimals per column:
 
     dur_ns  59300000, 97700, 0, None   →   Length (ms)  59.30, 0.10, 0, –
 
-All times of a table share their unit, so that its rows can be added up by eye.
+All times of a table share their unit, so that its rows can be added up by eye. A table keeps within
+the width of the terminal: names are shortened, one line a row, and the last columns are left out
+first. A note below the table names what is left out.
+
+In CSV everything stays as it is, in the unit that the column's name carries.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _UNIT_IN_LABEL = re.compile(r"\s*\((?:ns|bytes)\)$")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A column as people read it."""
+    """A column as text for a terminal."""
 
     column: Column
     heading: str
@@ -77,7 +77,7 @@ class Written:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known in any row."""
+        """True if no row has a value."""
         return all(cell in (NOT_KNOWN, "") for cell in self.cells)
 
 
@@ -94,7 +94,7 @@ def is_number(value: Cell) -> TypeGuard[int | float]:
 
 
 def _unit(table: Table, values: Sequence[Sequence[Cell]], suffix: str) -> Unit:
-    """The largest unit that the largest quantity of the kind fills."""
+    """The unit for the largest quantity of the kind."""
     columns = (v for c, v in zip(table.columns, values, strict=True) if c.key.endswith(suffix))
     largest = max((abs(v) for column in columns for v in column if is_number(v)), default=0)
     scale = SCALES[suffix]
@@ -123,7 +123,7 @@ def _scaled(values: Sequence[Cell], unit: Unit) -> tuple[str, ...]:
 
 
 def _fixed(value: float, decimals: int) -> str:
-    """Fixed decimals; what is not zero is never written as zero."""
+    """Fixed decimals; a value that is not zero is never written as zero."""
     if value == 0:
         return "0"
     least = 10.0**-decimals
@@ -158,7 +158,7 @@ ALL_COLUMNS = "all"
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """How tables are drawn."""
+    """Options for drawing tables."""
 
     width: int | None = None  # cells of a line; None = as long as needed, nothing is shortened
     columns: tuple[str, ...] | None = None  # keys of columns, in this order; None = those that fit
@@ -166,7 +166,7 @@ class TableLayout:
 
 
 def width_of(out: TextIO) -> int | None:
-    """The width of the terminal: COLUMNS where it is set, else as asked of it; None of a pipe."""
+    """The width of the terminal: COLUMNS if set, else as the terminal reports; None for a pipe."""
     told = os.environ.get("COLUMNS", "")
     if told.isascii() and told.isdecimal() and int(told):
         return int(told)
@@ -267,7 +267,7 @@ def _natural(column: Written) -> int:
 
 
 def _kind(column: Written) -> str:
-    """Long words give way, whatever the column holds."""
+    """The kind of a column; columns of long words may be shortened in any case."""
     kind = column.column.kind
     return "words" if kind == "value" and not column.is_numeric else kind
 
@@ -279,7 +279,7 @@ def _least(column: Written) -> int:
 
 
 def _widths(columns: Sequence[Written], width: int | None) -> list[int]:
-    """Every column has what it needs at least; the rest of the room goes to the shortest first."""
+    """The width of each column: its minimum, and a share of the rest, the shortest first."""
     wanted = [max(_natural(column), cell_len(column.heading)) for column in columns]
     if width is None:
         return wanted
@@ -313,7 +313,7 @@ def _block(
 
 
 def _fitted(column: Written, cell: str, width: int) -> list[str]:
-    """A cell in lines; only words take more than one."""
+    """A cell as lines; only words take more than one."""
     if cell_len(cell) <= width:
         return [cell]
     match _kind(column):
@@ -342,7 +342,7 @@ def _padded(cell: str, width: int, *, is_right: bool) -> str:
 
 
 def _below(texts: Sequence[Written], row: int, width: int | None) -> Iterator[str]:
-    """Sentences of a row, below it."""
+    """Sentences of a row, printed below it."""
     for text in texts:
         for number, line in enumerate(text.cells[row].split("\\x0a")):
             if line and line != "–":
@@ -354,7 +354,7 @@ def _below(texts: Sequence[Written], row: int, width: int | None) -> Iterator[st
 def _notes(
     table: Table, columns: Sequence[Written], shown: set[str], how_to_see_more: str
 ) -> Iterator[str]:
-    """What is not there, and how to see it."""
+    """A note on what is left out, and how to see it."""
     if how_many(table):
         yield f"{how_many(table)}, --limit for more"
     hidden = [c.column.key for c in columns if c.column.key not in shown and not c.is_empty]
@@ -364,7 +364,7 @@ def _notes(
 
 @contextmanager
 def progress_bar(path: str) -> Iterator[OnProgress | None]:
-    """Shows how far reading is, where somebody looks at standard error; gone when it is done."""
+    """A progress bar on a terminal's standard error; removed at the end."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -69,7 +69,7 @@ def serve(
 
 
 def _tell_problems(catalog: CatalogService[Facts]) -> None:
-    """Says on the terminal too what is wrong with a logdir."""
+    """Print problems of a logdir on the terminal, too."""
     catalog.wait_first_look(60.0)
     for problem in catalog.snapshot().problems:
         say(problem.message, hint=problem.hint)

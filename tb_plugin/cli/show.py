@@ -1,13 +1,8 @@
-"""The comments beside and above the fields of a Struct: what explains them.
+"""``kinetoscope show VIEW PATH``: a view of a trace as a table, JSON or CSV.
 
-The fields of a view's query as options: ``steps: str = ""`` is ``--steps TEXT``.
-
-The comment beside a field is the help of its option. What it says of the default, ``"" = all``,
-becomes ``[default: all]``.
-
-``kinetoscope show VIEW PATH``: a view of a trace as a table, JSON or CSV.
-
-Each view is a command of its own, made from the registry; the fields of its query are its options.
+Each view is a command of its own, made from the registry. The fields of its query are its options:
+``steps: str = ""`` is ``--steps TEXT``. The comment beside a field, or above it, is the help of its
+option; its words on the default, ``"" = all``, become ``[default: all]``.
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ from .render import (
 
 
 def field_comments(struct: type[Struct]) -> dict[str, str]:
-    """Field → its comment, for those that have one.
+    """Field → its comment, for fields that have one.
 
     A comment stands at the end of the field's line, or on lines of its own right above it. Empty
     where the source is not at hand.
@@ -115,7 +110,7 @@ def _option(field: msgspec.inspect.Field, comment: str) -> click.Option:
 
 
 def chosen(query: type[S], values: Mapping[str, Any], *, whole: bool = False) -> S:
-    """The query that the given options mean; what was not given has its default.
+    """The query of the given options; the others have their defaults.
 
     ``whole``: a table without a given limit has all its rows.
 
@@ -210,7 +205,7 @@ def _print(answer: Struct, tables: tuple[Table, ...], values: dict[str, Any]) ->
 
 
 def _keys(tables: tuple[Table, ...], text: str | None) -> tuple[str, ...] | None:
-    """The columns that are named; None where none are.
+    """The named columns; None where none are named.
 
     Raises:
         QueryError: no table has a column of that name.
@@ -229,7 +224,7 @@ def _keys(tables: tuple[Table, ...], text: str | None) -> tuple[str, ...] | None
 
 
 def _with_columns(tables: tuple[Table, ...], text: str | None) -> tuple[Table, ...]:
-    """The tables with the named columns only, in that order; those that have none stay whole."""
+    """The tables with the named columns only, in that order; tables without any stay whole."""
     keys = _keys(tables, text)
     return tables if keys in (None, (ALL_COLUMNS,)) else tuple(_narrowed(t, keys) for t in tables)
 
@@ -252,7 +247,7 @@ def _selected(tables: tuple[Table, ...], number: int | None) -> tuple[Table, ...
 
 
 def _print_sentence(answer: Struct, width: int | None) -> None:
-    """The answer first, where the view has one in words."""
+    """Print the answer in words, if the view has one."""
     sentence = getattr(answer, "sentence", None)
     if isinstance(sentence, Sentence):
         headline = sentence.headline

@@ -1,1 +1,1 @@
-"""Opening a trace: one way for the server, the command line and the library."""
+"""Sessions: the one way to open a trace, for the server, the command line and the library."""

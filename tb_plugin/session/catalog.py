@@ -1,4 +1,4 @@
-"""The catalog with ``Facts`` as its summaries: what the server opens traces from."""
+"""The catalog with ``Facts`` as its summaries, from which the server opens traces."""
 
 from __future__ import annotations
 

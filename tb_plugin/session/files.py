@@ -1,6 +1,6 @@
-"""Which trace a path means: a file is itself; below a folder one is chosen.
+"""Which trace file does a path mean? A file is itself; below a folder one is chosen.
 
-What is not given is the newest run, its first worker, that worker's last span.
+By default it is the newest run, its first worker, that worker's last span.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Names that were given; None where the choice is ours."""
+    """Names of run, worker and span; None for the default."""
 
     run: str | None = None
     worker: str | None = None
@@ -38,20 +38,20 @@ class Wanted:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing was said."""
+        """True if no name was given."""
         return self.run is None and self.worker is None and self.span is None
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenTrace:
-    """A trace file, and what else there was."""
+    """The chosen trace file, and the number of others."""
 
     path: str
     place: Place | None  # None for a file that was named
     others: int  # traces that were not chosen
 
     def notice(self) -> str:
-        """What was chosen without being told to; "" where there was no choice."""
+        """The choices made by default, as a sentence; "" where there was no choice."""
         if self.place is None or not self.others:
             return ""
         run, worker, span = self.place
@@ -61,7 +61,7 @@ class ChosenTrace:
 
 
 def choose(path: str, wanted: Wanted = Wanted()) -> ChosenTrace:
-    """The trace that is meant.
+    """The trace of a path and names.
 
     Raises:
         NotFoundError: there is no such path, no trace below it, or no such run, worker, span.
@@ -102,7 +102,7 @@ def local(path: str) -> str:
 
 
 def lost_link(path: str) -> str:
-    """What is said of a link to nowhere; "" of everything else."""
+    """The message for a link without a target; "" for everything else."""
     if not os.path.islink(path) or os.path.exists(path):
         return ""
     return f"This is a link to {os.readlink(path)}, which is not there."
@@ -133,7 +133,7 @@ def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[Error
 
 
 def _fitting(places: Iterable[Place], wanted: Wanted) -> list[Place]:
-    """The places that the given names leave to choose from."""
+    """The places that match the given names."""
     names = (wanted.run, wanted.worker, wanted.span)
     return [
         place

@@ -1,10 +1,10 @@
-"""One opened trace: its facts, columns, artifacts and events, always through the cache.
+"""An opened trace: its facts, columns, artifacts and events, always through the cache.
 
     session = open_file("log/host_7.1694128201545.pt.trace.json.gz")  # command line, library
     session = open_entry(catalog, entry, event_files)                 # server
     view.build(session.asked(view), query)
 
-What one of them has read or made, the others find in the cache.
+Results of one of them are in the cache for the others.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Session(ABC):
         """One event as the file has it, read again; ``row`` counts the events of the file."""
 
     def subject(self, view: View) -> Subject:
-        """What the view and its parts are built from.
+        """The input of a view and of its parts.
 
         Raises:
             UnavailableError: this trace cannot fill the view; says why.
@@ -78,7 +78,7 @@ class Session(ABC):
         return Subject(facts, partial(self._artifact_of, view), self.trace, self.event)
 
     def asked(self, view: View) -> Facts | Subject:
-        """What ``view.build`` takes: the facts alone, where the view needs no artifact.
+        """The input of ``view.build``: the facts alone, if the view needs no artifact.
 
         Raises:
             UnavailableError: this trace cannot fill the view; says why.
@@ -96,7 +96,7 @@ class Session(ABC):
 
 
 class EventFiles:
-    """The files whose events were read last: what was inflated for one click serves the next."""
+    """The files of the last read events: text inflated for one event is reused for the next."""
 
     def __init__(self) -> None:
         self._kept: LruCache[Rereader] = LruCache(FILES_KEPT)
@@ -109,7 +109,7 @@ class EventFiles:
 
 
 class CatalogSession(Session):
-    """A trace that reading processes read.
+    """A trace read by child processes.
 
     Everything raises BeingRead (the page asks again) until it is there.
     """
@@ -131,7 +131,7 @@ class CatalogSession(Session):
 
 
 def open_entry(catalog: Traces, entry: Entry, files: EventFiles) -> Session:
-    """A trace of the catalog."""
+    """A session of a trace of the catalog."""
     return CatalogSession(catalog, entry, files)
 
 
@@ -139,7 +139,7 @@ def open_entry(catalog: Traces, entry: Entry, files: EventFiles) -> Session:
 
 
 class TraceSession(Session):
-    """A trace that is in memory; its artifacts are made for this session only."""
+    """A trace in memory; its artifacts are made for this session only."""
 
     def __init__(self, trace: Trace, facts: Facts | None = None) -> None:
         self._trace, self._facts = trace, facts
@@ -170,7 +170,7 @@ class TraceSession(Session):
 
 
 def session_of(trace: Trace, facts: Facts | None = None) -> Session:
-    """A trace that was read already."""
+    """A session of a trace that was read before."""
     return TraceSession(trace, facts)
 
 
@@ -178,7 +178,7 @@ def session_of(trace: Trace, facts: Facts | None = None) -> Session:
 
 
 class FileSession(Session):
-    """A trace file, read in this process where the cache does not have it.
+    """A trace file, read in this process if it is not in the cache.
 
     What was read and made is kept in the cache under the same keys as the server's, so a second
     session, or the server, reads nothing. A cache that cannot be written costs only that.
@@ -234,7 +234,7 @@ class FileSession(Session):
             return self._file.event(row)
 
     def _read(self) -> tuple[Trace, Facts]:
-        """Reads the file, and keeps what was read."""
+        """Read the file and store the result."""
         trace = self._known_trace = read(self.path, self._on_progress)
         facts = self._known_facts = summarize(trace)
         self._keep(trace, facts)
@@ -249,7 +249,7 @@ class FileSession(Session):
         return msgspec.structs.replace(facts, path=self.path) if facts else None
 
     def _keep(self, trace: Trace, facts: Facts) -> None:
-        """Stores what was read, unless the file has changed meanwhile or there is no room."""
+        """Store the result, unless the file has changed meanwhile or there is no room."""
         if FileVersion.of(os.stat(self.path)) != self._version:
             return
         size, events = self._version.bytes, trace.health.events
@@ -272,7 +272,7 @@ class FileSession(Session):
         return self._publish(store)
 
     def _publish(self, *stores: Callable[[Path, str], None]) -> bool:
-        """Whether the cache took everything."""
+        """True if the cache took everything."""
         token = secrets.token_hex(8)
         kept = True
         try:
@@ -289,7 +289,7 @@ def _with_token(store: Callable[[Path, str], None], token: str, root: Path) -> N
 
 
 def open_file(path: str, on_progress: OnProgress | None = None) -> FileSession:
-    """A trace file of this machine; ``on_progress`` hears how far reading is, if it is read.
+    """A session of a trace file of this machine; ``on_progress`` gets the progress if it is read.
 
     Raises:
         OSError: the file cannot be looked at.

@@ -1,1 +1,1 @@
-"""The HTTP face: one WSGI app for TensorBoard and the standalone server."""
+"""The HTTP interface: one WSGI app for TensorBoard and the standalone server."""

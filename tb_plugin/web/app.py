@@ -36,7 +36,7 @@ class MethodError(KinetoscopeError):
 
 
 class InternalError(KinetoscopeError):
-    """A mistake of ours. What went wrong is in the log, not in the answer."""
+    """A bug of ours. The details are in the log, not in the answer."""
 
     kind = "internal"
 
@@ -44,7 +44,7 @@ class InternalError(KinetoscopeError):
 def create_app(
     catalog: Traces, views: tuple[View, ...], host: routes.Host, page: Page | None = None
 ) -> WSGIApplication:
-    """The application over a catalog. Every request gets an answer; errors are JSON."""
+    """The application over a catalog. Every request gets a response; errors are JSON."""
     site = routes.site(catalog, views, host)
     files = page or (page_alone() if host == "standalone" else Page())
 

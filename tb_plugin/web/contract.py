@@ -1,4 +1,4 @@
-"""Structs of the routes that are not views (contract).
+"""Structs of the routes that are not views, and the recipe for a training loop (contract).
 
 GET api/info                                     → Info
 GET api/catalog                                  → Catalog    304 while its version is the same
@@ -9,10 +9,8 @@ GET api/source?run=&worker=&span=&file=&line=     → SourcePlace
 GET api/rescan                                   → Catalog    after looking again at once
 GET api/retry?path=&logdir=                      → Catalog    reads a failed or refused file again
 Errors: {"error": {"kind", "message", "hint"}} with status 400, 404, 405, 409, 422, 500;
-202 → Reading. With ``&digest=`` of the span, as the catalog tells it, the answer of a trace is one
-that never changes and that a browser may keep.
-
-The lines that a user pastes into a training loop.
+202 → Reading. With ``&digest=`` of the span, as the catalog has it, the answer of a trace never
+changes and a browser may keep it.
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ from ..store.contract import ErrorInfo, ReadProgress
 
 
 class ErrorAnswer(Struct, frozen=True):
-    """The body of every answer that is not 200, 202 or 304."""
+    """The body of every response that is not 200, 202 or 304."""
 
     error: ErrorInfo
 
 
 class Reading(Struct, frozen=True):
-    """The body of a 202: the trace is being read; ask again."""
+    """The body of a 202: the trace is being read; try again."""
 
     reading: ReadProgress
 
@@ -44,7 +42,7 @@ class ViewInfo(Struct, frozen=True):
 
 
 class Info(Struct, frozen=True):
-    """What this program is and which views it has."""
+    """The version of this program, and its views."""
 
     version: str
     reader: str  # "python" | "native"
@@ -55,7 +53,7 @@ class Info(Struct, frozen=True):
 
 
 class SourcePlace(Struct, frozen=True):
-    """Where a source file named in a stack is."""
+    """The place of a source file of a stack."""
 
     path: str  # absolute, for an editor; "" where nothing is known of its place
     found: bool  # the server looked, and has it: never so where texts are not served
@@ -67,7 +65,7 @@ class SourcePlace(Struct, frozen=True):
 
 
 class StepInfo(Struct, frozen=True):
-    """One step as the step strip draws it."""
+    """One step in the step strip."""
 
     index: int
     number: int
@@ -78,7 +76,7 @@ class StepInfo(Struct, frozen=True):
 
 
 class ViewState(Struct, frozen=True):
-    """What one view has to say of the chosen trace."""
+    """State of one view for the chosen trace."""
 
     stem: str
     unavailable: str | None  # why this trace cannot fill the view
@@ -86,7 +84,7 @@ class ViewState(Struct, frozen=True):
 
 
 class TraceInfo(Struct, frozen=True):
-    """What the shell needs of the chosen trace, whatever the view."""
+    """Data of the chosen trace that the shell needs, whatever the view."""
 
     digest: str
     run: str

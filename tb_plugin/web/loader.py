@@ -1,4 +1,4 @@
-"""What TensorBoard imports at start: nothing heavy, because its whole start waits for it.
+"""The entry point for TensorBoard: imports nothing heavy, because TensorBoard's start waits for it.
 
 An entry point that fails to import ends TensorBoard; one that fails to load is only logged.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Loader(TBLoader):  # type: ignore[misc]  # tensorboard carries no types
-    """Makes the plugin once TensorBoard knows its logdir. It defines no flags."""
+    """Creates the plugin once TensorBoard knows its logdir. It defines no flags."""
 
     def load(self, context: TBContext) -> TBPlugin:
         from .plugin import ProfilerPlugin

@@ -1,12 +1,10 @@
-"""Serving an application below a path: /user/bob/ → /.
-
-Which Host header a server on this machine answers, and which requests other sites may not make.
+"""Middleware: a path prefix (/user/bob/ → /), the Host header, and requests of other sites.
 
 A page of any site can make its own name resolve to 127.0.0.1 and then read what a local server
 answers (DNS rebinding). The browser still sends that site's name as Host; so only known names pass.
 
-Such a page can also ask for any address of ours without reading the answer. Where asking has an
-effect, that is refused.
+Such a page can also send a request to any of our addresses without reading the answer. Where the
+request has an effect, it is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def mounted(app: WSGIApplication, prefix: str) -> WSGIApplication:
-    """The application below the prefix ("/user/bob"); nothing outside it is answered.
+    """The application below the prefix ("/user/bob"); other paths are not found.
 
     The bare prefix is redirected to the one with a slash: the page's addresses are relative.
     """
@@ -62,21 +60,21 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+
 
 
 class HostError(KinetoscopeError):
-    """The request names a host that this server is not known by."""
+    """The request names an unknown host."""
 
     kind = "unknown_host"
     status = HTTPStatus.FORBIDDEN
 
 
 class CrossSiteError(KinetoscopeError):
-    """A page of another site asks for something that has an effect."""
+    """A page of another site sends a request that has an effect."""
 
     kind = "cross_site"
     status = HTTPStatus.FORBIDDEN
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server bound to the host."""
+    """True if only this machine can reach a server bound to the host."""
     if host == "localhost":
         return True
     try:
@@ -114,7 +112,7 @@ def host_name(header: str) -> str:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Lets pass what our own page, a person at the address bar, or a program asks.
+    """Allow requests of our own page, of the address bar, and of programs; refuse other pages.
 
     Browsers say ``Sec-Fetch-Site`` themselves, also through a proxy that changes Host. To plain
     HTTP on another machine they do not; there ``Origin`` or ``Referer`` tell, where they are sent.

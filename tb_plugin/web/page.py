@@ -1,4 +1,4 @@
-"""The built page: its files, their types, and how long a browser may keep them."""
+"""The built page: its files, their types, and their caching in the browser."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Page:
         return self._guarded(_file_answer(request, name, content, packing))
 
     def _guarded(self, answer: Answer) -> Answer:
-        """A document carries what it may load, and who may frame it."""
+        """A document with headers for what it may load, and which sites may frame it."""
         if answer.mimetype == "text/html":
             answer.headers["Content-Security-Policy"] = self._policy
         return answer
@@ -118,7 +118,7 @@ def _not_built(name: str) -> Answer:
 
 
 def page_alone() -> Page:
-    """The page as the standalone server has it."""
+    """The page of the standalone server."""
     in_vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
     framed = FRAMED_IN_VSCODE if in_vscode else FRAMED_ALONE
     return Page(policy=f"{CONTENT_POLICY}; {framed}")

@@ -1,4 +1,4 @@
-"""Query strings become Structs; what does not fit is refused with what would."""
+"""Query strings as Structs; an error names the valid values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = TypeVar("S", bound=Struct)
 
 
 def parse(values: Mapping[str, str], query: type[S]) -> S:
-    """The parameters as a Struct; texts become numbers and booleans where the Struct says so.
+    """The parameters as a Struct; texts become numbers and booleans as the Struct requires.
 
     Raises:
         QueryError: a parameter is unknown, missing, or of another type; says what may be given.
@@ -29,7 +29,7 @@ def parse(values: Mapping[str, str], query: type[S]) -> S:
 def misfit(
     error: msgspec.ValidationError, values: Mapping[str, object], query: type[Struct]
 ) -> QueryError:
-    """What is wrong with the parameters, and what may be given instead."""
+    """The error for invalid parameters, with the valid values."""
     at = _FIELD.search(str(error))
     field = next((f for f in _fields(query) if at and f.name == at[1]), None)
     if field is None:
@@ -56,7 +56,7 @@ def once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def short(text: str, length: int = 80) -> str:
-    """A text from outside, cut so that a message about it stays a message."""
+    """A text from outside, shortened for a message."""
     return text if len(text) <= length else text[:length] + "…"
 
 
@@ -79,7 +79,7 @@ def _choices(node: msgspec.inspect.Type) -> str:
 
 
 def _wanted(node: msgspec.inspect.Type) -> str:
-    """What a parameter of this type may be, in words."""
+    """The valid values of a parameter type, in words."""
     for one in _members(node):
         if isinstance(one, msgspec.inspect.IntType | msgspec.inspect.FloatType):
             what = "a whole number" if isinstance(one, msgspec.inspect.IntType) else "a number"

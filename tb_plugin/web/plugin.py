@@ -1,4 +1,4 @@
-"""The tab in TensorBoard: its name, when it shows, and the application behind it."""
+"""The tab in TensorBoard: its name, when it is shown, and its application."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
         return {"/*": mounted(self._app, f"/data/plugin/{self.plugin_name}")}
 
     def is_active(self) -> bool:
-        """Whether there is something to show. Waits once and shortly for the first look."""
+        """True if there is something to show. The first call waits shortly for the first look."""
         if not self._logdirs:
             return False
         if not self._waited:
@@ -69,7 +69,7 @@ class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no 
 
 
 class _LaterApp:
-    """The application, made when somebody is there: TensorBoard starts without our views."""
+    """The application, created at the first request: TensorBoard starts without our views."""
 
     def __init__(self, catalog: Traces) -> None:
         self._catalog = catalog
@@ -80,7 +80,7 @@ class _LaterApp:
         return self._app()(environ, start_response)
 
     def prepare(self) -> None:
-        """Somebody has opened TensorBoard's page: makes it in the background."""
+        """Create the application in the background, when TensorBoard's page is opened."""
         threading.Thread(target=self._app, name="kinetoscope-app", daemon=True).start()
 
     def _app(self) -> WSGIApplication:
@@ -94,7 +94,7 @@ class _LaterApp:
 
 
 def plugin_name() -> str:
-    """The name, or another one beside the old plugin, which has the same."""
+    """The name of the plugin; another one beside the old plugin, which has the same."""
     try:
         importlib.metadata.distribution(OLD_DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
@@ -103,7 +103,7 @@ def plugin_name() -> str:
 
 
 def logdirs_of(context: TBContext) -> tuple[Logdir, ...]:
-    """What ``--logdir`` or ``--logdir_spec`` say; every part of the context may be missing."""
+    """The folders of ``--logdir`` or ``--logdir_spec``; parts of the context may be missing."""
     flags = context.flags
     spec = getattr(flags, "logdir_spec", None) if flags is not None else None
     return resolve(context.logdir or None, spec or None)

@@ -1,8 +1,6 @@
-"""HTTP answers: JSON, validators, compression, and the headers that every one of them carries.
+"""HTTP responses: JSON, binary frames and downloads, with validators, compression and headers.
 
-Which program answered: a browser must not keep the answers of another version for ever.
-
-What a view or a part of it answered, as it travels: JSON, a binary frame, or a download.
+The validators name the program, too: a browser must not keep the answers of another version.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ def json_answer(
     etag: str = "",
     cache: str = REVALIDATE,
 ) -> Answer:
-    """The body as JSON. Without an ``etag`` the digest of the body is one."""
+    """The body as JSON. Without an ``etag`` the digest of the body is used."""
     content = msgspec.json.encode(body)
     answer = packed(request, content, "application/json")
     answer.status_code = status
@@ -69,7 +67,7 @@ def json_answer(
 
 
 def kept(request: Request, answer: Answer, *, etag: str, cache: str) -> Answer:
-    """The answer with its validator, and how long a client may keep it."""
+    """The response with its validator and its caching time."""
     answer.headers["Cache-Control"] = cache
     answer.set_etag(etag, weak=True)
     answer.make_conditional(request)
@@ -77,7 +75,7 @@ def kept(request: Request, answer: Answer, *, etag: str, cache: str) -> Answer:
 
 
 def unchanged(request: Request, etag: str, *, cache: str = REVALIDATE) -> Answer | None:
-    """The 304, where the client holds this version already: nothing need be computed."""
+    """A 304 if the client has this version already, so that nothing is computed."""
     if not request.if_none_match.contains_weak(etag):
         return None
     answer = Answer(status=HTTPStatus.NOT_MODIFIED, content_type="application/json")
@@ -88,13 +86,13 @@ def unchanged(request: Request, etag: str, *, cache: str = REVALIDATE) -> Answer
 
 
 def error_answer(request: Request, error: KinetoscopeError) -> Answer:
-    """The one form in which an error leaves the server."""
+    """An error as a response."""
     info = ErrorInfo(error.kind, error.message, error.hint)
     return json_answer(request, ErrorAnswer(info), status=error.status, cache="no-store")
 
 
 def packed(request: Request, content: bytes, content_type: str) -> Answer:
-    """The content, compressed where the client takes it and it is worth it."""
+    """The content, compressed if the client accepts it and it is large enough."""
     answer = Answer(content_type=content_type)
     answer.vary.add("Accept-Encoding")
     if len(content) >= WORTH_PACKING_BYTES and takes_gzip(request):
@@ -106,7 +104,7 @@ def packed(request: Request, content: bytes, content_type: str) -> Answer:
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether the client says that it takes gzip."""
+    """True if the client accepts gzip."""
     return request.accept_encodings.quality("gzip") > 0
 
 
@@ -124,7 +122,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 @cache
 def program() -> str:
-    """A short mark of this program: its version and the youngest of its sources.
+    """A short key of this program: its version and the youngest of its sources.
 
     The sources count because a checkout changes without changing its version.
     """
@@ -133,7 +131,7 @@ def program() -> str:
 
 
 def answer_digest(content_digest: str) -> str:
-    """The digest that the page sees of a trace: same content and same program, same answers."""
+    """The digest of a trace for the page: equal for the same content and the same program."""
     return f"{content_digest}-{program()}" if content_digest else ""
 
 
@@ -154,7 +152,7 @@ Body: TypeAlias = Struct | bytes | Download
 
 
 def body_answer(request: Request, body: Body, *, etag: str, cache: str) -> Answer:
-    """The answer that carries the body.
+    """The response with this body.
 
     Binary bodies are compressed like texts (0.4 ms per 150 KB): that somebody asks from this very
     machine cannot be seen, because the far end of a tunnel looks the same.
@@ -171,7 +169,7 @@ def body_answer(request: Request, body: Body, *, etag: str, cache: str) -> Answe
 
 
 def _download(body: Download) -> Answer:
-    """The file, piece by piece. What goes wrong before the first piece is still told in JSON."""
+    """The file, piece by piece. An error before the first piece is still sent as JSON."""
     first = next(body.pieces, b"")
     suffix = "." + body.name.rpartition(".")[2]
     answer = Answer(

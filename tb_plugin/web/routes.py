@@ -1,7 +1,4 @@
-"""What each API route answers: functions from a request to an answer, and the table of them.
-
-What the shell needs of the chosen trace, whatever the view.
-"""
+"""The API routes: functions from a request to an answer, and the table of them."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ from .source_files import NamedFiles, SourceQuery, source_place, started_in
 
 
 def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
-    """Steps, the state of each view, and how healthy the trace is."""
+    """Steps, the state of each view, and the health of the trace."""
     severities = {note.severity for note in facts.health.notes}
     return TraceInfo(
         digest=answer_digest(entry.digest),
@@ -90,7 +87,7 @@ Host = Literal["tensorboard", "standalone"]
 
 @dataclass(frozen=True)
 class Site:
-    """What every route may need."""
+    """Shared dependencies of the routes."""
 
     catalog: Traces
     views: Mapping[str, View]  # by stem, in tab order
@@ -101,7 +98,7 @@ class Site:
 
 
 def site(catalog: Traces, views: tuple[View, ...], host: Host) -> Site:
-    """Puts together what the routes need."""
+    """Create the dependencies of the routes."""
     by_stem = MappingProxyType({v.stem: v for v in views})
     return Site(catalog, by_stem, host, EventFiles(), NamedFiles(), started_in())
 
@@ -111,7 +108,7 @@ class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Choice(Struct, frozen=True, forbid_unknown_fields=True):
-    """One trace; for what is not given, the newest run, the first worker, the last span.
+    """One trace; by default the newest run, the first worker, the last span.
 
     ``digest`` as told by the catalog makes the answer one that never changes.
     """
@@ -130,7 +127,7 @@ class FileChoice(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def info(site: Site, request: Request) -> Answer:
-    """What this program is and which views it has."""
+    """The version of this program, and its views."""
     _asked(request, Nothing)
     views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
     vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
@@ -159,7 +156,7 @@ def retry(site: Site, request: Request) -> Answer:
 
 
 def trace(site: Site, request: Request) -> Answer:
-    """What the shell needs of one trace."""
+    """Data of one trace that the shell needs."""
     choice = _asked(request, Choice)
 
     def build(entry: Entry) -> Body:
@@ -206,7 +203,7 @@ def part_named(view: View, name: str) -> Part:
 
 
 def source(site: Site, request: Request) -> Answer:
-    """Where a source file of a stack is on this machine. Depends on the disk, so it is not kept."""
+    """The place of a source file of a stack. It depends on the disk, so it is not cached."""
     choice, query = _asked_of_trace(request, SourceQuery)
     try:
         entry = _located(site, choice)
@@ -294,14 +291,14 @@ def _asked(request: Request, query: type[S]) -> S:
 
 
 def _asked_of_trace(request: Request, query: type[S]) -> tuple[Choice, S]:
-    """Which trace a request is about, and what it asks of it. Raises QueryError."""
+    """The trace and the parameters of a request. Raises QueryError."""
     given = once(request.args.items(multi=True))
     common = {key: given.pop(key) for key in Choice.__struct_fields__ if key in given}
     return parse(common, Choice), parse(given, query)
 
 
 def _located(site: Site, choice: Choice) -> Entry:
-    """The trace that is chosen.
+    """The chosen trace.
 
     Raises:
         NotFoundError: there is no such trace.
@@ -311,5 +308,5 @@ def _located(site: Site, choice: Choice) -> Entry:
 
 
 def _reading_answer(request: Request, error: BeingRead) -> Answer:
-    """What is said while a trace is being read: ask again."""
+    """The answer while a trace is being read: try again."""
     return json_answer(request, Reading(error.progress), status=error.status, cache="no-store")

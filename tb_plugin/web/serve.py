@@ -1,4 +1,4 @@
-"""The standalone server: the same application as in TensorBoard, on an address of its own."""
+"""The standalone server: the application of TensorBoard's tab, on an address of its own."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PORTS_TRIED = 20
 
 
 class AddressError(KinetoscopeError):
-    """The server cannot listen there."""
+    """The server cannot listen on this address."""
 
     kind = "address"
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen. ``port`` None: the first free one from 6007 on; 0: any free one."""
+    """The address to listen on. ``port`` None: the first free one from 6007 on; 0: any free one."""
 
     host: str = LOOPBACK
     port: int | None = None
@@ -48,7 +48,7 @@ class Address:
 
 
 class QuietHandler(WSGIRequestHandler):
-    """Requests are no news; they are logged for who asks for it."""
+    """Logs requests only at the debug level."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         log.debug("%s %s %s", self.requestline, code, size)
@@ -80,7 +80,7 @@ def listen(app: WSGIApplication, address: Address) -> BaseWSGIServer:
 
 
 def url(server: BaseWSGIServer, address: Address) -> str:
-    """What to type into a browser."""
+    """The address to open in a browser."""
     host = address.host
     if host in {"0.0.0.0", "::"}:  # noqa: S104  # compared, not bound
         host = socket.gethostname()

@@ -1,12 +1,10 @@
-"""Where a source file named in a stack is on this machine, and its text where that may be shown.
+"""Where is a source file of a stack on this machine, and may its text be shown?
 
-A recording is hostile. What it says of directories is text: an editor's path is put together
-without asking the disk, so that no answer tells which files exist. A file is opened only where the
-server was told to show sources, and only when it is text of Python, a frame of the recording names
-it, and it lies, after all links are followed, below a directory that the user named: a target of
-the map, or the directory that the server was started in.
-
-The answer to: where is this line of source?
+A recording is hostile. Its directories are only text: an editor's path is put together without
+asking the disk, so that no answer shows which files exist. A file is opened only where the server
+was started to show sources, and only when it is text of Python, a frame of the recording names it,
+and it lies, after all links are followed, below a directory that the user named: a target of the
+map, or the directory that the server was started in.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ Prefixes = Sequence[tuple[str, str]]
 
 
 def editor_path(name: str, directory: str, prefixes: Prefixes) -> str:
-    """An absolute path for an editor, on whatever machine it runs; "" where none is known.
+    """An absolute path for an editor on the user's machine; "" where none is known.
 
     ``directory`` is the working directory as recorded. A relative name is joined with it, but for
     names of torch and of the standard library, which lie elsewhere.
@@ -81,13 +79,13 @@ def parse_prefixes(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _is_name(name: str) -> bool:
-    """Whether a text can be a path at all: ``<string>`` and control characters are none."""
+    """True if a text can be a path at all: ``<string>`` and control characters cannot."""
     usual = 0 < len(name) <= MOST_NAME_CHARS and not name.startswith("<")
     return usual and all(char >= " " and char != "\x7f" for char in name)
 
 
 def _recorded(name: str, directory: str) -> str:
-    """The absolute name on the machine of the recording; "" where it is not known."""
+    """The absolute name on the machine of the recording; "" where unknown."""
     if _is_absolute(name):
         return name
     if _is_of_a_library(name) or not _is_name(directory) or not _is_absolute(directory):
@@ -107,7 +105,7 @@ def _is_of_a_library(name: str) -> bool:
 
 
 def _moved(name: str, prefixes: Prefixes) -> tuple[str, str] | None:
-    """The name with the first prefix that it has replaced, and by what; whole parts only."""
+    """The name with its first matching prefix replaced, and the replacement; whole parts only."""
     for recorded, here in prefixes:
         old = recorded.rstrip("/\\")
         if name == old or name.startswith((old + "/", old + "\\")):
@@ -171,7 +169,7 @@ def _candidates(
 
 
 def _inside(root: str, wanted: str) -> str | None:
-    """The file, if it is below the root; anything else is as if it were not there."""
+    """The file, if it is below the root; any other file is treated as missing."""
     if not os.path.isabs(root):
         return None
     # By its text first, so that nothing is asked about what cannot be below the root.
@@ -187,7 +185,7 @@ def _inside(root: str, wanted: str) -> str | None:
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Whether the path lies in the directory, which is not the root of the file system."""
+    """True if the path lies in the directory, which is not the root of the file system."""
     return os.path.dirname(root) != root and Path(path).is_relative_to(root) and path != root
 
 
@@ -232,19 +230,19 @@ class SourceQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NamedFiles:
-    """The files that the frames of the traces last asked about name."""
+    """Files in the frames of the traces used last."""
 
     def __init__(self) -> None:
         self._kept: LruCache[frozenset[str]] = LruCache(TRACES_KEPT)
 
     def of(self, catalog: Traces, entry: Entry) -> frozenset[str]:
-        """Those of a trace. Raises BeingRead."""
+        """The files of a trace. Raises BeingRead."""
         found = self._kept.get(entry.digest)
         return found or self._kept.put(entry.digest, files_named(catalog.trace(entry)))
 
 
 def started_in() -> Path | None:
-    """The directory that this process was started in; None where it is gone."""
+    """The directory that this process was started in; None where it no longer exists."""
     try:
         return Path.cwd()
     except OSError:
@@ -252,7 +250,7 @@ def started_in() -> Path | None:
 
 
 def place_as_told(facts: Facts, query: SourceQuery) -> SourcePlace:
-    """The place for an editor, by what the recording and the user say; no file is looked at.
+    """The place for an editor, from the recording and the user's map; no file is looked at.
 
     Raises:
         QueryError: the map of prefixes that the server was given is wrong.
@@ -291,7 +289,7 @@ def place_with_lines(
 def source_place(
     catalog: Traces, entry: Entry, query: SourceQuery, named: NamedFiles, root: Path | None
 ) -> SourcePlace:
-    """Where a file of a frame is, and its lines where they may be shown.
+    """The place of a file of a frame, and its lines where they may be shown.
 
     Raises:
         QueryError: the map of prefixes that the server was given is wrong.

@@ -213,7 +213,7 @@ export interface DeviceCard {
   readonly gauges: readonly Gauge[];
 }
 
-/** The body of every answer that is not 200, 202 or 304. */
+/** The body of every response that is not 200, 202 or 304. */
 export interface ErrorAnswer {
   readonly error: ErrorInfo;
 }
@@ -465,7 +465,7 @@ export interface HostPartition {
   readonly overlap_ns: number;
 }
 
-/** What this program is and which views it has. */
+/** The version of this program, and its views. */
 export interface Info {
   readonly version: string;
   /** "python" | "native" */
@@ -867,7 +867,7 @@ export interface ReadProgress {
   readonly seconds_left: number | null;
 }
 
-/** The body of a 202: the trace is being read; ask again. */
+/** The body of a 202: the trace is being read; try again. */
 export interface Reading {
   readonly reading: ReadProgress;
 }
@@ -1135,7 +1135,7 @@ export interface SnippetLine {
   readonly added: boolean;
 }
 
-/** Where a source file named in a stack is. */
+/** The place of a source file of a stack. */
 export interface SourcePlace {
   /** absolute, for an editor; "" where nothing is known of its place */
   readonly path: string;
@@ -1196,7 +1196,7 @@ export interface StepFigures {
   readonly recorded: number;
 }
 
-/** One step as the step strip draws it. */
+/** One step in the step strip. */
 export interface StepInfo {
   readonly index: number;
   readonly number: number;
@@ -1348,7 +1348,7 @@ export interface TimelineTrack {
   readonly hidden: number;
 }
 
-/** What the shell needs of the chosen trace, whatever the view. */
+/** Data of the chosen trace that the shell needs, whatever the view. */
 export interface TraceInfo {
   readonly digest: string;
   readonly run: string;
@@ -1398,7 +1398,7 @@ export interface ViewInfo {
   readonly question: string;
 }
 
-/** What one view has to say of the chosen trace. */
+/** State of one view for the chosen trace. */
 export interface ViewState {
   readonly stem: string;
   /** why this trace cannot fill the view */
