@@ -115,4 +115,10 @@ describe("the palette", () => {
     expect(await screen.findByText("Nothing of that name.")).toBeDefined();
     expect(server.asked.some(({ pathname }) => pathname.endsWith("operators/find"))).toBe(false);
   });
+
+  it("closes with Escape while something is typed", async () => {
+    const { user } = await palette("gemm");
+    await user.keyboard("{Escape}");
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  });
 });

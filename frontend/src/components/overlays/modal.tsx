@@ -24,11 +24,17 @@ export function Modal({ title, width, onClose, children }: ModalProps) {
     };
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the dialog closes with Esc by itself
     <dialog
       ref={dialog}
       aria-label={title}
       style={{ width }}
+      onKeyDown={(event) => {
+        // By itself the dialog would close too, but Safari keeps Esc in a search field for itself.
+        if (event.key === "Escape" && !event.defaultPrevented && !event.nativeEvent.isComposing) {
+          event.preventDefault();
+          onClose();
+        }
+      }}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
