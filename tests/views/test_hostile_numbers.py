@@ -172,6 +172,7 @@ def queries(view: View, part: Part, subject: Subject) -> Iterator[msgspec.Struct
     """Questions for a part: the whole trace, some slices, every row."""
     usual: dict[str, Any] = {"start_ns": -(2**62), "end_ns": 2**62, "text": "a", "by": "lane"}
     usual |= {"level": 10, "tiles": "0", "series": "0", "blocks": "0.0", "name": "aten::mm"}
+    usual["search"] = "a"
     fields = {field.name for field in msgspec.structs.fields(part.query) if field.required}
     known = {name: value for name, value in usual.items() if name in fields}
     if "slice" in fields:

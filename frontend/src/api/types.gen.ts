@@ -479,12 +479,15 @@ export interface Info {
   readonly recipe: string;
 }
 
-/** The parts of a row. */
+/** The parts of a row: the largest of each, and how many there are in all. */
 export interface KernelDetails {
   readonly row: KernelRow;
   readonly ops: readonly OpOfKernel[];
+  readonly ops_count: number;
   /** its distinct grids, blocks, registers */
   readonly launches: readonly KernelRow[];
+  readonly launches_count: number;
+  /** of `row.calls` */
   readonly slowest: readonly SlowCall[];
 }
 
@@ -694,15 +697,19 @@ export interface OpOfKernel {
   readonly total_ns: number;
 }
 
-/** The parts of a row; each part sums to the row or says how much it leaves out. */
+/** The parts of a row: the largest of each, and how many there are in all. */
 export interface OperatorDetails {
   readonly row: OperatorRow;
   readonly shapes: readonly OperatorRow[];
+  readonly shapes_count: number;
   readonly shapes_missing: string;
   readonly stacks: readonly StackRow[];
+  readonly stacks_count: number;
   readonly stacks_missing: string;
   readonly kernels: readonly LaunchedKernel[];
+  readonly kernels_count: number;
   readonly kernels_missing: string;
+  /** of `row.calls` */
   readonly slowest: readonly SlowCall[];
 }
 
@@ -787,6 +794,8 @@ export interface Operators {
   /** all device activity of the chosen steps; = Σ self + Σ unattributed */
   readonly device_ns: number | null;
   readonly unattributed: readonly Unattributed[];
+  /** of any call of the chosen steps FLOPs are known */
+  readonly has_flops: boolean;
   /** share of device compute time with a model */
   readonly flops_coverage: number | null;
   /** what is not known of them, and why */
@@ -1060,6 +1069,7 @@ export interface SliceDetails {
   /** shape and dtype of each input where recorded */
   readonly inputs: readonly (readonly [string, string])[];
   readonly stack: readonly StackFrame[];
+  /** why there is none, or how much of it is not listed */
   readonly stack_missing: string;
   /** of a Python frame */
   readonly source_file: string;

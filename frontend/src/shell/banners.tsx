@@ -1,5 +1,6 @@
 /** Lines above the page for what concerns all of it. */
 import type { Catalog } from "../api/types.gen";
+import { FirstFew } from "../components/states/first_few";
 import { WarningIcon } from "../components/text/icons";
 import { Prose } from "../components/text/prose";
 
@@ -25,16 +26,22 @@ export function LostBanner({ isRetrying, onRetry }: LostProps) {
 
 /** A logdir that does not exist or cannot be read, while others can. */
 export function ProblemBanner({ catalog }: { catalog: Catalog }) {
-  const [problem, ...more] = catalog.problems;
-  if (problem === undefined || catalog.runs.length === 0) {
+  if (catalog.problems.length === 0 || catalog.runs.length === 0) {
     return null;
   }
   return (
     <div className="banner" role="status">
       <WarningIcon />
       <span className="grow">
-        <Prose text={problem.message} /> <Prose text={problem.hint} />
-        {more.length > 0 ? ` ${more.length} more like it.` : ""}
+        <FirstFew items={catalog.problems} most={1}>
+          {(shown) =>
+            shown.map(({ message, hint }) => (
+              <span key={message}>
+                <Prose text={message} /> <Prose text={hint} />{" "}
+              </span>
+            ))
+          }
+        </FirstFew>
       </span>
     </div>
   );

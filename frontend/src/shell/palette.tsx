@@ -34,6 +34,8 @@ interface Jump {
   readonly group: string;
   /** It is not one thing but leads to the rest of them. */
   readonly isRest?: boolean;
+  /** The palette stays open: it shows more itself. */
+  readonly isInside?: boolean;
 }
 
 const STEPS_MAX = 6;
@@ -87,7 +89,12 @@ function jumpsToFound(found: FindAnswer | undefined, search: string): Jump[] {
   });
 }
 
-function jumpsToSteps(trace: TraceInfo | null, query: string): Jump[] {
+interface AllSteps {
+  readonly isOpen: boolean;
+  readonly open: () => void;
+}
+
+function jumpsToSteps(trace: TraceInfo | null, query: string, all: AllSteps): Jump[] {
   if (trace === null || trace.step_source === "whole_trace") {
     return [];
   }
@@ -97,15 +104,28 @@ function jumpsToSteps(trace: TraceInfo | null, query: string): Jump[] {
   const best = [...hits].sort(
     (a, b) => Number(`${b.number}` === typed) - Number(`${a.number}` === typed),
   );
-  const shown = best.slice(0, STEPS_MAX);
-  const group = shown.length < hits.length ? `Steps, ${shown.length} of ${hits.length}` : "Steps";
-  return shown.map(({ index, name, number, dur_ns, excluded }) => ({
+  const shown = all.isOpen ? best : best.slice(0, STEPS_MAX);
+  const left = hits.length - shown.length;
+  const group = left > 0 ? `Steps, ${shown.length} of ${hits.length}` : "Steps";
+  const rest: Jump = {
     kind: "Step",
-    name: name.includes(`${number}`) ? name : `${number} ${name}`,
-    note: [time(dur_ns), excluded ?? ""].filter(Boolean).join(" · "),
-    go: { steps: oneStep(steps, index) },
+    name: `${count(left)} more`,
+    note: "list them all",
+    go: all.open,
     group,
-  }));
+    isRest: true,
+    isInside: true,
+  };
+  const jumps = shown.map(
+    ({ index, name, number, dur_ns, excluded }): Jump => ({
+      kind: "Step",
+      name: name.includes(`${number}`) ? name : `${number} ${name}`,
+      note: [time(dur_ns), excluded ?? ""].filter(Boolean).join(" · "),
+      go: { steps: oneStep(steps, index) },
+      group,
+    }),
+  );
+  return left > 0 ? [...jumps, rest] : jumps;
 }
 
 function jumpsTo({ catalog, choice, views }: PaletteProps, values: Values) {
@@ -210,6 +230,7 @@ export function Palette(props: PaletteProps) {
   const address = useAddress();
   const values = useValues();
   const [query, setQuery] = useState("");
+  const [allSteps, showAllSteps] = useState(false);
   const { found, search, status, trace } = useFound(query);
   const acts = useCommands().map(
     ({ title, keys, run }): Jump => ({
@@ -222,7 +243,12 @@ export function Palette(props: PaletteProps) {
   );
   const { toViews, toOthers } = jumpsTo(props, values);
   const named =
-    query.trim() === "" ? [] : [...jumpsToSteps(trace, query), ...jumpsToFound(found, search)];
+    query.trim() === ""
+      ? []
+      : [
+          ...jumpsToSteps(trace, query, { isOpen: allSteps, open: () => showAllSteps(true) }),
+          ...jumpsToFound(found, search),
+        ];
   const jumps = [...toViews, ...named, ...toOthers, ...acts];
   return (
     <Modal title="Search or jump" width={640} onClose={props.onClose}>
@@ -239,7 +265,9 @@ export function Palette(props: PaletteProps) {
         status={status}
         onPick={(key) => {
           const jump = jumps[Number(key)];
-          props.onClose();
+          if (jump?.isInside !== true) {
+            props.onClose();
+          }
           if (typeof jump?.go === "function") {
             jump.go();
           } else if (jump !== undefined) {

@@ -123,9 +123,11 @@ class OpOfKernel(Struct, frozen=True):
 
 
 class KernelDetails(Struct, frozen=True):
-    """The parts of a row."""
+    """The parts of a row: the largest of each, and how many there are in all."""
 
     row: KernelRow
     ops: tuple[OpOfKernel, ...]
+    ops_count: int
     launches: tuple[KernelRow, ...]  # its distinct grids, blocks, registers
-    slowest: tuple[SlowCall, ...]
+    launches_count: int
+    slowest: tuple[SlowCall, ...]  # of ``row.calls``

@@ -165,10 +165,13 @@ def details(subject: Subject, query: KernelRowQuery) -> KernelDetails:
     members = table.groups.of(at)
     by_properties = kernel_table(operators, chosen, "properties")
     launches = _within(by_properties, members)
+    ops = _ops(operators, members)
     return KernelDetails(
         row=rows_of(table, [at], whole)[0],
-        ops=_ops(operators, members),
-        launches=rows_of(by_properties, launches, whole),
+        ops=ops[:MOST],
+        ops_count=len(ops),
+        launches=rows_of(by_properties, launches[:MOST], whole),
+        launches_count=len(launches),
         slowest=_slowest(operators, members[::-1][:MOST_CALLS]),
     )
 
@@ -179,7 +182,7 @@ def _within(table: KernelGroups, members: NDArray[np.int64]) -> list[int]:
     inside[members] = True
     held = np.flatnonzero(table.groups.any(inside))
     order = np.argsort(-table.total_ns[held], kind="stable")
-    return [int(at) for at in held[order][:MOST]]
+    return [int(at) for at in held[order]]
 
 
 def _ops(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[OpOfKernel, ...]:
@@ -192,7 +195,7 @@ def _ops(operators: OperatorColumns, members: NDArray[np.int64]) -> tuple[OpOfKe
             calls=int(groups.size[at]),
             total_ns=int(total[at]),
         )
-        for at in np.argsort(-total, kind="stable")[:MOST].tolist()
+        for at in np.argsort(-total, kind="stable").tolist()
     )
 
 

@@ -151,6 +151,7 @@ class Operators(Struct, frozen=True):
     table: OperatorTable
     device_ns: int | None  # all device activity of the chosen steps; = Σ self + Σ unattributed
     unattributed: tuple[Unattributed, ...]
+    has_flops: bool  # of any call of the chosen steps FLOPs are known
     flops_coverage: float | None  # share of device compute time with a model
     flops_missing: str  # what is not known of them, and why
     groupings: dict[str, str]  # grouping → why it is not available, "" = it is
@@ -193,16 +194,19 @@ class StackRow(Struct, frozen=True):
 
 
 class OperatorDetails(Struct, frozen=True):
-    """The parts of a row; each part sums to the row or says how much it leaves out."""
+    """The parts of a row: the largest of each, and how many there are in all."""
 
     row: OperatorRow
     shapes: tuple[OperatorRow, ...]
+    shapes_count: int
     shapes_missing: str
     stacks: tuple[StackRow, ...]
+    stacks_count: int
     stacks_missing: str
     kernels: tuple[LaunchedKernel, ...]
+    kernels_count: int
     kernels_missing: str
-    slowest: tuple[SlowCall, ...]
+    slowest: tuple[SlowCall, ...]  # of ``row.calls``
 
 
 FlameMetric = Literal["host", "device", "calls"]

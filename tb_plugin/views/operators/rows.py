@@ -147,18 +147,23 @@ def details(subject: Subject, query: RowQuery) -> OperatorDetails:
         raise no_such_row()
     members = table.groups.of(0)
     missing = operators.missing
-    shapes = _regrouped(operators, members, operators.calls.shapes, "shape", wall_ns)
-    stacks = _regrouped(operators, members, operators.calls.stack, "stack", wall_ns)
-    known = bool((operators.calls.stack[members] >= 0).any())
+    shapes = _regrouped(operators, members, operators.calls.shapes, "shape")
+    stacked = members[operators.calls.stack[members] >= 0]
+    stacks = _regrouped(operators, stacked, operators.calls.stack, "stack")
     no_stack = "No Python frame is open around these calls, as in threads of autograd."
     kernels = launched(operators, members)
     return OperatorDetails(
         row=row_of(table, 0, wall_ns),
-        shapes=() if "shapes" in missing else tuple(row for row, _ in shapes),
+        shapes=() if "shapes" in missing else tuple(row for row, _ in _largest(shapes, wall_ns)),
+        shapes_count=0 if "shapes" in missing else len(shapes),
         shapes_missing=missing.get("shapes", ""),
-        stacks=tuple(StackRow(row, _frames(operators, code)) for row, code in stacks if code >= 0),
-        stacks_missing=missing.get("stacks", "" if known else no_stack),
-        kernels=kernels,
+        stacks=tuple(
+            StackRow(row, _frames(operators, code)) for row, code in _largest(stacks, wall_ns)
+        ),
+        stacks_count=len(stacks),
+        stacks_missing=missing.get("stacks", "" if len(stacked) else no_stack),
+        kernels=kernels[:MOST],
+        kernels_count=len(kernels),
         kernels_missing=missing.get("device", "" if kernels else "They launch nothing themselves."),
         slowest=slowest(operators, members[::-1][:MOST_CALLS]),
     )
@@ -169,15 +174,19 @@ def _regrouped(
     members: NDArray[np.int64],
     column: NDArray[np.int32],
     group_by: str,
-    wall_ns: int,
-) -> list[tuple[OperatorRow, int]]:
-    """The calls by one more column, by total time: rows, and the code each stands for."""
+) -> CallTable:
+    """The calls by one more column."""
     calls = operators.calls
-    inner = CallTable(
-        operators, group(members, paired(calls.name, column), calls.total_ns), group_by, 1 << 20
-    )
-    order = inner.order("total_ns", ascending=False)[:MOST].tolist()
-    return [(row_of(inner, at, wall_ns), unpaired(int(inner.groups.key[at]))[1]) for at in order]
+    groups = group(members, paired(calls.name, column), calls.total_ns)
+    return CallTable(operators, groups, group_by, 1 << 20)
+
+
+def _largest(table: CallTable, wall_ns: int) -> list[tuple[OperatorRow, int]]:
+    """Rows by total time, at most ``MOST``, each with the code of the column it was grouped by."""
+    if not len(table):
+        return []
+    order = table.order("total_ns", ascending=False)[:MOST].tolist()
+    return [(row_of(table, at, wall_ns), unpaired(int(table.groups.key[at]))[1]) for at in order]
 
 
 def _frames(operators: OperatorColumns, stack: int) -> tuple[CallFrame, ...]:

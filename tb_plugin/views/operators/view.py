@@ -125,6 +125,7 @@ _COLUMNS = (
     Column("kind", "Kind", "What the row is: op, annotation, python, module, runtime, other."),
     Column("detail", "Of", "Shapes, stack, module, thread or annotation of the group.", "name"),
     _column("calls", "# of Calls"),
+    _column("flops", "FLOPs"),
     _column("device_self_ns", "Self device"),
     Column("device_self_ratio", "Self device %", _OF_ALL),
     _column("device_total_ns", "Device total"),
@@ -139,7 +140,6 @@ _COLUMNS = (
     _column("p95_ns", "CPU time p95", is_minor=True),
     _column("max_ns", "CPU time max", is_minor=True),
     _column("step_ratio", "Share of step", is_minor=True),
-    _column("flops", "FLOPs", is_minor=True),
     _column("tensor_core_eligible", "Tensor cores: eligible", is_minor=True),
     _column("tensor_core_self_ratio", "Tensor cores, self", is_minor=True),
     _column("tensor_core_total_ratio", "Tensor cores, total", is_minor=True),
@@ -191,6 +191,7 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
         table=window(subject, query),
         device_ns=int(operators.activities.dur_ns[chosen].sum()) if has_device else None,
         unattributed=_unattributed(operators, chosen),
+        has_flops=has_flops(operators, steps),
         flops_coverage=coverage,
         flops_missing=operators.missing.get("flops", "")
         or ("" if coverage else operators.missing.get("shapes", "")),
@@ -295,6 +296,12 @@ def _unattributed(
             )
         )
     return tuple(found)
+
+
+def has_flops(operators: OperatorColumns, steps: tuple[int, ...] | None) -> bool:
+    """True if the FLOPs of any call of these steps are known."""
+    calls = operators.calls
+    return bool((in_steps(calls.step, steps) & ~np.isnan(calls.flops)).any())
 
 
 def flops_coverage(operators: OperatorColumns, chosen: NDArray[np.intp]) -> float | None:

@@ -89,7 +89,7 @@ def _of_device(opened: Opened, one: int) -> Iterator[SliceLink]:
     if op is not None:
         yield _link(opened, "op", "op that launched it", one, [op])
         if len(found := forward_of(flows, slices, op)):
-            yield _link(opened, "forward", "forward op", one, found.tolist())
+            yield _link(opened, "forward", _one_of("forward op", len(found)), one, found.tolist())
 
 
 def _of_host(opened: Opened, one: int) -> Iterator[SliceLink]:
@@ -104,12 +104,17 @@ def _of_host(opened: Opened, one: int) -> Iterator[SliceLink]:
         yield _link(opened, "op", "op around it", one, [op])
     if kind in (SliceKind.OP, SliceKind.RUNTIME, SliceKind.ANNOTATION):
         if len(found := forward_of(flows, slices, one)):
-            yield _link(opened, "forward", "forward op", one, found.tolist())
+            yield _link(opened, "forward", _one_of("forward op", len(found)), one, found.tolist())
         if len(found := backward_of(flows, slices, one)):
-            yield _link(opened, "backward", "backward op", one, found.tolist())
+            label = _one_of("backward op", len(found))
+            yield _link(opened, "backward", label, one, found.tolist())
     parent = parent_of(opened, one)
     if parent is not None:
         yield _link(opened, "parent", "parent", one, [parent])
+
+
+def _one_of(what: str, number: int) -> str:
+    return what if number == 1 else f"1 of {count_text(number)} {what}s"
 
 
 def _link(

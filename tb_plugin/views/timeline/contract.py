@@ -183,7 +183,7 @@ class SliceDetails(Struct, frozen=True):
     args_missing: str  # why there are none, "" when there are
     inputs: tuple[tuple[str, str], ...]  # shape and dtype of each input where recorded
     stack: tuple[StackFrame, ...]
-    stack_missing: str
+    stack_missing: str  # why there is none, or how much of it is not listed
     source_file: str  # of a Python frame
     source_line: int
 

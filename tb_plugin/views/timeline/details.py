@@ -19,6 +19,7 @@ from ...analysis.timeline.relatives import ancestors_of, launch_of, op_around, p
 from ...analysis.timeline.search import Neighbour
 from ...analysis.timeline.timeline import Opened
 from ...base.errors import KinetoscopeError, NotReadyError
+from ...base.units import plural
 from ..view import Subject
 from .arrows import links_of
 from .common import FLAGS, KINDS, WITH_STACK, check_slice, opened_of, ref, refs
@@ -144,8 +145,12 @@ def stack_of(subject: Subject, opened: Opened, one: int, args: Mapping[str, Any]
         return Stack(frames, "", own.file if own else "", own.line if own else 0)
     text = _text(subject, opened, one, at, args)
     if text:
-        parts = written_frames(text)[:_MOST_FRAMES]
-        return Stack(tuple(_frame(part, None) for part in parts), "")
+        parts = written_frames(text)
+        beyond = len(parts) - _MOST_FRAMES
+        return Stack(
+            tuple(_frame(part, None) for part in parts[:_MOST_FRAMES]),
+            f"{plural(beyond, 'outer frame')} more in the file." if beyond > 0 else "",
+        )
     return Stack((), _why(subject))
 
 

@@ -100,6 +100,7 @@ def test_a_row_opens(subject: Subject) -> None:
     ]
     assert {one.grid for one in found.launches} == {"[4,1,1]", "[8,1,1]"}
     assert len(found.slowest) == 2
+    assert (found.ops_count, found.launches_count) == (2, 2)
 
 
 @pytest.mark.parametrize("query", [{"sort_by": "x"}, {"steps": "4"}, {"device": 7}])

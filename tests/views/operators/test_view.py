@@ -25,11 +25,11 @@ from kinetoscope.views.operators.contract import (
     SandwichQuery,
 )
 from kinetoscope.views.operators.flame import around, flame, folded_stacks
-from kinetoscope.views.operators.rows import details
-from kinetoscope.views.operators.view import VIEW, build, find, window
+from kinetoscope.views.operators.rows import MOST, MOST_CALLS, details
+from kinetoscope.views.operators.view import VIEW, build, find, tables, window
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
-from tests.drawing import draw
+from tests.drawing import PID, draw, trace_of
 
 PICTURE = """
     step   |111111111111222222222222|
@@ -201,6 +201,35 @@ def test_a_row_opens(subject: Subject) -> None:
     assert [(one.name, one.calls, one.total_ns) for one in kernels] == [("kernel_k", 1, 3_000)]
     with pytest.raises(QueryError):
         details(subject, RowQuery(key="0x1"))
+
+
+def test_a_row_says_how_many_parts_it_has_beyond_those_listed() -> None:
+    """One op, called with more shapes and from more places than an answer holds."""
+    number = MOST + 3
+    calls = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::c", "pid": PID, "tid": PID, "ts": 10 * at,
+         "dur": 5, "args": {"Input Dims": [[1, at]], "Call stack": f"train.py({at}): f"}}
+        for at in range(1, number + 1)
+    ]  # fmt: skip
+    subject = subject_of(trace_of(calls))
+    (row,) = window(subject, OperatorQuery(kinds="op")).rows
+    found = details(subject, RowQuery(key=row.key))
+    assert (len(found.shapes), found.shapes_count) == (MOST, number)
+    assert (len(found.stacks), found.stacks_count) == (MOST, number)
+    assert (len(found.slowest), found.row.calls) == (MOST_CALLS, number)
+    assert found.kernels_count == 0
+
+
+def test_flops_are_shown_where_any_row_has_them() -> None:
+    """On a recording of the host too, and not where no op has a model."""
+    args = {"a": {"Input Dims": [[2, 3], [3, 4]]}}
+    for name, has in (("aten::mm", True), ("aten::relu", False)):
+        subject = subject_of(draw("op |aaa|", names={"a": name}, args=args))
+        answer = build(subject, OperatorQuery())
+        assert answer.has_flops is has
+        (table,) = tables(answer)
+        (column,) = (one for one in table.columns if one.key == "flops")
+        assert not column.is_minor
 
 
 def test_the_flame_graph_and_its_sandwich(subject: Subject) -> None:

@@ -3,6 +3,7 @@ import type { Catalog, FileInfo } from "../../api/types.gen";
 import { ago, plural } from "../../base/text/format";
 import { CopyButton } from "../../components/controls/copy_button";
 import { ViewLink } from "../../components/controls/view_link";
+import { FirstFew } from "../../components/states/first_few";
 import { PlaceState } from "../../components/states/place_state";
 import { Prose } from "../../components/text/prose";
 import { Snippet, toLines } from "../../components/text/snippet";
@@ -27,21 +28,25 @@ function Logdirs({ logdirs }: { logdirs: readonly string[] }) {
 }
 
 /** Files that are there but no trace, each with the reason. */
-function Instead({ files }: { files: readonly FileInfo[] }) {
+function Instead({ files, total }: { files: readonly FileInfo[]; total: number }) {
   if (files.length === 0) {
     return null;
   }
   return (
-    <ul className="stack small">
-      {files.slice(0, NAMED_MAX).map((file) => (
-        <li key={`${file.logdir} ${file.path}`}>
-          <code>{file.path}</code> <span className="strong">{file.verdict}</span>{" "}
-          <span className="dim">
-            <Prose text={file.reason} />
-          </span>
-        </li>
-      ))}
-    </ul>
+    <FirstFew items={files} total={total} most={NAMED_MAX}>
+      {(shown) => (
+        <ul className="stack small">
+          {shown.map((file) => (
+            <li key={`${file.logdir} ${file.path}`}>
+              <code>{file.path}</code> <span className="strong">{file.verdict}</span>{" "}
+              <span className="dim">
+                <Prose text={file.reason} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </FirstFew>
   );
 }
 
@@ -102,7 +107,7 @@ export function StateEmpty() {
           <Prose text={problem.message} /> <Prose text={problem.hint} />
         </p>
       ))}
-      <Instead files={catalog.files} />
+      <Instead files={catalog.files} total={catalog.files_total} />
       <p>
         This page fills by itself as soon as a trace is written there. Three lines in your training
         loop are enough:

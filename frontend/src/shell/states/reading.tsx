@@ -1,6 +1,7 @@
 /** The chosen trace is being read: how far, how long, and what can be opened meanwhile. */
 import type { Catalog, ReadProgress, RunInfo, SpanInfo, WorkerInfo } from "../../api/types.gen";
 import { bytes, count, roughly } from "../../base/text/format";
+import { FirstFew } from "../../components/states/first_few";
 import { PlaceState } from "../../components/states/place_state";
 import { CheckIcon } from "../../components/text/icons";
 import { Prose } from "../../components/text/prose";
@@ -73,19 +74,20 @@ function WorkerChips({ run }: { run: RunInfo }) {
   }
   return (
     <div className="row wrap chips">
-      {run.workers.slice(0, CHIPS_MAX).map((worker) => {
-        const isReady = bestState(worker.spans) === "ready";
-        return (
-          <span key={worker.name} className={isReady ? "chip" : "chip hollow"}>
-            {isReady ? <CheckIcon /> : null}
-            {worker.name}
-            <span className="unseen">{isReady ? " ready" : " not ready"}</span>
-          </span>
-        );
-      })}
-      {run.workers.length > CHIPS_MAX ? (
-        <span className="hint">and {run.workers.length - CHIPS_MAX} more</span>
-      ) : null}
+      <FirstFew items={run.workers} most={CHIPS_MAX}>
+        {(shown) =>
+          shown.map((worker) => {
+            const isReady = bestState(worker.spans) === "ready";
+            return (
+              <span key={worker.name} className={isReady ? "chip" : "chip hollow"}>
+                {isReady ? <CheckIcon /> : null}
+                {worker.name}
+                <span className="unseen">{isReady ? " ready" : " not ready"}</span>
+              </span>
+            );
+          })
+        }
+      </FirstFew>
     </div>
   );
 }
@@ -157,14 +159,15 @@ export function StateReading({ choice }: { choice: Choice }) {
         <Prose text={explained(catalog, choice)} />
       </p>
       <WorkerChips run={choice.run} />
-      <ul className="stack file-progresses">
-        {sorted.slice(0, BARS_MAX).map(({ worker, span }) => (
-          <FileProgress key={`${worker.name} ${span.key}`} span={span} />
-        ))}
-      </ul>
-      {sorted.length > BARS_MAX ? (
-        <p className="dim">and {sorted.length - BARS_MAX} more files</p>
-      ) : null}
+      <FirstFew items={sorted} most={BARS_MAX}>
+        {(shown) => (
+          <ul className="stack file-progresses">
+            {shown.map(({ worker, span }) => (
+              <FileProgress key={`${worker.name} ${span.key}`} span={span} />
+            ))}
+          </ul>
+        )}
+      </FirstFew>
     </PlaceState>
   );
 }

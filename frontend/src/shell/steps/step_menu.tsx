@@ -17,16 +17,28 @@ interface StepMenuProps {
   readonly onChoose: (parameter: string) => void;
 }
 
-function leftOut(steps: readonly StepInfo[]): string {
+const NAMED = 4;
+
+function LeftOut({ steps }: { readonly steps: readonly StepInfo[] }) {
+  const [isOpen, setOpen] = useState(false);
   const reasons = steps.flatMap(({ number, excluded }) =>
     excluded === null ? [] : [`${number} (${excluded})`],
   );
   if (reasons.length === 0) {
-    return "No step is left out by default: none is warm-up, none was cut off.";
+    return <>No step is left out by default: none is warm-up, none was cut off.</>;
   }
-  const named = reasons.slice(0, 4).join(", ");
-  const more = reasons.length > 4 ? ` and ${reasons.length - 4} more` : "";
-  return `Left out by default: ${named}${more}.`;
+  if (isOpen || reasons.length <= NAMED) {
+    return <>Left out by default: {reasons.join(", ")}.</>;
+  }
+  return (
+    <>
+      Left out by default: {reasons.slice(0, NAMED).join(", ")} and{" "}
+      <button type="button" className="link" onClick={() => setOpen(true)}>
+        {reasons.length - NAMED} more
+      </button>
+      .
+    </>
+  );
 }
 
 function TypedRange({ steps, onChoose }: Pick<StepMenuProps, "steps" | "onChoose">) {
@@ -107,7 +119,9 @@ export function StepMenu({ steps, parameter, onChoose }: StepMenuProps) {
       )}
       <hr />
       <TypedRange steps={steps} onChoose={onChoose} />
-      <p className="hint step-note">{leftOut(steps)}</p>
+      <p className="hint step-note">
+        <LeftOut steps={steps} />
+      </p>
       <p className="hint step-note">
         <kbd>[</kbd> <kbd>]</kbd> previous and next step · drag over the bars for a range
       </p>

@@ -1,16 +1,15 @@
 /** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
 import { toProblem } from "../../api/problem";
 import type { KernelQuery, KernelRow } from "../../api/types.gen";
-import { count, time } from "../../base/text/format";
+import { count, plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
+import { FirstFew } from "../../components/states/first_few";
 import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { type Asked, usePart } from "../../state/parts";
 import { launchWords } from "./columns";
-
-const SHOWN = 8;
 
 interface DetailsProps {
   readonly asked: Asked;
@@ -30,45 +29,62 @@ export function Details({ asked, row, query }: DetailsProps) {
   if (data === undefined) {
     return <p className="dim">Reading…</p>;
   }
+  const allLaunches = (
+    <ViewLink stem="kernels" params={{ search: row.name, group: "properties", row: "" }}>
+      all of this kernel, as rows of the table
+    </ViewLink>
+  );
   return (
     <div className="op-details">
       <section aria-label="Launches">
-        <h3>Grid and block</h3>
-        <table className="plain">
-          <tbody>
-            {data.launches.slice(0, SHOWN).map((one) => (
-              <tr key={one.key}>
-                <td className="name">
-                  {launchWords(one.grid)} · {launchWords(one.block)}
-                </td>
-                <td className="num">{count(one.calls)}</td>
-                <td className="num">{time(one.total_ns)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <h3>
+          Grid and block <span className="dim">{count(data.launches_count)}</span>
+        </h3>
+        <FirstFew items={data.launches} total={data.launches_count} beyond={allLaunches}>
+          {(shown) => (
+            <table className="plain">
+              <tbody>
+                {shown.map((one) => (
+                  <tr key={one.key}>
+                    <td className="name">
+                      {launchWords(one.grid)} · {launchWords(one.block)}
+                    </td>
+                    <td className="num">{count(one.calls)}</td>
+                    <td className="num">{time(one.total_ns)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </FirstFew>
       </section>
       <section aria-label="Launched by">
-        <h3>Launched by</h3>
-        <table className="plain">
-          <tbody>
-            {data.ops.slice(0, SHOWN).map((one) => (
-              <tr key={one.name}>
-                <td className="name clip">
-                  {one.name === "" ? (
-                    <span className="dim">nobody known</span>
-                  ) : (
-                    <ViewLink stem="operators" params={{ search: one.name }}>
-                      <CodeName name={one.name} />
-                    </ViewLink>
-                  )}
-                </td>
-                <td className="num">{count(one.calls)}</td>
-                <td className="num">{time(one.total_ns)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <h3>
+          Launched by <span className="dim">{plural(data.ops_count, "operator")}</span>
+        </h3>
+        <FirstFew items={data.ops} total={data.ops_count}>
+          {(shown) => (
+            <table className="plain">
+              <tbody>
+                {shown.map((one) => (
+                  <tr key={one.name}>
+                    <td className="name clip">
+                      {one.name === "" ? (
+                        <span className="dim">unknown</span>
+                      ) : (
+                        <ViewLink stem="operators" params={{ search: one.name }}>
+                          <CodeName name={one.name} />
+                        </ViewLink>
+                      )}
+                    </td>
+                    <td className="num">{count(one.calls)}</td>
+                    <td className="num">{time(one.total_ns)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </FirstFew>
         <p className="hint">Found by: {data.row.link}.</p>
       </section>
       <section aria-label="Why this class">
@@ -77,7 +93,7 @@ export function Details({ asked, row, query }: DetailsProps) {
         {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
         {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
       </section>
-      <SlowCalls title="Slowest" name={row.name} calls={data.slowest} />
+      <SlowCalls title="Slowest" name={row.name} calls={data.slowest} total={data.row.calls} />
     </div>
   );
 }

@@ -7,6 +7,7 @@ import { count, fixed, time } from "../../base/text/format";
 import { harmless, nameParts } from "../../base/text/shown_name";
 import { Chart } from "../../components/charts/chart";
 import type { ChartOption } from "../../components/charts/echarts";
+import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
@@ -153,15 +154,18 @@ function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
       <p className="hint" title={why}>
         Not drawn, without both figures: {count(rows.length)} · {time(spent)}
       </p>
-      <ul>
-        {rows.slice(0, LISTED).map((row) => (
-          <li key={row.key}>
-            <CodeName name={row.name} />
-            <span className="num dim">{time(row.total_ns)}</span>
-          </li>
-        ))}
-      </ul>
-      {rows.length > LISTED ? <p className="hint">and {count(rows.length - LISTED)} more</p> : null}
+      <FirstFew items={rows} most={LISTED}>
+        {(shown) => (
+          <ul>
+            {shown.map((row) => (
+              <li key={row.key}>
+                <CodeName name={row.name} />
+                <span className="num dim">{time(row.total_ns)}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </FirstFew>
     </div>
   );
 }
@@ -169,6 +173,9 @@ function Unplaced({ rows, why }: { rows: readonly KernelRow[]; why: string }) {
 export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   const rows = answer.table.rows.filter(isKnown).sort((a, b) => b.total_ns - a.total_ns);
   const unplaced = answer.table.rows.filter((row) => !isKnown(row));
+  const { rows: sent, count: all } = answer.table;
+  const beyond =
+    all > sent.length ? `; the ${count(sent.length)} of ${count(all)} that take longest` : "";
   const why =
     answer.missing["occupancy"] ??
     answer.missing["blocks"] ??
@@ -176,7 +183,7 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   return (
     <Panel
       title="Every kernel by fill and occupancy"
-      hint="up: est. achieved occupancy, %; area: total time; shaded: less than one block per SM"
+      hint={`up: est. achieved occupancy, %; area: total time; shaded: less than one block per SM${beyond}`}
       isOld={isOld}
     >
       {rows.length === 0 ? (

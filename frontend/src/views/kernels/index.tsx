@@ -7,6 +7,7 @@ import { Swatch } from "../../components/charts/category";
 import { ViewLink } from "../../components/controls/view_link";
 import tableCss from "../../components/data_table/table.css?inline";
 import { Tip } from "../../components/overlays/tip";
+import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { ProblemNote } from "../../components/states/problem_note";
 import { ViewReading } from "../../components/states/view_reading";
@@ -93,33 +94,37 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
       {copies.length === 0 ? (
         <p className="dim">No copy ran in the chosen steps.</p>
       ) : (
-        <table className="plain">
-          <thead>
-            <tr>
-              <th>Copies and sets</th>
-              <th className="num">Calls</th>
-              <th className="num">Time</th>
-              <th className="num">Size</th>
-              <th className="num">GB/s</th>
-            </tr>
-          </thead>
-          <tbody>
-            {copies.slice(0, 8).map((row) => (
-              <tr key={row.name}>
-                <td className="clip" title={harmless(row.name)}>
-                  <Swatch category={/memset|fill/i.test(row.name) ? "memset" : "memcpy"} />{" "}
-                  <ViewLink stem="timeline" params={{ select: String(row.longest) }}>
-                    {harmless(row.direction)}
-                  </ViewLink>
-                </td>
-                <td className="num">{count(row.calls)}</td>
-                <td className="num">{time(row.total_ns)}</td>
-                <td className="num">{row.bytes === null ? DASH : bytes(row.bytes)}</td>
-                <td className="num">{row.bandwidth === null ? DASH : rate(row.bandwidth)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <FirstFew items={copies}>
+          {(shown) => (
+            <table className="plain">
+              <thead>
+                <tr>
+                  <th>Copies and sets</th>
+                  <th className="num">Calls</th>
+                  <th className="num">Time</th>
+                  <th className="num">Size</th>
+                  <th className="num">GB/s</th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown.map((row) => (
+                  <tr key={row.name}>
+                    <td className="clip" title={harmless(row.name)}>
+                      <Swatch category={/memset|fill/i.test(row.name) ? "memset" : "memcpy"} />{" "}
+                      <ViewLink stem="timeline" params={{ select: String(row.longest) }}>
+                        {harmless(row.direction)}
+                      </ViewLink>
+                    </td>
+                    <td className="num">{count(row.calls)}</td>
+                    <td className="num">{time(row.total_ns)}</td>
+                    <td className="num">{row.bytes === null ? DASH : bytes(row.bytes)}</td>
+                    <td className="num">{row.bandwidth === null ? DASH : rate(row.bandwidth)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </FirstFew>
       )}
     </Panel>
   );
@@ -144,10 +149,13 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
   );
 }
 
+/** As many kernels as one answer holds; the chart says when there are more. */
+const MOST_DRAWN = 1000;
+
 export default function KernelsView() {
   const values = useValues();
   const steps = values["steps"] ?? "";
-  const { data, isOld, reading, problem, again } = useView("kernels", { steps, limit: 200 });
+  const { data, isOld, reading, problem, again } = useView("kernels", { steps, limit: MOST_DRAWN });
   if (problem !== null) {
     return <ProblemNote problem={toProblem(problem)} again={again} />;
   }

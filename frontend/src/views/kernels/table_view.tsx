@@ -1,8 +1,9 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { toProblem } from "../../api/problem";
 import type { KernelGroupBy, KernelQuery, KernelRow, Kernels } from "../../api/types.gen";
 import type { PlainTable } from "../../base/text/delimited";
-import { CopyTable } from "../../components/controls/copy_table";
+import { CopyRows } from "../../components/controls/copy_table";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { WindowTable } from "../../components/data_table/table";
@@ -11,7 +12,7 @@ import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
 import { ProblemNote } from "../../components/states/problem_note";
 import { useAddress, useValues } from "../../state/host/environment";
 import { usePage } from "../../state/page_context";
-import { type Asked, NOBODY, useParts } from "../../state/parts";
+import { type Asked, askPart, NOBODY, useParts } from "../../state/parts";
 import { columnsOf } from "./columns";
 import { Details } from "./details";
 
@@ -58,6 +59,7 @@ const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [
 export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
   const address = useAddress();
   const values = useValues();
+  const client = useQueryClient();
   const { shown } = usePage();
   const asked: Asked = shown ?? NOBODY;
   const query: KernelQuery = useMemo(
@@ -118,7 +120,14 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
         </span>
         <span className="grow" />
         <ColumnsMenu columns={all} hidden={hidden} onChange={(hidden) => set("hide", hidden)} />
-        <CopyTable label="kernels" table={() => plainRows(known?.rows ?? [])} />
+        <CopyRows
+          key={JSON.stringify([asked, query])}
+          label="kernels"
+          ask={(offset, limit) =>
+            askPart(client, "kernels/table", asked, { ...query, offset, limit })
+          }
+          toTable={plainRows}
+        />
       </div>
       {problem === null ? (
         <WindowTable<KernelRow>

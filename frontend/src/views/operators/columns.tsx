@@ -143,11 +143,10 @@ export function columnsOf(
       isSortable: false,
     },
     ...(hasDevice ? [number("kernels", "Kernels", (row) => count(row.kernels ?? 0))] : []),
-    ...(answer.flops_coverage
+    ...(answer.has_flops
       ? [
           number("flops", "FLOPs", (row) => (row.flops === null ? none : flops(row.flops)), {
-            isMinor: true,
-            width: "minmax(90px, 1fr)",
+            width: "minmax(84px, 1fr)",
           }),
         ]
       : []),

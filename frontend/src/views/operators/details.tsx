@@ -1,18 +1,17 @@
 /** What a row consists of: shapes, stacks, kernels, slowest calls, each a door to the events. */
 import { toProblem } from "../../api/problem";
-import type { OperatorQuery, OperatorRow, Operators, StackRow } from "../../api/types.gen";
+import type { GroupBy, OperatorQuery, OperatorRow, Operators, StackRow } from "../../api/types.gen";
 import { count, DASH, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { EditorChoice } from "../../components/controls/editor_choice";
 import { SourceLink } from "../../components/controls/source_link";
 import { ViewLink } from "../../components/controls/view_link";
+import { FirstFew } from "../../components/states/first_few";
 import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
 import { type Asked, usePart } from "../../state/parts";
-
-const SHOWN = 8;
 
 interface DetailsProps {
   readonly asked: Asked;
@@ -84,67 +83,85 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
     return <p className="dim">Reading…</p>;
   }
   const hasDevice = answer.device_ns !== null;
+  const allIn = (group: GroupBy) => (
+    <ViewLink stem="operators" params={{ search: row.name, group, row: "" }}>
+      all of this operator, as rows of the table
+    </ViewLink>
+  );
+  const allKernels = (
+    <ViewLink stem="kernels" params={{ op: row.name, search: "", group: "" }}>
+      all of this operator in the Kernel view
+    </ViewLink>
+  );
   return (
     <div className="op-details">
       <section aria-label="Input shapes">
         <h3>
-          Input shapes <span className="dim">{of(data.shapes.length)}</span>
+          Input shapes <span className="dim">{count(data.shapes_count)}</span>
         </h3>
         {data.shapes_missing === "" ? (
-          <table className="plain">
-            <thead>
-              <tr>
-                <th>inputs</th>
-                <th className="num">Calls</th>
-                {hasDevice ? <th className="num">Device</th> : null}
-                <th className="num">Mean</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.shapes.slice(0, SHOWN).map((one) => (
-                <tr key={one.key}>
-                  <td className="name clip" title={harmless(one.detail, 1500)}>
-                    {shapeWords(one.detail)}
-                  </td>
-                  <td className="num">{count(one.calls)}</td>
-                  {hasDevice ? <td className="num">{time(one.device_total_ns ?? 0)}</td> : null}
-                  <td className="num">{time(one.mean_ns)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <FirstFew items={data.shapes} total={data.shapes_count} beyond={allIn("shape")}>
+            {(shown) => (
+              <table className="plain">
+                <thead>
+                  <tr>
+                    <th>inputs</th>
+                    <th className="num">Calls</th>
+                    {hasDevice ? <th className="num">Device</th> : null}
+                    <th className="num">Mean</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {shown.map((one) => (
+                    <tr key={one.key}>
+                      <td className="name clip" title={harmless(one.detail, 1500)}>
+                        {shapeWords(one.detail)}
+                      </td>
+                      <td className="num">{count(one.calls)}</td>
+                      {hasDevice ? <td className="num">{time(one.device_total_ns ?? 0)}</td> : null}
+                      <td className="num">{time(one.mean_ns)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            )}
+          </FirstFew>
         ) : (
           <Because text={data.shapes_missing} />
         )}
       </section>
       <section aria-label="Call stacks">
         <h3>
-          Call stacks <span className="dim">{of(data.stacks.length)}</span>
+          Call stacks <span className="dim">{count(data.stacks_count)}</span>
         </h3>
         {data.stacks.length > 0 ? (
           <>
-            <table className="plain">
-              <thead>
-                <tr>
-                  <th>innermost of your code</th>
-                  <th className="num">Calls</th>
-                  <th className="num">{hasDevice ? "Device" : "Host"}</th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.stacks.slice(0, SHOWN).map((one) => (
-                  <tr key={one.row.key}>
-                    <td className="name clip">
-                      <Stack stack={one} />
-                    </td>
-                    <td className="num">{count(one.row.calls)}</td>
-                    <td className="num">
-                      {time(hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns)}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <FirstFew items={data.stacks} total={data.stacks_count} beyond={allIn("stack")}>
+              {(shown) => (
+                <table className="plain">
+                  <thead>
+                    <tr>
+                      <th>innermost of your code</th>
+                      <th className="num">Calls</th>
+                      <th className="num">{hasDevice ? "Device" : "Host"}</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {shown.map((one) => (
+                      <tr key={one.row.key}>
+                        <td className="name clip">
+                          <Stack stack={one} />
+                        </td>
+                        <td className="num">{count(one.row.calls)}</td>
+                        <td className="num">
+                          {time(hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns)}
+                        </td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              )}
+            </FirstFew>
             <EditorChoice />
           </>
         ) : (
@@ -154,32 +171,39 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
       {hasDevice ? (
         <section aria-label="Kernels">
           <h3>
-            Kernels <span className="dim">{of(data.kernels.length)}</span>
+            Kernels <span className="dim">{count(data.kernels_count)}</span>
           </h3>
           {data.kernels.length > 0 ? (
-            <table className="plain">
-              <tbody>
-                {data.kernels.slice(0, SHOWN).map((one) => (
-                  <tr key={one.name}>
-                    <td className="name clip">
-                      <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
-                        <CodeName name={one.name} />
-                      </ViewLink>
-                    </td>
-                    <td className="num">{count(one.calls)}</td>
-                    <td className="num">{time(one.total_ns)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <FirstFew items={data.kernels} total={data.kernels_count} beyond={allKernels}>
+              {(shown) => (
+                <table className="plain">
+                  <tbody>
+                    {shown.map((one) => (
+                      <tr key={one.name}>
+                        <td className="name clip">
+                          <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
+                            <CodeName name={one.name} />
+                          </ViewLink>
+                        </td>
+                        <td className="num">{count(one.calls)}</td>
+                        <td className="num">{time(one.total_ns)}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              )}
+            </FirstFew>
           ) : (
             <Because text={data.kernels_missing} />
           )}
         </section>
       ) : null}
-      <SlowCalls title="Slowest calls" name={row.name} calls={data.slowest} />
+      <SlowCalls
+        title="Slowest calls"
+        name={row.name}
+        calls={data.slowest}
+        total={data.row.calls}
+      />
     </div>
   );
 }
-
-const of = (number: number) => (number > SHOWN ? `${SHOWN} of ${count(number)}` : count(number));

@@ -1,10 +1,11 @@
-/** What the flame graph says as lists: its alternative for who cannot see it, and the sandwich. */
+/** What the flame graph says as lists: the alternative for people who cannot see it, and the sandwich. */
 import type { Flame, FlameBox, SandwichQuery } from "../../api/types.gen";
 import { CellBar } from "../../components/charts/cell_bar";
+import { FirstFew } from "../../components/states/first_few";
 import { CodeName } from "../../components/text/code_name";
 import { type Asked, usePart } from "../../state/parts";
 
-const SHOWN = 12;
+const FIRST = 12;
 type Words = (value: number) => string;
 
 interface Row {
@@ -32,28 +33,32 @@ function List({
         {title} <span className="dim">{hint}</span>
       </h3>
       {rows.length === 0 ? <p className="dim">None.</p> : null}
-      <table className="plain">
-        <tbody>
-          {rows.slice(0, SHOWN).map((row) => (
-            <tr key={row.name}>
-              <td className="name clip">
-                {onPick === undefined ? (
-                  <CodeName name={row.name} />
-                ) : (
-                  <button type="button" className="link" onClick={() => onPick(row.name)}>
-                    <CodeName name={row.name} />
-                  </button>
-                )}
-              </td>
-              <td className="num wide">
-                <CellBar value={row.value} most={most} category="cpu">
-                  {words(row.value)}
-                </CellBar>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <FirstFew items={rows} most={FIRST}>
+        {(shown) => (
+          <table className="plain">
+            <tbody>
+              {shown.map((row) => (
+                <tr key={row.name}>
+                  <td className="name clip">
+                    {onPick === undefined ? (
+                      <CodeName name={row.name} />
+                    ) : (
+                      <button type="button" className="link" onClick={() => onPick(row.name)}>
+                        <CodeName name={row.name} />
+                      </button>
+                    )}
+                  </td>
+                  <td className="num wide">
+                    <CellBar value={row.value} most={most} category="cpu">
+                      {words(row.value)}
+                    </CellBar>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </FirstFew>
     </section>
   );
 }

@@ -2,8 +2,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { toProblem } from "../../api/problem";
 import type { GroupBy, OperatorQuery, OperatorRow, Operators } from "../../api/types.gen";
-import { type PlainTable, toCsv } from "../../base/text/delimited";
-import { CopyTable } from "../../components/controls/copy_table";
+import type { PlainTable } from "../../base/text/delimited";
+import { CopyRows } from "../../components/controls/copy_table";
 import { SearchField } from "../../components/controls/search_field";
 import { WindowTable } from "../../components/data_table/table";
 import { rowAmong, useOffsets, WINDOW } from "../../components/data_table/use_windows";
@@ -71,9 +71,8 @@ export function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
   );
 }
 
-/** Copies the table: every row that matches, in base units. */
+/** What is copied: every row that matches, in base units. */
 
-const MOST_ROWS = 1000;
 const FIELDS = [
   "name",
   "kind",
@@ -99,26 +98,6 @@ export const plainRows = (rows: readonly OperatorRow[]): PlainTable => ({
   rows: rows.map((row) => FIELDS.map((field) => row[field])),
 });
 
-/** Fetched when the pointer or the focus comes near, so that copying is at once. */
-export function Export({ asked, query }: { asked: Asked; query: OperatorQuery }) {
-  const client = useQueryClient();
-  const [rows, setRows] = useState<readonly OperatorRow[]>([]);
-  const prepare = () => {
-    askPart(client, "operators/table", asked, { ...query, offset: 0, limit: MOST_ROWS }).then(
-      (table) => setRows(table.rows),
-      () => setRows([]),
-    );
-  };
-  return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: only fetches ahead
-    <span onMouseEnter={prepare} onFocus={prepare}>
-      <CopyTable label="operators" table={() => plainRows(rows)} />
-    </span>
-  );
-}
-
-export const csvOf = (rows: readonly OperatorRow[]): string => toCsv(plainRows(rows));
-
 /** The table of operators: grouped, searched, sorted, opened in place. */
 
 interface OperatorRowsProps {
@@ -127,7 +106,7 @@ interface OperatorRowsProps {
   readonly modes: ReactNode;
 }
 
-const USUALLY_HIDDEN = "min_ns,mean_ns,kernels,flops";
+export const USUALLY_HIDDEN = "min_ns,mean_ns,kernels";
 const KINDS = [
   ["op,annotation", "Ops and annotations"],
   ["op", "Ops"],
@@ -190,6 +169,7 @@ function useOperatorRows(asked: Asked, query: OperatorQuery) {
 export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
   const address = useAddress();
   const values = useValues();
+  const client = useQueryClient();
   const { shown } = usePage();
   const query = useOperatorQuery(steps);
   const asked: Asked = shown ?? NOBODY;
@@ -232,7 +212,14 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
         <span className="grow" />
         {modes}
         <ColumnsMenu columns={all} hidden={hidden} onChange={(hidden) => set("hide", hidden)} />
-        <Export asked={asked} query={query} />
+        <CopyRows
+          key={JSON.stringify([asked, query])}
+          label="operators"
+          ask={(offset, limit) =>
+            askPart(client, "operators/table", asked, { ...query, offset, limit })
+          }
+          toTable={plainRows}
+        />
       </div>
       {problem === null ? (
         <WindowTable<OperatorRow>

@@ -3,6 +3,7 @@ import type { LayoutName } from "../../api/types.gen";
 import { count, plural } from "../../base/text/format";
 import { Popover } from "../../components/overlays/popover";
 import { CheckIcon, Chevron } from "../../components/text/icons";
+import { useCell } from "../../state/cell";
 import { usePage } from "../../state/page_context";
 import type { MouseMode } from "../../timeline/contract";
 import { DownloadMenu } from "./export/download_menu";
@@ -116,17 +117,19 @@ const ARROW_WORDS: Readonly<Record<ArrowChoice, string>> = {
 };
 
 function ArrowsMenu() {
-  const { link, change, sources } = useTimelineContext();
+  const { link, change, sources, moving } = useTimelineContext();
+  const leftOut = useCell(moving.arrowsLeftOut);
   const kinds = sources[0].manifest.flow_kinds.filter((kind) => kind.arrows > 0);
   const hint =
     kinds.length === 0
       ? "This recording has no arrows."
       : kinds.map((kind) => `${plural(kind.arrows, "arrow")} ${kind.label}`).join("\n");
+  const cut = `${plural(leftOut, "arrow")} here ${leftOut === 1 ? "is" : "are"} not drawn: zoom in to see them.`;
   return (
     <ChoiceMenu
-      button={`Arrows: ${ARROW_WORDS[link.arrows]}`}
+      button={`Arrows: ${ARROW_WORDS[link.arrows]}${leftOut > 0 ? ", in part" : ""}`}
       label="Arrows"
-      title={hint}
+      title={leftOut > 0 ? `${cut}\n${hint}` : hint}
       value={link.arrows}
       options={ARROWS}
       onChange={(arrows) => change({ arrows })}

@@ -118,6 +118,11 @@ export function Stack({ details }: { details: SliceDetails }) {
           </li>
         ))}
       </ol>
+      {stack_missing === "" ? null : (
+        <p className="hint">
+          <Prose text={stack_missing} />
+        </p>
+      )}
       {frames.length > FRAMES ? (
         <button type="button" className="link" onClick={() => setOpen(!isOpen)}>
           {isOpen ? "fewer" : `+ ${plural(frames.length - FRAMES, "frame")}`}

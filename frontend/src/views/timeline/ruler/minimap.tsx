@@ -38,13 +38,24 @@ export interface HostQuestion {
   readonly columns: number;
 }
 
-/** Which tiles to ask for; null where the trace has no thread. */
-export function hostQuestion({ tracks, end_ns }: TimelineManifest): HostQuestion | null {
-  const threads = tracks
+const threadsOf = ({ tracks }: TimelineManifest) =>
+  tracks
     .map((track, index) => ({ track, index }))
     .filter(({ track }) => track.kind === "thread" && track.lanes > 0)
-    .sort((a, b) => b.track.busy_ns - a.track.busy_ns)
-    .slice(0, THREADS_MAX);
+    .sort((a, b) => b.track.busy_ns - a.track.busy_ns);
+
+/** Says it where the host is drawn by some of its threads only. */
+function hostWords(sources: readonly Source[]): string | undefined {
+  const most = Math.max(...sources.map(({ manifest }) => threadsOf(manifest).length));
+  return most > THREADS_MAX
+    ? `The host is drawn by the ${THREADS_MAX} busiest of its ${most} threads.`
+    : undefined;
+}
+
+/** Which tiles to ask for; null where the trace has no thread. */
+export function hostQuestion(manifest: TimelineManifest): HostQuestion | null {
+  const { end_ns } = manifest;
+  const threads = threadsOf(manifest).slice(0, THREADS_MAX);
   if (threads.length === 0) {
     return null;
   }
@@ -411,7 +422,7 @@ const CURSORS: Readonly<Record<Grip, string>> = {
 };
 
 export function Minimap() {
-  const { moving, whole, engine } = useTimelineContext();
+  const { moving, whole, engine, sources } = useTimelineContext();
   const paint = usePaintMinimap();
   useEffect(() => moving.paintMinimap.set(paint), [moving, paint]);
   const drag = useRef<Drag | null>(null);
@@ -454,7 +465,7 @@ export function Minimap() {
   };
   const words = `Whole trace, ${time(whole.end - whole.start)}`;
   return (
-    <div role="img" aria-label={words} className="tl-minimap">
+    <div role="img" aria-label={words} title={hostWords(sources)} className="tl-minimap">
       <LiveCanvas
         paint={paint}
         cells={[moving.frame]}

@@ -11,7 +11,8 @@ import { stepTitle } from "./ruler";
 const LABEL_PX = 54;
 const LENGTH_PX = 140;
 const LEAST_PX = 6;
-const SHOWN_MAX = 300;
+/** More than any screen has room for. */
+const SHOWN_MAX = 3000;
 
 /** A step on the screen, or a run of steps too thin to be told apart. */
 export interface StepBox {

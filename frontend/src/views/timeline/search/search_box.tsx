@@ -12,7 +12,6 @@ import type { FoundName } from "../state/search";
 import { KindSwatch } from "../tracks/kinds";
 
 const WAIT_MS = 180;
-const LISTED_MAX = 40;
 
 /** The text as it is typed; the address gets it a moment later. */
 function useTyped({ link, change }: TimelineContext): readonly [string, (text: string) => void] {
@@ -76,7 +75,9 @@ function Names({ id, names, active, onPick }: NamesProps) {
         ))}
       </div>
       {search.nameCount > names.length ? (
-        <p className="empty">{plural(search.nameCount, "name")} in all: type to narrow the list.</p>
+        <p className="empty">
+          {names.length} of {plural(search.nameCount, "name")}: type to narrow the list.
+        </p>
       ) : null}
       <p className="empty hint">
         <kbd>Enter</kbd> next hit <kbd>Shift Enter</kbd> previous <kbd>↓</kbd> one name alone
@@ -130,7 +131,7 @@ export function SearchBox() {
   const [typed, type] = useTyped(timeline);
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(-1);
-  const names = search.names.slice(0, LISTED_MAX);
+  const { names } = search;
   const isListed = isOpen && link.match !== "exact" && typed !== "" && names.length > 0;
 
   const pick = ({ text }: FoundName) => {

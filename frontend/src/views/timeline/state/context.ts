@@ -76,6 +76,8 @@ export interface Moving {
   readonly measured: Cell<Area | null>;
   /** Tiles that are on their way. */
   readonly pending: Cell<number>;
+  /** Arrows of the view that are not drawn, because they are too many. */
+  readonly arrowsLeftOut: Cell<number>;
   /** Marked for a moment, with M. */
   readonly mark: Cell<Marker | null>;
   /** For the live region. */

@@ -63,13 +63,15 @@ function stateOf(
   rest: { isLoading: boolean; problem: string },
 ): SearchState {
   const answers = found.map(({ answer }) => answer);
+  const names = merged(answers.map((answer) => answer.names));
   return {
     text,
     isActive: text !== "",
     ...rest,
     slices: sum(answers.map((answer) => answer.slices)),
-    nameCount: Math.max(0, ...answers.map((answer) => answer.name_count)),
-    names: merged(answers.map((answer) => answer.names)),
+    // Names that several sources share are counted once as far as they are listed.
+    nameCount: Math.max(names.length, ...answers.map((answer) => answer.name_count)),
+    names,
     densities: found.map(({ source, answer }) => ({ source, columns: answer.density })),
     highlight:
       text === "" || found.length === 0

@@ -147,6 +147,7 @@ function openMoving(): Moving {
     pending: cell(0),
     mark: cell<Marker | null>(null),
     said: cell(""),
+    arrowsLeftOut: cell(0),
     notice: cell(""),
     paintMinimap: cell<Paint>(() => {}),
     position: cell<HitPosition | null>(null),
@@ -218,7 +219,13 @@ interface Overlay {
 /** Selection, area, arrows, marks. */
 function useSyncedOverlay(overlay: Overlay): void {
   const { engine, link, model, sources, selection, placed, rested, moving } = overlay;
-  const arrows = useArrows(link, sources, selection, rested?.view ?? null, rested?.width ?? 0);
+  const { arrows, leftOut } = useArrows(
+    link,
+    sources,
+    selection,
+    rested?.view ?? null,
+    rested?.width ?? 0,
+  );
   const area = useMemo(() => areaOf(link, model), [link, model]);
   const known = useMemo(
     () =>
@@ -229,6 +236,7 @@ function useSyncedOverlay(overlay: Overlay): void {
   useEffect(() => engine?.setSelection(shown), [engine, shown]);
   useEffect(() => engine?.setArea(area), [engine, area]);
   useEffect(() => engine?.setArrows(arrows), [engine, arrows]);
+  useEffect(() => moving.arrowsLeftOut.set(leftOut), [moving, leftOut]);
   useEffect(() => engine?.setMode(link.mode), [engine, link.mode]);
   useEffect(() => {
     const draw = () => {

@@ -1,6 +1,6 @@
 /** Which arrows are drawn: those of the selection, or bundles of all in view. */
 import { useMemo } from "react";
-import type { Arrow } from "../../../api/types.gen";
+import type { Arrow, FlowAnswer } from "../../../api/types.gen";
 import { plural, time } from "../../../base/text/format";
 import { usePart, useParts } from "../../../state/parts";
 import type { TimelineArrow } from "../../../timeline/contract";
@@ -83,7 +83,16 @@ export function drawnArrows(
   }));
 }
 
-const NONE: readonly TimelineArrow[] = [];
+/** What is drawn, and how many arrows the server left out because no screen shows so many. */
+export interface ArrowsShown {
+  readonly arrows: readonly TimelineArrow[];
+  readonly leftOut: number;
+}
+
+const NONE: ArrowsShown = { arrows: [], leftOut: 0 };
+
+const leftOutOf = ({ arrows, count }: FlowAnswer): number =>
+  Math.max(0, count - arrows.reduce((sum, arrow) => sum + arrow.count, 0));
 
 /** Arrows of the selection; `hops` beyond one follow them further. */
 function useSelectedArrows({ arrows, layout }: Link, selection: Selection | null) {
@@ -101,7 +110,10 @@ function useSelectedArrows({ arrows, layout }: Link, selection: Selection | null
     () =>
       data === undefined || source === undefined
         ? NONE
-        : drawnArrows(bundled(data.arrows), source, slice),
+        : {
+            arrows: drawnArrows(bundled(data.arrows), source, slice),
+            leftOut: leftOutOf(data),
+          },
     [data, source, slice],
   );
 }
@@ -132,8 +144,15 @@ function useBundles(
   );
   const answers = useList(results.map((result) => result.data));
   return useMemo(
-    () =>
-      sources.flatMap((source, place) => drawnArrows(answers[place]?.arrows ?? [], source, null)),
+    () => ({
+      arrows: sources.flatMap((source, place) =>
+        drawnArrows(answers[place]?.arrows ?? [], source, null),
+      ),
+      leftOut: answers.reduce(
+        (sum, answer) => sum + (answer === undefined ? 0 : leftOutOf(answer)),
+        0,
+      ),
+    }),
     [sources, answers],
   );
 }
@@ -144,7 +163,7 @@ export function useArrows(
   selection: Selection | null,
   restedView: Range | null,
   width: number,
-): readonly TimelineArrow[] {
+): ArrowsShown {
   const selected = useSelectedArrows(link, selection);
   const bundles = useBundles(link, sources, restedView, width);
   return BUNDLED[link.arrows] === undefined ? selected : bundles;

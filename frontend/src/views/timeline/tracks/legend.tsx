@@ -1,5 +1,6 @@
 /** Which hue is what, of the kinds that this trace has. */
 import { plural } from "../../../base/text/format";
+import { Tip } from "../../../components/overlays/tip";
 import { useTimelineContext } from "../state/context";
 import { KIND, KindSwatch, kindWord, LEGEND_ORDER } from "./kinds";
 
@@ -16,6 +17,7 @@ export function KindLegend() {
   const present = LEGEND_ORDER.filter((kind) => (slices.get(kind) ?? 0) > 0);
   // What is frequent first to stay, in the usual order.
   const kept = new Set([...present].sort((a, b) => rank(a) - rank(b)).slice(0, SHOWN_MAX));
+  const others = present.filter((kind) => !kept.has(kind)).map(kindWord);
   return (
     <ul className="legend tl-legend" aria-label="Kinds of slices">
       {present
@@ -28,6 +30,13 @@ export function KindLegend() {
             </span>
           </li>
         ))}
+      {others.length === 0 ? null : (
+        <li>
+          <Tip text={`Also in this trace: ${others.join(", ")}`} className="">
+            {others.length} more
+          </Tip>
+        </li>
+      )}
     </ul>
   );
 }

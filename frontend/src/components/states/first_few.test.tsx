@@ -1,0 +1,46 @@
+import { render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import { FirstFew } from "./first_few";
+
+const numbers = (length: number) => Array.from({ length }, (_, place) => `row ${place}`);
+
+function show(length: number, total = length) {
+  render(
+    <FirstFew items={numbers(length)} total={total} most={8} beyond={<a href="#all">all</a>}>
+      {(shown) => shown.map((row) => <p key={row}>{row}</p>)}
+    </FirstFew>,
+  );
+  return userEvent.setup();
+}
+
+const rows = () => screen.getAllByText(/^row /).length;
+
+describe("the first few of a list", () => {
+  it("opens to the rest and back", async () => {
+    const user = show(20);
+    expect(rows()).toBe(8);
+    await user.click(screen.getByRole("button", { name: "12 more" }));
+    expect(rows()).toBe(20);
+    await user.click(screen.getByRole("button", { name: "show fewer" }));
+    expect(rows()).toBe(8);
+  });
+
+  it("says nothing where all of it is shown", () => {
+    show(8);
+    expect(rows()).toBe(8);
+    expect(screen.queryByRole("button")).toBeNull();
+    expect(screen.queryByText(/more|beyond/)).toBeNull();
+  });
+
+  it("says how many the server did not send, and leads to them", () => {
+    show(20, 1_250);
+    expect(screen.getByText(/1,230 beyond these/)).toBeDefined();
+    expect(screen.getByRole("link", { name: "all" })).toBeDefined();
+  });
+
+  it("counts those beyond where the few that came are shown", () => {
+    show(5, 6);
+    expect(screen.getByText(/^1 more:/)).toBeDefined();
+  });
+});
