@@ -41,9 +41,7 @@ def unavailable(
     if not steps:
         reasons["steps"] = "The file holds no event that lasts, so there is no time to explain."
     elif source == "whole_trace":
-        reasons["steps"] = (
-            f"No step is marked, so the whole recording stands for one: {WITH_STEPS}."
-        )
+        reasons["steps"] = f"No step is marked, so the whole recording counts as one: {WITH_STEPS}."
     if not any(device.used for device in devices):
         reasons["devices"] = NO_DEVICE
     if counts["memory"] and not recording.totals:
@@ -113,7 +111,7 @@ QUESTIONS: tuple[tuple[str, tuple[_Input, ...]], ...] = (
         (_Input("ops", _count("op", "annotation")), _DEVICE, _Input("marked steps", _marked)),
     ),
     (
-        "Who kept the device waiting?",
+        "What kept the device waiting?",
         (
             _Input("device activity", _DEVICE.there, vital=True),
             _Input("launches", _linked),

@@ -219,7 +219,7 @@ LINES = 24
 TRACES_KEPT = 4
 
 NOT_SERVED = f"Source texts are not served here: `{SHOW}=1` for the server shows them."
-NOT_FOUND = f"Not found here. `{PREFIXES}=recorded=here` tells the server where to look."
+NOT_FOUND = f"Not found here. `{PREFIXES}=recorded=here` maps recorded paths to local ones."
 
 
 class SourceQuery(Struct, frozen=True, forbid_unknown_fields=True):

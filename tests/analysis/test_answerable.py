@@ -38,7 +38,7 @@ def test_a_full_recording() -> None:
     )
     for question in (
         "Where did the step go?",
-        "Who kept the device waiting?",
+        "What kept the device waiting?",
         "Which line of code?",
         "Which module?",
         "Which shapes?",

@@ -152,7 +152,7 @@ def test_a_note_counts_and_shares() -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("timeless", "1 event has no believable time"),
+        ("timeless", "1 event has no plausible time"),
         ("negative_duration", "1 event ends before it starts"),
         ("no_time", "1 event without a time"),
         ("prologue", "1 kernel was launched before the recording began"),

@@ -47,7 +47,7 @@ TRAINS = Fact("autograd ran", lambda chosen: chosen.facts.traits.backward)
 
 MEMORY_CAPACITY_REMEDIES = (
     Remedy(
-        "Near its limit the allocator may have to free and ask again, which stops the device. "
+        "Near its limit the allocator may have to free memory first, which stops the device. "
         "Recompute activations instead of keeping them (checkpointing), or make the batch smaller.",
         (GROWS, TRAINS),
         "from torch.utils.checkpoint import checkpoint\n"
@@ -55,7 +55,7 @@ MEMORY_CAPACITY_REMEDIES = (
         (Reference("How to checkpoint activations", url=_MEMORY_CAPACITY_DOCS),),
     ),
     Remedy(
-        "Near its limit the allocator may have to free and ask again, which stops the device. Make "
+        "Near its limit the allocator may have to free memory first, which stops the device. Make "
         "the batch smaller.",
         (GROWS,),
     ),

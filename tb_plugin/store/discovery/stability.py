@@ -21,7 +21,7 @@ from .walk import FileVersion
 
 ABANDONED_SECONDS = 24 * 3600.0
 ABANDONED = (
-    "The name is that of a file being written, but nobody has written to it for a day. A job that "
+    "The name is that of a file being written, but it has not changed for a day. A job that "
     "was killed leaves such files; they can be deleted."
 )
 

@@ -59,7 +59,7 @@ def one_of(text: str) -> str:
     said = f" {_VERBS.get(verb, verb)}" if verb else ""
     rest = re.sub(r"\bthey (\w+)", lambda m: f"it {_VERBS.get(m[1], m[1])}", rest)
     if verb == "of":
-        rest = rest.replace(" are no events", " is no event")
+        rest = rest.replace(" are not events", " is not an event")
     noun = noun[:-1] if noun.endswith(("che", "sse")) else noun
     return f"{before} {noun}{said}{rest.replace(' their ', ' its ').replace(' them', ' it')}"
 
@@ -123,12 +123,8 @@ FILE: Mapping[str, NoteKind] = {
         _AGAIN,
         EVERYTHING,
     ),
-    "bad_utf8": _repaired(
-        "Bytes that are no UTF-8", "In the names they belong to, � stands in their place."
-    ),
-    "lone_surrogate": _repaired(
-        "Halves of characters", "In the names they belong to, � stands in their place."
-    ),
+    "bad_utf8": _repaired("Bytes that are not UTF-8", "� replaces them in names."),
+    "lone_surrogate": _repaired("Incomplete characters", "� replaces them in names."),
     "control_char": _repaired("Line breaks inside names", "They were kept.", UPGRADE),
     "bad_escape": _repaired(
         "Backslashes that are not escaped", "They were read as they are.", UPGRADE
@@ -137,7 +133,7 @@ FILE: Mapping[str, NoteKind] = {
         "Quotes inside names",
         "The recorder did not escape them; each name was read up to the quote that ends its field.",
     ),
-    "not_a_number": _repaired("Values that are no number", "They were read as missing."),
+    "not_a_number": _repaired("Values that are not numbers", "They were read as missing."),
     "stray_comma": _repaired("Commas without a value", "They were ignored."),
     "missing_comma": _repaired("Commas missing between events", "The events were read."),
     "missing_quote": _repaired("Keys without a quote", "They were read as meant."),
@@ -173,7 +169,7 @@ FILE: Mapping[str, NoteKind] = {
     "repeated_document": NoteKind(
         "warning",
         "Several traces in one file",
-        "Behind the first, {count} more were read: their events are part of this recording, their"
+        "After the first, {count} more were read: their events are part of this recording, their"
         " metadata is not. If they come from different processes or machines, sums and idle times"
         " mix them.",
         "Write each recording into a file of its own.",
@@ -183,15 +179,15 @@ FILE: Mapping[str, NoteKind] = {
     "trailing_text": NoteKind(
         "warning",
         "Text after the end of the trace",
-        "{count} pieces were left out: they are no trace and no events.",
+        "{count} pieces were left out: they are neither a trace nor events.",
         _AGAIN,
         counts_as="skipped",
     ),
     "not_an_event": _skipped(
-        "{count} members of the event list are no events", "They were left out.", ""
+        "{count} members of the event list are not events", "They were left out.", ""
     ),
     "odd_field": harmless("Fields of an unusual type", "They were read as their text."),
-    "odd_args": harmless("Arguments that are no object", "They were ignored."),
+    "odd_args": harmless("Arguments that are not an object", "They were ignored."),
     "odd_arg": harmless("Arguments of an unusual type", "They are shown with the event only."),
     "bad_ts": NoteKind(
         "warning",
@@ -225,9 +221,9 @@ FILE: Mapping[str, NoteKind] = {
 TIME: Mapping[str, NoteKind] = {
     "timeless": NoteKind(
         "error",
-        "{count} events have no believable time",
+        "{count} events have no plausible time",
         "Their stamps lie hours away from the recording (torch 2.12 can write 0): they are"
-        " counted, and in no figure.",
+        " counted, but are in no figure.",
         "Record with another version of torch than 2.12.0.",
         EVERYTHING,
     ),
@@ -336,8 +332,8 @@ LINKS: Mapping[str, NoteKind] = {
     ),
     "graph_dependencies": harmless(
         "{count} arrows say what waits for what inside graphs",
-        "They are no launches and no figure counts them. A node that starts a little before the one"
-        " it waits for ends has an arrow back in time.",
+        "They are not launches, and no figure counts them. A node that starts a little before the"
+        " one it waits for ends has an arrow back in time.",
     ),
     "external_id_ignored": harmless(
         "External ids repeat the correlation",
@@ -366,7 +362,7 @@ CONTENT: Mapping[str, NoteKind] = {
     "lost_kernels": NoteKind(
         "warning",
         "{count} launches, but no kernels",
-        "The recorder of device activity failed or was taken by another tool: device views are"
+        "The recorder of device activity failed or was in use by another tool: device views are"
         " not available.",
         "Run nvidia-smi on the host; let only one profiler run at a time.",
         DEVICE,
@@ -444,9 +440,9 @@ CONTENT: Mapping[str, NoteKind] = {
         ("overview",),
     ),
     "graph_nodes": harmless(
-        "{count} nodes of graphs are no device work",
-        "At them the stream calls the host or marks an event. They stand among the waits of their"
-        " device in Trace, and count as no kernel and no busy time.",
+        "{count} nodes of graphs are not device work",
+        "They call the host or mark an event. Trace lists them among the waits of their device;"
+        " they count neither as kernels nor as busy time.",
     ),
     "cuspy": harmless(
         "Device work was recorded by Cuspy, torch's second CUPTI engine",
@@ -499,7 +495,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "info",
         "Python frames were traced",
         "Tracing each call makes Python code slower than it is without the profiler; device times"
-        " are not touched.",
+        " are not affected.",
         "For true host times record once without with_stack.",
     ),
     "thread_renamed": harmless(
@@ -508,7 +504,7 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "python_exporter": harmless(
         "Written by torch's Python exporter",
-        "It writes the number of multiprocessors under another key; that was set right.",
+        "It writes the number of multiprocessors under another key; this was corrected.",
     ),
     "derived_rows": harmless(
         "{count} rows derived by the exporter",
@@ -517,4 +513,4 @@ CONTENT: Mapping[str, NoteKind] = {
 }
 
 CATALOG: Mapping[str, NoteKind] = {**FILE, **TIME, **LINKS, **CONTENT}
-UNKNOWN = NoteKind("info", "{detail}", "The reader met something it has no words for.")
+UNKNOWN = NoteKind("info", "{detail}", "This version has no description of it.")

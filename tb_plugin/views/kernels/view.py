@@ -38,8 +38,8 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "p50_ns": "Half of them take no longer.",
         "p95_ns": "95 % of them take no longer.",
         "max_ns": "The longest.",
-        "tensor_core": "Whether it runs on tensor cores (NVIDIA) or matrix cores (AMD), as far as"
-        " its name tells; unknown where it does not. What moves data is no candidate.",
+        "tensor_core": "Whether its name shows tensor cores (NVIDIA) or matrix cores (AMD); unknown"
+        " where the name does not say. Kernels that move data are no candidates.",
         "tensor_core_share": "Of the durations of all compute kernels of the chosen steps, the part"
         " of those that run on tensor or matrix cores by their name. Collectives, copies and sets"
         " are no candidates. “Tensor-core time” of the Overview takes only kernels that an op"

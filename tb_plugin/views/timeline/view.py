@@ -174,7 +174,7 @@ def missing(facts: Facts) -> dict[str, str]:
     if not recording.shapes:
         found["shapes"] = f"No shape of an input was recorded: {WITH_SHAPES}."
     if counts.get("kernel", 0) and not recording.linked:
-        found["launches"] = "No kernel of this recording tells which call launched it."
+        found["launches"] = "No kernel of this recording names the call that launched it."
     return found
 
 

@@ -99,7 +99,7 @@ describe("the step menu", () => {
   });
 });
 
-it("offers nothing to choose where the whole recording stands for one step", async () => {
+it("offers nothing to choose where the whole recording counts as one step", async () => {
   server.answer("trace", { ...TRACE, step_source: "whole_trace" });
   openPage();
   expect(await screen.findByText("no steps marked")).toBeDefined();

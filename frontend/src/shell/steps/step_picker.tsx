@@ -8,7 +8,7 @@ import { StepMenu } from "./step_menu";
 import { StepStrip } from "./step_strip";
 
 const NONE: ReadonlySet<number> = new Set();
-/** The trace as a whole stands for one step: there is nothing to choose. */
+/** The trace as a whole counts as one step: there is nothing to choose. */
 const WHOLE_TRACE = "whole_trace";
 
 export function StepPicker({ trace }: { trace: TraceInfo }) {
