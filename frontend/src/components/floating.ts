@@ -15,22 +15,27 @@ const LEAST = 160;
 function move(anchor: HTMLElement, body: HTMLElement): void {
   const at = anchor.getBoundingClientRect();
   const { offsetHeight: height, offsetWidth: width } = body;
-  const below = window.innerHeight - at.bottom - MARGIN - GAP;
-  const isAbove = height > below && at.top - MARGIN - GAP > below;
+  const below = window.innerHeight - at.bottom - GAP;
+  const isAbove = height > below - MARGIN && at.top - GAP > below;
   const top = isAbove ? at.top - GAP - height : at.bottom + GAP;
   const left = Math.min(at.left, window.innerWidth - width - MARGIN);
   body.style.left = `${Math.max(MARGIN, left)}px`;
-  body.style.top = `${Math.max(MARGIN, Math.min(top, window.innerHeight - height - MARGIN))}px`;
+  body.style.top = `${Math.max(0, Math.min(top, window.innerHeight - height))}px`;
 }
 
-/** No higher than the room on its side of the anchor: the rest of it scrolls. */
+/** What is higher than the room beside its anchor goes to the window's edge, and the rest scrolls. */
 function place(anchor: HTMLElement, body: HTMLElement): void {
   const at = anchor.getBoundingClientRect();
-  const below = window.innerHeight - at.bottom - MARGIN - GAP;
-  const above = at.top - MARGIN - GAP;
-  body.style.maxHeight = "";
-  const isAbove = body.offsetHeight > below && above > below;
-  body.style.maxHeight = `${Math.max(LEAST, isAbove ? above : below)}px`;
+  const below = window.innerHeight - at.bottom - GAP;
+  const above = at.top - GAP;
+  const { scrollTop } = body;
+  body.style.maxHeight = "none";
+  const height = body.offsetHeight;
+  const isAbove = height > below - MARGIN && above > below;
+  const room = isAbove ? above : below;
+  const isHigher = height > room - MARGIN;
+  body.style.maxHeight = `${Math.max(LEAST, isHigher ? room : room - MARGIN)}px`;
+  body.scrollTop = scrollTop;
   move(anchor, body);
 }
 

@@ -175,7 +175,7 @@ export function WindowTable<R extends { readonly key: string }>(props: WindowTab
             ))}
           </tr>
         </thead>
-        {items.map((item) => {
+        {items.map((item, place) => {
           const row = windows.rowAt(item.index);
           const isOpen = row !== undefined && row.key === opened;
           return (
@@ -184,7 +184,8 @@ export function WindowTable<R extends { readonly key: string }>(props: WindowTab
               ref={virtual.measureElement}
               data-index={item.index}
               className={isOpen ? "wt-row open" : "wt-row"}
-              style={{ transform: `translateY(${item.start + HEAD}px)` }}
+              // In the flow: what opens in a row moves those below it at once.
+              style={place === 0 ? { marginTop: item.start } : undefined}
             >
               {row === undefined ? (
                 <tr className="wt-cells" style={grid} aria-rowindex={item.index + 2}>

@@ -1,7 +1,7 @@
 import { toProblem } from "../../api/problem";
 import type { Operators as Answer, Operators } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
-import { count, exactTime, plural, share, time } from "../../base/text/format";
+import { count, exactTime, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
@@ -42,7 +42,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
   const odd = answer.missing["flops"] ?? "";
   if (device_ns === null) {
     return (
-      <p className="prose dim">
+      <p className="hint">
         <Prose text={`${answer.missing["device"] ?? ""} ${odd}`.trim()} />
       </p>
     );
@@ -50,8 +50,8 @@ export function Unattributed({ answer }: { answer: Operators }) {
   const graphs = graphsOf(answer);
   const lost = unattributed.reduce((sum, one) => sum + one.ns, 0);
   return (
-    <section className="unattributed" aria-label="What adds up">
-      <p className="prose">
+    <section className="hint" aria-label="What adds up">
+      <p>
         Device time of the operators {exactTime(device_ns - lost)} + unattributed {exactTime(lost)}{" "}
         = {exactTime(device_ns)}, all device activity
         {answer.flops_coverage === null || answer.flops_coverage === 0
@@ -60,7 +60,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
         <Prose text={odd} />
       </p>
       {graphs.map(({ name, ns }) => (
-        <p key={name} className="prose">
+        <p key={name}>
           Of this, {time(ns)} ({share(ns / device_ns)}) was launched by graphs (
           <code>{harmless(name)}</code>
           ). A graph is no operator, and inside it the operator of a kernel is not recorded:{" "}
@@ -68,7 +68,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
         </p>
       ))}
       {unattributed.map((one) => (
-        <p key={one.reason} className="prose">
+        <p key={one.reason}>
           {time(one.ns)} ({share(one.ns / device_ns)}) in {count(one.activities)}{" "}
           {one.activities === 1 ? "activity" : "activities"}: {one.reason}; for example{" "}
           <ViewLink stem="timeline" params={{ select: String(one.slice) }}>
@@ -76,9 +76,6 @@ export function Unattributed({ answer }: { answer: Operators }) {
           </ViewLink>
         </p>
       ))}
-      {unattributed.length === 0 ? (
-        <p className="prose dim">{`${plural(0, "activity", "activities")} without an operator.`}</p>
-      ) : null}
     </section>
   );
 }
@@ -113,12 +110,12 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
       {answer.charts.some((chart) => chart.total_ns > 0) ? (
         <Shares answer={answer} isOld={isOld} steps={steps} />
       ) : null}
+      <Unattributed answer={answer} />
       {mode === "flame" ? (
         <FlameView steps={steps} hasDevice={answer.device_ns !== null} modes={modes} />
       ) : (
         <OperatorRows answer={answer} steps={steps} modes={modes} />
       )}
-      <Unattributed answer={answer} />
     </div>
   );
 }

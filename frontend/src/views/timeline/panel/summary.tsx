@@ -135,6 +135,14 @@ export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scop
   const { link, actions } = timeline;
   return (
     <>
+      <div className="tl-tools hint">
+        <span className="grow clip">
+          {plural(row_count, "name")}
+          {row_count > rows.length ? `, the ${count(rows.length)} largest are listed` : ""} ·{" "}
+          {plural(answer.slices, "slice")}, {time(answer.total_ns)} in all, nested ones counted each
+        </span>
+        <CopyTable label="the summary" table={() => toTable(sorted)} />
+      </div>
       <GridTable
         label="Slices by name"
         columns={columns}
@@ -147,14 +155,6 @@ export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scop
         isSelected={(row) => link.match === "exact" && row.text === link.find}
         empty={scope.isBare ? "The area covers no track with slices." : "Nothing ran here."}
       />
-      <footer className="tl-foot hint">
-        <span className="grow">
-          {plural(row_count, "name")}
-          {row_count > rows.length ? `, the ${count(rows.length)} largest are listed` : ""} ·{" "}
-          {plural(answer.slices, "slice")}, {time(answer.total_ns)} in all, nested ones counted each
-        </span>
-        <CopyTable label="the summary" table={() => toTable(sorted)} />
-      </footer>
     </>
   );
 }
