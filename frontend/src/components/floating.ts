@@ -33,8 +33,7 @@ function place(anchor: HTMLElement, body: HTMLElement): void {
   const height = body.offsetHeight;
   const isAbove = height > below - MARGIN && above > below;
   const room = isAbove ? above : below;
-  const isHigher = height > room - MARGIN;
-  body.style.maxHeight = `${Math.max(LEAST, isHigher ? room : room - MARGIN)}px`;
+  body.style.maxHeight = `${Math.max(LEAST, room)}px`;
   body.scrollTop = scrollTop;
   move(anchor, body);
 }
