@@ -91,7 +91,7 @@ def _own_version() -> str | None:
 
 
 def _torch_versions() -> dict[str, str | None]:
-    # Looked up, not imported: whoever hands us a profile has imported torch.
+    # Looked up, not imported: where there is a profile, torch is imported.
     torch = sys.modules.get("torch")
     version = getattr(torch, "version", None)
     return {

@@ -214,7 +214,7 @@ OPERATIONS: tuple[tuple[str, str], ...] = (
     ("send_recv", r"send|recv|p2p"),
     ("barrier", r"barrier"),
 )
-"""What a collective does → names of calls and kernels that do it; the first match wins."""
+"""Collective operation → names of calls and kernels that do it; the first match wins."""
 OTHER_OPERATION = "other"
 _OPERATIONS = tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in OPERATIONS)
 _REDUCE_GRADIENTS = ("all_reduce", "reduce_scatter")

@@ -34,7 +34,7 @@ F64 = NDArray[np.float64]
 class Sparse:
     """A column with values in some rows only: ``row`` ascending without repeats, one value each.
 
-    Columns of the same rows may share ``row``; nobody writes into it.
+    Columns of the same rows may share ``row``; it is never written to.
     """
 
     row: NDArray[np.int32]

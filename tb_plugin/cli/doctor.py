@@ -112,7 +112,7 @@ POLL_SECONDS = 0.2
 UNDECIDED = ("queued", "reading")
 NOT_A_TRACE, LEFT_OUT = "not a trace", "left out"
 MOST_READ_BYTES = 64 << 20
-"""A file that begins like no trace is read whole for its reason up to this size."""
+"""Files up to this size are read whole for the reason why they are no trace."""
 
 _UNDECIDED_KINDS = ("json", "empty")  # what the first bytes alone cannot tell
 _BY_ITSELF = "kinetoscope show FILE reads it."

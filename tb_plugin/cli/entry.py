@@ -38,7 +38,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 def printable(text: str) -> str:
     """The text with control characters written out: an escape sequence moves no cursor.
 
-    No-break spaces become spaces: they are for the page, and nobody searches for them.
+    No-break spaces become spaces: they are for the page, and a search for them is unlikely.
 
     >>> printable("a" + chr(27) + "[2Jb") == "a" + chr(92) + "x1b[2Jb"
     True
@@ -64,7 +64,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "demo": "Records a small training and shows it in TensorBoard.",
     }
 )
-"""Command → what it does; the command ``x`` is ``x.x``, imported when it is called."""
+"""Command → its help; the command ``x`` is ``x.x``, imported when it is called."""
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
@@ -91,7 +91,7 @@ class Cli(click.Group):
         try:
             status = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:  # whoever read our output has seen enough (`| head`)
+        except BrokenPipeError:  # the reader of our output has ended (`| head`)
             _write_no_more()
             return 0
         return status

@@ -25,7 +25,7 @@ Place: TypeAlias = tuple[str, str, str]
 """Run, worker, span."""
 
 NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
-"""Whoever names a file wants it read as it is now."""
+"""A named file is read as it is now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Attempt(Enum):
     """State of a file, in its present version on disk."""
 
     WAITING = "waiting"  # unfinished by its name, still changing, or not looked into yet
-    LAZY = "lazy"  # a trace; read when somebody asks for it, or when it is among the newest
+    LAZY = "lazy"  # a trace; read at its first request, or when it is among the newest
     QUEUED = "queued"  # handed to the pool
     DONE = "done"
     REFUSED = "refused"
@@ -81,7 +81,7 @@ class Record:
     error: ErrorInfo | None = None
     reason: str = "Not looked into yet."  # why it waits
     as_is: bool = False  # it never rests: it is read although it changes meanwhile
-    listed: bool = True  # False: no trace, and nobody would think so
+    listed: bool = True  # False: no trace, by its name and by its content
     rank_hint: int | None = None
 
     @classmethod
@@ -151,7 +151,7 @@ class BeingRead(NotReadyError):
 
 
 UNREADABLE_SHOWN = 20
-_OF_NO_INTEREST = ("text", "binary", "csv", "empty")  # what a .gz of somebody else's may be
+_OF_NO_INTEREST = ("text", "binary", "csv", "empty")  # what an unrelated .gz may be
 _MAY_LIST = (
     "A logdir is a folder this user may list; a single file is opened with kinetoscope show."
 )

@@ -240,7 +240,7 @@ def events_in(data: bytes) -> list[Event]:
 
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 JUMP_BYTES = 32 << 20
-"""Over so much text it is faster to enter a gzip file anew than to inflate what lies between."""
+"""Distance from which on random access is faster than inflating the text in between."""
 
 
 def event_texts(

@@ -9,7 +9,7 @@ from msgspec import Struct
 WORST_FIRST = ("error", "warning", "info", "good")
 """The severities of notes."""
 COSTLY = ("error", "warning")
-"""Those that cost something: part of the file is lost, or a figure is tainted."""
+"""Severities of lost data or affected figures."""
 
 CUT = ("truncated", "gzip_truncated", "gzip_corrupt", "too_many_events")
 """Kinds of notes that say that the rest could not be read; the one with a place first."""

@@ -104,7 +104,7 @@ TEXT_ARGS: Mapping[str, str] = {
     "labels": "labels",
 }
 # Columns of integers that name something. They are int32 where all their values fit, else int64, as
-# all other integers are: nobody counts with names, and they are a large part of all sparse values.
+# all other integers are: names are not summed, and they are a large part of all sparse values.
 NAMING = frozenset(
     {
         "id", "external_id", "correlation", "sequence", "python_id", "python_parent_id",

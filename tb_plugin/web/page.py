@@ -42,7 +42,7 @@ CONTENT_POLICY = (
     "connect-src 'self'"
 )
 
-# TensorBoard is framed by notebooks and by VS Code; the page alone by nobody but itself.
+# TensorBoard is framed by notebooks and by VS Code; the page alone only by itself.
 FRAMED_ALONE = "frame-ancestors 'self'"
 FRAMED_IN_VSCODE = (
     f"{FRAMED_ALONE} vscode-webview: https://*.vscode-cdn.net http://127.0.0.1:* http://localhost:*"

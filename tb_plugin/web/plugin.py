@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tensorboard.plugins.base_plugin import TBContext
 
 NAME = "pytorch_profiler"
-"""The address that everybody knows: http://localhost:6006/#pytorch_profiler."""
+"""The usual address: http://localhost:6006/#pytorch_profiler."""
 NAME_BESIDE_THE_OLD = "kinetoscope"
 """TensorBoard does not start with two plugins of one name."""
 OLD_DISTRIBUTION = "torch-tb-profiler"

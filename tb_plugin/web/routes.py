@@ -94,7 +94,7 @@ class Site:
     host: Host
     files: EventFiles
     named: NamedFiles
-    started_in: Path | None  # the working directory of whoever started the server
+    started_in: Path | None  # the working directory when the server was started
 
 
 def site(catalog: Traces, views: tuple[View, ...], host: Host) -> Site:

@@ -23,7 +23,7 @@ Inputs = Sequence[str]  # concrete values where recorded, "" for tensors
 Model = Callable[[Dims, Inputs], float]
 UNKNOWN = math.nan
 MOST_RANK = 64
-"""What torch allows; the product of a million sizes would take minutes."""
+"""The limit of torch; the product of a million sizes would take minutes."""
 SIZE_END = 2**63
 
 
@@ -154,7 +154,7 @@ def flops_of(trace: Trace, rows: I32, shapes: I32) -> tuple[F64, OddArguments]:
 
     Arguments that cannot be computed with cost the figure of their own call.
 
-    A call inside another one with a model counts too: whoever sums takes the innermost ones.
+    A call inside another one with a model counts too: a sum must take the innermost ones.
     """
     result = np.full(len(rows), UNKNOWN)
     modelled = np.array([name in MODELS for name in trace.strings], np.bool_)

@@ -29,7 +29,7 @@ ARTIFACTS, SEAL = "artifacts", "seal.json"
 ENDS = 64 << 10
 
 OnShare = Callable[[float], None]
-"""How much of an artifact is made, 0 … 1."""
+"""Called with the share of an artifact that is made, 0 … 1."""
 
 
 @dataclass(frozen=True, slots=True)

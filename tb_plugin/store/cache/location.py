@@ -56,7 +56,7 @@ def close_session(cache: Cache) -> None:
 
 
 def _session_root() -> Path:
-    # Not made before it is needed; nobody can guess the name and make it first.
+    # Not made before it is needed; its name cannot be guessed and taken by others.
     return Path(tempfile.gettempdir()) / f"{_SESSION}{os.getpid()}-{secrets.token_hex(8)}"
 
 

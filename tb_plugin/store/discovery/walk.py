@@ -164,7 +164,7 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | None:
         status = entry.stat()
     except OSError:  # gone, or a link to nowhere
         return None
-    if not stat.S_ISREG(status.st_mode):  # a pipe would block whoever opens it
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe would block
         return None
     if os.name == "nt":
         status = os.stat(entry.path)  # the listing's numbers are late there

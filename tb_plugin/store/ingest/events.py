@@ -40,7 +40,7 @@ class MakeRequest:
     make: str
     name: str
     variants: tuple[str, ...]  # the last one is wanted
-    order: float = -math.inf  # before all files: somebody waits
+    order: float = -math.inf  # before all files: a user waits
 
     @property
     def key(self) -> tuple[int, str, str, str]:

@@ -30,7 +30,7 @@ from .jobs import ArtifactJob, ReadJob, Work, log
 from .protocol import info_of
 
 AnyKey: TypeAlias = Key | tuple[int, str, str, str]
-"""Of a file, or of an artifact of it."""
+"""Key of a file, or of an artifact of it."""
 
 STALL_SECONDS = 600.0
 IDLE_SECONDS = 5.0

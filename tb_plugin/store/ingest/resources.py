@@ -23,7 +23,7 @@ from isal import igzip_lib
 from ...base.native import native
 from ...trace.scan.cursor import MIB, ScanLimits
 
-LIKELY_RATIO = 20  # of text to gzip, where nobody looked: traces have 8 to 30
+LIKELY_RATIO = 20  # of text to gzip, for files not looked into: traces have 8 to 30
 LIKELY_EVENT = 250  # bytes of text: most recorders write 220 to 460
 _GZIP = b"\x1f\x8b"
 _PHASE = b'"ph"'  # every event has one

@@ -271,7 +271,7 @@ def _listen(jobs: SimpleQueue[bytes]) -> None:
     """Take jobs from the input; the process ends when the input does.
 
     The server may have died, or not want the answer any more. Taking millions of objects apart one
-    by one helps nobody, so there is no orderly end.
+    by one helps no user, so there is no orderly end.
     """
     rest = b""
     with suppress(OSError):

@@ -83,7 +83,7 @@ ROLES: Mapping[str, EventRole] = {
 }
 
 GRAPH_NODES = frozenset({"graph_host_node", "graph_event_node"})
-"""Categories of rows that stand on a stream among its work and are none."""
+"""Categories of rows on a stream that are no device work."""
 
 # Python exporters write allocator events as ranges, Kineto as instants.
 MEMORY_CATEGORIES = frozenset({"", "cpu_instant_event"})

@@ -23,7 +23,7 @@ SUFFIXES = (".stacks", ".folded", ".collapsed")
 MOST_BYTES = 64 << 20
 MOST_LINE = 1 << 20
 MOST_FRAMES = 1_000_000
-"""Of the trace that it becomes: about a gigabyte of memory."""
+"""Most frames of the resulting trace, about a gigabyte of memory."""
 _LINE = re.compile(r"(?P<frames>.*\S)\s+(?P<value>\d+(?:\.\d+)?)")
 PID = "folded stacks"
 

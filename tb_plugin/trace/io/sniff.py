@@ -33,7 +33,7 @@ def _other(kind: str, pattern: bytes, message: str, hint: str) -> _Other:
 
 
 PYTHON_REPR = re.compile(rb"[\[({\s]*\{\s*'[^'\n]{0,200}'\s*:")
-"""How text begins that ``repr()`` made of a dict, or of a list of them."""
+"""Beginning of ``repr()`` of a dict, or of a list of dicts."""
 
 _TIMELINE_HINT = "Export the trace itself, recorded with profile_memory=True."
 
@@ -143,7 +143,7 @@ _SPECIAL = (
 def special_file(mode: int) -> TraceFormatError | None:
     """Why a file of this mode is not opened; None for a regular file.
 
-    Opening a pipe waits until somebody writes into it, and a device may have no end.
+    Opening a pipe waits for a writer, and a device may have no end.
     """
     if stat.S_ISREG(mode):
         return None

@@ -284,7 +284,7 @@ def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
 def _breakdown_parts(facts: Facts) -> tuple[LegendEntry, ...]:
     """The classic categories that this recording can have.
 
-    Without device activity a zero for kernels would be a claim about work that nobody watched.
+    Without device activity a zero for kernels would be a claim about work that was not recorded.
     """
     if facts.device_type != "CPU":
         return BREAKDOWN

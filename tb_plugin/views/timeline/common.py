@@ -176,7 +176,7 @@ FLAGS: Mapping[SliceFlag, str] = {
     SliceFlag.OVERLAP: "overlaps its neighbours in a way that nesting does not explain",
     SliceFlag.INCOMPLETE: "the recording ended before it did",
 }
-"""Those that a reader has to know of."""
+"""Flags that the details panel explains."""
 
 WITH_STACK = "record with `with_stack=True`"
 WITH_SHAPES = "record with `record_shapes=True`"

@@ -18,7 +18,7 @@ def search(subject: Subject, query: SearchQuery) -> SearchAnswer:
     """Names that match, with counts and their place on the time axis.
 
     What is no regular expression is told in ``problem``, beside an answer without names: the page
-    asks while somebody types.
+    asks while the user types.
     """
     opened = opened_of(subject, query.layout)
     chosen = tracks(query.tracks, opened)

@@ -130,7 +130,7 @@ class StoredLayout(msgspec.Struct, frozen=True):
 
 
 OnShare = Callable[[float], None]
-"""How much is done, 0 … 1."""
+"""Called with the share done, 0 … 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

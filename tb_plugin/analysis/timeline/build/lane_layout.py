@@ -29,7 +29,7 @@ from .lanes import Lanes, assign_lanes
 from .slices import narrow
 
 COLUMNS = 4096
-"""Kept; what divides it is exact, other numbers of columns share them out evenly."""
+"""Minimap columns kept; a divisor of it is exact, other numbers are interpolated evenly."""
 MOST_CELLS = 1 << 22  # of all tracks: where there are thousands, each keeps fewer columns
 
 _CHUNK = 1 << 20  # slices at a time

@@ -28,11 +28,11 @@ from .lane_layout import edges
 
 _CHUNK = 1 << 21
 MOST_CELLS = 1 << 22
-"""Of a table, for whoever decides whether to make one."""
+"""Largest table that is made."""
 STORED_FROM = 1 << 20
-"""Slices from which on the tables are stored with the timeline."""
+"""Number of slices from which on the tables are stored with the timeline."""
 SEARCH_COLUMNS = 1024
-"""Of the stored table: as many as the page asks for."""
+"""Columns of the stored table: as many as the page requests."""
 
 _BY_TRACK, _BY_COLUMN = "layout.by_track", "index.by_column"
 
