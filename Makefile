@@ -119,7 +119,8 @@ $(VENV)/.dev: $(VENV)/.installed
 
 $(VENV)/.torch: $(VENV)/.installed
 	@$(PY) -c 'import torch' 2>/dev/null \
-	|| $(PIP) install --quiet 'torch==$(TORCH)' \
+	|| { echo "installing torch $(TORCH): this may take some minutes"; \
+	     $(PIP) install --quiet 'torch==$(TORCH)'; } \
 	|| { echo "torch $(TORCH) cannot be installed here: taking the newest instead"; \
 	     $(PIP) install --quiet torch; }
 	@touch $@

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -58,7 +59,11 @@ def demo(logdir: str, no_serve: bool, port: int | None) -> None:
     else:
         logdir = recorded_samples()
         say("torch is not installed: showing recorded samples", hint="pip install torch")
-    if not no_serve:
+    if no_serve:
+        path = shlex.quote(logdir)
+        ways = f"kinetoscope serve {path}, or kinetoscope show overview {path}"
+        say(f"the traces are below {logdir}", hint=ways)
+    else:
         show(logdir, port or free_port(Address(), FIRST_PORT))
 
 

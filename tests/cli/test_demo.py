@@ -23,6 +23,7 @@ def test_it_records_into_the_logdir(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     result = run("demo", "--logdir", tmp_path / "log", "--no-serve")
     assert result.exit_code == 0
     assert [path.name for path in (tmp_path / "log" / "sample").iterdir()] == ["x.pt.trace.json"]
+    assert f"kinetoscope show overview {tmp_path / 'log'}" in result.stderr
 
 
 def test_the_recorder_takes_a_logdir() -> None:
