@@ -1,7 +1,7 @@
 /** A small timeline for tests: two threads with Python frames, two streams, a counter, three steps. */
 import type {
   AreaAnswer,
-  FlameAnswer,
+  Flame,
   FlowAnswer,
   SearchAnswer,
   SliceDetails,
@@ -300,13 +300,30 @@ export const ROWS: SliceRows = {
   count: 1,
 };
 
-export const FLAME: FlameAnswer = {
+export const FLAME: Flame = {
   unit: "ns",
   total: 100_000,
-  pruned: 3,
+  merged: 3,
+  missing: "",
   nodes: [
-    { parent: -1, name: 0, text: "main", kind: 2, value: 100_000, self_value: 1000, slices: 1 },
-    { parent: 0, name: 1, text: "forward", kind: 3, value: 60_000, self_value: 60_000, slices: 2 },
+    {
+      node: 0,
+      parent: -1,
+      name: "main",
+      kind: "python",
+      value: 100_000,
+      self_value: 1000,
+      count: 1,
+    },
+    {
+      node: 1,
+      parent: 0,
+      name: "forward",
+      kind: "module",
+      value: 60_000,
+      self_value: 60_000,
+      count: 2,
+    },
   ],
 };
 

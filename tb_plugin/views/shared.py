@@ -45,6 +45,31 @@ class SlowCall(Struct, frozen=True):
     shapes: str
 
 
+class FlameNode(Struct, frozen=True):
+    """One box of a flame graph: all calls of one name below the same callers."""
+
+    node: int  # row of the whole tree, to be asked for by itself; −1 = it stands for several
+    parent: int  # index in the same list, −1 at the root; parents come before their children
+    name: str
+    kind: str  # "op", "module", "compute", …: what decides its hue; "" of what stands for several
+    value: float  # with what is below it
+    self_value: float
+    count: int  # its calls, or slices
+
+
+class Flame(Struct, frozen=True):
+    """A call tree merged by path, the larger siblings first; boxes too narrow to see are in "…".
+
+    With a box in focus there are, beside what is below it, the boxes around it: one for each level.
+    """
+
+    unit: str  # "ns" | "count"
+    total: float  # of all roots, whatever is in focus
+    nodes: tuple[FlameNode, ...]
+    merged: int  # boxes behind "…"
+    missing: str  # why there is nothing to show; "" = there is
+
+
 _NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 
 

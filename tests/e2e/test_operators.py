@@ -105,8 +105,11 @@ def test_the_flame_graph_is_walked_by_keyboard(browser: Browser, served: Server)
         expect(page.get_by_role("region", name="Callers")).to_be_visible()
         page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Show all")).to_be_visible()
-        page.get_by_role("button", name="Show all").click()
+        graph.focus()
+        page.keyboard.press("Escape")
         expect(page.get_by_role("button", name="Show all")).to_have_count(0)
+        page.keyboard.press("/")
+        expect(page.get_by_label("Highlight by name")).to_be_focused()
         silent(watch)
 
 

@@ -259,7 +259,7 @@ def test_all_of_it_by_keyboard(browser: Browser, served: Server) -> None:
         expect(graph).to_be_visible(timeout=LONG_MS)
         graph.focus()
         page.keyboard.press("ArrowDown")
-        expect(page.locator("#tl-flame-said")).to_contain_text("self")
+        expect(page.locator(".flame-words")).to_contain_text("self")
         page.get_by_role("application", name=re.compile("^Timeline")).focus()
         page.keyboard.press("Escape")
         assert "timeline.area" not in values(page)

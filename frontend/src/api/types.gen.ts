@@ -304,36 +304,21 @@ export interface Finding {
   readonly verify: string;
 }
 
-/** A call graph merged by path; boxes too narrow to see are merged into "…" boxes. */
+/**
+ * A call tree merged by path, the larger siblings first; boxes too narrow to see are in "…".
+ *
+ * With a box in focus there are, beside what is below it, the boxes around it: one for each level.
+ */
 export interface Flame {
-  /** "ns" | "calls" */
-  readonly unit: string;
-  readonly total: number;
-  readonly boxes: readonly FlameBox[];
-  /** boxes behind "…" */
-  readonly merged: number;
-  readonly missing: string;
-}
-
-/** A call tree of an area, merged by path; boxes too small to see are merged into "…". */
-export interface FlameAnswer {
   /** "ns" | "count" */
   readonly unit: string;
+  /** of all roots, whatever is in focus */
   readonly total: number;
   readonly nodes: readonly FlameNode[];
-  readonly pruned: number;
-}
-
-/** One box: `parent` is an index into the same list, −1 at the root. Left-heavy order. */
-export interface FlameBox {
-  /** in the whole graph */
-  readonly node: number;
-  readonly parent: number;
-  readonly name: string;
-  readonly kind: string;
-  readonly value: number;
-  readonly self_value: number;
-  readonly calls: number;
+  /** boxes behind "…" */
+  readonly merged: number;
+  /** why there is nothing to show; "" = there is */
+  readonly missing: string;
 }
 
 /** The flame graph of the chosen steps. */
@@ -347,16 +332,20 @@ export interface FlameGraphQuery {
   readonly min_ratio?: number;
 }
 
-/** One box; children follow by `parent`, an index into the same list, −1 at the root. */
+/** One box of a flame graph: all calls of one name below the same callers. */
 export interface FlameNode {
+  /** row of the whole tree, to be asked for by itself; −1 = it stands for several */
+  readonly node: number;
+  /** index in the same list, −1 at the root; parents come before their children */
   readonly parent: number;
-  readonly name: number;
-  readonly text: string;
-  readonly kind: number;
-  /** ns, or a count */
+  readonly name: string;
+  /** "op", "module", "compute", …: what decides its hue; "" of what stands for several */
+  readonly kind: string;
+  /** with what is below it */
   readonly value: number;
   readonly self_value: number;
-  readonly slices: number;
+  /** its calls, or slices */
+  readonly count: number;
 }
 
 /** The call tree of an area. */
@@ -940,8 +929,8 @@ export interface Sandwich {
   readonly self_value: number;
   readonly calls: number;
   /** the root is the name, children are its callers */
-  readonly callers: readonly FlameBox[];
-  readonly callees: readonly FlameBox[];
+  readonly callers: readonly FlameNode[];
+  readonly callees: readonly FlameNode[];
 }
 
 /** Callers and callees of one name. */
@@ -1460,7 +1449,7 @@ export interface PartAnswers {
   readonly "timeline/search": SearchAnswer;
   readonly "timeline/hit": StepTo;
   readonly "timeline/area": AreaAnswer;
-  readonly "timeline/flame": FlameAnswer;
+  readonly "timeline/flame": Flame;
   readonly "timeline/rows": SliceRows;
   readonly "timeline/flows": FlowAnswer;
   readonly "timeline/bundles": FlowAnswer;

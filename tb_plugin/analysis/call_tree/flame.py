@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -208,9 +208,10 @@ class Shown:
 def shown(
     tree: FlameTree, strings: Sequence[str], focus: int | None = None, min_ratio: float = 0.0
 ) -> Shown:
-    """The boxes below ``focus`` (None: all), the largest sibling first.
+    """All boxes, or those around and below ``focus``, the largest sibling first.
 
-    Siblings below ``min_ratio`` of the whole become one box "…", so that every level still adds up.
+    Siblings below ``min_ratio`` of the whole, or of the focus, become one box "…", so that every
+    level still adds up.
 
     Raises:
         IndexError: there is no such box.
@@ -218,12 +219,12 @@ def shown(
     if focus is not None and not 0 <= focus < len(tree):
         raise IndexError(focus)
     below = _children(tree)
-    roots = below[-1] if focus is None else [focus]
-    total = int(tree.value[roots].sum())
-    least = max(min_ratio * total, _least_of_most(tree))
-    boxes: list[Box] = []
+    total = int(tree.value[below[-1]].sum())
+    whole = total if focus is None else int(tree.value[focus])
+    least = max(min_ratio * whole, _least_of_most(tree))
+    boxes = [] if focus is None else _way_to(tree, strings, focus)
     merged = 0
-    waiting = [(-1, roots)]
+    waiting = [(len(boxes) - 1, below[-1 if focus is None else focus])]
     while waiting:
         parent, rows = waiting.pop()
         small = [row for row in rows if tree.value[row] < least]
@@ -237,6 +238,15 @@ def shown(
             calls = int(tree.calls[small].sum())
             boxes.append(Box(-1, parent, OTHERS, -1, value, value, calls))
     return Shown(tuple(boxes), total, merged)
+
+
+def _way_to(tree: FlameTree, strings: Sequence[str], row: int) -> list[Box]:
+    """The boxes around one, from its root on, and itself."""
+    rows: list[int] = []
+    while row >= 0:
+        rows.append(row)
+        row = int(tree.parent[row])
+    return [_box(tree, strings, one, at - 1) for at, one in enumerate(reversed(rows))]
 
 
 def _least_of_most(tree: FlameTree) -> float:
@@ -363,10 +373,10 @@ def tree_of(
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A box; ``value`` includes what is below it."""
+    """A box; ``value`` includes what is below it. ``row`` of the tree is −1 of what is merged."""
 
+    row: int
     parent: int
-    name: int
     text: str
     kind: int
     value: float
@@ -429,9 +439,9 @@ def pruned(tree: Tree, names: tuple[str, ...], min_share: float) -> FlameBoxes:
         for name, at in zip(tree.name[kept].tolist(), kept.tolist(), strict=True)
     ]
     boxes = [
-        Node(-1, name, text, kind, worth, own, count)
-        for name, text, kind, worth, own, count in zip(
-            tree.name[kept].tolist(),
+        Node(row, -1, text, kind, worth, own, count)
+        for row, text, kind, worth, own, count in zip(
+            kept.tolist(),
             texts,
             tree.kind[kept].tolist(),
             tree.value[kept].tolist(),
@@ -467,12 +477,10 @@ def _depth_first(boxes: list[Node], parent: I64, rest: list[tuple[float, int]]) 
         """What lies in a box goes on the stack, what comes first last."""
         worth, slices = rest[above]
         if slices:
-            waiting.append((Node(place, NO_NAME, REST, SliceKind.OTHER, worth, worth, slices), -1))
+            waiting.append((Node(-1, place, REST, SliceKind.OTHER, worth, worth, slices), -1))
         for at in sorted(children.get(above, ()), key=lambda at: (boxes[at].value, -at)):
             box = boxes[at]
-            waiting.append(
-                (Node(place, box.name, box.text, box.kind, box.value, box.own, box.slices), at)
-            )
+            waiting.append((replace(box, parent=place), at))
 
     waiting: list[tuple[Node, int]] = []
     push(-1, -1)

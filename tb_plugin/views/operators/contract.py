@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Count, SharePart, SlowCall, Words
+from ..shared import Count, FlameNode, SharePart, SlowCall, Words
 
 GroupBy = Literal["name", "shape", "stack", "module", "thread", "annotation"]
 CallKindName = Literal["op", "annotation", "python", "module", "runtime", "other"]
@@ -222,28 +222,6 @@ class FlameGraphQuery(Struct, frozen=True, forbid_unknown_fields=True):
     min_ratio: Annotated[float, Meta(ge=0, le=0.1)] = 0.0005
 
 
-class FlameBox(Struct, frozen=True):
-    """One box: ``parent`` is an index into the same list, −1 at the root. Left-heavy order."""
-
-    node: int  # in the whole graph
-    parent: int
-    name: str
-    kind: str
-    value: float
-    self_value: float
-    calls: int
-
-
-class Flame(Struct, frozen=True):
-    """A call graph merged by path; boxes too narrow to see are merged into "…" boxes."""
-
-    unit: str  # "ns" | "calls"
-    total: float
-    boxes: tuple[FlameBox, ...]
-    merged: int  # boxes behind "…"
-    missing: str
-
-
 class SandwichQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Callers and callees of one name."""
 
@@ -261,8 +239,8 @@ class Sandwich(Struct, frozen=True):
     value: float
     self_value: float
     calls: int
-    callers: tuple[FlameBox, ...]  # the root is the name, children are its callers
-    callees: tuple[FlameBox, ...]
+    callers: tuple[FlameNode, ...]  # the root is the name, children are its callers
+    callees: tuple[FlameNode, ...]
 
 
 class FoldedQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,9 +9,9 @@ from ...analysis.call_tree.flame import KERNEL, FlameTree, Shown, flame_tree, fo
 from ...analysis.call_tree.sandwich import sandwich
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...base.errors import NotFoundError, QueryError
-from ..shared import steps_of
+from ..shared import Flame, FlameNode, steps_of
 from ..view import Subject
-from .contract import Flame, FlameBox, FlameGraphQuery, FoldedQuery, Sandwich, SandwichQuery
+from .contract import FlameGraphQuery, FoldedQuery, Sandwich, SandwichQuery
 from .rows import kinds_named
 
 KERNEL_NAME = "kernel"
@@ -88,12 +88,12 @@ def _tree(
 
 
 def _unit(metric: str) -> str:
-    return "calls" if metric == "calls" else "ns"
+    return "count" if metric == "calls" else "ns"
 
 
-def _boxes(seen: Shown) -> tuple[FlameBox, ...]:
+def _boxes(seen: Shown) -> tuple[FlameNode, ...]:
     return tuple(
-        FlameBox(
+        FlameNode(
             box.node,
             box.parent,
             box.name,

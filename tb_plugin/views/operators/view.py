@@ -19,7 +19,7 @@ from ...analysis.operators.table import CallSelection, CallTable, call_table
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
-from ..shared import Column, Table, share_parts, steps_of
+from ..shared import Column, Flame, Table, share_parts, steps_of
 from ..view import Part, Scope, Subject, View
 from . import contract as answers
 from .contract import OperatorRow, Operators
@@ -335,7 +335,7 @@ VIEW = View(
         Part("table", answers.OperatorQuery, answers.OperatorTable, window),
         Part("find", answers.FindQuery, answers.FindAnswer, find),
         Part("row", answers.RowQuery, answers.OperatorDetails, details),
-        Part("flame", answers.FlameGraphQuery, answers.Flame, flame),
+        Part("flame", answers.FlameGraphQuery, Flame, flame),
         Part("around", answers.SandwichQuery, answers.Sandwich, around),
         Part("folded", answers.FoldedQuery, None, folded_stacks, folded_name),
     ),

@@ -301,27 +301,6 @@ class SliceRows(Struct, frozen=True):
     count: int  # of all that match
 
 
-class FlameNode(Struct, frozen=True):
-    """One box; children follow by ``parent``, an index into the same list, −1 at the root."""
-
-    parent: int
-    name: int
-    text: str
-    kind: int
-    value: float  # ns, or a count
-    self_value: float
-    slices: int
-
-
-class FlameAnswer(Struct, frozen=True):
-    """A call tree of an area, merged by path; boxes too small to see are merged into "…"."""
-
-    unit: str  # "ns" | "count"
-    total: float
-    nodes: tuple[FlameNode, ...]
-    pruned: int
-
-
 class Arrow(Struct, frozen=True):
     """One arrow, or a bundle of ``count`` that begin and end close together."""
 

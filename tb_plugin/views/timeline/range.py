@@ -6,11 +6,13 @@ import math
 
 import msgspec
 
+from ...analysis.timeline.model import SliceKind
 from ...analysis.timeline.range.devices import devices_in, series_in
 from ...analysis.timeline.range.flame import flame_in
 from ...analysis.timeline.range.slices import rows_in
 from ...analysis.timeline.range.sums import Area, NameSums, sums_in
 from ...analysis.timeline.timeline import Opened
+from ..shared import Flame, FlameNode
 from ..view import Subject
 from .common import check_range, opened_of, tracks
 from .contract import (
@@ -18,8 +20,6 @@ from .contract import (
     AreaCounter,
     AreaDevice,
     AreaRow,
-    FlameAnswer,
-    FlameNode,
     SliceRow,
     SliceRows,
 )
@@ -102,7 +102,7 @@ def _counters(opened: Opened, where: Area) -> tuple[AreaCounter, ...]:
     return tuple(found)
 
 
-def flame(subject: Subject, query: FlameQuery) -> FlameAnswer:
+def flame(subject: Subject, query: FlameQuery) -> Flame:
     """The call tree of the threads that the chosen tracks belong to, and of the chosen streams.
 
     Raises:
@@ -112,18 +112,18 @@ def flame(subject: Subject, query: FlameQuery) -> FlameAnswer:
     found = flame_in(opened, where, query.metric, query.min_share)
     nodes = tuple(
         FlameNode(
+            node=node.row,
             parent=node.parent,
-            name=node.name,
-            text=node.text,
-            kind=int(node.kind),
+            name=node.text,
+            kind=SliceKind(node.kind).name.lower() if node.row >= 0 else "",
             value=node.value,
             self_value=node.own,
-            slices=node.slices,
+            count=node.slices,
         )
         for node in found.nodes
     )
     unit = "count" if query.metric == "count" else "ns"
-    return FlameAnswer(unit, found.total, nodes, found.pruned)
+    return Flame(unit, found.total, nodes, found.pruned, missing="")
 
 
 def rows(subject: Subject, query: RowsQuery) -> SliceRows:

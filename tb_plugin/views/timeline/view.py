@@ -29,7 +29,7 @@ from ...analysis.timeline.model import (
 )
 from ...analysis.timeline.range.sums import Area
 from ...trace.event_text import event_texts
-from ..shared import Column, Table
+from ..shared import Column, Flame, Table
 from ..view import Part, Scope, Subject, View
 from . import arrows, details, search, tiles
 from . import range as in_range
@@ -46,7 +46,6 @@ from .common import (
 )
 from .contract import (
     AreaAnswer,
-    FlameAnswer,
     FlowAnswer,
     SearchAnswer,
     SliceDetails,
@@ -336,7 +335,7 @@ PARTS = (
     Part("search", SearchQuery, SearchAnswer, search.search),
     Part("hit", HitQuery, StepTo, search.hit),
     Part("area", AreaQuery, AreaAnswer, in_range.area),
-    Part("flame", FlameQuery, FlameAnswer, in_range.flame),
+    Part("flame", FlameQuery, Flame, in_range.flame),
     Part("rows", RowsQuery, SliceRows, in_range.rows),
     Part("flows", FlowsQuery, FlowAnswer, arrows.flows),
     Part("bundles", BundlesQuery, FlowAnswer, arrows.bundles),

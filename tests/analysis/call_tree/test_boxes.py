@@ -57,10 +57,22 @@ def test_what_is_too_narrow_is_merged() -> None:
     ]
 
 
-def test_a_box_in_focus_is_the_whole() -> None:
+def test_of_a_box_in_focus_only_what_is_around_and_below_it() -> None:
     seen = shown(EXAMPLE, STRINGS, focus=2)
-    assert [(box.name, box.value) for box in seen.boxes] == [("a", 6), ("c", 4)]
-    assert seen.total == 6
+    assert [(box.name, box.parent, box.value) for box in seen.boxes] == [
+        ("main", -1, 10),
+        ("a", 0, 6),
+        ("c", 1, 4),
+    ]
+    assert (seen.total, seen.merged) == (10, 0)
+
+
+def test_what_is_too_narrow_is_so_in_the_focus() -> None:
+    names = [box.name for box in shown(EXAMPLE, STRINGS, focus=1, min_ratio=0.3).boxes]
+    assert names == ["main", "b", "c"]  # c is a tenth of main, and a third of b
+
+
+def test_there_is_no_such_box() -> None:
     with pytest.raises(IndexError):
         shown(EXAMPLE, STRINGS, focus=5)
 

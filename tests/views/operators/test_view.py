@@ -235,10 +235,11 @@ def test_flops_are_shown_where_any_row_has_them() -> None:
 def test_the_flame_graph_and_its_sandwich(subject: Subject) -> None:
     whole = flame(subject, FlameGraphQuery(metric="device", levels="op,kernel"))
     assert whole.total == 9_000
-    assert sum(box.value for box in whole.boxes if box.parent < 0) == 9_000
-    node = next(box.node for box in whole.boxes if box.name == "aten::d")
+    assert sum(box.value for box in whole.nodes if box.parent < 0) == 9_000
+    node = next(box.node for box in whole.nodes if box.name == "aten::d")
     inside = flame(subject, FlameGraphQuery(metric="device", levels="op,kernel", focus=node))
-    assert [(box.name, box.value) for box in inside.boxes] == [
+    assert [(box.name, box.value) for box in inside.nodes] == [
+        ("aten::a", 7_000),
         ("aten::d", 4_000),
         ("kernel_k", 4_000),
     ]

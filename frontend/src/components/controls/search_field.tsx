@@ -15,6 +15,8 @@ export function SearchField({ words, label = words, value, onChange }: SearchFie
       <SearchIcon />
       <input
         type="search"
+        // "/" leads here.
+        data-filter=""
         aria-label={label}
         placeholder={words}
         value={value}

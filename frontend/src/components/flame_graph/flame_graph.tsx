@@ -1,310 +1,273 @@
+/** The flame graph: a click chooses, a double click or Enter zooms, Escape leads out again. */
 import {
   type KeyboardEvent,
   type MouseEvent,
-  useEffect,
+  type ReactNode,
   useId,
   useMemo,
   useRef,
   useState,
 } from "react";
-import { canvasRatio } from "../../base/canvas_size";
-import { textWidth, useWidth } from "../../base/measure";
-import { mix } from "../../base/style/color";
-import { Advances } from "../../base/text/advances";
-import { nameParts } from "../../base/text/shown_name";
+import type { Flame, FlameNode } from "../../api/types.gen";
+import { documentTokens, kindWord } from "../../base/style/kind_hues";
+import { adoptStyles } from "../../base/style/styles";
+import { count, plural, share, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { type Cell, cell } from "../../state/cell";
 import { useThemeName } from "../../state/host/environment";
+import { LiveCanvas } from "../charts/live_canvas";
+import { CopyTable } from "../controls/copy_table";
+import flameCss from "./flame_graph.css?inline";
+import {
+  boxAt,
+  FLAME_ROW,
+  type FlameBox,
+  type FlameTree,
+  flameTree,
+  pathTo,
+  treeOrder,
+  viewOfBox,
+  walkedBox,
+} from "./layout";
+import { flameColors, kindNumber, paintFlame } from "./paint";
 
-/** Where the boxes of a flame graph are: root on top, the width is the value. Pure. */
+/** A value of the graph in words. */
+export const flameValue = (unit: string) => (value: number) =>
+  unit === "ns" ? time(value) : count(value);
 
-export interface FlameInput {
-  readonly parent: number;
-  readonly value: number;
+export interface FlameGraphProps {
+  readonly flame: Flame;
+  /** What one of `count` is. */
+  readonly counted: "call" | "slice";
+  /** `node` of the box that is zoomed to; null = none, all is seen. */
+  readonly focus: number | null;
+  readonly onFocus: (node: number | null) => void;
+  readonly onChoose?: (node: FlameNode | null) => void;
+  /** Whether a search finds a name, whose boxes stay bright; null = nothing is searched. */
+  readonly isHit: ((name: string) => boolean) | null;
+  /** What stands before the path of the focus. */
+  readonly tools?: ReactNode;
 }
 
-/** One box in shares of the whole width. */
-export interface Placed {
-  /** Index in the input. */
+interface Choice {
+  readonly flame: Flame;
   readonly index: number;
-  readonly depth: number;
-  readonly x: number;
-  readonly width: number;
 }
 
-/**
- * Siblings stand in the order of the input, from the left edge of their parent on. Parents come
- * before their children.
- */
-export function placeBoxes(boxes: readonly FlameInput[], total: number): readonly Placed[] {
-  const used = new Float64Array(boxes.length);
-  const placed: Placed[] = [];
-  let right = 0;
-  boxes.forEach(({ parent, value }, index) => {
-    const above = placed[parent];
-    const width = total > 0 ? value / total : 0;
-    const x = above === undefined ? right : above.x + (used[parent] ?? 0);
-    if (above === undefined) {
-      right += width;
-    } else {
-      used[parent] = (used[parent] ?? 0) + width;
-    }
-    placed.push({ index, depth: above === undefined ? 0 : above.depth + 1, x, width });
-  });
-  return placed;
-}
-
-/** The box at a place, in shares of the width and in levels; null where there is none. */
-export function boxAt(placed: readonly Placed[], x: number, depth: number): Placed | null {
-  for (const box of placed) {
-    if (box.depth === depth && x >= box.x && x < box.x + box.width) {
-      return box;
-    }
+/** Where a box of an earlier answer is now; −1 = nowhere. */
+function indexNow(flame: Flame, choice: Choice | null): number {
+  if (choice === null || choice.flame === flame) {
+    return choice?.index ?? -1;
   }
-  return null;
+  const before = choice.flame.nodes[choice.index];
+  return flame.nodes.findIndex(
+    ({ node, name }) => node >= 0 && node === before?.node && name === before.name,
+  );
 }
 
-export type Move = "up" | "down" | "left" | "right";
-
-/** The next box by keyboard: the parent, the first child, the neighbours of one level. */
-export function neighbour(
-  placed: readonly Placed[],
-  boxes: readonly FlameInput[],
-  at: number,
-  move: Move,
-): number {
-  const here = placed[at];
-  if (here === undefined) {
-    return 0;
+function foundBoxes(tree: FlameTree, isHit: FlameGraphProps["isHit"]): ReadonlySet<number> | null {
+  if (isHit === null) {
+    return null;
   }
-  if (move === "up") {
-    return Math.max(0, boxes[at]?.parent ?? 0);
-  }
-  if (move === "down") {
-    const child = boxes.findIndex((box) => box.parent === at);
-    return child < 0 ? at : child;
-  }
-  const level = placed.filter((box) => box.depth === here.depth).sort((a, b) => a.x - b.x);
-  const next = level[level.indexOf(here) + (move === "left" ? -1 : 1)];
-  return next?.index ?? at;
+  const found = tree.boxes.flatMap((box) =>
+    box !== undefined && [...box.above, box.node].some(({ name }) => isHit(name))
+      ? [box.index]
+      : [],
+  );
+  return new Set(found);
 }
 
-/** A flame graph on a canvas: root on top, hover, choose, zoom; by keyboard, too. */
-
-export interface FlameBoxShown {
-  readonly parent: number;
-  readonly name: string;
-  readonly kind: string;
-  readonly value: number;
+/** What a box says of itself, on hover and to a screen reader. */
+function spokenBox(
+  { node, above }: FlameBox,
+  flame: Flame,
+  focus: FlameNode | undefined,
+  counted: string,
+): string {
+  const words = flameValue(flame.unit);
+  const inside = above.length === 0 ? "" : `${plural(above.length, "call")} around it, `;
+  const ofFocus =
+    focus === undefined
+      ? ""
+      : ` (${share(node.value / Math.max(1, focus.value))} of ${harmless(focus.name, 40)})`;
+  const part = `${share(node.value / Math.max(1, flame.total))}${ofFocus}`;
+  return `${harmless(node.name, 200)} · ${inside}${words(node.value)}, ${part} · self ${words(
+    node.self_value,
+  )} · ${plural(node.count, counted)}`;
 }
 
-interface FlameGraphProps {
-  readonly label: string;
-  readonly boxes: readonly FlameBoxShown[];
-  readonly total: number;
-  /** What a box says of itself on hover: "aten::mm, 3.2 ms, 12 %". */
-  readonly words: (index: number) => string;
-  /** The value as it stands in a wide box. */
-  readonly valueWords: (value: number) => string;
-  /** Names that hold it stay bright. */
-  readonly search: string;
-  readonly chosen: number | null;
-  readonly onChoose: (index: number) => void;
-  /** Double click, Enter: this box becomes the whole. */
-  readonly onFocus: (index: number) => void;
-}
-
-const ROW = 18;
-const LABEL_MIN = 26;
-const FONT = "11px system-ui, sans-serif";
-let advances: Advances | undefined;
-
-interface Ground {
-  readonly fill: string;
-  readonly ink: string;
-}
-
-/** Modules in the accent, other frames grey, ops and launches in their hues. */
-function groundOf(kind: string, token: (name: string) => string): Ground {
-  const surface = token("--surface");
-  const ink = token("--ink");
-  const hues: Readonly<Record<string, readonly [string, number]>> = {
-    module: ["--accent", 0.24],
-    python: ["--ink-3", 0.22],
-    annotation: ["--ink-3", 0.32],
-    op: ["--k-cpu", 0.88],
-    runtime: ["--k-runtime", 0.8],
-    kernel: ["--k-compute", 0.55],
-  };
-  const [hue, share] = hues[kind] ?? ["--ink-3", 0.14];
-  const isStrong = kind === "op" || kind === "runtime";
-  return {
-    fill: mix(token(hue), surface, share),
-    ink: isStrong ? "#0d1014" : ink,
-  };
-}
-
-interface Paint {
-  readonly canvas: HTMLCanvasElement;
-  readonly width: number;
-  readonly placed: readonly Placed[];
-  readonly props: FlameGraphProps;
-  readonly hovered: number | null;
-}
-
-/** The canvas in its size, ready to be drawn on in CSS px. */
-function cleared({ canvas, width, placed }: Paint): CanvasRenderingContext2D | null {
-  const height = placed.reduce((most, box) => Math.max(most, (box.depth + 1) * ROW), ROW);
-  // Very deep stacks are drawn coarser, rather than not at all.
-  const ratio = canvasRatio(width, height, window.devicePixelRatio || 1);
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
-  context?.scale(ratio, ratio);
-  return context;
-}
-
-function paint(job: Paint): void {
-  const { width, placed, props, hovered } = job;
-  const context = cleared(job);
-  if (context === null) {
-    return;
-  }
-  const style = getComputedStyle(document.documentElement);
-  const token = (name: string) => style.getPropertyValue(name).trim();
-  context.font = FONT;
-  context.textBaseline = "middle";
-  const grounds = new Map<string, Ground>();
-  const search = props.search.toLowerCase();
-  for (const { index, depth, x, width: share } of placed) {
-    const box = props.boxes[index];
-    const wide = share * width - 1;
-    if (box !== undefined && wide >= 0.3) {
-      const ground = grounds.get(box.kind) ?? groundOf(box.kind, token);
-      grounds.set(box.kind, ground);
-      const isDim = search !== "" && !box.name.toLowerCase().includes(search);
-      context.globalAlpha = isDim ? 0.25 : 1;
-      context.fillStyle = ground.fill;
-      context.fillRect(x * width, depth * ROW, Math.max(wide, 0.5), ROW - 1);
-      if (wide >= LABEL_MIN) {
-        label(context, box, x * width, depth * ROW, wide, ground.ink, props.valueWords);
-      }
-    }
-  }
-  context.globalAlpha = 1;
-  outline(context, job, hovered, token("--ink-2"), 1);
-  outline(context, job, props.chosen, token("--accent"), 2);
-}
-
-function outline(
-  context: CanvasRenderingContext2D,
-  { placed, width }: Paint,
-  index: number | null,
-  color: string,
-  line: number,
-): void {
-  const box = index === null ? undefined : placed[index];
-  if (box !== undefined) {
-    context.strokeStyle = color;
-    context.lineWidth = line;
-    const wide = Math.max(box.width * width - 2, 1);
-    context.strokeRect(box.x * width + 0.5, box.depth * ROW + 0.5, wide, ROW - 2);
-  }
-}
-
-function label(
-  context: CanvasRenderingContext2D,
-  box: FlameBoxShown,
-  left: number,
-  top: number,
-  wide: number,
-  ink: string,
-  valueWords: (value: number) => string,
-): void {
-  const room = wide - 8;
-  const full = shortName(box);
-  advances ??= new Advances((one) => textWidth(one, FONT));
-  const text = advances.elide(full, room);
-  context.fillStyle = ink;
-  context.fillText(text, left + 4, top + ROW / 2);
-  const used = textWidth(text, FONT);
-  const value = valueWords(box.value);
-  if (text === full && room - used > textWidth(value, FONT) + 12) {
-    context.globalAlpha *= 0.7;
-    context.fillText(value, left + 4 + used + 8, top + ROW / 2);
-    context.globalAlpha /= 0.7;
-  }
-}
-
-/** `nn.Module: Conv2d_0` → `Conv2d_0`, `a/b/train.py(12): step` → `train.py:12 step`. */
-export function shortName({ name, kind }: Pick<FlameBoxShown, "name" | "kind">): string {
-  if (kind === "module") {
-    return name.replace(/^nn\.Module: /, "");
-  }
-  const { base, before } = nameParts(name);
-  return (kind === "op" ? before + base : base).replace(/\((\d+)\): /, ":$1 ");
-}
-
-function given(index: number | null, act: (index: number) => void): void {
-  if (index !== null) {
-    act(index);
-  }
-}
+/** The boxes as a table, every call by itself. */
+export const flameTable = (flame: Flame, counted: string) => ({
+  header: ["depth", "name", "kind", `value_${flame.unit}`, `self_${flame.unit}`, `${counted}s`],
+  rows: treeOrder(flameTree(flame)).map(({ node, depth }) => [
+    depth,
+    node.name,
+    node.node < 0 ? "" : kindWord(kindNumber(node.kind)),
+    node.value,
+    node.self_value,
+    node.count,
+  ]),
+});
 
 export function FlameGraph(props: FlameGraphProps) {
-  const { boxes, total, label: name, words, chosen, onChoose, onFocus } = props;
+  const { flame, counted, focus, onFocus, onChoose, isHit, tools } = props;
+  adoptStyles(flameCss);
   const theme = useThemeName();
-  const [frame, width] = useWidth<HTMLDivElement>();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [hovered, setHovered] = useState<number | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the tokens
+  const colors = useMemo(() => flameColors(documentTokens), [theme]);
+  const scroll = useRef<HTMLDivElement>(null);
+  const [scrolled] = useState<Cell<number>>(() => cell(0));
+  const [isFolded, setFolded] = useState(true);
+  const [hovered, setHovered] = useState<Choice | null>(null);
+  const [choice, setChoice] = useState<Choice | null>(null);
   const id = useId();
-  const placed = useMemo(() => placeBoxes(boxes, total), [boxes, total]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the colours that are read
-  useEffect(() => {
-    if (canvas.current !== null && width > 0) {
-      paint({ canvas: canvas.current, width, placed, props, hovered });
-    }
-  }, [width, placed, props, hovered, theme]);
 
-  const indexAt = (event: MouseEvent) => {
-    const at = event.currentTarget.getBoundingClientRect();
-    const x = (event.clientX - at.left) / at.width;
-    return boxAt(placed, x, Math.floor((event.clientY - at.top) / ROW))?.index ?? null;
+  const tree = useMemo(() => flameTree(flame, isFolded), [flame, isFolded]);
+  const found = useMemo(() => foundBoxes(tree, isHit), [tree, isHit]);
+  const zoomed = useMemo(
+    () => (focus === null ? -1 : flame.nodes.findIndex(({ node }) => node === focus)),
+    [flame, focus],
+  );
+  const view = viewOfBox(tree.boxes[zoomed]);
+  const chosen = tree.boxes[indexNow(flame, choice)]?.index ?? -1;
+  const hover = hovered?.flame === flame ? (tree.boxes[hovered.index]?.index ?? -1) : -1;
+  const words = flameValue(flame.unit);
+
+  const choose = (index: number) => {
+    setChoice(index < 0 ? null : { flame, index });
+    onChoose?.(flame.nodes[index] ?? null);
+  };
+  const zoom = (index: number) => {
+    const node = flame.nodes[index]?.node ?? -1;
+    // What stands for several is no box to go into.
+    if (node >= 0 && node !== focus) {
+      onFocus(node);
+    }
+  };
+  const at = (event: MouseEvent): FlameBox | null => {
+    const area = scroll.current;
+    if (area === null) {
+      return null;
+    }
+    const { left, top } = area.getBoundingClientRect();
+    const [x, y] = [event.clientX - left, event.clientY - top + area.scrollTop];
+    return boxAt(tree, view, area.clientWidth, x, y);
+  };
+  const reveal = (index: number) => {
+    const area = scroll.current;
+    const y = (tree.boxes[index]?.depth ?? 0) * FLAME_ROW;
+    if (area === null) {
+      return;
+    }
+    const { scrollTop, clientHeight } = area;
+    if (y < scrollTop || y > scrollTop + clientHeight - FLAME_ROW) {
+      area.scrollTop = y - clientHeight / 2;
+    }
+  };
+  /** Out of the focus, else out of the choice; whether there was something to leave. */
+  const leave = (): boolean => {
+    if (focus !== null) {
+      onFocus(null);
+    } else if (chosen >= 0) {
+      choose(-1);
+    } else {
+      return false;
+    }
+    return true;
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const moves = {
-      ArrowUp: "up",
-      ArrowDown: "down",
-      ArrowLeft: "left",
-      ArrowRight: "right",
-    } as const;
-    const move = moves[event.key as keyof typeof moves];
-    if (move !== undefined) {
-      event.preventDefault();
-      onChoose(neighbour(placed, boxes, chosen ?? 0, move));
-    } else if (event.key === "Enter" && chosen !== null) {
-      event.preventDefault();
-      onFocus(chosen);
+    if (event.altKey || event.ctrlKey || event.metaKey) {
+      return;
     }
+    const to = walkedBox(tree, chosen, event.key, view);
+    if (to !== null) {
+      choose(to);
+      reveal(to);
+    } else if (event.key === "Enter" && chosen >= 0) {
+      zoom(chosen);
+    } else if (event.key === "Escape" ? !leave() : !event.key.startsWith("Arrow")) {
+      // "/" is the page's: it leads to the search whose hits stay bright here.
+      return;
+    }
+    event.preventDefault();
   };
-  const told = hovered ?? chosen;
+  const told = tree.boxes[hover] ?? tree.boxes[chosen];
+  const path = pathTo(tree, zoomed);
   return (
-    <div ref={frame} className="flame-box">
-      <p className="hint flame-words" id={id} aria-live="polite">
-        {told === null ? "Point at a box, or walk with the arrow keys; Enter zooms." : words(told)}
+    <div className="flame-box">
+      <div className="flame-tools">
+        {tools}
+        <nav className="flame-path grow clip" aria-label="Box in focus">
+          {focus === null ? null : (
+            <button type="button" className="link" onClick={() => onFocus(null)}>
+              Show all
+            </button>
+          )}
+          {path.slice(-4).map((box) => (
+            <button key={box.index} type="button" className="link" onClick={() => zoom(box.index)}>
+              › {harmless(box.node.name, 40)}
+            </button>
+          ))}
+        </nav>
+        {flame.merged > 0 ? (
+          <span className="hint nowrap">
+            {plural(flame.merged, "box", "boxes")} too small to see
+          </span>
+        ) : null}
+        <button
+          type="button"
+          className="btn quiet small"
+          aria-pressed={isFolded}
+          title="Calls that do nothing but call the next one share a box with it"
+          onClick={() => setFolded(!isFolded)}
+        >
+          Fold chains
+        </button>
+        <CopyTable label="the boxes" table={() => flameTable(flame, counted)} />
+      </div>
+      <p className="hint clip flame-words" id={id} aria-live="polite">
+        {told === undefined
+          ? `${words(flame.total)} in all · click chooses, double click or Enter zooms, arrows walk`
+          : spokenBox(told, flame, flame.nodes[zoomed], counted)}
       </p>
       <div
+        ref={scroll}
+        className="flame-scroll"
+        style={{ height: tree.rows.length * FLAME_ROW }}
         role="application"
-        aria-label={name}
+        aria-label={`Flame graph, ${plural(flame.nodes.length, "call")}. Arrows walk, Enter zooms, Escape shows all, slash searches.`}
         aria-describedby={id}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: walked with the arrow keys
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it takes keys
         tabIndex={0}
-        onPointerMove={(event) => setHovered(indexAt(event))}
-        onPointerLeave={() => setHovered(null)}
-        onClick={(event) => given(indexAt(event), onChoose)}
-        onDoubleClick={(event) => given(indexAt(event), onFocus)}
+        onScroll={(event) => scrolled.set(event.currentTarget.scrollTop)}
         onKeyDown={onKeyDown}
+        onPointerMove={(event) => {
+          const box = at(event);
+          setHovered(box === null ? null : { flame, index: box.index });
+        }}
+        onPointerLeave={() => setHovered(null)}
+        onClick={(event) => choose(at(event)?.index ?? -1)}
+        onDoubleClick={(event) => zoom(at(event)?.index ?? -1)}
       >
-        <canvas ref={canvas} />
+        <div className="flame-sheet">
+          <LiveCanvas
+            aria-hidden="true"
+            cells={[scrolled]}
+            paint={(context, width, height) =>
+              paintFlame(context, width, height, {
+                tree,
+                view,
+                colors,
+                scrollY: scrolled.get(),
+                hovered: hover,
+                chosen,
+                found,
+                valueText: words,
+              })
+            }
+          />
+        </div>
+        <div style={{ height: tree.rows.length * FLAME_ROW }} />
       </div>
     </div>
   );

@@ -1,8 +1,8 @@
 /** The names of one source by code, as far as they were fetched, and what is derived from them. */
 
 import type { Advances } from "../../base/text/advances";
+import { hashText, type LabelForms, labelForms } from "../../base/text/label_forms";
 import type { NameRange } from "../frame/names";
-import { hashText, type LabelForms, labelForms } from "./display";
 
 /** Names are fetched in ranges of so many codes. */
 export const NAME_PAGE = 8192;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Advances } from "../../base/text/advances";
-import { hashText, labelForms } from "./display";
+import { hashText, labelForms } from "../../base/text/label_forms";
 import { NAME_PAGE, NameTable } from "./name_table";
 
 /** Every character is as wide as its place in the alphabet is far; most are 6 px. */

@@ -1,6 +1,7 @@
 /** What the flame graph says as lists: the alternative for people who cannot see it, and the sandwich. */
-import type { Flame, FlameBox, SandwichQuery } from "../../api/types.gen";
+import type { Flame, FlameNode, SandwichQuery } from "../../api/types.gen";
 import { CellBar } from "../../components/charts/cell_bar";
+import { subtree } from "../../components/flame_graph/layout";
 import { FirstFew } from "../../components/states/first_few";
 import { CodeName } from "../../components/text/code_name";
 import { type Asked, usePart } from "../../state/parts";
@@ -65,8 +66,8 @@ function List({
 
 /** Sums by name, the largest first. */
 export function byName(
-  boxes: readonly FlameBox[],
-  value: (box: FlameBox) => number,
+  boxes: readonly FlameNode[],
+  value: (box: FlameNode) => number,
 ): readonly Row[] {
   const sums = new Map<string, number>();
   for (const box of boxes) {
@@ -78,17 +79,23 @@ export function byName(
   return [...sums].map(([name, sum]) => ({ name, value: sum })).sort((a, b) => b.value - a.value);
 }
 
+/** Of the boxes below the focus; of all where none is zoomed to. */
 export function HeaviestBoxes({
   flame,
+  focus,
   words,
   onPick,
 }: {
   readonly flame: Flame;
+  readonly focus: number | null;
   readonly words: Words;
   readonly onPick: (name: string) => void;
 }) {
+  const { nodes } = flame;
+  const root = focus === null ? -1 : nodes.findIndex(({ node }) => node === focus);
+  const inside = root < 0 ? nodes : subtree(nodes, root).flatMap((at) => nodes[at] ?? []);
   const rows = byName(
-    flame.boxes.filter((box) => box.node >= 0),
+    inside.filter((box) => box.node >= 0),
     (box) => box.self_value,
   );
   return <List title="Heaviest" hint="by own value" rows={rows} words={words} onPick={onPick} />;
@@ -107,7 +114,7 @@ export function SandwichLists({
   if (data === undefined) {
     return <p className="dim">…</p>;
   }
-  const below = (boxes: readonly FlameBox[]) =>
+  const below = (boxes: readonly FlameNode[]) =>
     byName(
       boxes.filter((box) => box.parent === 0),
       (box) => box.value,

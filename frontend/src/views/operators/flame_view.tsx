@@ -1,12 +1,11 @@
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useCallback, useState } from "react";
 import { toProblem } from "../../api/problem";
 import { partUrl } from "../../api/routes";
-import type { Flame, FlameBox, FlameGraphQuery, FlameMetric } from "../../api/types.gen";
-import { count, plural, share, time } from "../../base/text/format";
-import { harmless } from "../../base/text/shown_name";
+import type { Flame, FlameGraphQuery, FlameMetric, FlameNode } from "../../api/types.gen";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
-import { FlameGraph } from "../../components/flame_graph/flame_graph";
+import { FlameGraph, flameValue } from "../../components/flame_graph/flame_graph";
+import { matches } from "../../components/overlays/option_list";
 import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -39,7 +38,7 @@ interface FlameToolsProps {
 
 export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsProps) {
   const search = useValues()["operators.search"] ?? "";
-  const { focus, ...rest } = query;
+  const { focus: _, ...rest } = query;
   return (
     <div className="tools">
       <Segmented
@@ -65,11 +64,6 @@ export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsPr
         value={search}
         onChange={(text) => set({ search: text || undefined })}
       />
-      {focus === undefined ? null : (
-        <button type="button" className="btn small" onClick={() => set({ focus: undefined })}>
-          Show all
-        </button>
-      )}
       <span className="grow" />
       {modes}
       <a
@@ -91,9 +85,6 @@ interface FlameViewProps {
   readonly hasDevice: boolean;
   readonly modes: ReactNode;
 }
-
-const wordsFor = (flame: Flame) => (value: number) =>
-  flame.unit === "ns" ? time(value) : count(value);
 
 type Patch = Readonly<Record<string, string | undefined>>;
 
@@ -120,16 +111,11 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
   const asked: Asked = shown ?? NOBODY;
   const [query, setQuery] = useFlameQuery(steps);
   const { data, problem, again, isLoading } = usePart("operators/flame", asked, query, true);
-  const [chosen, setChosen] = useState<number | null>(null);
+  const [chosen, setChosen] = useState<FlameNode | null>(null);
+  const isHit = useHits();
   const set = (patch: Patch) => {
     setChosen(null);
     setQuery(patch);
-  };
-  const onFocus = (index: number) => {
-    const node = data?.boxes[index]?.node ?? -1;
-    if (node >= 0) {
-      set({ focus: String(node) });
-    }
   };
   return (
     <section className="panel" aria-label="Flame graph">
@@ -142,7 +128,15 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
         </p>
       ) : (
         <>
-          <Graph flame={data} chosen={chosen} onChoose={setChosen} onFocus={onFocus} />
+          <FlameGraph
+            key={`${query.metric} ${query.levels} ${steps}`}
+            flame={data}
+            counted="call"
+            focus={query.focus ?? null}
+            onFocus={(node) => setQuery({ focus: node === null ? undefined : String(node) })}
+            onChoose={setChosen}
+            isHit={isHit}
+          />
           <Lists asked={asked} flame={data} query={query} chosen={chosen} set={set} />
         </>
       )}
@@ -154,61 +148,36 @@ interface ListsProps {
   readonly asked: Asked;
   readonly flame: Flame;
   readonly query: FlameGraphQuery;
-  readonly chosen: number | null;
+  readonly chosen: FlameNode | null;
   readonly set: (patch: Patch) => void;
 }
 
 function Lists({ asked, flame, query, chosen, set }: ListsProps) {
-  const { focus: _, ...rest } = query;
-  const box = chosen === null ? undefined : flame.boxes[chosen];
-  if (flame.boxes.length === 0) {
+  const { focus, ...rest } = query;
+  if (flame.nodes.length === 0) {
     return null;
   }
-  const words = wordsFor(flame);
+  const words = flameValue(flame.unit);
   return (
     <div className="flame-lists">
-      <HeaviestBoxes flame={flame} words={words} onPick={(name) => set({ search: name })} />
-      {box === undefined || box.node < 0 ? (
+      <HeaviestBoxes
+        flame={flame}
+        focus={focus ?? null}
+        words={words}
+        onPick={(name) => set({ search: name })}
+      />
+      {chosen === null || chosen.node < 0 ? (
         <p className="dim">Choose a box to see who calls it, and whom it calls.</p>
       ) : (
-        <SandwichLists asked={asked} query={{ ...rest, name: box.name }} words={words} />
+        <SandwichLists asked={asked} query={{ ...rest, name: chosen.name }} words={words} />
       )}
     </div>
   );
 }
 
-interface GraphProps {
-  readonly flame: Flame;
-  readonly chosen: number | null;
-  readonly onChoose: (index: number) => void;
-  readonly onFocus: (index: number) => void;
-}
-
-function Graph({ flame, chosen, onChoose, onFocus }: GraphProps) {
+/** Which names the search of the address finds; null without one. */
+function useHits(): ((name: string) => boolean) | null {
   const search = useValues()["operators.search"] ?? "";
-  const words = useMemo(() => wordsFor(flame), [flame]);
-  const tell = (box: FlameBox | undefined) =>
-    box === undefined
-      ? ""
-      : `${harmless(box.name)} · ${words(box.value)}, ${share(box.value / flame.total)} · self ${words(
-          box.self_value,
-        )} · ${plural(box.calls, "call")}`;
-  return (
-    <>
-      <FlameGraph
-        label="Flame graph"
-        boxes={flame.boxes}
-        total={flame.total}
-        words={(index) => tell(flame.boxes[index])}
-        valueWords={words}
-        search={search}
-        chosen={chosen}
-        onChoose={onChoose}
-        onFocus={onFocus}
-      />
-      {flame.merged > 0 ? (
-        <p className="hint flame-merged">{count(flame.merged)} narrow boxes are merged into “…”.</p>
-      ) : null}
-    </>
-  );
+  const isHit = useCallback((name: string) => matches(name, search), [search]);
+  return search === "" ? null : isHit;
 }

@@ -1,5 +1,6 @@
 import { lazy, type ReactNode, Suspense } from "react";
 import type { LayoutName } from "../../api/types.gen";
+import { KIND } from "../../base/style/kind_hues";
 import { count, plural } from "../../base/text/format";
 import { Popover } from "../../components/overlays/popover";
 import { CheckIcon, Chevron } from "../../components/text/icons";
@@ -11,7 +12,6 @@ import { MeasureIcon, PanIcon, PointerIcon, ZoomIcon } from "./icons";
 import { SearchBox } from "./search/search_box";
 import type { ArrowChoice } from "./state/address";
 import { useTimelineContext } from "./state/context";
-import { KIND } from "./tracks/kinds";
 import { KindLegend } from "./tracks/legend";
 import { WorkersMenu } from "./tracks/workers_menu";
 

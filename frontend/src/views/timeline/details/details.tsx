@@ -1,6 +1,8 @@
 /** Everything about the selected slice; without one, about the trace. */
+
 import { toProblem } from "../../../api/problem";
 import type { SliceDetails, SliceLink, SliceRef } from "../../../api/types.gen";
+import { KIND, kindWord } from "../../../base/style/kind_hues";
 import { count, DASH, exactTime, plural, time, times } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { CopyButton } from "../../../components/controls/copy_button";
@@ -10,7 +12,7 @@ import { useLasting } from "../../../state/timing";
 import { stepTitle, wallText } from "../ruler/ruler";
 import { type Selection, useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
-import { KIND, KindSwatch, kindWord } from "../tracks/kinds";
+import { KindSwatch } from "../tracks/kinds";
 import { Arguments, Inputs, LaunchBar, Stack } from "./arguments";
 import { TraceFacts } from "./trace_facts";
 

@@ -1,11 +1,12 @@
 /** What is below the pointer, beside it. */
+
 import { useLayoutEffect, useRef } from "react";
+import { kindWord } from "../../../base/style/kind_hues";
 import { bytes, count, DASH, fixed, plural, share, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { useCell } from "../../../state/cell";
 import type { Hit } from "../../../timeline/contract";
 import { type Hovered, useTimelineContext } from "../state/context";
-import { kindWord } from "../tracks/kinds";
 
 const MARGIN = 12;
 

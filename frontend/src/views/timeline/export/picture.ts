@@ -1,8 +1,8 @@
 /** The view as a picture: minimap, steps, ruler, labels and tracks on one canvas. */
 
 import { harmless } from "../../../base/text/shown_name";
+import type { Paint } from "../../../components/charts/live_canvas";
 import type { TimelinePalette } from "../../../timeline/contract";
-import type { Paint } from "../live_canvas";
 import { stepTitle } from "../ruler/ruler";
 import { lengthOf, stepBoxes } from "../ruler/steps_band";
 import { CANVAS_FONT } from "../ruler/time_ruler";

@@ -1,10 +1,10 @@
 import { useCallback } from "react";
 import type { TakenFile } from "../../../api/client";
 import { getPartFile } from "../../../api/routes";
+import { documentTokens } from "../../../base/style/kind_hues";
 import { time } from "../../../base/text/format";
 import { rulerOf, usePaintRuler } from "../ruler/time_ruler";
 import { type TimelineContext, useTimelineContext, viewOf } from "../state/context";
-import { documentTokens } from "../tracks/palette";
 import { openInPerfetto } from "./perfetto";
 
 /** Files and pictures for the user to take away. */

@@ -1,7 +1,9 @@
 /** Every slice of the area, one by one: sorted and filtered by the server, fetched as it is scrolled. */
+
 import { useCallback, useState } from "react";
 import { toProblem } from "../../../api/problem";
 import type { RowsQuery, SliceRow } from "../../../api/types.gen";
+import { kindWord } from "../../../base/style/kind_hues";
 import { plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { CopyTable } from "../../../components/controls/copy_table";
@@ -13,7 +15,7 @@ import { useSettled } from "../../../state/timing";
 import { stepTitle } from "../ruler/ruler";
 import { type TimelineContext, useTimelineContext } from "../state/context";
 import { type Scope, scopeQuery } from "../state/range";
-import { KindSwatch, kindWord } from "../tracks/kinds";
+import { KindSwatch } from "../tracks/kinds";
 import { type Column, GridTable, type Sorting } from "./grid_table";
 
 const WINDOW = 500;

@@ -1,12 +1,14 @@
 /** All slices of the area by name. */
+
 import { useMemo, useState } from "react";
 import type { AreaAnswer, AreaRow } from "../../../api/types.gen";
+import { kindWord } from "../../../base/style/kind_hues";
 import { count, DASH, plural, share, time } from "../../../base/text/format";
 import { CopyTable } from "../../../components/controls/copy_table";
 import { CodeName } from "../../../components/text/code_name";
 import { type TimelineContext, useTimelineContext } from "../state/context";
 import type { Scope } from "../state/range";
-import { KindSwatch, kindWord } from "../tracks/kinds";
+import { KindSwatch } from "../tracks/kinds";
 import { type Column, GridTable, type Sorting } from "./grid_table";
 
 const VALUES: Readonly<Record<string, (row: AreaRow) => number | string>> = {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { MANIFEST } from "../../../../test-fixtures/timeline";
+import { KIND } from "../../../base/style/kind_hues";
 import type { SliceTile } from "../../../timeline/frame/slices";
-import { KIND } from "../tracks/kinds";
 import { hostBusy, hostQuestion } from "./minimap";
 
 /**

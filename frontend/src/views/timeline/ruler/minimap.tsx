@@ -3,19 +3,18 @@ import { type PointerEvent, useEffect, useMemo, useRef } from "react";
 import type { Answer } from "../../../api/client";
 import { getPartBytes } from "../../../api/routes";
 import type { TimelineManifest } from "../../../api/types.gen";
+import { documentTokens, KIND } from "../../../base/style/kind_hues";
 import { count, time } from "../../../base/text/format";
+import { LiveCanvas, type Paint } from "../../../components/charts/live_canvas";
 import type { TimelinePalette } from "../../../timeline/contract";
 import { TILE_BUCKETS } from "../../../timeline/frame/frame";
 import { decodeMinimap, type MinimapTrack } from "../../../timeline/frame/minimap";
 import { decodeSliceTiles, type SliceTile } from "../../../timeline/frame/slices";
 import { bucketNs, coarsestLevel, tileAt } from "../../../timeline/tiles/grid";
-import { LiveCanvas, type Paint } from "../live_canvas";
 import type { Range } from "../state/address";
 import { useTimelineContext, viewOf } from "../state/context";
 import type { Density } from "../state/search";
 import { type Source, useList } from "../state/sources";
-import { KIND } from "../tracks/kinds";
-import { documentTokens } from "../tracks/palette";
 
 /**
  * How busy the threads of a host are over the whole trace, without the ranges that only say what

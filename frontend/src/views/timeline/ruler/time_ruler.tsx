@@ -1,11 +1,12 @@
 /** The ruler above the tracks. */
+
 import { useCallback, useEffect, useMemo } from "react";
 import { textWidth } from "../../../base/measure";
+import { contrast } from "../../../base/style/kind_hues";
+import { LiveCanvas, type Paint } from "../../../components/charts/live_canvas";
 import { useCell } from "../../../state/cell";
-import { LiveCanvas, type Paint } from "../live_canvas";
 import type { Unit } from "../state/address";
 import { type Frame, type TimelineContext, useTimelineContext, viewOf } from "../state/context";
-import { contrast } from "../tracks/palette";
 import { paintRuler, type RulerModel, rulerModel } from "./ruler";
 
 export const CANVAS_FONT = '11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';

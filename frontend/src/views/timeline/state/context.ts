@@ -1,6 +1,7 @@
 /** What the parts of the Trace view share: what is shown, what moves, and what can be done. */
 import { createContext, useContext } from "react";
 import type { SliceDetails } from "../../../api/types.gen";
+import type { Paint } from "../../../components/charts/live_canvas";
 import type { Cell } from "../../../state/cell";
 import type {
   Area,
@@ -12,7 +13,6 @@ import type {
   Timeline,
   TimelinePalette,
 } from "../../../timeline/contract";
-import type { Paint } from "../live_canvas";
 import type { RowInfo, RowModel } from "../tracks/rows";
 import type { Actions } from "./actions";
 import type { Link, Range } from "./address";

@@ -1,6 +1,6 @@
 /** What the user does on the canvas, for the rest of the view. */
+import { KIND } from "../../../base/style/kind_hues";
 import type { Hit, PlacedSlice, TimelineListener } from "../../../timeline/contract";
-import { KIND } from "../tracks/kinds";
 import type { RowInfo } from "../tracks/rows";
 import { sameSlice } from "./address";
 import type { TimelineContext } from "./context";

@@ -2,6 +2,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { routeUrl } from "../../../api/client";
 import { toProblem } from "../../../api/problem";
+import { documentTokens } from "../../../base/style/kind_hues";
+import type { Paint } from "../../../components/charts/live_canvas";
 import { type Cell, cell } from "../../../state/cell";
 import { useThemeName } from "../../../state/host/environment";
 import { usePageVisible } from "../../../state/host/visibility";
@@ -16,9 +18,8 @@ import type {
   TimelineSource,
 } from "../../../timeline/contract";
 import { openTimeline } from "../../../timeline/engine";
-import type { Paint } from "../live_canvas";
 import { useArrows } from "../tracks/arrows";
-import { documentTokens, timelinePalette } from "../tracks/palette";
+import { timelinePalette } from "../tracks/palette";
 import { type RowModel, rowModel, rowOfTrack } from "../tracks/rows";
 import { makeActions, type Target } from "./actions";
 import { type Link, type Range, useLink } from "./address";

@@ -1,8 +1,9 @@
 /** Which hue is what, of the kinds that this trace has. */
+import { KIND, kindWord } from "../../../base/style/kind_hues";
 import { plural } from "../../../base/text/format";
 import { Tip } from "../../../components/overlays/tip";
 import { useTimelineContext } from "../state/context";
-import { KIND, KindSwatch, kindWord, LEGEND_ORDER } from "./kinds";
+import { KindSwatch, LEGEND_ORDER } from "./kinds";
 
 const SHOWN_MAX = 7;
 

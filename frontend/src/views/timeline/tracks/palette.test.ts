@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { KIND } from "./kinds";
-import { contrast, timelinePalette } from "./palette";
+import { contrast, KIND } from "../../../base/style/kind_hues";
+import { timelinePalette } from "./palette";
 
 const css = readFileSync(join(import.meta.dirname, "../../../base/style/css/tokens.css"), "utf8");
 

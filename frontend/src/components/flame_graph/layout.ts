@@ -1,7 +1,5 @@
-/** The flame graph of an area: boxes from a call tree, root on top, the heaviest at the left. */
-import type { FlameAnswer, FlameNode } from "../../../api/types.gen";
-import type { TimelinePalette } from "../../../timeline/contract";
-import { hashText, labelForms } from "../../../timeline/names/display";
+/** Where the boxes of a flame graph are: root on top, the heaviest at the left. Pure. */
+import type { Flame, FlameNode } from "../../api/types.gen";
 
 export const FLAME_ROW = 18;
 
@@ -17,7 +15,7 @@ export interface FlameBox {
 }
 
 export interface FlameTree {
-  /** By index of their node; folded ones are not there. */
+  /** By index of their node; calls that share a box have the same one. */
   readonly boxes: readonly (FlameBox | undefined)[];
   /** By depth, from left to right. */
   readonly rows: readonly (readonly FlameBox[])[];
@@ -31,10 +29,13 @@ function childrenOf(nodes: readonly FlameNode[]): Map<number, number[]> {
   const children = new Map<number, number[]>();
   nodes.forEach((node, index) => {
     const parent = node.parent < index ? node.parent : -1;
-    children.set(parent, [...(children.get(parent) ?? []), index]);
+    children.set(parent, children.get(parent) ?? []);
+    children.get(parent)?.push(index);
   });
+  const isRest = (index: number) => Number((nodes[index]?.node ?? -1) < 0);
   for (const list of children.values()) {
-    list.sort((a, b) => (nodes[b]?.value ?? 0) - (nodes[a]?.value ?? 0));
+    // What stands for several comes last, however much it is.
+    list.sort((a, b) => isRest(a) - isRest(b) || (nodes[b]?.value ?? 0) - (nodes[a]?.value ?? 0));
   }
   return children;
 }
@@ -42,13 +43,17 @@ function childrenOf(nodes: readonly FlameNode[]): Map<number, number[]> {
 /** So much of a call must be its only child's for the two to share a row. */
 const SAME = 0.995;
 
-/** The last of a chain of calls that hold nothing but the next one; itself where it holds more. */
+/**
+ * The last of a chain of calls that hold nothing but the next one; itself where it holds more, or
+ * where chains are not folded.
+ */
 function endOfChain(
   nodes: readonly FlameNode[],
   children: ReadonlyMap<number, readonly number[]>,
   from: number,
-): { readonly end: number; readonly above: readonly FlameNode[] } {
-  const above: FlameNode[] = [];
+  isFolded: boolean,
+): { readonly end: number; readonly above: readonly number[] } {
+  const above: number[] = [];
   let end = from;
   for (;;) {
     const [only, ...others] = children.get(end) ?? [];
@@ -56,6 +61,7 @@ function endOfChain(
     const child = only === undefined ? undefined : nodes[only];
     if (
       only === undefined ||
+      !isFolded ||
       others.length > 0 ||
       node === undefined ||
       child === undefined ||
@@ -63,13 +69,13 @@ function endOfChain(
     ) {
       return { end, above };
     }
-    above.push(node);
+    above.push(end);
     end = only;
   }
 }
 
 /** `isFolded`: chains of calls with one child each share a row, as deep stacks begin with. */
-export function flameTree({ nodes, total }: FlameAnswer, isFolded = false): FlameTree {
+export function flameTree({ nodes, total }: Flame, isFolded = false): FlameTree {
   const children = childrenOf(nodes);
   const boxes: FlameBox[] = [];
   const rows: FlameBox[][] = [];
@@ -80,14 +86,17 @@ export function flameTree({ nodes, total }: FlameAnswer, isFolded = false): Flam
     let { x } = next;
     const { depth } = next;
     for (const first of children.get(next.parent) ?? []) {
-      const chain = isFolded ? endOfChain(nodes, children, first) : { end: first, above: [] };
+      const chain = endOfChain(nodes, children, first, isFolded);
       const [node, width] = [nodes[chain.end], nodes[first]?.value ?? 0];
       if (node !== undefined) {
         const index = chain.end;
-        const { above } = chain;
+        const above = chain.above.flatMap((at) => nodes[at] ?? []);
         const box = { node, above, index, depth, x0: x / scale, x1: (x + width) / scale };
-        boxes[index] = box;
-        rows[depth] = [...(rows[depth] ?? []), box];
+        for (const at of [...chain.above, index]) {
+          boxes[at] = box;
+        }
+        rows[depth] ??= [];
+        rows[depth]?.push(box);
         waiting.push({ parent: index, depth: depth + 1, x });
         x += width;
       }
@@ -110,6 +119,9 @@ export const WHOLE: FlameView = { x0: 0, x1: 1, depth: 0 };
 
 export const viewOfBox = (box: FlameBox | undefined): FlameView =>
   box === undefined || box.x1 <= box.x0 ? WHOLE : { x0: box.x0, x1: box.x1, depth: box.depth };
+
+/** Whether some of a box is seen. */
+const isInView = ({ x0, x1 }: FlameBox, view: FlameView) => x1 > view.x0 && x0 < view.x1;
 
 const toPx = (x: number, { x0, x1 }: FlameView, width: number) => ((x - x0) / (x1 - x0)) * width;
 
@@ -148,111 +160,6 @@ export function boxAt(
   return box !== undefined && box.x0 <= at && at < box.x1 ? box : null;
 }
 
-export interface FlamePicture {
-  readonly tree: FlameTree;
-  readonly view: FlameView;
-  readonly palette: TimelinePalette;
-  readonly font: string;
-  readonly scrollY: number;
-  readonly active: number;
-  /** Boxes that a search found; null = none is searched. */
-  readonly found: ReadonlySet<number> | null;
-  readonly valueText: (value: number) => string;
-}
-
-const LABEL_PX = 24;
-const LEAST_PX = 0.6;
-
-export function paintFlame(
-  context: CanvasRenderingContext2D,
-  width: number,
-  height: number,
-  picture: FlamePicture,
-): void {
-  const { tree, scrollY } = picture;
-  context.font = picture.font;
-  context.textBaseline = "middle";
-  const first = Math.max(0, Math.floor(scrollY / FLAME_ROW));
-  const last = Math.min(tree.rows.length, Math.ceil((scrollY + height) / FLAME_ROW) + 1);
-  for (let depth = first; depth < last; depth += 1) {
-    // What is too thin to see leaves one thin mark for all of its kind.
-    let painted = -1;
-    for (const box of tree.rows[depth] ?? []) {
-      const place = edges(box, picture.view, width);
-      if (place !== null && place[1] > painted + LEAST_PX) {
-        painted = place[1];
-        paintBox(context, box, place, depth * FLAME_ROW - scrollY, picture);
-      }
-    }
-  }
-}
-
-function paintBox(
-  context: CanvasRenderingContext2D,
-  { node, above, index, depth }: FlameBox,
-  [left, right]: readonly [number, number],
-  y: number,
-  { palette, active, found, view, valueText }: FlamePicture,
-): void {
-  const { fills, inks } = palette.kinds[node.kind] ?? { fills: [], inks: [] };
-  const pick = fills.length > 0 ? hashText(node.text) % fills.length : 0;
-  const isDim = (found !== null && !found.has(index)) || depth < view.depth;
-  const width = Math.max(1, right - left - (right - left > 3 ? 1 : 0));
-  context.globalAlpha = isDim ? 0.35 : 1;
-  context.fillStyle = fills[pick] ?? palette.hatch;
-  context.fillRect(left, y, width, FLAME_ROW - 1);
-  context.globalAlpha = 1;
-  if (index === active) {
-    context.strokeStyle = palette.ink;
-    context.lineWidth = 2;
-    context.strokeRect(left + 1, y + 1, Math.max(1, width - 2), FLAME_ROW - 3);
-  }
-  if (width > LABEL_PX) {
-    context.fillStyle = isDim ? palette.ink : (inks[pick] ?? palette.ink);
-    paintLabel(context, labelsOf(above, node), valueText(node.value), left + 4, width - 8, y);
-  }
-}
-
-/** What a box may say, the longest first. */
-function labelsOf(above: readonly FlameNode[], node: FlameNode): readonly string[] {
-  const own = labelForms(node.text.slice(0, 300));
-  if (above.length === 0) {
-    return own;
-  }
-  const short = (text: string) => labelForms(text.slice(0, 300))[0];
-  const chain = [...above.map(({ text }) => short(text)), own[0]];
-  const ends = `${chain[0]} › … › ${own[0]}`;
-  return [chain.join(" › "), ends, ...own];
-}
-
-function paintLabel(
-  context: CanvasRenderingContext2D,
-  forms: readonly string[],
-  value: string,
-  x: number,
-  room: number,
-  top: number,
-): void {
-  const y = top + FLAME_ROW / 2;
-  const fits = (text: string) => context.measureText(text).width <= room;
-  const named = forms.find((form) => fits(`${form}  ${value}`));
-  if (named !== undefined) {
-    context.fillText(named, x, y);
-    context.globalAlpha = 0.75;
-    context.fillText(value, x + context.measureText(`${named}  `).width, y);
-    context.globalAlpha = 1;
-    return;
-  }
-  let text = forms.find(fits) ?? forms.at(-1) ?? "";
-  while (text.length > 1 && !fits(`${text}…`)) {
-    text = text.slice(0, -1);
-  }
-  const isWhole = forms.includes(text);
-  if (isWhole || text.length > 1) {
-    context.fillText(isWhole ? text : `${text}…`, x, y);
-  }
-}
-
 /** Where a box stands among those of its row. */
 function neighbours(tree: FlameTree, box: FlameBox): readonly (FlameBox | undefined)[] {
   const row = tree.rows[box.depth] ?? [];
@@ -272,11 +179,19 @@ function across(tree: FlameTree, box: FlameBox, depth: number): FlameBox | undef
   );
 }
 
-/** The box that a key leads to from another: around it, inside it, beside it. */
-export function walkedBox(tree: FlameTree, at: number, key: string): number | null {
+/** The box that a key leads to from another: around it, inside it, beside it. It is in view. */
+export function walkedBox(
+  tree: FlameTree,
+  at: number,
+  key: string,
+  view: FlameView = WHOLE,
+): number | null {
   const box = tree.boxes[at];
+  if (!key.startsWith("Arrow")) {
+    return null;
+  }
   if (box === undefined) {
-    return tree.rows[0]?.[0]?.index ?? null;
+    return tree.rows[view.depth]?.find((one) => isInView(one, view))?.index ?? null;
   }
   const [before, behind] = neighbours(tree, box);
   const found: Readonly<Record<string, FlameBox | undefined>> = {
@@ -285,7 +200,8 @@ export function walkedBox(tree: FlameTree, at: number, key: string): number | nu
     ArrowLeft: before,
     ArrowRight: behind,
   };
-  return found[key]?.index ?? null;
+  const to = found[key];
+  return to !== undefined && isInView(to, view) ? to.index : null;
 }
 
 /** Boxes from the root to one of them. */
@@ -297,4 +213,29 @@ export function pathTo(tree: FlameTree, at: number): readonly FlameBox[] {
     box = across(tree, box, box.depth - 1);
   }
   return path;
+}
+
+/** All boxes, parents before their children, the heaviest first. */
+export function treeOrder({ boxes, children }: FlameTree): FlameBox[] {
+  const order: FlameBox[] = [];
+  const waiting = [...(children.get(-1) ?? [])].reverse();
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const box = boxes[next];
+    if (box?.index === next) {
+      order.push(box);
+    }
+    waiting.push(...[...(children.get(next) ?? [])].reverse());
+  }
+  return order;
+}
+
+/** Indexes of a node and of all below it, parents first. */
+export function subtree(nodes: readonly FlameNode[], root: number): readonly number[] {
+  const inside = new Set([root]);
+  nodes.forEach(({ parent }, index) => {
+    if (parent < index && inside.has(parent)) {
+      inside.add(index);
+    }
+  });
+  return [...inside];
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { FlameAnswer, FlameNode } from "../../../api/types.gen";
-import { boxAt, FLAME_ROW, flameTree, pathTo, viewOfBox, WHOLE, walkedBox } from "./flame_model";
+import type { Flame, FlameNode } from "../../api/types.gen";
+import { boxAt, FLAME_ROW, flameTree, pathTo, viewOfBox, WHOLE, walkedBox } from "./layout";
 
-const node = (parent: number, text: string, value: number): FlameNode => ({
+const node = (parent: number, name: string, value: number): FlameNode => ({
+  node: name === "…" ? -1 : 0,
   parent,
-  name: 0,
-  text,
-  kind: 0,
+  name,
+  kind: "op",
   value,
   self_value: value,
-  slices: 1,
+  count: 1,
 });
 
 /**
@@ -17,14 +17,15 @@ const node = (parent: number, text: string, value: number): FlameNode => ({
  *  2 forward ──────── 60 │ 1 load 30
  *  3 conv 50
  */
-const ANSWER: FlameAnswer = {
+const ANSWER: Flame = {
   unit: "ns",
   total: 100,
   nodes: [node(-1, "main", 100), node(0, "load", 30), node(0, "forward", 60), node(2, "conv", 50)],
-  pruned: 0,
+  merged: 0,
+  missing: "",
 };
 const tree = flameTree(ANSWER);
-const names = (indexes: readonly number[]) => indexes.map((i) => ANSWER.nodes[i]?.text);
+const names = (indexes: readonly number[]) => indexes.map((i) => ANSWER.nodes[i]?.name);
 
 describe("boxes", () => {
   it("have their children beneath them, the heaviest at the left", () => {
@@ -46,7 +47,7 @@ describe("boxes", () => {
 
   it("are found at their place, and nothing where nothing is", () => {
     const at = (x: number, row: number, view = WHOLE) =>
-      boxAt(tree, view, 1000, x, row * FLAME_ROW + 5)?.node.text;
+      boxAt(tree, view, 1000, x, row * FLAME_ROW + 5)?.node.name;
     expect(at(10, 0)).toBe("main");
     expect(at(700, 1)).toBe("load");
     expect(at(950, 1)).toBeUndefined();
@@ -79,8 +80,8 @@ describe("folded", () => {
   const folded = flameTree({ ...ANSWER, nodes }, true);
 
   it("calls with nothing but the next one inside share a row", () => {
-    expect(folded.rows.map((row) => row.map((box) => box.node.text))).toEqual([["c"], ["d", "e"]]);
-    expect(folded.rows[0]?.[0]?.above.map(({ text }) => text)).toEqual(["a", "b"]);
+    expect(folded.rows.map((row) => row.map((box) => box.node.name))).toEqual([["c"], ["d", "e"]]);
+    expect(folded.rows[0]?.[0]?.above.map(({ name }) => name)).toEqual(["a", "b"]);
     expect(folded.rows[0]?.[0]).toMatchObject({ x0: 0, x1: 1 });
   });
 
@@ -103,5 +104,5 @@ it("is walked by arrows", () => {
   expect(walkedBox(tree, 1, "ArrowLeft")).toBe(2);
   expect(walkedBox(tree, 1, "ArrowUp")).toBe(0);
   expect(walkedBox(tree, 0, "ArrowUp")).toBeNull();
-  expect(pathTo(tree, 3).map((box) => box.node.text)).toEqual(["main", "forward", "conv"]);
+  expect(pathTo(tree, 3).map((box) => box.node.name)).toEqual(["main", "forward", "conv"]);
 });
