@@ -250,7 +250,7 @@ class OpenTrace:
         return _as(answer, part.build(self._subject(stem), _query(part.query, query)))
 
     def _subject(self, stem: str) -> Subject:
-        """What a view with an artifact is asked about; made once."""
+        """The input of a view with an artifact; made once."""
         found = self._subjects.get(stem)
         if found is None:
             view = views.view_named(stem)

@@ -115,7 +115,7 @@ def chunks(count: int, size: int = CHUNK) -> Iterator[slice]:
 
 
 def take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """``column[rows]``; the rows must exist: negative ones are not asked for."""
+    """``column[rows]``; the rows must exist and not be negative."""
     moved = native_take(column, rows)
     if moved is not None:
         return moved

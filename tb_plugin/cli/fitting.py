@@ -49,7 +49,7 @@ def _arguments_at(text: str) -> int:
 
 
 def shortened_name(name: str, width: int) -> str:
-    """A name in ``width`` cells: the namespace goes first, then the arguments, then the middle."""
+    """A name in ``width`` cells: first without namespace, then arguments, then the middle."""
     if cell_len(name) <= width:
         return name
     before, base, after = name_parts(name)

@@ -47,7 +47,7 @@ FILES_KEPT = 4
 
 
 class Session(ABC):
-    """One opened trace. Nothing is read before it is asked for."""
+    """One opened trace. Nothing is read before its first use."""
 
     @abstractmethod
     def facts(self) -> Facts:

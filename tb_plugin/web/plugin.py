@@ -31,7 +31,7 @@ FIRST_LOOK_SECONDS = 0.4
 
 
 class ProfilerPlugin(TBPlugin):  # type: ignore[misc]  # tensorboard carries no types
-    """The plugin as TensorBoard knows it."""
+    """The plugin class for TensorBoard."""
 
     def __init__(self, context: TBContext) -> None:
         self.plugin_name = plugin_name()

@@ -62,7 +62,7 @@ def editor_path(name: str, directory: str, prefixes: Prefixes) -> str:
 
 
 def parse_prefixes(text: str) -> tuple[tuple[str, str], ...]:
-    """``old=new;old=new`` as pairs; ``~`` is the home of who runs the server.
+    """``old=new;old=new`` as pairs; ``~`` is the home of the user who runs the server.
 
     Raises:
         QueryError: a part has another form.

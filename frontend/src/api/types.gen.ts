@@ -1021,7 +1021,7 @@ export interface SharePart {
   readonly ratio: number;
 }
 
-/** One argument as the file writes it; `text` is shown, `cut` says whether it goes on. */
+/** One argument as the file writes it; `text` is shown, `cut` is true if it is shortened. */
 export interface SliceArg {
   readonly key: string;
   readonly text: string;

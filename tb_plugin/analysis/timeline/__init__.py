@@ -1,1 +1,1 @@
-"""The timeline: tracks, lanes, levels of detail, and the questions asked of them."""
+"""The timeline: tracks, lanes, levels of detail, and queries on them."""

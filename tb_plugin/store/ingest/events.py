@@ -44,7 +44,7 @@ class MakeRequest:
 
     @property
     def key(self) -> tuple[int, str, str, str]:
-        """What the pool knows it by."""
+        """Key of the request in the pool."""
         return (*self.file, self.name, self.variants[-1])
 
 

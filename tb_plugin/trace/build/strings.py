@@ -40,7 +40,7 @@ class Texts:
     def table(
         self, codes: NDArray[np.int32], answer: Callable[[str], Any], kind: type[np.generic]
     ) -> NDArray[Any]:
-        """``answer(text)`` by code, asked once for each distinct text among ``codes``; else zero.
+        """``answer(text)`` by code, called once per distinct text among ``codes``; else zero.
 
         ``table(names, is_module, np.bool_)[names]`` is the answer for every row.
         """

@@ -108,7 +108,7 @@ class Launches:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedStarts:
-    """Starts of the arrows whose number is a correlation that several calls carry."""
+    """Starts of the arrows whose number is a correlation shared by several calls."""
 
     at: Ends
     number: I64

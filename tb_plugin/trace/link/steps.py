@@ -83,7 +83,7 @@ def step_at(steps: StepTable, at: I64) -> I32:
 
 
 def _step_number(name: str) -> int:
-    """1 + N of ``ProfilerStep#N``, else 0: tables by text hold 0 for what was not asked."""
+    """1 + N of ``ProfilerStep#N``, else 0, the value of texts that tables by text leave out."""
     match = PROFILER_STEP.match(name)
     return int(match[1]) + 1 if match else 0
 

@@ -137,7 +137,7 @@ class SliceLink(Struct, frozen=True):
 
 
 class SliceArg(Struct, frozen=True):
-    """One argument as the file writes it; ``text`` is shown, ``cut`` says whether it goes on."""
+    """One argument as the file writes it; ``text`` is shown, ``cut`` is true if it is shortened."""
 
     key: str
     text: str

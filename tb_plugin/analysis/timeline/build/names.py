@@ -73,7 +73,7 @@ def by_column(name: I32, ts: I64, end_ns: int, shape: tuple[int, int]) -> I32:
 
 
 def write_tables(folder: Path, dur: I64, end_ns: int, names: int, lanes: list[int]) -> None:
-    """Stores the tables of a timeline whose slices and layout lie in ``folder``.
+    """Store the tables of a timeline whose slices and layout are in ``folder``.
 
     ``lanes`` are those of each track. Nothing is stored where it would be of no use, or too much.
 
