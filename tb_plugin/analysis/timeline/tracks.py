@@ -13,11 +13,11 @@ from functools import partial
 
 import numpy as np
 
-from ...base.arrays import I32, I64
+from ...base.arrays import I32, I64, distinct_values
 from ...trace.build.host import OVERHEAD_PID
 from ...trace.model import Device, DeviceClass, HostKind, RangeTable, Trace
 from ..event_names import HostRole, distinct, roles_of
-from ..host_activity import hosts_of, main_thread
+from ..host_activity import main_thread
 from .build.slices import narrow
 from .model import Group, Places
 
@@ -26,14 +26,21 @@ _TYPES = {1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 18: "HPU", 20: ""}
 HOST = 0  # c10 DeviceType of the CPU
 
 
+def allocating_devices(trace: Trace) -> list[tuple[int, int]]:
+    """(device type, device id) of allocator events, ascending."""
+    memory, half = trace.memory, 1 << 31
+    number = memory.device_id.astype(np.int64) + half  # not negative: kind and number in one
+    both = memory.device_type.astype(np.int64) << 32 | number
+    return [(key >> 32, (key & 0xFFFFFFFF) - half) for key in distinct_values(both).tolist()]
+
+
 def memory_devices(trace: Trace) -> dict[tuple[int, int], int]:
     """(device type, device id) of allocator events → row of ``Trace.devices``, where one matches.
 
     On AMD the allocator counts the devices that the process sees and the tracer those of the
     machine: where one device worked and one allocated, they are the same.
     """
-    memory = trace.memory
-    pairs = np.unique(np.stack([memory.device_type, memory.device_id], axis=1), axis=0).tolist()
+    pairs = allocating_devices(trace)
     ours = [(kind, number) for kind, number in pairs if kind != HOST and number >= 0]
     used = [row for row, device in enumerate(trace.devices) if device.used]
     if len(ours) == 1 and len(used) == 1:
@@ -61,7 +68,7 @@ class TrackGroups:
 
 def groups_of(trace: Trace) -> TrackGroups:
     """The groups in order: the process that runs the steps, others by time, devices, recorder."""
-    main = main_thread(hosts_of(trace))
+    main = main_thread(trace)
     count = np.bincount(trace.host.thread, minlength=len(trace.threads))
     groups: list[Group] = []
     of_pid: dict[int, int] = {}
@@ -110,9 +117,9 @@ def _devices(trace: Trace) -> list[int]:
     """Rows of the devices with recorded events."""
     tables = (trace.device, trace.device_annotations, trace.syncs, trace.ranges)
     found: set[int] = set(memory_devices(trace).values())
-    found |= set(np.unique(trace.counters.device[trace.counters.device >= 0]).tolist())
+    found |= set(distinct_values(trace.counters.device[trace.counters.device >= 0]).tolist())
     for table in tables:
-        found |= set(np.unique(table.device[table.device >= 0]).tolist())
+        found |= set(distinct_values(table.device[table.device >= 0]).tolist())
     return sorted(found, key=lambda row: (trace.devices[row].index, row))
 
 

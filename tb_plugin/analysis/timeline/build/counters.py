@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.arrays import F64, I64
+from ....base.arrays import F64, I64, distinct_values
 from ....base.intervals import length_within, union
 from ....trace.model import Trace
 from ...overview.utilization import kernel_rows, level, sparse_of
-from ..tracks import HOST, TrackGroups, memory_devices
+from ..tracks import HOST, TrackGroups, allocating_devices, memory_devices
 
 _MOST_BUCKETS = 100
 _RECORDER_SPAN = "PyTorch Profiler ("
@@ -130,7 +130,7 @@ def steps(start: I64, stop: I64, height: F64) -> tuple[I64, F64]:
 
 def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
     launch = trace.device.launch
-    for device in np.unique(trace.device.device[launch >= 0]).tolist():
+    for device in distinct_values(trace.device.device[launch >= 0]).tolist():
         rows = np.flatnonzero((trace.device.device == device) & (launch >= 0))
         begun = trace.device.ts[rows]
         called = np.minimum(trace.host.ts[launch[rows]], begun)
@@ -156,8 +156,7 @@ def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
 def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
     memory = trace.memory
     owners = memory_devices(trace)
-    pairs = np.unique(np.stack([memory.device_type, memory.device_id], axis=1), axis=0).tolist()
-    for kind, number in pairs:
+    for kind, number in allocating_devices(trace):
         rows = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
         device = owners.get((kind, number))
         group = groups.of_device[device] if device is not None else groups.host
@@ -252,7 +251,7 @@ def _numbers(text: str) -> dict[str, float]:
 
 
 def _kernels(trace: Trace) -> Iterator[tuple[int, I64]]:
-    for device in np.unique(trace.device.device).tolist():
+    for device in distinct_values(trace.device.device).tolist():
         rows = kernel_rows(trace, device)
         if len(rows):
             yield device, rows

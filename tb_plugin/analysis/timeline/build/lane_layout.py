@@ -46,6 +46,8 @@ def columns_kept(tracks: int) -> int:
 
 def edges(end_ns: int, columns: int) -> I64:
     """Borders of the columns of [0, end_ns); one more than columns."""
+    if end_ns * columns < 1 << 63:
+        return np.arange(columns + 1, dtype=np.int64) * end_ns // columns
     return np.array([column * end_ns // columns for column in range(columns + 1)], np.int64)
 
 
@@ -203,7 +205,7 @@ def arrange(
     One track after the other, so that little is in memory at a time; ``on_share`` hears how much
     is done.
     """
-    python = _python(trace, layout)
+    python, is_all_of_others = _python(trace, layout)
     division = divide(trace, groups, python)
     order, first = _by_track(division.track, len(division.headings))
     lane = np.full(len(ts), -1, np.int32)
@@ -234,7 +236,7 @@ def arrange(
         lane=lane.astype(narrow(lanes)),
         overlapping=np.concatenate(overlapping),
         hidden=len(ts) - len(order),
-        is_all_of_others=layout == "user" and of_others(trace) is None,
+        is_all_of_others=is_all_of_others,
         busy=np.stack(busy) if busy else np.empty((0, kept), np.int64),
     )
 
@@ -259,11 +261,14 @@ def _in_time_order(ids: I32, ts: I64, dur: I64) -> I32:
     return ids[np.lexsort((ids, -length, start))]
 
 
-def _python(trace: Trace, layout: str) -> I32 | None:
-    """For each host row: 0 with the ops, 1 in a track of its own, −1 hidden; None: all 0."""
+def _python(trace: Trace, layout: str) -> tuple[I32 | None, bool]:
+    """For each host row: 0 with the ops, 1 in a track of its own, −1 hidden; None: all 0.
+
+    And whether no frame is the user's own, so that all are shown.
+    """
     kind = trace.host.kind
     if layout == "merged":
-        return None
+        return None, False
     python: I32 = np.isin(kind, (HostKind.PYTHON, HostKind.MODULE)).astype(np.int32)
     left_out = None
     if layout == "filtered":
@@ -272,7 +277,7 @@ def _python(trace: Trace, layout: str) -> I32 | None:
         left_out = of_others(trace)
     if left_out is not None:
         python[left_out] = -1
-    return python
+    return python, layout == "user" and left_out is None
 
 
 def _track(
