@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.store.cache.trace_columns import write
+from kinetoscope.store.cache.disk import write_trace
 from kinetoscope.trace.read import read
 
 ONE_EVENT = '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": 1, "dur": 1}]}'
@@ -37,7 +37,7 @@ def once(path: str) -> dict[str, float]:
     trace = read(path)
     summarize(trace)
     with tempfile.TemporaryDirectory() as folder:
-        write(trace, Path(folder))
+        write_trace(trace, Path(folder))
     return {"cpu": time.process_time() - began, "risen": high_water() - before}
 
 

@@ -111,10 +111,10 @@ def test_the_reading_process_computes_with_numpy_alone(trace_file: Path) -> None
 def test_columns_are_written_and_read_without_pandas(trace_file: Path, tmp_path: Path) -> None:
     """Arrow imports it to look at arrays, unless it is handed their memory."""
     code = """
-from kinetoscope.store.cache import trace_columns; from kinetoscope.store.cache import trace_columns
+from kinetoscope.store.cache.disk import read_trace, write_trace
 folder = Path(sys.argv[2])
-trace_columns.write(trace, folder)
-again = trace_columns.read(folder, "p", mapped=True)
+write_trace(trace, folder)
+again = read_trace(folder, "p", mapped=True)
 for table in (again.host, again.device):
     [getattr(table, name) for name in table.__dataclass_fields__]
     list(table.args.items())

@@ -1,17 +1,80 @@
-"""Columns as Arrow files that are mapped: one batch each, uncompressed."""
+"""Frozen dataclasses of arrays as folders of Arrow files, and back.
+
+``<stem>.json``               everything that is no column, and where each column is
+``<table>.hot.arrow``         columns to be mapped: uncompressed, one batch for all their rows
+``<table>.cold.arrow``        columns to be inflated when they are asked for: lz4, in batches
+``<field>.texts.arrow``       texts, where they are many
+
+Which fields are columns, texts, tables or collections of tables follows from the annotations of the
+dataclass: a new column needs no change here. Columns of one length share a file, and so do the
+tables of a collection, each in batches of its own. The files are plain Arrow and open in any tool
+that reads it. All arrays that are read back are read-only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import functools
+import threading
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
+import msgspec
 import numpy as np
 import pyarrow as pa
+from isal import isal_zlib
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from .checksums import checksum, sealed, unsealed
+
+BATCH_ROWS = 256 * 1024
+MANY_TEXTS = 256
 SUFFIX = ".arrow"
+
+Array = NDArray[Any]
+T = TypeVar("T")
+
+
+class DamagedError(ValueError):
+    """What is stored is incomplete or was changed."""
+
+
+class ColumnPlace(msgspec.Struct, frozen=True, array_like=True):
+    """Where a column is: some batches of a file, and its number among the columns there."""
+
+    file: str
+    column: int
+    batches: tuple[int, int]
+    type: str
+    shape: tuple[int, ...]
+    hot: bool
+
+
+class TableIndex(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How one dataclass is stored, by field."""
+
+    columns: dict[str, ColumnPlace] = {}
+    texts: dict[str, str] = {}  # files
+    tables: dict[str, TableIndex] = {}
+    collections: dict[str, dict[str, TableIndex]] = {}
+    lists: dict[str, list[tuple[str, list[Any]]]] = {}  # an array per row: types and values
+    scalars: dict[str, Any] = {}
+
+
+class FolderIndex(msgspec.Struct, frozen=True):
+    """The content of the file of everything that is no column."""
+
+    files: dict[str, tuple[int, int]]  # size and crc32 of those that are checked when opened
+    table: TableIndex
+
+
+# --- numbers and texts as Arrow has them ----------------------------------------------------------
+# Arrow's own conversions import pandas where it is installed: half a second before the first
+# picture. Numbers without gaps are one buffer either way.
 
 
 def narrowest(values: Array) -> Array:
@@ -23,34 +86,17 @@ def narrowest(values: Array) -> Array:
     return values.astype(np.int64)
 
 
-def put(folder: Path, stem: str, columns: Mapping[str, Array]) -> None:
-    """Stores columns of one length.
+def arrow_column(column: Array) -> pa.Array:
+    """The same memory as Arrow sees it.
 
     Raises:
-        OSError: no room, or no permission.
+        ValueError: a value is not of whole bytes there.
     """
-    arrays = [_arrow(np.ascontiguousarray(column)) for column in columns.values()]
-    _write(folder / (stem + SUFFIX), pa.record_batch(arrays, list(columns)))
-
-
-def get(folder: Path, stem: str) -> dict[str, Array]:
-    """The columns again, read-only and mapped.
-
-    Raises:
-        OSError: there is no such file.
-        pa.ArrowException: it is damaged.
-    """
-    batch = _read(folder / (stem + SUFFIX))
-    return {name: numbers(batch.column(name)) for name in batch.schema.names}
-
-
-# Arrow's own conversions import pandas where it is installed: half a second before the first
-# picture. Numbers without gaps are one buffer either way.
-
-
-def _arrow(column: Array) -> pa.Array:
     kind = pa.from_numpy_dtype(column.dtype)
-    return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)])
+    if kind.bit_width % 8:
+        raise ValueError(f"a column of {column.dtype}")
+    content = pa.py_buffer(np.ascontiguousarray(column))
+    return pa.Array.from_buffers(kind, column.size, [None, content])
 
 
 def numbers(column: pa.Array) -> Array:
@@ -62,49 +108,439 @@ def numbers(column: pa.Array) -> Array:
     if column.null_count or column.type.bit_width % 8:
         raise ValueError(f"a column of {column.type} with {column.null_count} gaps")
     dtype = np.dtype(column.type.to_pandas_dtype())
-    whole = np.frombuffer(column.buffers()[1] or b"", dtype)
-    return whole[column.offset : column.offset + len(column)]
+    if not len(column):
+        return _read_only(np.empty(0, dtype))
+    content = column.buffers()[1]
+    return np.frombuffer(content, dtype, len(column), column.offset * dtype.itemsize)
 
 
 def texts_array(encoded: Sequence[bytes], kind: pa.DataType) -> pa.Array:
     """Texts or bytes of a large kind as a column."""
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return pa.Array.from_buffers(
-        kind, len(encoded), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    content = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(kind, len(encoded), content)
+
+
+def _read_only(column: Array) -> Array:
+    column.flags.writeable = False
+    return column
+
+
+# --- which fields a dataclass has -----------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    form: Literal["column", "texts", "table", "collection", "list", "scalar"]
+    hint: Any
+    item: Any = None  # the dataclass of a table, or of each table of a collection
+    key: Any = None  # of a collection: type of its keys, None where it is a tuple
+
+
+def _fields(kind: type[Any]) -> tuple[_Field, ...]:
+    return _annotated(kind)  # type: ignore[arg-type]  # classes are hashable
+
+
+@functools.cache
+def _annotated(kind: type[Any]) -> tuple[_Field, ...]:
+    hints = typing.get_type_hints(kind)
+    return tuple(_field(one.name, hints[one.name]) for one in dataclasses.fields(kind))
+
+
+def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401, PLR0911  an annotation; one a form
+    is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    choices = typing.get_args(hint) if is_union else (hint,)
+    inner = next(one for one in choices if one is not types.NoneType)
+    origin, parts = typing.get_origin(inner), typing.get_args(inner)
+    if origin is np.ndarray:
+        return _Field(name, "column", hint)
+    if _has_columns(inner):
+        return _Field(name, "table", hint, inner)
+    if origin is tuple and parts[1:] == (...,):
+        if parts[0] is str:
+            return _Field(name, "texts", hint)
+        if typing.get_origin(parts[0]) is np.ndarray:
+            return _Field(name, "list", hint)
+        if _has_columns(parts[0]):
+            return _Field(name, "collection", hint, parts[0])
+    if origin is Mapping and _has_columns(parts[1]):
+        return _Field(name, "collection", hint, parts[1], parts[0])
+    return _Field(name, "scalar", hint)
+
+
+def _has_columns(kind: Any) -> bool:  # noqa: ANN401  an annotation
+    return dataclasses.is_dataclass(kind) and any(
+        field.form not in ("scalar", "texts") for field in _fields(typing.cast("type[Any]", kind))
     )
 
 
-def put_texts(folder: Path, stem: str, texts: Sequence[str]) -> None:
-    """Stores texts, whatever is in them.
+# --- writing --------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Stores one dataclass in an empty folder; large columns of it as soon as they are there.
+
+    ``hot`` has the columns of each table that are to be mapped; None: all are, and texts are not
+    compressed.
+    """
+
+    def __init__(self, folder: Path, hot: Mapping[str, Collection[str]] | None = None) -> None:
+        self._folder = folder
+        self._hot = hot
+        self._kept: dict[int, tuple[Array, ColumnPlace]] = {}
+        self._files = _Files(folder)
+
+    def __enter__(self) -> Writer:  # noqa: PYI034  Self is of Python 3.11
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._files.close()
+
+    def keep(self, name: str, column: Array) -> Array:
+        """Stores a column that is to be mapped, in a file of its own; the mapped column.
+
+        Where the dataclass has it, it is not stored again.
+
+        Raises:
+            OSError: no room, or no permission.
+        """
+        with _Files(self._folder) as files:
+            last = name.rpartition(".")[2]
+            places = files.append(name, {last: column}, hot=True)
+        mapped = _Source(self._folder, mapped=True).hot_column(places[last])
+        self._remember({last: mapped}, places)
+        return mapped
+
+    def append(self, stem: str, table: T) -> T:
+        """Stores a table that is to be mapped, and lets go of it, as nothing reads it before.
+
+        The columns of the table that is returned are empty: they stand for the stored ones. Tables
+        of one stem share files.
+
+        Raises:
+            OSError: no room, or no permission.
+        """
+        columns = {
+            field.name: getattr(table, field.name)
+            for field in _fields(type(table))
+            if field.form == "column" and getattr(table, field.name) is not None
+        }
+        places = _append_columns(self._files, stem, columns, lambda _: True)
+        empty = {name: np.empty(0, column.dtype) for name, column in columns.items()}
+        self._remember(empty, places)
+        return dataclasses.replace(table, **empty)  # type: ignore[type-var]
+
+    def close(self, table: object, stem: str, *, checked: bool = False) -> None:
+        """Stores the rest, and what is where; ``checked`` when the files are opened.
+
+        Raises:
+            OSError: no room, or no permission.
+        """
+        index = self._write(table, "", stem)
+        self._files.close()
+        files = sorted(self._folder.glob(f"*{SUFFIX}")) if checked else []
+        stored = FolderIndex({file.name: checksum(file) for file in files}, index)
+        text = sealed(msgspec.to_builtins(stored))
+        (self._folder / f"{stem}.json").write_text(text, encoding="ascii")
+
+    def _remember(self, columns: Mapping[str, Array], places: Mapping[str, ColumnPlace]) -> None:
+        # The arrays are held, so that no other one gets the identity of one of them.
+        self._kept.update((id(column), (column, places[name])) for name, column in columns.items())
+
+    def _write(
+        self, table: object, path: str, stem: str, shared: _Files | None = None
+    ) -> TableIndex:
+        """``path`` names the table among the fields, ``stem`` its files."""
+        index = TableIndex()
+        new: dict[str, Array] = {}
+        with ExitStack() as stack:
+            files = shared or stack.enter_context(_Files(self._folder))
+            for field in _fields(type(table)):
+                value, below = getattr(table, field.name), f"{path}.{field.name}".lstrip(".")
+                is_text = field.form == "texts"
+                if value is None or field.form == "scalar" or (is_text and len(value) < MANY_TEXTS):
+                    index.scalars[field.name] = msgspec.to_builtins(value, str_keys=True)
+                elif field.form == "column":
+                    if id(value) in self._kept:
+                        index.columns[field.name] = self._kept[id(value)][1]
+                    else:
+                        new[field.name] = value
+                elif is_text:
+                    hot = self._is_hot(path, field.name)
+                    index.texts[field.name] = files.write_texts(below, value, hot=hot)
+                elif field.form == "table":
+                    index.tables[field.name] = self._write(value, below, below)
+                elif field.form == "list":
+                    index.lists[field.name] = [(str(one.dtype), one.tolist()) for one in value]
+                else:
+                    items = value.items() if field.key else enumerate(value)
+                    index.collections[field.name] = {
+                        str(key): self._write(item, below, below, files) for key, item in items
+                    }
+            hot_columns = functools.partial(self._is_hot, path)
+            index.columns.update(_append_columns(files, stem, new, hot_columns))
+        return index
+
+    def _is_hot(self, path: str, column: str) -> bool:
+        return self._hot is None or column in self._hot.get(path, ())
+
+
+def store(table: object, folder: Path, stem: str) -> None:
+    """Stores a dataclass in an empty folder; all its columns are to be mapped.
 
     Raises:
         OSError: no room, or no permission.
     """
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    column = texts_array(encoded, pa.large_binary())
-    _write(folder / (stem + SUFFIX), pa.record_batch([column], ["text"]))
+    with Writer(folder) as writer:
+        writer.close(table, stem)
 
 
-def get_texts(folder: Path, stem: str) -> tuple[str, ...]:
-    """The texts again.
+def _append_columns(
+    files: _Files, stem: str, columns: Mapping[str, Array], is_hot: Callable[[str], bool]
+) -> dict[str, ColumnPlace]:
+    """Columns of one length go together."""
+    groups: dict[tuple[bool, int], dict[str, Array]] = {}
+    for name, column in columns.items():
+        groups.setdefault((is_hot(name), column.size), {})[name] = column
+    places: dict[str, ColumnPlace] = {}
+    for (hot, _), group in groups.items():
+        places |= files.append(stem, group, hot=hot)
+    return places
+
+
+class _Files:
+    """Arrow files of a folder while they are written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: dict[tuple[Any, ...], tuple[str, pa.ipc.RecordBatchFileWriter]] = {}
+        self._batches: dict[str, int] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> _Files:  # noqa: PYI034  Self is of Python 3.11
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all files."""
+        self._open.clear()
+        self._stack.close()
+
+    def append(
+        self, stem: str, columns: Mapping[str, Array], *, hot: bool
+    ) -> dict[str, ColumnPlace]:
+        """Columns of one length, behind those of the same names and types."""
+        arrays = [arrow_column(column) for column in columns.values()]
+        rows = len(arrays[0])
+        schema = pa.schema(list(zip(columns, (one.type for one in arrays), strict=True)))
+        key = (stem, hot, *columns, *(str(one.type) for one in arrays))
+        if key not in self._open:
+            parts = f"{stem}.{'hot' if hot else 'cold'}" if len(columns) > 1 else stem
+            self._open[key] = self._new(parts, schema, compress=not hot)
+        file, writer = self._open[key]
+        first = self._batches.get(file, 0)
+        spans = [(0, rows)] if hot else list(_spans(rows))
+        for start, stop in spans:
+            part = [one.slice(start, stop - start) for one in arrays]
+            writer.write_batch(pa.record_batch(part, schema=schema))
+        self._batches[file] = first + len(spans)
+        batches = (first, first + len(spans))
+        return {
+            name: ColumnPlace(file, number, batches, str(column.dtype), column.shape, hot)
+            for number, (name, column) in enumerate(columns.items())
+        }
+
+    def write_texts(self, stem: str, texts: Sequence[str], *, hot: bool) -> str:
+        """The name of the file the texts are in."""
+        schema = pa.schema([("text", pa.large_binary())])
+        file, writer = self._new(f"{stem}.texts", schema, compress=not hot)
+        for start, stop in _spans(len(texts)):
+            encoded = [text.encode("utf-8", "surrogatepass") for text in texts[start:stop]]
+            column = texts_array(encoded, pa.large_binary())
+            writer.write_batch(pa.record_batch([column], schema=schema))
+        return file
+
+    def _new(
+        self, stem: str, schema: pa.Schema, *, compress: bool
+    ) -> tuple[str, pa.ipc.RecordBatchFileWriter]:
+        file, count = stem + SUFFIX, 1
+        while (self._folder / file).exists():
+            count += 1
+            file = f"{stem}.{count}{SUFFIX}"
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if compress else None, use_threads=False)
+        sink = self._stack.enter_context(pa.OSFile(str(self._folder / file), "wb"))
+        writer = self._stack.enter_context(pa.ipc.new_file(sink, schema, options=options))
+        return file, writer
+
+
+def _spans(rows: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + BATCH_ROWS, rows)) for start in range(0, rows, BATCH_ROWS))
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def load(kind: type[T], folder: Path, stem: str, *, mapped: bool = True) -> T:
+    """What was stored. Hot columns are views of the files, cold ones are read at their first use.
+
+    ``mapped`` leaves the files open and mapped; without it, everything is copied into memory.
 
     Raises:
-        OSError: there is no such file.
-        pa.ArrowException: it is damaged.
+        DamagedError: something is missing, or does not have the content that was written.
     """
-    column = _read(folder / (stem + SUFFIX)).column("text")
-    return tuple(text.decode("utf-8", "surrogatepass") for text in column.to_pylist())
+    try:
+        index = parse_index((folder / f"{stem}.json").read_text(encoding="ascii"))
+        source = _Source(folder, mapped=mapped)
+        source.check(index.files)
+        return typing.cast("T", _read(kind, index.table, source))
+    except DamagedError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
+        # json, msgspec and numpy errors are ValueErrors.
+        raise DamagedError(f"{type(error).__name__}: {error}") from error
 
 
-def _write(file: Path, batch: pa.RecordBatch) -> None:
-    options = pa.ipc.IpcWriteOptions(compression=None, use_threads=False)
-    with (
-        pa.OSFile(str(file), "wb") as sink,
-        pa.ipc.new_file(sink, batch.schema, options=options) as writer,
-    ):
-        writer.write_batch(batch)
+def parse_index(text: str) -> FolderIndex:
+    """The index from the text of its file.
+
+    Raises:
+        ValueError: it is not the text that was written.
+    """
+    return msgspec.convert(unsealed(text), FolderIndex, strict=False)
 
 
-def _read(file: Path) -> pa.RecordBatch:
-    with pa.memory_map(str(file)) as source:
-        return pa.ipc.open_file(source.read_buffer()).get_batch(0)
+def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: ANN401  of ``kind``
+    values: dict[str, Any] = {}
+    cold: dict[str, ColumnPlace] = {}
+    for field in _fields(kind):
+        name = field.name
+        if name in index.scalars:
+            told = index.scalars[name]
+            values[name] = None if told is None else _converted(told, field.hint)
+        elif name in index.columns:
+            place = index.columns[name]
+            if place.hot:
+                values[name] = source.hot_column(place)
+            else:
+                cold[name] = place
+        elif name in index.texts:
+            values[name] = source.texts(index.texts[name])
+        elif name in index.tables:
+            values[name] = _read(field.item, index.tables[name], source)
+        elif name in index.lists:
+            values[name] = tuple(np.array(rows, dtype) for dtype, rows in index.lists[name])
+        elif name in index.collections:
+            items = index.collections[name].items()
+            tables = ((key, _read(field.item, one, source)) for key, one in items)
+            values[name] = _collection(field, tables)
+        else:
+            raise DamagedError(f"{kind.__name__} has no {name}")
+    if not cold:
+        return kind(**values)
+    result = object.__new__(_stored(kind))  # type: ignore[arg-type]  # classes are hashable
+    object.__setattr__(result, "_columns", StoredColumns(cold, source))
+    for name, value in values.items():
+        object.__setattr__(result, name, value)
+    return result
+
+
+def _converted(told: Any, hint: Any) -> Any:  # noqa: ANN401  any JSON, any annotation
+    return msgspec.convert(told, hint, str_keys=True)
+
+
+def _collection(field: _Field, tables: Iterable[tuple[str, Any]]) -> Any:  # noqa: ANN401
+    if field.key is None:
+        return tuple(table for _, table in tables)
+    return {msgspec.convert(key, field.key, strict=False): table for key, table in tables}
+
+
+@functools.cache
+def _stored(kind: type[Any]) -> type[Any]:
+    """The same kind of table, whose columns are read when they are asked for."""
+
+    def missing(self: Any, name: str) -> Any:  # noqa: ANN401  as __getattr__ is
+        if name.startswith("_") or name not in self._columns.places:
+            raise AttributeError(f"{kind.__name__} has no {name}")
+        column = self._columns.read(name)
+        object.__setattr__(self, name, column)
+        return getattr(self, name)
+
+    return type(kind.__name__, (kind,), {"__slots__": ("_columns",), "__getattr__": missing})
+
+
+class StoredColumns:
+    """Cold columns by name, each inflated when it is read."""
+
+    def __init__(self, places: Mapping[str, ColumnPlace], source: _Source) -> None:
+        self.places = places
+        self._sources = {place.file: source.buffer(place.file) for place in places.values()}
+        self._lock = threading.Lock()
+
+    def read(self, name: str) -> Array:
+        """One column, whole.
+
+        Raises:
+            DamagedError: it has another length than it was written with.
+        """
+        place = self.places[name]
+        column = np.empty(place.shape, place.type)
+        flat, start = column.reshape(-1), 0
+        with self._lock:
+            options = pa.ipc.IpcReadOptions(included_fields=[place.column], use_threads=False)
+            reader = pa.ipc.open_file(self._sources[place.file], options=options)
+            for number in range(*place.batches):
+                part = numbers(reader.get_batch(number).column(0))
+                flat[start : start + len(part)] = part
+                start += len(part)
+        if start != column.size:
+            raise DamagedError(f"{start} rows instead of {column.size}")
+        return _read_only(column)
+
+
+class _Source:
+    """Arrow files of a folder while a table is read from them."""
+
+    def __init__(self, folder: Path, *, mapped: bool) -> None:
+        self._folder = folder
+        self._is_mapped = mapped
+        self._buffers: dict[str, pa.Buffer] = {}
+        self._readers: dict[str, pa.ipc.RecordBatchFileReader] = {}
+        self._batches: dict[tuple[str, int], pa.RecordBatch] = {}
+
+    def check(self, files: Mapping[str, tuple[int, int]]) -> None:
+        """Opens files and compares them with what was written."""
+        for name, (size, crc) in files.items():
+            if self.buffer(name).size != size or isal_zlib.crc32(self.buffer(name)) != crc:
+                raise DamagedError(f"{name} is not as it was written")
+
+    def buffer(self, name: str) -> pa.Buffer:
+        """A whole file."""
+        if name not in self._buffers:
+            file = f"{self._folder}/{name}"
+            with pa.memory_map(file) if self._is_mapped else pa.OSFile(file) as stream:
+                self._buffers[name] = stream.read_buffer()
+        return self._buffers[name]
+
+    def hot_column(self, place: ColumnPlace) -> Array:
+        """A column as a view of its file."""
+        key = place.file, place.batches[0]
+        if key not in self._batches:
+            self._batches[key] = self._reader(place.file).get_batch(place.batches[0])
+        return numbers(self._batches[key].column(place.column)).reshape(place.shape)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """All texts of a file."""
+        reader = self._reader(name)
+        found: list[str] = []
+        for number in range(reader.num_record_batches):
+            column = reader.get_batch(number).column(0)
+            found += [text.decode("utf-8", "surrogatepass") for text in column.to_pylist()]
+        return tuple(found)
+
+    def _reader(self, name: str) -> pa.ipc.RecordBatchFileReader:
+        if name not in self._readers:
+            self._readers[name] = pa.ipc.open_file(self.buffer(name))
+        return self._readers[name]

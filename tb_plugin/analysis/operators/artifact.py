@@ -8,21 +8,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, Sparse, dense
-from ...base.columnar import get, get_texts, put, put_texts
+from ...base.columnar import Writer, load
 from ...trace.model import DeviceKind, HostKind, Trace
 from ..overview.utilization import MatrixUse, kernel_use
 from ..recording import NO_DEVICE, no_launch_figure, says
 from .calls import Called, Keep, find_calls, spread
 from .flops import OddArguments
-from .model import Activities, CallPaths, Calls, OperatorColumns, Stacks, Thread
+from .model import Activities, Calls, OperatorColumns, Thread
 
 _NONE = -1
 
@@ -91,18 +89,7 @@ def _of_op(trace: Trace, name: str) -> I32:
 
 NAME = "operators-3"
 MAKE = f"{__name__}:make_operators"
-_INDEX = "operators.json"
-_Columns = TypeVar("_Columns", Stacks, CallPaths, Activities)
-
-
-class _Index(Struct, frozen=True):
-    """What is no column."""
-
-    first_slice: int
-    threads: tuple[str, ...]
-    devices: tuple[str, ...]
-    steps: tuple[str, ...]
-    missing: dict[str, str]
+_STEM = "operators"
 
 
 def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> OperatorColumns:
@@ -170,62 +157,21 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     """
     columns = len(dataclasses.fields(Calls))
     kept: list[str] = []
+    with Writer(folder) as writer:
 
-    def keep(name: str, column: NDArray[Any]) -> NDArray[Any]:
-        stem = _stem_of_call(name)
-        put(folder, stem, {name: column})
-        kept.append(name)
-        on_share(0.95 * len(kept) / columns)
-        return get(folder, stem)[name]
+        def keep(name: str, column: NDArray[Any]) -> NDArray[Any]:
+            kept.append(name)
+            mapped = writer.keep(f"calls.{name}", column)
+            on_share(0.95 * len(kept) / columns)
+            return mapped
 
-    found = operators_of(trace, keep)
-    put_texts(folder, "strings", found.strings)
-    for table in (found.stacks, found.paths, found.activities):
-        put(folder, type(table).__name__.lower(), _columns(table))
-    index = _Index(
-        found.first_slice,
-        tuple(thread.label for thread in found.threads),
-        found.devices,
-        found.steps,
-        dict(found.missing),
-    )
-    (folder / _INDEX).write_bytes(msgspec.json.encode(index))
+        writer.close(operators_of(trace, keep), _STEM)
 
 
 def open_operators(folder: Path) -> OperatorColumns:
     """The columns again, mapped.
 
     Raises:
-        OSError, ValueError: a file is not there, or damaged.
+        DamagedError: a file is not there, or damaged.
     """
-    index = msgspec.json.decode((folder / _INDEX).read_bytes(), type=_Index)
-    return OperatorColumns(
-        strings=get_texts(folder, "strings"),
-        calls=_calls(folder),
-        stacks=_table(folder, Stacks),
-        paths=_table(folder, CallPaths),
-        activities=_table(folder, Activities),
-        first_slice=index.first_slice,
-        threads=tuple(map(Thread, index.threads)),
-        devices=index.devices,
-        steps=index.steps,
-        missing=index.missing,
-    )
-
-
-def _stem_of_call(column: str) -> str:
-    """Calls have a file for each column, because they are computed one after the other."""
-    return f"calls-{column}"
-
-
-def _calls(folder: Path) -> Calls:
-    names = [field.name for field in dataclasses.fields(Calls)]
-    return Calls(**{name: get(folder, _stem_of_call(name))[name] for name in names})
-
-
-def _columns(table: Stacks | CallPaths | Activities) -> Mapping[str, NDArray[Any]]:
-    return {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
-
-
-def _table(folder: Path, kind: type[_Columns]) -> _Columns:
-    return kind(**get(folder, kind.__name__.lower()))
+    return load(OperatorColumns, folder, _STEM)

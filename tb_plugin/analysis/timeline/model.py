@@ -17,7 +17,7 @@ All arrays may be memory-mapped and are read-only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -193,7 +193,7 @@ class Counter:
     definition: str  # one sentence: what it is and how it was computed
     ts: I64
     value: F64
-    levels: Mapping[int, CounterLevel]
+    levels: Mapping[int, CounterLevel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,6 @@ the artifact is made anew.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
+from ...base.checksums import sealed, unsealed
 from . import content_key, disk
 
 if TYPE_CHECKING:
@@ -102,21 +102,17 @@ def seal(folder: Path, version: str) -> None:
         OSError: no room, or no permission.
     """
     files = {file.name: _ends(file) for file in sorted(folder.iterdir())}
-    body = json.dumps({"version": version, "files": files})
-    text = json.dumps({"crc32": isal_zlib.crc32(body.encode()), "body": body})
+    text = sealed({"version": version, "files": files})
     (folder / SEAL).write_text(text, encoding="ascii")
 
 
 def is_whole(folder: Path, version: str) -> bool:
     """True if a folder is there as this version of the code made it."""
     try:
-        told = json.loads((folder / SEAL).read_text(encoding="ascii"))
-        if isal_zlib.crc32(told["body"].encode()) != told["crc32"]:
+        told = unsealed((folder / SEAL).read_text(encoding="ascii"))
+        if told["version"] != version:
             return False
-        body = json.loads(told["body"])
-        if body["version"] != version:
-            return False
-        return all(_ends(folder / name) == ends for name, ends in body["files"].items())
+        return all(_ends(folder / name) == ends for name, ends in told["files"].items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

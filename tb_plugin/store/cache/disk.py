@@ -1,7 +1,7 @@
 """The cache on disk: for each content key a summary, the columns of the trace, and artifacts.
 
     <root>/entries/<digest>/summary.json     written first: with it, the trace can be shown
-    <root>/entries/<digest>/columns/…        the tables of the trace (``trace_columns``)
+    <root>/entries/<digest>/columns/…        the tables of the trace (``base/columnar``)
     <root>/entries/<digest>/artifacts/…      columns made from them for one purpose (``artifacts``)
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
@@ -13,13 +13,14 @@ When all entries together exceed the limit, the least recently used ones are rem
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import logging
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SUMMARY, COLUMNS, ENTRIES, TMP = "summary.json", "columns", "entries", "tmp"
+TRACE = "index"
+HOT: Mapping[str, frozenset[str]] = {
+    "host": frozenset(
+        ("ts", "dur", "name", "category", "kind", "thread", "parent", "depth", "raw")
+    ),
+    "device": frozenset(
+        ("ts", "dur", "name", "category", "kind", "klass", "device", "stream", "raw")
+    ),
+}
+"""Columns of each table that the timeline is cut from: mapped, so they take no memory of their own.
+All others are compressed, and inflated one by one, each when it is asked for."""
 ABANDONED_SECONDS = 24 * 3600.0
 
 
@@ -81,7 +93,7 @@ class Cache:
 
     def load_trace(self, digest: str, path: str) -> Trace | None:
         """The trace stored under a key, for the file at ``path``; None when none can be used."""
-        from .trace_columns import DamagedError, read
+        from ...base.columnar import DamagedError
 
         for root in self.roots:
             folder = entry(root, digest) / COLUMNS
@@ -89,7 +101,9 @@ class Cache:
             if before is None:
                 continue
             try:
-                trace = read(folder, path, mapped=not resources.is_shared_filesystem(str(root)))
+                trace = read_trace(
+                    folder, path, mapped=not resources.is_shared_filesystem(str(root))
+                )
             except DamagedError as error:
                 if _inode(folder) == before:  # else another process removed it just then
                     log.warning("dropped the damaged columns %s: %s", folder, error)
@@ -167,13 +181,38 @@ def publish_columns(trace: Trace, root: Path, token: str, digest: str) -> None:
     Raises:
         OSError: no room, or no permission.
     """
-    from . import trace_columns
-
     folder = workspace(root, token) / COLUMNS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
-    trace_columns.write(trace, folder)
+    write_trace(trace, folder)
     move_folder(folder, entry(root, digest) / COLUMNS)
+
+
+def write_trace(trace: Trace, folder: Path) -> None:
+    """Stores a trace in an empty folder, table by table, with little memory on top of it.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    from ...base.columnar import Writer
+
+    with Writer(folder, HOT) as writer:
+        writer.close(trace, TRACE, checked=True)
+
+
+def read_trace(folder: Path, path: str, *, mapped: bool) -> Trace:
+    """The trace stored in ``folder``, which was read from the file ``path``.
+
+    Every file is checked. ``mapped`` leaves the files open and mapped; without it, everything is
+    copied into memory.
+
+    Raises:
+        DamagedError: something is missing, or does not have the content that was written.
+    """
+    from ...base.columnar import load
+    from ...trace.model import Trace
+
+    return dataclasses.replace(load(Trace, folder, TRACE, mapped=mapped), path=path)
 
 
 def move_folder(folder: Path, target: Path) -> None:

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.store.cache import trace_columns
-from kinetoscope.store.cache.trace_columns import DamagedError, StoredColumns, read
+from kinetoscope.base import columnar
+from kinetoscope.base.checksums import sealed
+from kinetoscope.base.columnar import DamagedError, StoredColumns
+from kinetoscope.store.cache.disk import TRACE, read_trace, write_trace
 from kinetoscope.trace.model import Trace
 from tests.conftest import TRACES, requires_traces
 from tests.store.fakes import made_trace, same
@@ -22,7 +24,7 @@ from tests.store.fakes import made_trace, same
 
 def stored(trace: Trace, folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
-    trace_columns.write(trace, folder)
+    write_trace(trace, folder)
     return folder
 
 
@@ -32,19 +34,19 @@ def test_nothing_is_lost(
     tmp_path_factory: pytest.TempPathFactory, rows: int, seed: int, mapped: bool
 ) -> None:
     trace = made_trace(rows, rank=3, seed=seed)
-    again = read(stored(trace, tmp_path_factory.mktemp("t")), "elsewhere", mapped=mapped)
+    again = read_trace(stored(trace, tmp_path_factory.mktemp("t")), "elsewhere", mapped=mapped)
     assert again.path == "elsewhere"
     assert same(dataclasses.replace(again, path=trace.path), trace)
 
 
 def test_many_batches_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_columns, "BATCH_ROWS", 7)
+    monkeypatch.setattr(columnar, "BATCH_ROWS", 7)
     trace = made_trace(50, rank=None)
-    assert same(dataclasses.replace(read(stored(trace, tmp_path), "p", mapped=True)), trace)
+    assert same(dataclasses.replace(read_trace(stored(trace, tmp_path), "p", mapped=True)), trace)
 
 
 def test_every_array_is_read_only_and_hot_ones_are_mapped(tmp_path: Path) -> None:
-    trace = read(stored(made_trace(100, rank=None), tmp_path), "p", mapped=True)
+    trace = read_trace(stored(made_trace(100, rank=None), tmp_path), "p", mapped=True)
     for table in (trace.host, trace.device, trace.memory):
         for field in dataclasses.fields(table):
             array = getattr(table, field.name)
@@ -66,7 +68,7 @@ def test_cold_columns_are_inflated_one_by_one(
         return usual(self, name)
 
     monkeypatch.setattr(StoredColumns, "read", read_one)
-    trace = read(tmp_path, "p", mapped=True)
+    trace = read_trace(tmp_path, "p", mapped=True)
     assert inflated == []
     assert trace.host.parent is trace.host.parent  # hot
     assert trace.host.self_ns is trace.host.self_ns
@@ -79,19 +81,16 @@ def test_cold_columns_are_inflated_one_by_one(
 
 def test_a_table_without_one_of_its_columns_is_damaged(tmp_path: Path) -> None:
     """Such as one that an older program wrote."""
-    index = trace_columns.parse_index(
-        (stored(made_trace(3, rank=None), tmp_path) / trace_columns.INDEX).read_text()
-    )
-    host = index.tables["host"]
-    fewer = [part for part in host.parts if part.hot]
-    index.tables["host"] = msgspec.structs.replace(host, parts=fewer)
-    (tmp_path / trace_columns.INDEX).write_text(trace_columns._index_text(index))
-    with pytest.raises(DamagedError, match="HostTable has no"):
-        read(tmp_path, "p", mapped=True)
+    file = stored(made_trace(3, rank=None), tmp_path) / f"{TRACE}.json"
+    index = columnar.parse_index(file.read_text())
+    del index.table.tables["host"].columns["self_ns"]
+    file.write_text(sealed(msgspec.to_builtins(index)))
+    with pytest.raises(DamagedError, match="HostTable has no self_ns"):
+        read_trace(tmp_path, "p", mapped=True)
 
 
-def test_names_are_known_before_sparse_columns_are_read(tmp_path: Path) -> None:
-    trace = read(stored(made_trace(9, rank=None), tmp_path), "p", mapped=True)
+def test_names_are_known_before_sparse_columns_are_read_trace(tmp_path: Path) -> None:
+    trace = read_trace(stored(made_trace(9, rank=None), tmp_path), "p", mapped=True)
     assert "correlation" in trace.host.args
     assert "nonsense" not in trace.host.args
     assert trace.host.args["correlation"] is trace.host.args["correlation"]
@@ -115,7 +114,7 @@ def test_damage_to_any_file_is_found(tmp_path: Path, damage: str) -> None:
         else:
             os.truncate(folder / name, len(data) // 2 if damage == "truncate" else 0)
         with pytest.raises(DamagedError):
-            read(folder, "p", mapped=True)
+            read_trace(folder, "p", mapped=True)
 
 
 def test_the_files_open_in_any_tool(tmp_path: Path) -> None:
@@ -139,4 +138,4 @@ def test_the_files_open_in_any_tool(tmp_path: Path) -> None:
 def test_real_traces_come_back_as_they_were(tmp_path: Path, path: str) -> None:
     reader = pytest.importorskip("kinetoscope.trace.read")
     trace = reader.read(str(TRACES / path), lambda _: None)
-    assert same(read(stored(trace, tmp_path), trace.path, mapped=True), trace)
+    assert same(read_trace(stored(trace, tmp_path), trace.path, mapped=True), trace)

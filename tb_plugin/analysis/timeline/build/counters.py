@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ....base.arrays import F64, I64, distinct_values
 from ....base.intervals import length_within, union
 from ....trace.model import Trace
 from ...overview.utilization import kernel_rows, level, sparse_of
+from ..model import Counter
 from ..tracks import HOST, TrackGroups, allocating_devices, memory_devices
 
 _MOST_BUCKETS = 100
@@ -25,22 +25,8 @@ _COMPUTED = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Series:
-    """A counter before its levels of detail."""
-
-    key: str
-    group: int
-    kind: str
-    label: str
-    unit: str
-    definition: str
-    ts: I64
-    value: F64
-
-
-def series_of(trace: Trace, groups: TrackGroups) -> list[Series]:
-    """All series of a trace, group by group."""
+def series_of(trace: Trace, groups: TrackGroups) -> list[Counter]:
+    """All series of a trace, group by group, before their levels of detail."""
     found = [
         *_utilization(trace, groups),
         *_sm_efficiency(trace, groups),
@@ -51,7 +37,7 @@ def series_of(trace: Trace, groups: TrackGroups) -> list[Series]:
     return sorted(found, key=lambda one: one.group)
 
 
-def _utilization(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
+def _utilization(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
     start, end = recorded_span(trace)
     for device, rows in _kernels(trace):
         ts = trace.device.ts[rows]
@@ -61,7 +47,7 @@ def _utilization(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
             continue
         length = np.diff(edges)
         share = length_within(busy, edges[:-1], edges[1:]) / length
-        yield Series(
+        yield Counter(
             key=f"{_key(trace, device)}/utilization",
             group=groups.of_device[device],
             kind="utilization",
@@ -95,7 +81,7 @@ def recorded_span(trace: Trace) -> tuple[int, int]:
     return 0, trace.end_ns
 
 
-def _sm_efficiency(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
+def _sm_efficiency(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
     for device, rows in _kernels(trace):
         have, blocks = sparse_of(trace, "blocks_per_sm", rows)
         have &= blocks > 0
@@ -104,7 +90,7 @@ def _sm_efficiency(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
         ts = trace.device.ts[rows][have]
         start, stop, height = level(ts, ts + trace.device.dur[rows][have], blocks[have])
         at, value = steps(start, stop, np.minimum(height, 1.0))
-        yield Series(
+        yield Counter(
             key=f"{_key(trace, device)}/sm_efficiency",
             group=groups.of_device[device],
             kind="sm_efficiency",
@@ -128,7 +114,7 @@ def steps(start: I64, stop: I64, height: F64) -> tuple[I64, F64]:
     return _without_repeats(at[order], value[order], 0.0)
 
 
-def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
+def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
     launch = trace.device.launch
     for device in distinct_values(trace.device.device[launch >= 0]).tolist():
         rows = np.flatnonzero((trace.device.device == device) & (launch >= 0))
@@ -140,7 +126,7 @@ def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
         at, waiting = at[order], np.cumsum(change[order])
         last = np.append(at[1:] != at[:-1], True)
         ts, value = _without_repeats(at[last], waiting[last].astype(np.float64), 0.0)
-        yield Series(
+        yield Counter(
             key=f"{_key(trace, device)}/queued",
             group=groups.of_device[device],
             kind="queue",
@@ -153,7 +139,7 @@ def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
         )
 
 
-def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
+def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
     memory = trace.memory
     owners = memory_devices(trace)
     for kind, number in allocating_devices(trace):
@@ -164,7 +150,7 @@ def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
         key = _key(trace, device) if device is not None else f"memory/{kind}/{number}"
         for stem, label, definition, ts, value in _totals(trace, rows):
             if not (stem == "reserved" and kind == HOST and not value.any()):
-                yield Series(
+                yield Counter(
                     f"{key}/{stem}", group, "memory", f"{where} {label}", "bytes", definition,
                     ts, value,
                 )  # fmt: skip
@@ -204,7 +190,7 @@ def _samples(ts: I64, value: I64) -> tuple[I64, F64]:
     return ts, value.astype(np.float64)
 
 
-def _recorded(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
+def _recorded(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
     """Counter events of the file: one series for each key of their values."""
     ts: dict[tuple[int, str, str], list[int]] = {}
     values: dict[tuple[int, str, str], list[float]] = {}
@@ -219,7 +205,7 @@ def _recorded(trace: Trace, groups: TrackGroups) -> Iterator[Series]:
             values.setdefault((device, trace.text(code), key), []).append(value)
     for (device, name, key), instants in ts.items():
         label = name if key in ("", name) else f"{name} · {key}"
-        yield Series(
+        yield Counter(
             key=f"{_key(trace, device)}/{name}/{key}" if device >= 0 else f"counter/{name}/{key}",
             group=groups.of_device[device] if device >= 0 else groups.recorder,
             kind="counter",

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64
-from ....base.columnar import get, narrowest, numbers, put, texts_array
+from ....base.columnar import narrowest, numbers, texts_array
 from ....base.errors import KinetoscopeError
 from ..group_sums import group_sums
-from ..model import ByTrack, Narrow
+from ..model import ByTrack, Layout, Narrow
 from .lane_layout import edges
 
 _CHUNK = 1 << 21
@@ -33,8 +32,6 @@ STORED_FROM = 1 << 20
 """Number of slices from which on the tables are stored with the timeline."""
 SEARCH_COLUMNS = 1024
 """Columns of the stored table: as many as the page requests."""
-
-_BY_TRACK, _BY_COLUMN = "layout.by_track", "index.by_column"
 
 
 def track_of_lanes(lanes: list[int]) -> NDArray[Any]:
@@ -72,51 +69,20 @@ def by_column(name: I32, ts: I64, end_ns: int, shape: tuple[int, int]) -> I32:
     return result.reshape(names, columns)
 
 
-def write_tables(folder: Path, dur: I64, end_ns: int, names: int, lanes: list[int]) -> None:
-    """Store the tables of a timeline whose slices and layout are in ``folder``.
-
-    ``lanes`` are those of each track. Nothing is stored where it would be of no use, or too much.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    if len(dur) < STORED_FROM:
-        return
-    name = get(folder, "slices.name")["name"]
-    if names * len(lanes) <= MOST_CELLS:
-        lane = get(folder, "layout.lane")["lane"]
-        table = by_track(name, dur, lane, track_of_lanes(lanes), (names, len(lanes)))
-        counts, totals = narrowest(table.counts.ravel()), table.totals.ravel()
-        put(folder, _BY_TRACK, {"counts": counts, "totals": totals})
-    if names * SEARCH_COLUMNS <= MOST_CELLS:
-        ts = get(folder, "slices.ts")["ts"]
-        columns = by_column(name, ts, end_ns, (names, SEARCH_COLUMNS))
-        put(folder, _BY_COLUMN, {"counts": narrowest(columns.ravel())})
-
-
-def stored_by_track(folder: Path, shape: tuple[int, int]) -> ByTrack | None:
-    """The table of the layout in ``folder``; None where there is none.
-
-    Raises:
-        ValueError: it is damaged.
-    """
-    try:
-        columns = get(folder, _BY_TRACK)
-    except FileNotFoundError:
+def sums_by_track(name: I32, dur: I64, layout: Layout, names: int) -> ByTrack | None:
+    """The table of a layout to be stored; None where it is of no use, or too large."""
+    lanes = [track.lanes for track in layout.tracks]
+    if len(dur) < STORED_FROM or names * len(lanes) > MOST_CELLS:
         return None
-    return ByTrack(columns["counts"].reshape(shape), columns["totals"].reshape(shape))
+    table = by_track(name, dur, layout.lane, track_of_lanes(lanes), (names, len(lanes)))
+    return ByTrack(narrowest(table.counts), table.totals)
 
 
-def stored_by_column(folder: Path, names: int) -> Narrow | None:
-    """The table of all slices; None where there is none.
-
-    Raises:
-        ValueError: it is damaged.
-    """
-    try:
-        return get(folder, _BY_COLUMN)["counts"].reshape(names, SEARCH_COLUMNS)
-    except FileNotFoundError:
+def sums_by_column(name: I32, ts: I64, end_ns: int, names: int) -> Narrow | None:
+    """The table of all slices to be stored; None where it is of no use, or too large."""
+    if len(ts) < STORED_FROM or names * SEARCH_COLUMNS > MOST_CELLS:
         return None
+    return narrowest(by_column(name, ts, end_ns, (names, SEARCH_COLUMNS)))
 
 
 def columns_of(ts: I64, end_ns: int, columns: int) -> I64:
