@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinetoscope.analysis.timeline.build import names
 from kinetoscope.analysis.timeline.build.artifact import make, open_timeline
 from kinetoscope.analysis.timeline.model import LAYOUTS, FlowKind, SliceFlag, Timeline
 from kinetoscope.base.columnar import DamagedError, narrowest
@@ -145,6 +146,21 @@ def test_columns_are_read_only() -> None:
     timeline = timeline_of(draw(PICTURE))
     with pytest.raises(ValueError, match="read-only"):
         timeline.slices.ts[0] = 1
+
+
+def test_sums_by_name_are_stored_for_very_many_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "STORED_FROM", 1)
+    timeline = timeline_of(draw(PICTURE))
+    slices, layout = timeline.slices, timeline.layouts["split"]
+    shape = len(timeline.names), len(layout.tracks)
+    track_of_lane = names.track_of_lanes([track.lanes for track in layout.tracks])
+    expected = names.by_track(slices.name, slices.dur, layout.lane, track_of_lane, shape)
+    assert layout.by_track is not None
+    assert layout.by_track.counts.tolist() == expected.counts.tolist()
+    assert layout.by_track.totals.tolist() == expected.totals.tolist()
+    assert timeline.index.by_column is not None
+    assert timeline.index.by_column.shape == (shape[0], names.SEARCH_COLUMNS)
+    assert timeline.index.by_column.sum() == len(slices)
 
 
 @pytest.mark.parametrize(
