@@ -3,7 +3,7 @@
 ``timeline.json``   a ``Timeline`` without layouts and flags, with ``slices.*``, ``index.*``,
                     ``flows.*``, ``counters.*``, ``names.*``
 ``layout.json``     one layout with the flags of slices. The layout ``split`` is beside the rest;
-                    any other is in a folder of its own, which refers to that of ``split`` next to it
+                    any other is in a folder of its own, which refers to that of ``split``
 
 ``make_timeline`` writes everything and the layout ``split``, ``make_layout`` one other layout. Both
 hold a few columns at a time, whatever the size of the trace. ``open_timeline`` maps the columns,
