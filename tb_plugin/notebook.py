@@ -182,10 +182,7 @@ class OpenTrace:
             QueryError: a parameter has no meaning here; says what may be given.
             UnavailableError: this recording cannot fill the view; says why.
         """
-        found = next((one for one in views.VIEWS if one.stem == view), None)
-        if found is None:
-            known = ", ".join(one.stem for one in views.VIEWS)
-            raise NotFoundError(f"there is no view {view!r}", hint=f"views: {known}")
+        found = views.view_named(view)
         answer = found.build(self._asked(found), _whole(found.query, query))
         return {table.title: table_frame(table) for table in found.tables(answer)}
 

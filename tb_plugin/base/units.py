@@ -29,13 +29,6 @@ def duration(ns: float) -> str:
     return f"{three_digits(ns / 1e9)}{NBSP}s"
 
 
-def exact_us(ns: int) -> str:
-    """An exact time: ``177,592 µs``, with decimals only where there are nanoseconds."""
-    whole, rest = divmod(abs(ns), 1000)
-    decimals = f".{rest:03d}" if rest else ""
-    return f"{'−' if ns < 0 else ''}{whole:,}{decimals}{NBSP}µs"
-
-
 def size(count: float) -> str:
     """Bytes with binary units: ``98.0 MiB``, ``2.87 GiB``, ``512 B``."""
     if count < 0:

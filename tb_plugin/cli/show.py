@@ -162,7 +162,17 @@ COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width"
 """Parameters of every view; no field of a query may be called so."""
 
 
-@click.group()
+class _ByStemOrTitle(click.Group):
+    """Takes the title of a view, too: ``show trace`` is ``show timeline``."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = super().get_command(ctx, cmd_name)
+        titles = {view.title.casefold(): view.stem for view in VIEWS}
+        stem = titles.get(cmd_name.casefold())
+        return super().get_command(ctx, stem) if found is None and stem is not None else found
+
+
+@click.group(cls=_ByStemOrTitle)
 def show() -> None:
     """Shows a view of a trace.
 

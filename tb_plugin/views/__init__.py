@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ..base.errors import NotFoundError
 from . import health
 from .kernels import view as kernels
 from .operators import view as operators
 from .overview import view as overview
 from .timeline import view as timeline
-from .view import View
+from .view import View, view_among
 
 VIEWS: tuple[View, ...] = (
     overview.VIEW,
@@ -20,10 +19,6 @@ VIEWS: tuple[View, ...] = (
 """The registry, in tab order. A view is named here and nowhere else."""
 
 
-def view_named(stem: str) -> View:
-    """The view of a stem, for example "overview". Raises NotFoundError."""
-    for view in VIEWS:
-        if view.stem == stem:
-            return view
-    known = ", ".join(view.stem for view in VIEWS)
-    raise NotFoundError(f"there is no view {stem[:40]!r}", hint=f"Views: {known}.")
+def view_named(name: str) -> View:
+    """The view of a stem or a title: "timeline", "Trace". Raises NotFoundError."""
+    return view_among(VIEWS, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec
+from ..base.errors import NotFoundError
 from ..trace.model import Trace
 from .shared import Table
 
@@ -92,3 +93,17 @@ def with_limit(query: S, limit: int | None) -> S:
     if limit is None or LIMIT not in query.__struct_fields__:
         return query
     return msgspec.structs.replace(query, **{LIMIT: limit})
+
+
+def view_among(views: Iterable[View], name: str) -> View:
+    """The view with this stem, or with this title in any case.
+
+    Raises:
+        NotFoundError: there is none; the hint lists stems and titles.
+    """
+    known = tuple(views)
+    for view in known:
+        if view.stem == name or view.title.casefold() == name.casefold():
+            return view
+    listed = ", ".join(f"{view.stem} ({view.title})" for view in known)
+    raise NotFoundError(f"there is no view {name[:40]!r}", hint=f"views: {listed}")

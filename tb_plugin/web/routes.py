@@ -24,7 +24,7 @@ from ..store.catalog_snapshot import Entry
 from ..store.contract import Catalog
 from ..store.file_record import BeingRead
 from ..trace.health_record import WORST_FIRST
-from ..views.view import Part, View
+from ..views.view import Part, View, view_among
 from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
 from .params import S, once, parse, short
@@ -168,11 +168,7 @@ def trace(site: Site, request: Request) -> Answer:
 def view(site: Site, request: Request, path: str) -> Answer:
     """One view of one trace, or one part of it: ``timeline``, ``timeline/tiles``."""
     stem, slash, name = path.partition("/")
-    chosen = site.views.get(stem)
-    if chosen is None:
-        raise NotFoundError(
-            f"there is no view {short(stem)!r}", hint=f"views: {', '.join(site.views)}"
-        )
+    chosen = site.views.get(stem) or view_among(site.views.values(), stem)
     part = part_named(chosen, name) if slash else None
     choice, query = _asked_of_trace(request, (part or chosen).query)
 

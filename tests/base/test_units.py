@@ -43,14 +43,6 @@ def test_time_never_shows_four_digits_nor_an_exponent(ns: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ns", "text"),
-    [(177_592_000, "177,592 µs"), (177_592_001, "177,592.001 µs"), (-5, "−0.005 µs")],
-)
-def test_a_proof_shows_every_nanosecond(ns: int, text: str) -> None:
-    assert units.exact_us(ns) == text.replace(" ", NBSP)
-
-
-@pytest.mark.parametrize(
     ("count", "text"),
     [
         (0, "0 B"),

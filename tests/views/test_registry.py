@@ -18,6 +18,8 @@ from tests.drawing import draw
 
 def test_views_are_found_by_their_stem() -> None:
     assert view_named("overview") is VIEWS[0]
+    for title in ("Trace", "trace"):  # as the page calls it
+        assert view_named(title).stem == "timeline"
     with pytest.raises(NotFoundError, match="'nothing'") as error:
         view_named("nothing")
     assert "overview" in error.value.hint

@@ -335,7 +335,7 @@ def _gauges(selection: Selection, row: int, device: DeviceFacts) -> tuple[Gauge,
 
 def tables(answer: Overview) -> tuple[Table, ...]:
     """Findings, the mean step in parts, every step in parts, the devices, the configuration."""
-    found = (
+    found: tuple[Table, ...] = (
         _findings_table(answer),
         _ruler_table(answer),
         _breakdown_table(answer),
@@ -343,6 +343,9 @@ def tables(answer: Overview) -> tuple[Table, ...]:
         _steps_table(answer),
         _configuration_table(answer),
     )
+    if answer.unanswered is not None:
+        why = (Column("text", "Why no finding says what to do", kind="text"),)
+        found = (*found, Table("Without a finding", why, ((answer.unanswered.text,),)))
     return (*found, _unchecked_table(answer)) if answer.unchecked else found
 
 

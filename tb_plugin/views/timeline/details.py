@@ -42,6 +42,9 @@ class Told:
     inputs: tuple[tuple[str, str], ...]
 
 
+_BARE = ("Memcpy", "Memset")
+
+
 def told_of(subject: Subject, opened: Opened, one: int) -> Told:
     """The arguments of a slice; other keys of the event come after its ``args``.
 
@@ -56,7 +59,9 @@ def told_of(subject: Subject, opened: Opened, one: int) -> Told:
     except (KinetoscopeError, OSError, EOFError, zlib.error) as error:
         reason = error.message if isinstance(error, KinetoscopeError) else str(error)
         return Told({}, (), f"The file cannot be read again: {reason}", ())
-    if event.get("name", "") != opened.timeline.names[slices.name[one]]:
+    written = event.get("name", "")
+    # A copy named "Memcpy" alone got the rest of its name from its arguments.
+    if written not in _BARE and written != opened.timeline.names[slices.name[one]]:
         return Told({}, (), "The file has changed since it was read.", ())
     args = event.get("args")
     args = args if isinstance(args, Mapping) else {} if args is None else {"args": args}

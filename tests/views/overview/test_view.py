@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kinetoscope.analysis.facts import Facts
+from kinetoscope.analysis.overview.findings import Explanation
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import QueryError
 from kinetoscope.views.overview.legend import BREAKDOWN, HOST, PARTITION
@@ -166,3 +168,14 @@ def test_without_a_device_there_are_no_zeros_for_kernels() -> None:
         "step", "dur_ns", "communication_ns", "dataloader_ns", "cpu_exec_ns", "other_ns",
         "excluded",
     ]  # fmt: skip
+
+
+def test_a_blamed_cause_without_a_finding_is_explained_in_a_table(facts: Facts) -> None:
+    """The command line prints what the page says below the findings."""
+    answer = msgspec.structs.replace(
+        of(facts), unanswered=Explanation("No rule covers this cause.")
+    )
+    shown = {table.title: table for table in tables(answer)}
+    assert shown["Without a finding"].rows == (("No rule covers this cause.",),)
+    answered = msgspec.structs.replace(answer, unanswered=None)
+    assert "Without a finding" not in {table.title for table in tables(answered)}

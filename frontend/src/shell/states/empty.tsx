@@ -64,7 +64,7 @@ function Looked({ catalog }: { catalog: Catalog }) {
 
 function Title({ catalog }: { catalog: Catalog }) {
   if (catalog.logdirs.length === 0) {
-    return <>No logdir to look into</>;
+    return <>No logdir was given</>;
   }
   if (catalog.scanning && catalog.looked === 0) {
     return (

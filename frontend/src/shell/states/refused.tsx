@@ -12,7 +12,7 @@ import { usePage } from "../../state/page_context";
 import { useCatalogActions } from "../../state/queries";
 
 function problemOf(span: SpanInfo): Problem {
-  const unexplained = { kind: span.state, message: "The server gives no reason.", hint: "" };
+  const unexplained = { kind: span.state, message: "The server gave no reason.", hint: "" };
   return new Problem(422, span.error ?? unexplained);
 }
 

@@ -1,5 +1,5 @@
 /** Where things are on the canvas, in CSS px: rows by height, slices by track and lane. */
-import type { PlacedSlice, SliceKey } from "../contract";
+import type { PlacedSlice } from "../contract";
 import { lanePitch, laneTop, PAD_TOP, type TrackRow } from "../rows/layout";
 import type { Plan } from "../rows/plan";
 import { pinnedHeight, type Scene } from "./scene";
@@ -93,6 +93,3 @@ export function boxOfSlice(scene: Geometry, slice: PlacedSlice, least: number): 
   }
   return boxOf(scene, place, plan.row, slice.lane, slice.start, slice.end, least);
 }
-
-export const isSameSlice = (a: SliceKey, b: SliceKey): boolean =>
-  a.source === b.source && a.slice === b.slice;

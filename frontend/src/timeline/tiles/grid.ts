@@ -28,22 +28,3 @@ export function coarsestLevel(endNs: number): number {
 
 /** One number for a level and a tile of it: below 2^53 for every tile that a trace can have. */
 export const tileKey = (level: number, tile: number): number => tile * 64 + level;
-
-/** First and last tile that touch [start, end], within the trace; none when `last < first`. */
-export interface TileRange {
-  first: number;
-  last: number;
-}
-
-export function tileRange(
-  level: number,
-  start: number,
-  end: number,
-  traceStart: number,
-  traceEnd: number,
-): TileRange {
-  return {
-    first: tileAt(level, Math.max(start, traceStart)),
-    last: tileAt(level, Math.min(end, traceEnd)),
-  };
-}

@@ -167,7 +167,7 @@ function Lists({ asked, flame, query, chosen, set }: ListsProps) {
         onPick={(name) => set({ search: name })}
       />
       {chosen === null || chosen.node < 0 ? (
-        <p className="dim">Choose a box to see who calls it, and whom it calls.</p>
+        <p className="dim">Choose a box to see its callers and callees.</p>
       ) : (
         <SandwichLists asked={asked} query={{ ...rest, name: chosen.name }} words={words} />
       )}

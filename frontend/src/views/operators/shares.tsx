@@ -99,7 +99,7 @@ function RestList({ chart, steps, close }: RestProps & { readonly close: () => v
           "operators.mode": undefined,
         })}
       >
-        {beyond > 0 ? `${count(beyond)} more: ` : ""}All of them in the table, sorted so
+        {beyond > 0 ? `${count(beyond)} more: ` : ""}Show all of them in the table, in this order
       </button>
     </div>
   );
@@ -218,7 +218,7 @@ export function Shares({ answer, isOld, steps }: SharesProps) {
             </Tip>
             <span className="num">
               {chart.stem.endsWith("total") ? (
-                <Tip text="Shares are of the self time of all operators. Calls inside calls count in both, so they add up to more than that, and widths only compare.">
+                <Tip text="Shares are of the self time of all operators. A call inside another counts in both, so the shares add up to more than 100 %.">
                   nested
                 </Tip>
               ) : (

@@ -55,7 +55,7 @@ export function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
       </div>
       {query.group_by === "stack" ? (
         <select
-          aria-label="Innermost frames that tell stacks apart"
+          aria-label="Number of innermost frames to compare"
           className="btn small"
           value={query.stack_depth ?? 5}
           onChange={(event) => onChange("depth", event.target.value)}

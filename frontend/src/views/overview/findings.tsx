@@ -112,7 +112,7 @@ function Details({ finding }: { finding: Finding }) {
         <EvidenceTable evidence={evidence} />
         {verify === "" ? null : (
           <p>
-            <span className="label">To see that it worked</span> <Prose text={verify} />
+            <span className="label">How to check that it worked</span> <Prose text={verify} />
           </p>
         )}
         {gain === null ? null : (

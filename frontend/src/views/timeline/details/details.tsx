@@ -111,7 +111,7 @@ function Facts({ details }: { details: SliceDetails }) {
       <dd>{wallOf(wall_ns)}</dd>
       {flags.length === 0 ? null : (
         <>
-          <dt>Mind</dt>
+          <dt>Caution</dt>
           <dd className="tl-warn">{flags.join("; ")}</dd>
         </>
       )}

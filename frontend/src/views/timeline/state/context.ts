@@ -82,7 +82,7 @@ export interface Moving {
   readonly mark: Cell<Marker | null>;
   /** For the live region. */
   readonly said: Cell<string>;
-  /** A word to everybody that goes away again. */
+  /** A short message that disappears by itself. */
   readonly notice: Cell<string>;
   /** Draws the minimap as it is now, for pictures. */
   readonly paintMinimap: Cell<Paint>;

@@ -28,7 +28,7 @@ describe("several workers on one axis", () => {
     const aligned = align(recordingOf("a", { steps: steps(500) }), [far], "clock");
     expect(offsets(aligned)).toEqual([0, -200]);
     expect(aligned.note).toBe(
-      "The clocks of these recordings do not meet. Aligned by the start of their first common step.",
+      "The clocks of these recordings do not match. Aligned by the start of their first common step.",
     );
   });
 

@@ -108,7 +108,7 @@ const NOTES: Readonly<Record<Alignment, string>> = {
 };
 
 const UNSOUND: Readonly<Record<Alignment, string>> = {
-  clock: "The clocks of these recordings do not meet. ",
+  clock: "The clocks of these recordings do not match. ",
   start: "",
   step: "These recordings have no step in common. ",
 };
