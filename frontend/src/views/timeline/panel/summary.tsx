@@ -141,7 +141,8 @@ export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scop
         <span className="grow clip">
           {plural(row_count, "name")}
           {row_count > rows.length ? `, the ${count(rows.length)} largest are listed` : ""} ·{" "}
-          {plural(answer.slices, "slice")}, {time(answer.total_ns)} in all, each nested slice counted too
+          {plural(answer.slices, "slice")}, {time(answer.total_ns)} in all, each nested slice
+          counted too
         </span>
         <CopyTable label="the summary" table={() => toTable(sorted)} />
       </div>
