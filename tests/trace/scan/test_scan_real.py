@@ -44,6 +44,10 @@ REFUSED = {
     "fresh_torch2.13/oddnames/oddnames_result.json": "no_trace_events",
     "hta/execution_trace/benchmark_simple_add_et.json.gz": "execution_trace",
     "hta/memory_analysis/memory_timeline.raw.gz": "memory_timeline",
+    "torch2.15_cuspy/README.md": "text",
+    "torch2.15_cuspy/node0_4242.1795335000000000000.pt.trace.pftrace.gz": "perfetto",
+    "torch2.15_cuspy/node0_4243.1795335000000000000.pt.trace.pftrace.gz": "perfetto",
+    "torch2.15_cuspy/truth.json": "no_trace_events",
 }  # fmt: skip
 
 DAMAGED = {
