@@ -134,8 +134,13 @@ class IdleCauses:
             left_of[thread] = left
             found.append(self._holders(thread, left))
             self._sum_kinds(found[-1], within, sums)
-        rows = _Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        del pieces, left, turn
+        rows = (
+            found[0] if len(found) == 1 else _Rows(*map(np.concatenate, zip(*found, strict=True)))
+        )
+        del found
         frame, sums["frame_ns"] = self._frame(rows, left_of)
+        del left_of
         self._name_rows(rows, held)
         numbers = {name: sums[name] for name in sums if name not in ("frame", "held")}
         return [
@@ -166,39 +171,47 @@ class IdleCauses:
         nothing = np.empty(0, np.int64)
         if low == high or not len(pieces):
             return _Rows(nothing, nothing, nothing)
-        ts = host.ts[low:high]
-        end = ts + host.dur[low:high]
-        # The pieces that an event touches: [begin, stop). Events are in order of their start, and
-        # most events of a busy device touch none.
-        passed_by = np.bincount(np.searchsorted(ts, pieces.end), minlength=len(ts) + 1)
-        begin = np.cumsum(passed_by[:-1])
-        far = np.iinfo(np.int64).max
-        some = np.flatnonzero(np.append(pieces.start, far)[begin] < end)
-        begin = begin[some]
-        stop = np.searchsorted(pieces.start, end[some], side="left")
-        passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces.end - pieces.start)])
-        idle = passed[stop] - passed[begin]
-        idle -= np.maximum(ts[some] - pieces.start[begin], 0)
-        idle -= np.maximum(pieces.end[stop - 1] - end[some], 0)
-        window = np.searchsorted(self._windows.start, pieces.start, side="right") - 1
-        entries = _by_window(self._windows, pieces, ts[some], end[some], window[begin],
-                             window[stop - 1], idle)  # fmt: skip
+        some, entries = self._touched(slice(low, high), pieces)
         # What a child holds, its parent does not; a parent touches what its child touches.
-        at = np.full(high - low, -1, np.int64)  # of an event: its place in ``some``
-        at[some] = np.arange(len(some))
-        parent = host.parent[low:high][some].astype(np.int64) - low
+        at = np.full(high - low, -1, np.int32)  # of an event: its place in ``some``
+        at[some] = np.arange(len(some), dtype=np.int32)
+        parent = host.parent[low:high][some] - np.int32(low)
         above = np.where(parent >= 0, at[np.maximum(parent, 0)], -1)[entries.event]
+        del at, parent
         child = np.flatnonzero(above >= 0)
-        entry = entries.first[above[child]] + (
-            entries.window[child] - entries.first_window[above[child]]
-        )
-        inside = (entries.window[child] >= entries.first_window[above[child]]) & (
-            entry < entries.first[above[child] + 1]
+        above = above[child]
+        entry = entries.first[above] + entries.window[child] - entries.first_window[above]
+        inside = (entries.window[child] >= entries.first_window[above]) & (
+            entry < entries.first[above + 1]
         )
         held = np.bincount(entry[inside], entries.idle[child[inside]], len(entries.idle))
+        del above, child, entry, inside
         own = entries.idle - held.astype(np.int64)
+        del held
         keep = np.flatnonzero(own > 0)
         return _Rows(some[entries.event[keep]] + low, entries.window[keep], own[keep])
+
+    def _touched(self, rows: slice, pieces: Intervals) -> tuple[I64, _Entries]:
+        """The events of a thread that touch idle time, and how much of each window they cover."""
+        host = self._trace.host
+        ts = host.ts[rows]
+        end = ts + host.dur[rows]
+        # The pieces that an event touches: [begin, stop). Events are in order of their start, and
+        # most events of a busy device touch none.
+        begin = np.bincount(np.searchsorted(ts, pieces.end), minlength=len(ts) + 1)[:-1]
+        np.cumsum(begin, out=begin)
+        far = np.iinfo(np.int64).max
+        some = np.flatnonzero(np.append(pieces.start, far)[begin] < end)
+        begin, ts, end = begin[some], ts[some], end[some]
+        stop = np.searchsorted(pieces.start, end, side="left")
+        passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces.end - pieces.start)])
+        idle = passed[stop] - passed[begin]
+        idle -= np.maximum(ts - pieces.start[begin], 0)
+        idle -= np.maximum(pieces.end[stop - 1] - end, 0)
+        window = np.searchsorted(self._windows.start, pieces.start, side="right") - 1
+        first, last = window[begin], window[stop - 1]
+        del begin, stop, passed, window
+        return some, _by_window(self._windows, pieces, ts, end, first, last, idle)
 
     def _sum_kinds(self, rows: _Rows, total: I64, sums: dict[str, I64]) -> None:
         """By kind of holder; what none holds of the ``total`` in each window is unrecorded."""
