@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,12 +151,20 @@ _STANDARD = "|".join(
         - {"profile", "test", "trace", "code", "calendar", "site", "select", "token", "this", "cmd"}
     )
 )
-# Recorders cut the directory that a module was found in: "transformers/trainer.py", "queue.py".
-_OF_OTHERS = re.compile(
-    r"^<(?!ipython-input)|(^|[\\/])(site|dist)-packages[\\/]|(^|[\\/])lib(64)?[\\/]python\d[\d.]*[\\/]"
-    r"|[\\/]Lib[\\/]|[\\/]torch[\\/](nn|autograd|optim|utils|distributed|cuda|_\w+)[\\/]"
-    rf"|^({_LIBRARIES})([\\/]|\.py\()|^({_STANDARD})([\\/]|\.py\()"
-)
+
+
+@cache
+def _of_others() -> re.Pattern[str]:
+    """Names of frames that are not the user's own; compiled at its first use, which takes 10 ms.
+
+    Recorders cut the directory that a module was found in: "transformers/trainer.py", "queue.py".
+    """
+    return re.compile(
+        r"^<(?!ipython-input)|(^|[\\/])(site|dist)-packages[\\/]"
+        r"|(^|[\\/])lib(64)?[\\/]python\d[\d.]*[\\/]"
+        r"|[\\/]Lib[\\/]|[\\/]torch[\\/](nn|autograd|optim|utils|distributed|cuda|_\w+)[\\/]"
+        rf"|^({_LIBRARIES})([\\/]|\.py\()|^({_STANDARD})([\\/]|\.py\()"
+    )
 
 
 def is_of_others(name: str) -> bool:
@@ -166,7 +175,7 @@ def is_of_others(name: str) -> bool:
     >>> is_of_others("train.py(12): main")
     False
     """
-    return _OF_OTHERS.search(name) is not None
+    return _of_others().search(name) is not None
 
 
 def of_others(trace: Trace) -> NDArray[np.bool_] | None:
@@ -174,7 +183,7 @@ def of_others(trace: Trace) -> NDArray[np.bool_] | None:
     frames = trace.host.kind == HostKind.PYTHON
     rows = np.flatnonzero(frames)
     hit = np.zeros(len(frames), np.bool_)
-    hit[rows] = matches(trace.strings, trace.host.name[rows], _OF_OTHERS)
+    hit[rows] = matches(trace.strings, trace.host.name[rows], _of_others())
     return None if len(rows) and hit[rows].all() else hit
 
 
