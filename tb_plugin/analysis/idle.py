@@ -134,7 +134,7 @@ class IdleCauses:
             left_of[thread] = left
             found.append(self._holders(thread, left))
             self._sum_kinds(found[-1], within, sums)
-        del pieces, left, turn
+        del pieces
         rows = (
             found[0] if len(found) == 1 else _Rows(*map(np.concatenate, zip(*found, strict=True)))
         )
