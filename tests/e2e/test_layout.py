@@ -162,7 +162,7 @@ def test_nothing_is_in_the_way_of_anything(
         expect(page.locator(VIEWS.get(view, "h1")).first).to_be_visible(timeout=LONG_MS)
         page.wait_for_load_state("networkidle")
         if "mode=flame" in view:
-            page.locator("main canvas").first.click(position={"x": 60, "y": 80})
+            page.locator("main canvas").first.click(position={"x": 60, "y": 45})
         looking = Looking(page)
         looking.widths()
         assert list(looking.found.values()) == []

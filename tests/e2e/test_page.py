@@ -74,16 +74,29 @@ def test_a_refused_file_is_named_for_what_it_is(browser: Browser, tmp_path: Path
         expect(page.get_by_text("Git LFS").first).to_be_visible(timeout=LONG_MS)
 
 
-def test_inside_a_sandboxed_frame(browser: Browser, served: Server, tmp_path: Path) -> None:
-    """As an editor embeds it: another origin outside, no popups and no downloads inside."""
-    allowed = "allow-scripts allow-forms allow-same-origin allow-pointer-lock"
-    (tmp_path / "index.html").write_text(
-        f'<iframe sandbox="{allowed}" width=1300 height=800 src="{served.page}"></iframe>'
-    )
-    with static_site(tmp_path) as address, watched(browser) as (page, watch):
-        page.goto(address)
+def test_inside_a_sandboxed_frame(browser: Browser, served: Server) -> None:
+    """As an editor embeds it: no popups and no downloads inside."""
+    with watched(browser) as (page, watch):
+        page.goto(served.page)
+        page.evaluate(
+            """url => {
+                const frame = document.createElement("iframe");
+                frame.sandbox = "allow-scripts allow-forms allow-same-origin allow-pointer-lock";
+                Object.assign(frame, { src: url, width: 1300, height: 800 });
+                document.body.replaceChildren(frame);
+            }""",
+            served.page,
+        )
         expect(page.frame_locator("iframe").locator("h1")).to_be_visible(timeout=LONG_MS)
         assert watch.foreign == []
+
+
+def test_another_site_cannot_frame_it(browser: Browser, served: Server, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(f'<iframe src="{served.page}"></iframe>')
+    with static_site(tmp_path) as address, watched(browser) as (page, _):
+        page.goto(address)
+        body = page.frame_locator("iframe").locator("body")
+        expect(body).to_contain_text("refused to connect", timeout=LONG_MS)
 
 
 @contextmanager

@@ -374,7 +374,7 @@ def test_a_server_that_dies_takes_its_processes_along(tmp_path: Path) -> None:
         "from tests.store.ingest.test_pool import Pool\n"
         "from kinetoscope.store.cache.location import open_cache\n"
         "from kinetoscope.store.ingest.pool import PoolLimits\n"
-        "Pool(open_cache(sys.argv[1]), Limits(1)).submit(Path(sys.argv[2]))\n"
+        "Pool(open_cache(sys.argv[1]), PoolLimits(1)).submit(Path(sys.argv[2]))\n"
         "time.sleep(60)"
     )
     server = subprocess.Popen(

@@ -10,6 +10,8 @@ import { RowMenu } from "./row_menu";
 import type { RowInfo } from "./rows";
 
 const TWO_LINES = 30;
+/** Less of a row than this shows no button that could be pressed: the panel below lies over it. */
+const LEAST = 12;
 
 function counterText(value: number, unit: string): string {
   switch (unit) {
@@ -182,11 +184,12 @@ export function Gutter() {
   };
   const drawn = ({ placed, info }: Row, from: number) => {
     const seen = seenPart(placed, from, end);
+    const isSliver = seen.height > 0 && seen.height < Math.min(LEAST, placed.height);
     return (
       <li
         key={info.key}
         className={info.type === "heading" ? "tl-row heading" : "tl-row"}
-        style={seen}
+        style={{ ...seen, visibility: isSliver ? "hidden" : undefined }}
       >
         <Label
           info={info}
