@@ -19,7 +19,7 @@ import type {
 import { rowHeight } from "../src/timeline/rows/layout";
 
 export const CANVAS_WIDTH = 1000;
-export const CANVAS_SIZE = { width: CANVAS_WIDTH, height: 480 };
+export const CANVAS_SIZE = { width: CANVAS_WIDTH, height: 960 };
 
 /** What the canvas was told last. */
 export interface Told {

@@ -38,7 +38,7 @@ beforeEach(() => {
   canvas.open = open;
   // Without layout nothing has a size.
   vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(CANVAS_WIDTH);
-  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(480);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(960);
   // A window in which the details have room of their own.
   vi.spyOn(window, "matchMedia").mockReturnValue({
     ...window.matchMedia("all"),

@@ -184,12 +184,12 @@ export function Gutter() {
   };
   const drawn = ({ placed, info }: Row, from: number) => {
     const seen = seenPart(placed, from, end);
-    const isSliver = seen.height > 0 && seen.height < Math.min(LEAST, placed.height);
-    return (
+    // Rows are placed a little beyond the end, so that scrolling finds them there.
+    return seen.height < Math.min(LEAST, placed.height) ? null : (
       <li
         key={info.key}
         className={info.type === "heading" ? "tl-row heading" : "tl-row"}
-        style={{ ...seen, visibility: isSliver ? "hidden" : undefined }}
+        style={seen}
       >
         <Label
           info={info}
