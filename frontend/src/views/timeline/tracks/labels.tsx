@@ -158,7 +158,9 @@ export function Gutter() {
   const pinnedKeys = useMemo(() => new Set(model.pinned.map((row) => row.key)), [model]);
   const shown = rows.flatMap((placed): Row[] => {
     const info = model.infos.get(placed.row.key);
-    return info === undefined ? [] : [{ placed, info }];
+    // Rows are placed a little beyond the end, so that scrolling finds them there.
+    const isBeyond = placed.top + Math.min(LEAST, placed.height) > end;
+    return info === undefined || isBeyond ? [] : [{ placed, info }];
   });
   const pinned = shown.filter(({ info }) => pinnedKeys.has(info.key));
   const scrolled = shown.filter(({ info }) => !pinnedKeys.has(info.key));
@@ -184,8 +186,7 @@ export function Gutter() {
   };
   const drawn = ({ placed, info }: Row, from: number) => {
     const seen = seenPart(placed, from, end);
-    // Rows are placed a little beyond the end, so that scrolling finds them there.
-    return seen.height < Math.min(LEAST, placed.height) ? null : (
+    return (
       <li
         key={info.key}
         className={info.type === "heading" ? "tl-row heading" : "tl-row"}
