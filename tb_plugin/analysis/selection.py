@@ -118,7 +118,7 @@ class Selection:
     @cached_property
     def cut(self) -> str:
         """Why a part of the recording may be missing; "" where it is complete."""
-        if self.facts.health.is_cut:
+        if self.facts.health.cut is not None:
             return "the file ends in the middle"
         if any(step.excluded == "incomplete" for step in self.steps):
             return "a chosen step was cut off at the end of the recording"

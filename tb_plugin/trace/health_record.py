@@ -53,14 +53,10 @@ class HealthRecord(Struct, frozen=True):
     notes: tuple[Note, ...]  # worst first
 
     @property
-    def is_cut(self) -> bool:
-        """True if the file ends before the recording did; later events are unknown."""
-        return any(note.kind in CUT for note in self.notes)
-
-    @property
     def cut(self) -> Note | None:
-        """The note that the file is truncated, in whichever way; None if it is whole.
+        """The note that the file ends before the recording did, in whichever way, or None.
 
+        Later events are unknown.
         ``offset`` is where in the inflated text the last complete event ends, or −1.
         """
         by_kind = {note.kind: note for note in self.notes}

@@ -59,7 +59,7 @@ def headline(selection: Selection) -> Sentence:
 def _cut_sentence(selection: Selection) -> Sentence:
     """The sentence for a truncated recording: what is missing first, then only what is there."""
     part, host = selection.partition, selection.host or HostPartition()
-    if selection.facts.health.is_cut:
+    if selection.facts.health.cut is not None:
         whole = duration(selection.facts.duration_ns)
         said = f"The file ends after {whole} of an unknown length: a part of it names no cause."
     else:
