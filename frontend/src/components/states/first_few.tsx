@@ -1,6 +1,6 @@
 /** The first of a list, and a button that shows the others: nothing is left out without a word. */
 import { type ReactNode, useState } from "react";
-import { count } from "../../base/text/format";
+import { count, time } from "../../base/text/format";
 
 export const FEW = 8;
 
@@ -37,5 +37,48 @@ export function FirstFew<T>({ items, total, most = FEW, beyond, children }: Firs
         </p>
       ) : null}
     </>
+  );
+}
+
+/** One line of a short table: what it is, how often, how long in ns. */
+export interface CallsLine {
+  readonly key: string;
+  readonly name: ReactNode;
+  readonly calls: number;
+  readonly ns: number;
+}
+
+interface FirstCallsProps<T> extends Omit<FirstFewProps<T>, "children"> {
+  readonly head?: readonly [name: string, calls: string, time: string];
+  readonly lineOf: (one: T) => CallsLine;
+}
+
+/** The first of a list of what was called, as a table: name, calls, time. */
+export function FirstCalls<T>({ head, lineOf, ...few }: FirstCallsProps<T>) {
+  return (
+    <FirstFew {...few}>
+      {(shown) => (
+        <table className="plain">
+          {head === undefined ? null : (
+            <thead>
+              <tr>
+                <th>{head[0]}</th>
+                <th className="num">{head[1]}</th>
+                <th className="num">{head[2]}</th>
+              </tr>
+            </thead>
+          )}
+          <tbody>
+            {shown.map(lineOf).map((line) => (
+              <tr key={line.key}>
+                <td className="name clip">{line.name}</td>
+                <td className="num">{count(line.calls)}</td>
+                <td className="num">{time(line.ns)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </FirstFew>
   );
 }

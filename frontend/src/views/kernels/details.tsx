@@ -1,10 +1,10 @@
 /** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
 import { toProblem } from "../../api/problem";
 import type { KernelQuery, KernelRow } from "../../api/types.gen";
-import { count, plural, time } from "../../base/text/format";
+import { count, plural } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
-import { FirstFew } from "../../components/states/first_few";
+import { FirstCalls } from "../../components/states/first_few";
 import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
@@ -40,51 +40,39 @@ export function Details({ asked, row, query }: DetailsProps) {
         <h3>
           Grid and block <span className="dim">{count(data.launches_count)}</span>
         </h3>
-        <FirstFew items={data.launches} total={data.launches_count} beyond={allLaunches}>
-          {(shown) => (
-            <table className="plain">
-              <tbody>
-                {shown.map((one) => (
-                  <tr key={one.key}>
-                    <td className="name">
-                      {launchWords(one.grid)} · {launchWords(one.block)}
-                    </td>
-                    <td className="num">{count(one.calls)}</td>
-                    <td className="num">{time(one.total_ns)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-        </FirstFew>
+        <FirstCalls
+          items={data.launches}
+          total={data.launches_count}
+          beyond={allLaunches}
+          lineOf={(one) => ({
+            key: one.key,
+            name: `${launchWords(one.grid)} · ${launchWords(one.block)}`,
+            calls: one.calls,
+            ns: one.total_ns,
+          })}
+        />
       </section>
       <section aria-label="Launched by">
         <h3>
           Launched by <span className="dim">{plural(data.ops_count, "operator")}</span>
         </h3>
-        <FirstFew items={data.ops} total={data.ops_count}>
-          {(shown) => (
-            <table className="plain">
-              <tbody>
-                {shown.map((one) => (
-                  <tr key={one.name}>
-                    <td className="name clip">
-                      {one.name === "" ? (
-                        <span className="dim">unknown</span>
-                      ) : (
-                        <ViewLink stem="operators" params={{ search: one.name }}>
-                          <CodeName name={one.name} />
-                        </ViewLink>
-                      )}
-                    </td>
-                    <td className="num">{count(one.calls)}</td>
-                    <td className="num">{time(one.total_ns)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-        </FirstFew>
+        <FirstCalls
+          items={data.ops}
+          total={data.ops_count}
+          lineOf={(one) => ({
+            key: one.name,
+            name:
+              one.name === "" ? (
+                <span className="dim">unknown</span>
+              ) : (
+                <ViewLink stem="operators" params={{ search: one.name }}>
+                  <CodeName name={one.name} />
+                </ViewLink>
+              ),
+            calls: one.calls,
+            ns: one.total_ns,
+          })}
+        />
         <p className="hint">Found by: {data.row.link}.</p>
       </section>
       <section aria-label="Why this class">

@@ -6,7 +6,7 @@ import { harmless } from "../../base/text/shown_name";
 import { EditorChoice } from "../../components/controls/editor_choice";
 import { SourceLink } from "../../components/controls/source_link";
 import { ViewLink } from "../../components/controls/view_link";
-import { FirstFew } from "../../components/states/first_few";
+import { FirstCalls, FirstFew } from "../../components/states/first_few";
 import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
@@ -136,32 +136,18 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
         </h3>
         {data.stacks.length > 0 ? (
           <>
-            <FirstFew items={data.stacks} total={data.stacks_count} beyond={allIn("stack")}>
-              {(shown) => (
-                <table className="plain">
-                  <thead>
-                    <tr>
-                      <th>innermost of your code</th>
-                      <th className="num">Calls</th>
-                      <th className="num">{hasDevice ? "Device" : "Host"}</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {shown.map((one) => (
-                      <tr key={one.row.key}>
-                        <td className="name clip">
-                          <Stack stack={one} />
-                        </td>
-                        <td className="num">{count(one.row.calls)}</td>
-                        <td className="num">
-                          {time(hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns)}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              )}
-            </FirstFew>
+            <FirstCalls
+              items={data.stacks}
+              total={data.stacks_count}
+              beyond={allIn("stack")}
+              head={["innermost of your code", "Calls", hasDevice ? "Device" : "Host"]}
+              lineOf={(one) => ({
+                key: one.row.key,
+                name: <Stack stack={one} />,
+                calls: one.row.calls,
+                ns: hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns,
+              })}
+            />
             <EditorChoice />
           </>
         ) : (
@@ -174,25 +160,21 @@ export function Details({ asked, row, query, answer }: DetailsProps) {
             Kernels <span className="dim">{count(data.kernels_count)}</span>
           </h3>
           {data.kernels.length > 0 ? (
-            <FirstFew items={data.kernels} total={data.kernels_count} beyond={allKernels}>
-              {(shown) => (
-                <table className="plain">
-                  <tbody>
-                    {shown.map((one) => (
-                      <tr key={one.name}>
-                        <td className="name clip">
-                          <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
-                            <CodeName name={one.name} />
-                          </ViewLink>
-                        </td>
-                        <td className="num">{count(one.calls)}</td>
-                        <td className="num">{time(one.total_ns)}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              )}
-            </FirstFew>
+            <FirstCalls
+              items={data.kernels}
+              total={data.kernels_count}
+              beyond={allKernels}
+              lineOf={(one) => ({
+                key: one.name,
+                name: (
+                  <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
+                    <CodeName name={one.name} />
+                  </ViewLink>
+                ),
+                calls: one.calls,
+                ns: one.total_ns,
+              })}
+            />
           ) : (
             <Because text={data.kernels_missing} />
           )}

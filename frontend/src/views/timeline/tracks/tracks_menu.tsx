@@ -71,6 +71,15 @@ function TrackLine({ info }: { info: RowInfo }) {
       >
         {info.isPinned ? "Unpin" : "Pin"}
       </button>
+      <MoveButtons info={info} label={label} />
+    </div>
+  );
+}
+
+function MoveButtons({ info, label }: { info: RowInfo; label: string }) {
+  const { actions } = useTimelineContext();
+  return (
+    <>
       <button
         type="button"
         className="btn quiet icon small"
@@ -87,7 +96,7 @@ function TrackLine({ info }: { info: RowInfo }) {
       >
         ↓
       </button>
-    </div>
+    </>
   );
 }
 
@@ -100,22 +109,7 @@ function HeadingLine({ info }: { info: RowInfo }) {
         <input type="checkbox" checked={!info.isHidden} onChange={() => actions.hide(info)} />
         <bdi className="clip">{label}</bdi>
       </label>
-      <button
-        type="button"
-        className="btn quiet icon small"
-        aria-label={`Move ${label} up`}
-        onClick={() => actions.moveRow(info, -1)}
-      >
-        ↑
-      </button>
-      <button
-        type="button"
-        className="btn quiet icon small"
-        aria-label={`Move ${label} down`}
-        onClick={() => actions.moveRow(info, 1)}
-      >
-        ↓
-      </button>
+      <MoveButtons info={info} label={label} />
     </div>
   );
 }
