@@ -357,6 +357,8 @@ def _notes(
     """A note on what is left out, and how to see it."""
     if how_many(table):
         yield f"{how_many(table)}, --limit for more"
+    if table.note:
+        yield table.note
     hidden = [c.column.key for c in columns if c.column.key not in shown and not c.is_empty]
     if hidden:
         yield f"Not shown: {', '.join(hidden)} ({how_to_see_more})"

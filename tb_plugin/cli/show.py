@@ -244,7 +244,7 @@ def _narrowed(table: Table, keys: tuple[str, ...]) -> Table:
     at = [place[key] for key in keys if key in place] or list(range(len(table.columns)))
     columns = tuple(table.columns[i] for i in at)
     rows = tuple(tuple(row[i] for i in at) for row in table.rows)
-    return Table(table.title, columns, rows, table.row_count)
+    return Table(table.title, columns, rows, table.row_count, table.note)
 
 
 def _selected(tables: tuple[Table, ...], number: int | None) -> tuple[Table, ...]:

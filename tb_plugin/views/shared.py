@@ -154,3 +154,4 @@ class Table(Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: tuple[tuple[str | int | float | None, ...], ...]
     row_count: int | None = None  # of all that match, where the rows may be only some of them
+    note: str = ""  # what the figures are held against, where a title has no room for it

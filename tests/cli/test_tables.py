@@ -111,6 +111,11 @@ def test_columns_that_do_not_fit_are_named() -> None:
     assert "seldom" in hidden
 
 
+def test_what_the_figures_are_held_against_is_said_below_the_table() -> None:
+    table = Table("t", (Column("name", "Name", kind="name"),), (("a",),), note="Shares are of all.")
+    assert lines(table)[-1] == "Shares are of all."
+
+
 def test_named_columns_are_all_shown_below_each_other_if_need_be() -> None:
     text = lines(TABLE, width=80, columns=("all",))
     assert not any(line.startswith("Not shown") for line in text)

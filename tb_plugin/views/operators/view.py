@@ -100,7 +100,7 @@ def tables(answer: Operators) -> tuple[Table, ...]:
     rows = tuple(
         tuple(_cell(answer, row, column.key) for column in _COLUMNS) for row in answer.table.rows
     )
-    found = [Table("Operators", _COLUMNS, rows, answer.table.count)]
+    found = [Table("Operators", _COLUMNS, rows, answer.table.count, _wholes(answer))]
     if answer.unattributed:
         lost = tuple(
             (one.reason, one.ns, one.activities, one.example) for one in answer.unattributed
@@ -113,6 +113,15 @@ def tables(answer: Operators) -> tuple[Table, ...]:
         )
         found.append(Table("Unattributed", names, lost))
     return tuple(found)
+
+
+def _wholes(answer: Operators) -> str:
+    """What the shares are of, where the sentence and the rows do not mean the same."""
+    of_operators = {chart.stem: chart.total_ns for chart in answer.charts}
+    of_rows = {"host_self": answer.table.self_ns, "device_self": answer.table.device_self_ns}
+    if all(of_rows[stem] == ns for stem, ns in of_operators.items() if stem in of_rows):
+        return ""
+    return "Shares in the rows are of all rows; the sentence above counts operators only."
 
 
 def _column(key: str, label: str, *, is_minor: bool = False) -> Column:

@@ -232,6 +232,21 @@ def test_flops_are_shown_where_any_row_has_them() -> None:
         assert not column.is_minor
 
 
+def test_the_table_says_so_where_its_shares_are_not_those_of_the_sentence() -> None:
+    subject = subject_of(draw("frame |ffff |\nop |   aa|"))
+    said = {
+        kinds: tables(build(subject, OperatorQuery(kinds=kinds)))[0].note
+        for kinds in ("", "op", "python")
+    }
+    assert (
+        build(subject, OperatorQuery()).headline
+        == "aten::a takes 100 % of the operators' host time."
+    )
+    assert said["op"] == ""
+    assert said[""].startswith("Shares in the rows are of all rows;")
+    assert said["python"] == said[""]
+
+
 def test_the_flame_graph_and_its_sandwich(subject: Subject) -> None:
     whole = flame(subject, FlameGraphQuery(metric="device", levels="op,kernel"))
     assert whole.total == 9_000
