@@ -132,6 +132,11 @@ def _of_many_events() -> Iterator[Target]:
         "second open of 10 million events: columns, server warm",
         0.5, False, "{:.2f} s", (f"second_open/nccl/{HUGE}/columns_wall",), itself,
     )  # fmt: skip
+    shown = tuple(f"second_open/stacks/{LARGE}/{name}" for name in ("show_cpu", "show_small_cpu"))
+    yield Target(
+        "second `show overview` of 1 GB: CPU time more than of a small file",
+        0.2, False, "{:.2f} s", shown, lambda large, small: max(large - small, 0.0),
+    )  # fmt: skip
     yield Target(
         "memory of the server after ten traces of 1 GB, as a multiple of before",
         1.1, False, "{:.2f}×", memory, ratio,

@@ -6,12 +6,14 @@ The trace is read once, so that its answers are in the cache. Then a server is s
 what the page asks first (catalog, trace, Overview) is timed over HTTP: the very first time, and the
 median of twenty more. The columns are timed in a process that has shown another trace, by the way a
 server takes them: from asking the catalog for the trace to having touched five columns of each row.
+``show overview`` of the trace is measured against that of a small file, both read before.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -79,7 +81,29 @@ def figures(trace: Path) -> dict[str, float]:
             check=True,
         )
         columns: dict[str, float] = json.loads(done.stdout)
-        return found | columns
+        return found | columns | shown(trace, cache)
+
+
+def shown(trace: Path, cache: Path) -> dict[str, float]:
+    """Seconds of CPU of ``show overview`` of ``trace``, and of a small file, both read before."""
+    files = {"show_cpu": trace, "show_small_cpu": _corpus.KINDS["cpu"].source()}
+    for path in (*files.values(), *files.values()):
+        _show_seconds(path, cache)
+    # By turns, so that what else the machine does meets both alike.
+    runs = [{name: _show_seconds(path, cache) for name, path in files.items()} for _ in range(5)]
+    return {name: statistics.median(run[name] for run in runs) for name in files}
+
+
+def _show_seconds(path: Path, cache: Path) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-m", "kinetoscope", "show", "overview", str(path)],
+        env={**os.environ, "KINETOSCOPE_CACHE_DIR": str(cache)},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @click.command()

@@ -193,8 +193,9 @@ class FileSession(Session):
         self._on_progress = on_progress
         self._version = FileVersion.of(os.stat(path))
         code = content_key.code_version(READER, SUMMARIZE)
-        self._digest = content_key.digest(path, self._version, code)
         self._cache = _lasting(open_cache())
+        notes = next(iter(self._cache.roots), None)
+        self._digest = content_key.digest(path, self._version, code, notes)
         self._artifacts = ArtifactCache(self._cache)
         self._known_facts: Facts | None = None
         self._known_trace: Trace | None = None

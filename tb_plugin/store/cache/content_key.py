@@ -7,41 +7,113 @@
   them): reading gigabytes twice would delay the first picture. A copy then has a key of its own,
   and so has a file that was edited in the middle, as long as its time stamp moves.
 * The key covers the code that reads and summarizes: an upgrade never uses results of older code.
+
+What the bytes of a larger file came to is noted in the cache, so that an unchanged file is not
+hashed at every start. A note counts only while size, both time stamps, inode and device are those
+that it was made with. The time of the last *change* is one of them, which the system sets at every
+write and no program can set back. What is stamped by another machine's clock, or was changed so
+lately that a further change could have the same stamp, is hashed every time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
 import os
+import secrets
+import time
 from pathlib import Path
 
+import msgspec
+
 from ..discovery.walk import FileVersion
+from ..ingest import resources
 
 WHOLE = 256 << 20
 SAMPLES = 64
 SAMPLE_BYTES = 64 << 10
 _PIECE = 1 << 20
+NOTES = "keys"  # the folder of the notes, in a root of the cache
+NOTED = 1 << 20  # bytes: a smaller file is hashed sooner than its note is found
+REST_SECONDS = 5.0  # coarse clocks of file systems tick every 2 s at most
+NOTE_DAYS = 30.0
 
 
-def digest(path: str, identity: FileVersion, version: str) -> str:
+def digest(path: str, identity: FileVersion, version: str, root: Path | None = None) -> str:
     """32 hex digits for the content of a file, as read by the code of this ``version``.
+
+    Notes of hashed files are kept below ``root``, a folder of the cache; None: there are none.
 
     Raises:
         OSError: the file cannot be read.
     """
     key = hashlib.blake2b(f"{version}\0{identity.bytes}\0".encode(), digest_size=16)
-    with open(path, "rb") as file:
-        if identity.bytes <= WHOLE:
-            while piece := file.read(_PIECE):
-                key.update(piece)
-        else:
-            key.update(f"{identity.modified_ns}\0".encode())
+    if identity.bytes > WHOLE:
+        key.update(f"{identity.modified_ns}\0".encode())
+        with open(path, "rb") as file:
             for sample in range(SAMPLES):
                 file.seek((identity.bytes - SAMPLE_BYTES) * sample // (SAMPLES - 1))
                 key.update(file.read(SAMPLE_BYTES))
+    else:
+        key.update(_content(path, root if identity.bytes >= NOTED else None))
     return key.hexdigest()
+
+
+class HashedFile(msgspec.Struct, frozen=True):
+    """The hash of a file's bytes, and the marks of the file when it was made."""
+
+    marks: tuple[int, ...]
+    content: str  # hex
+
+
+def _content(path: str, root: Path | None) -> bytes:
+    """The hash of all bytes of a file, from its note where there is one that counts."""
+    before = os.stat(path)
+    name = hashlib.blake2b(os.fsencode(os.path.abspath(path)), digest_size=16).hexdigest()
+    place = root / NOTES / f"{name}.json" if root and resources.has_local_clock(path) else None
+    if place is not None:
+        with contextlib.suppress(OSError, ValueError):
+            note = msgspec.json.decode(place.read_bytes(), type=HashedFile)
+            if note.marks == _marks(before):
+                return bytes.fromhex(note.content)
+    content = hashlib.blake2b(digest_size=32)
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            content.update(piece)
+        after = os.fstat(file.fileno())
+    if place is not None and _marks(after) == _marks(before) and _rests(after):
+        _write(place, HashedFile(_marks(after), content.hexdigest()))
+    return content.digest()
+
+
+def _marks(status: os.stat_result) -> tuple[int, ...]:
+    """What changes when a file does, or is replaced by another one."""
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    return (status.st_size, *times, status.st_ino, status.st_dev)
+
+
+def _rests(status: os.stat_result) -> bool:
+    """True if a change from now on has another time stamp than the last one."""
+    return time.time() - max(status.st_mtime, status.st_ctime) > REST_SECONDS
+
+
+def _write(place: Path, note: HashedFile) -> None:
+    """Put a note into its place, by one rename; without room or permission there is none."""
+    half = place.with_name(f"{place.stem}-{secrets.token_hex(4)}.tmp")
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        half.write_bytes(msgspec.json.encode(note))
+        os.replace(half, place)
+
+
+def forget_old(root: Path) -> None:
+    """Remove notes of long ago."""
+    with contextlib.suppress(OSError):
+        for note in (root / NOTES).iterdir():
+            if time.time() - note.stat().st_mtime > NOTE_DAYS * 86400:
+                note.unlink(missing_ok=True)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
     <root>/entries/<digest>/summary.json     written first: with it, the trace can be shown
     <root>/entries/<digest>/columns/…        the tables of the trace (``base/columnar``)
     <root>/entries/<digest>/artifacts/…      columns made from them for one purpose (``artifacts``)
+    <root>/keys/…                            hashes of large files (``content_key``)
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
 Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
@@ -29,6 +30,7 @@ import msgspec
 from isal import isal_zlib
 
 from ..ingest import resources
+from . import content_key
 
 if TYPE_CHECKING:
     from ...trace.model import Trace
@@ -122,6 +124,7 @@ class Cache:
         """Removes what was used longest ago, down to the limit, but not ``keep``; how many went."""
         removed = 0
         for root in self.roots:
+            content_key.forget_old(root)
             entries = sorted(_entries(root), key=lambda e: e.used)
             total = sum(e.bytes for e in entries)
             for one in entries:

@@ -187,7 +187,7 @@ class ReadJob(Job[Request, S]):
         salt = secrets.token_hex(8) if request.as_is else ""
         try:
             self.digest = content_key.digest(
-                request.path, request.identity, self._work.version + salt
+                request.path, request.identity, self._work.version + salt, self._cache.roots[0]
             )
         except FileNotFoundError:
             self._tell(Restless(request))

@@ -186,11 +186,24 @@ def is_shared_filesystem(path: str) -> bool:
     """
     if sys.platform != "linux":
         return path.startswith(("\\\\", "//"))
+    return file_system(path).startswith(_SHARED)
+
+
+def has_local_clock(path: str) -> bool:
+    """True if this machine's own clock stamps every change of the file at ``path``.
+
+    A server has a clock of its own, and programs that serve files may stamp them as they like.
+    """
+    return sys.platform == "linux" and file_system(path) in _STAMPED_HERE
+
+
+def file_system(path: str) -> str:
+    """The type of the file system that a path lies on, as Linux calls it; "" where unknown."""
     best, kind = "", ""
     try:
         mounts = _MOUNTS.read_text(errors="replace").splitlines()
     except OSError:
-        return False
+        return ""
     real = os.path.realpath(path)
     for line in mounts:
         _, point, fstype, *_ = [*line.split(" "), "", "", ""]
@@ -198,12 +211,15 @@ def is_shared_filesystem(path: str) -> bool:
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, kind = point, fstype
-    return kind.startswith(_SHARED)
+    return kind
 
 
 _SHARED = (
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gpfs", "lustre", "nfs", "panfs", "smb",
 "wekafs", )  # fmt: skip
+_STAMPED_HERE = frozenset(
+    ("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "tmpfs", "xfs", "zfs")
+)
 
 
 def _numbers(path: Path, count: int) -> list[int | None]:

@@ -1,15 +1,20 @@
-"""The content key: equal for a copy, different for any change."""
+"""The content key: equal for a copy, different for any change; and when a file is hashed again."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kinetoscope.store.cache import content_key
 from kinetoscope.store.discovery.walk import FileVersion
+from kinetoscope.store.ingest import resources
 
 
 def key(path: Path, version: str = "v") -> str:
@@ -68,3 +73,132 @@ def test_the_code_version_covers_the_packages_of_the_callables(tmp_path: Path) -
     assert known == content_key.code_version(ours)
     assert known != content_key.code_version("tests.trace.drawn:drawn")
     assert known != content_key.code_version("no_such_module:x")
+
+
+# --- notes of hashed files ------------------------------------------------------------------------
+
+Noted = Callable[[Path], tuple[str, bool]]
+
+
+@pytest.fixture
+def noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
+    """The key of a file of any size and age, and whether its bytes were read for it."""
+    monkeypatch.setattr(content_key, "NOTED", 1)
+    monkeypatch.setattr(content_key, "REST_SECONDS", -1.0)
+    (tmp_path / "root").mkdir()
+    opened: list[str] = []
+
+    def counting(path: str, *mode: Any) -> Any:
+        opened.append(path)
+        return open(path, *mode)
+
+    monkeypatch.setattr(content_key, "open", counting, raising=False)
+
+    def ask(path: Path) -> tuple[str, bool]:
+        opened.clear()
+        identity = FileVersion.of(path.stat())
+        found = content_key.digest(str(path), identity, "v", tmp_path / "root")
+        return found, bool(opened)
+
+    return ask
+
+
+def in_place(path: Path) -> None:
+    """Write other bytes, and set the time of the last write back."""
+    status = path.stat()
+    path.write_bytes(b"y" * 1000)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def by_another(path: Path) -> None:
+    """Put another file with the same size and time into its place."""
+    other = path.with_name("other")
+    other.write_bytes(b"y" * 1000)
+    status = path.stat()
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.replace(other, path)
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="notes are kept on Linux alone")
+
+
+@on_linux
+@pytest.mark.parametrize(
+    ("change", "hashed", "same_key"),
+    [
+        (lambda _: None, False, True),
+        (lambda path: path.touch(), True, True),
+        (lambda path: path.write_bytes(b"y" * 1000), True, False),
+        (lambda path: path.write_bytes(b"x" * 1001), True, False),
+        (in_place, True, False),
+        (by_another, True, False),
+    ],
+    ids=["nothing", "touched", "rewritten", "longer", "rewritten, time set back", "replaced"],
+)
+def test_a_file_is_hashed_again_when_it_changed(
+    tmp_path: Path,
+    noted: Noted,
+    change: Callable[[Path], object],
+    hashed: bool,
+    same_key: bool,
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 1000)
+    before, was_hashed = noted(path)
+    assert was_hashed
+    time.sleep(0.02)  # a tick of the clock that stamps files
+    change(path)
+    after, was_hashed = noted(path)
+    assert (was_hashed, after == before) == (hashed, same_key)
+    assert after == key(path)
+
+
+@on_linux
+def test_a_file_that_changed_a_moment_ago_gets_no_note(
+    tmp_path: Path, noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 1000)
+    monkeypatch.setattr(content_key, "REST_SECONDS", 60.0)
+    os.utime(path, (1, 1))  # its last write is long ago, its last change is not
+    assert [noted(path)[1] for _ in range(2)] == [True, True]
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "fuse.sshfs", "9p", "unheard-of", ""])
+def test_what_another_clock_stamps_is_hashed_every_time(
+    tmp_path: Path, noted: Noted, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 1000)
+    monkeypatch.setattr(resources, "file_system", lambda _: kind)
+    assert [noted(path)[1] for _ in range(2)] == [True, True]
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"marks": [1], "content": "zz"}', b"\xff" * 99])
+def test_a_damaged_note_costs_a_hash(tmp_path: Path, noted: Noted, text: bytes) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 1000)
+    before, _ = noted(path)
+    for note in (tmp_path / "root" / "keys").glob("*"):
+        note.write_bytes(text)
+    assert noted(path) == (before, True)
+
+
+def test_without_a_place_for_notes_there_is_a_key(tmp_path: Path, noted: Noted) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 1000)
+    (tmp_path / "root").rmdir()
+    assert noted(path) == noted(path) == (key(path), True)
+
+
+@on_linux
+def test_notes_of_long_ago_go(tmp_path: Path, noted: Noted) -> None:
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"x" * 1000)
+        noted(tmp_path / name)
+    notes = tmp_path / "root" / "keys"
+    old = next(notes.iterdir())
+    os.utime(old, (1, 1))
+    content_key.forget_old(tmp_path / "root")
+    assert len(list(notes.iterdir())) == 1
+    assert not old.exists()
