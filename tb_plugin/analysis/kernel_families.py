@@ -3,6 +3,11 @@
 The rules are ``kernel_families.json`` beside this file. A file of the user's, in the same form, is
 asked first: ``KINETOSCOPE_KERNEL_FAMILIES`` names it, else ``kernel_families.json`` in the folder
 of settings is taken where it exists.
+
+Our own patterns are in lower case and search names in lower case, and each of their alternatives
+begins with a fixed character. So a search skips what no alternative begins with, and names of
+templates are hundreds of characters long. That is why a condition on what stands before a word
+comes after it: ``moe(?<![a-z]moe)`` is "moe" without a letter before it.
 """
 
 from __future__ import annotations
@@ -52,7 +57,7 @@ class Family:
 class Families:
     """Compiled rules, in the order in which they are tried."""
 
-    rules: tuple[tuple[re.Pattern[str], Family], ...]
+    rules: tuple[tuple[re.Pattern[str], bool, Family], ...]  # the bool: searches lower case
 
     def of(self, kernel: str) -> Family:
         """The family of a kernel: by its name first, then by the template arguments of its name.
@@ -65,8 +70,9 @@ class Families:
             name = name[wrapper.end() :]
         name = _ARGUMENTS.split(name, maxsplit=1)[0]
         for text in (name, kernel):
-            for pattern, family in self.rules:
-                if pattern.search(text):
+            lower = text.lower()
+            for pattern, in_lower, family in self.rules:
+                if pattern.search(lower if in_lower else text):
                     return family
         return Family(UNCLASSIFIED, "no rule knows this name")
 
@@ -124,7 +130,17 @@ def families() -> Families:
         QueryError: the user's file is wrong.
     """
     own = user_file()
-    return _compiled((*(read_rules(own) if own else ()), *_shipped_rules()))
+    if not own:
+        return _shipped()
+    return Families(
+        (
+            *(
+                (re.compile(rule.pattern, re.IGNORECASE), False, Family(rule.family, rule.why))
+                for rule in read_rules(own)
+            ),
+            *_shipped().rules,
+        )
+    )
 
 
 def family_of(kernel: str) -> str:
@@ -134,15 +150,7 @@ def family_of(kernel: str) -> str:
 
 @cache
 def _shipped() -> Families:
-    return _compiled(_shipped_rules())
-
-
-@cache
-def _shipped_rules() -> tuple[FamilyRule, ...]:
-    return read_rules(Path(__file__).with_name(FILE))
-
-
-def _compiled(rules: tuple[FamilyRule, ...]) -> Families:
+    rules = read_rules(Path(__file__).with_name(FILE))
     return Families(
-        tuple((re.compile(r.pattern, re.IGNORECASE), Family(r.family, r.why)) for r in rules)
+        tuple((re.compile(rule.pattern), True, Family(rule.family, rule.why)) for rule in rules)
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.analysis import kernel_families
-from kinetoscope.analysis.kernel_families import SETTING, families, family_of, parse_rules
+from kinetoscope.analysis.kernel_families import FILE, SETTING, families, family_of, parse_rules
 from kinetoscope.base.errors import QueryError
 
 
@@ -58,6 +58,33 @@ from kinetoscope.base.errors import QueryError
     ],
 )  # fmt: skip
 def test_families(kernel: str, family: str) -> None:
+    assert family_of(kernel) == family
+
+
+def test_patterns_of_ours_are_searched_in_lower_case() -> None:
+    rules = parse_rules(Path(kernel_families.__file__).with_name(FILE).read_bytes(), FILE)
+    assert [rule.pattern for rule in rules if rule.pattern != rule.pattern.lower()] == []
+    assert family_of("VOLTA_SGEMM_64X64_NT") == "gemm"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "family"),
+    [
+        ("my_moe_kernel", "moe"),
+        ("moe2", "moe"),
+        ("Mamoe", "unclassified"),
+        ("deconv_1", "convolution"),
+        ("reconvene", "unclassified"),
+        ("xdeconv1", "unclassified"),
+        ("MHA_fwd", "attention"),
+        ("amha_fwd", "unclassified"),
+        ("mla", "attention"),
+        ("xmla", "unclassified"),
+        ("adamw(int)", "optimizer"),
+        ("madam", "unclassified"),
+    ],
+)
+def test_a_word_does_not_begin_inside_another(kernel: str, family: str) -> None:
     assert family_of(kernel) == family
 
 

@@ -184,38 +184,44 @@ class MatrixUse(IntEnum):
     NONE = 3  # no candidate: it moves data
 
 
+# Each alternative of these lists begins with a fixed character, not with a choice of characters:
+# then a search skips what none of them begins with.
+
 # These say no even where a name of USES occurs: "sm80_xmma_gemm_f32f32_…_ffma_…".
 PLAIN_FIRST = (
     r"_ffma_|_simt_|_dffma_"
     # What attention does before and after its products.
-    r"|flash_bwd_(dot_do|convert|clear)|FlashAttnBwd(Pre|Post)process|(splitkv|Fwd)_?[cC]ombine"
+    r"|flash_bwd_(dot_do|convert|clear)|FlashAttnBwd(Pre|Post)process"
+    r"|splitkv_?[cC]ombine|Fwd_?[cC]ombine"
     r"|reshape_and_cache"
 )
 
 USES = (
     # Volta to Ampere: cuBLAS, cuDNN, CUTLASS.
-    r"[hsc]884|[hsc]1688|hmma|i8816|16816",
+    r"h884|s884|c884|h1688|s1688|c1688|hmma|i8816|16816",
     r"dgrad_1x1_stride_2x2|first_layer_wgrad_kernel|conv1x1|conv2d_c1_k1|direct_group",
     r"xmma_(sparse_)?(gemm|conv)|xmma_((warp_specialized|fprop|dgrad|wgrad)_)*implicit_gemm",
     # Hopper, Blackwell: cuBLASLt, CUTLASS 3, DeepGEMM, TensorRT-LLM.
-    r"nvjet_|tensorop|tcgen05|wgmma|[gG]mma|MainloopSm(90|100|120)|mma_sync|deep_gemm",
-    r"marlin|machete|fp8_(block)?gemm|scaled_mm|^bmm_(Mx)?(Bfloat16|Fp16|E4m3|E2m1)",
+    r"nvjet_|tensorop|tcgen05|wgmma|gmma|Gmma|MainloopSm(90|100|120)|mma_sync|deep_gemm",
+    r"marlin|machete|fp8_(block)?gemm|scaled_mm",
     # Attention.
     r"flash_(fwd|bwd|attn)|flash::|FlashAttn|sdpa_(sm\d+|flash)|fmha_v2|_fmha_|fmhaSm\d+",
-    r"fmha_cutlass[FB]_(f16|bf16)|^_?attn_(fwd|bwd)|cutlass::fmha|Sm\d+Fmha|Fmha(Fwd|Bwd)",
+    r"fmha_cutlass[FB]_(f16|bf16)|cutlass::fmha|Sm\d+Fmha|Fmha(Fwd|Bwd)",
     # AMD: Tensile writes the shape of the matrix instruction, MIOpen and Composable Kernel say XDL.
-    r"_MI\d+x\d+|mfma|wmma|[xX]dl|ck_tile|igemm_\w+_gtcx",
+    r"_MI\d+x\d+|mfma|wmma|xdl|Xdl|ck_tile|igemm_\w+_gtcx",
 )
+BEGIN_USES = r"bmm_(Mx)?(Bfloat16|Fp16|E4m3|E2m1)|_?attn_(fwd|bwd)"
 
 PLAIN = (
-    r"at::|c10::|elementwise|vectorized|reduce|softmax|[nN]orm|[pP]ool",
+    r"at::|c10::|elementwise|vectorized|reduce|softmax|norm|Norm|pool|Pool",
     r"index|scatter|gather|embedding|permute|quantize|_cache|Criterion",
     r"multi_tensor|copy|fill|cast|transpose|sort|scan|topk|random|dropout|cub::|thrust::",
-    r"^triton_(poi|red|per|for)_|fbgemm_gpu::",
-    r"[sdcz]gemm|gemv|gemmk1|gemmSN|[sd]cudnn|cudnn::|winograd|fft|convolve|_engine",
-    r"nchwToNhwc|nhwcToNchw|cask_cudnn\w*::compute\w*Offsets|epilogue::impl|^SubTensorOp",
-    r"splitKreduce|bn_(fw|bw)|[iI]m2d?2?[cC]ol|col2im|depthwise|(scal|axpy|dot)_kernel",
+    r"fbgemm_gpu::|sgemm|dgemm|cgemm|zgemm|gemv|gemmk1|gemmSN|scudnn|dcudnn|cudnn::|winograd|fft",
+    r"convolve|_engine|nchwToNhwc|nhwcToNchw|cask_cudnn\w*::compute\w*Offsets|epilogue::impl",
+    r"splitKreduce|bn_(fw|bw)|im2d?2?[cC]ol|Im2d?2?[cC]ol|col2im|depthwise|scal_kernel",
+    r"axpy_kernel|dot_kernel",
 )
+BEGIN_PLAIN = r"triton_(poi|red|per|for)_|SubTensorOp"
 
 _ATEN = """
 _convolution conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
@@ -253,15 +259,17 @@ DEFAULT_PEAK_RATIO = 8
 _PLAIN_FIRST = re.compile(PLAIN_FIRST)
 _USES = re.compile("|".join(USES))
 _PLAIN = re.compile("|".join(PLAIN))
+_BEGIN_USES, _BEGIN_PLAIN = re.compile(BEGIN_USES), re.compile(BEGIN_PLAIN)
 
 
 def matrix_use(kernel: str) -> MatrixUse:
     """Use of tensor or matrix cores, by the name of a kernel."""
     if _PLAIN_FIRST.search(kernel):
         return MatrixUse.NO
-    if _USES.search(kernel):
+    if _BEGIN_USES.match(kernel) or _USES.search(kernel):
         return MatrixUse.YES
-    return MatrixUse.NO if _PLAIN.search(kernel) else MatrixUse.UNKNOWN
+    plain = _BEGIN_PLAIN.match(kernel) or _PLAIN.search(kernel)
+    return MatrixUse.NO if plain else MatrixUse.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
