@@ -92,7 +92,9 @@ def hosts_of(trace: Trace) -> Hosts:
     op = (host.kind == HostKind.OP) & ~marker
     annotation = (host.kind == HostKind.ANNOTATION) & ~marker
     frame = (host.kind == HostKind.PYTHON) | (host.kind == HostKind.MODULE)
-    under_way = collective & matches(trace.strings, host.name, BACKEND_RANGE)
+    under_way = collective.copy()
+    rows = arrays.where(collective)
+    under_way[rows] = matches(trace.strings, host.name[rows], BACKEND_RANGE)
     return Hosts(
         trace=trace,
         first=np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).astype(np.int64),
@@ -155,6 +157,7 @@ def _left_open(trace: Trace, under_way: Mask) -> Mask:
     computing = (trace.device.klass == DeviceClass.COMPUTE) & (trace.device.op >= 0)
     parent, climbed = trace.host.parent, np.zeros(len(trace.host), np.bool_)
     at: NDArray[np.integer] = arrays.distinct(trace.device.op[computing], len(trace.host))
+    at = at[_may_be_below(trace, under_way, at)]
     while len(at):
         above = parent[at]
         above = above[above >= 0]
@@ -164,6 +167,18 @@ def _left_open(trace: Trace, under_way: Mask) -> Mask:
         result[at[hit]] = True
         at = at[~hit]
     return result
+
+
+def _may_be_below(trace: Trace, above: Mask, rows: NDArray[np.integer]) -> Mask:
+    """False for host rows that begin while none of ``above`` is open, on any thread."""
+    chosen = arrays.where(above)
+    chosen = chosen[np.argsort(trace.host.ts[chosen], kind="stable")]
+    start = trace.host.ts[chosen]
+    reach = np.maximum.accumulate(start + trace.host.dur[chosen])
+    ts = trace.host.ts[rows]
+    before = np.searchsorted(start, ts, side="right") - 1
+    possible: Mask = (before >= 0) & (ts <= reach[before])
+    return possible
 
 
 def main_thread(trace: Trace) -> int:
@@ -319,7 +334,8 @@ def _collective_traits(trace: Trace, hosts: Hosts) -> dict[str, Any]:
     """Collective operations by time, and whether they include gradients."""
     calls = trace.collectives
     device = trace.device
-    kinds = [operation_of(trace.strings[int(code)]) for code in calls.name]
+    of_code = {code: operation_of(trace.strings[code]) for code in set(calls.name.tolist())}
+    kinds = [of_code[code] for code in calls.name.tolist()]
     spent: dict[str, int] = {}
     running = np.flatnonzero(device.klass == DeviceClass.COMMUNICATION)
     if len(running):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import I32, I64, distinct_values
+from ..base.arrays import I32, I64, distinct_values, take, where
 from ..base.intervals import (
     EMPTY,
     Intervals,
@@ -30,6 +30,7 @@ from ..base.intervals import (
     length_before,
     length_within,
     merge,
+    overlaps,
     subtract,
     union,
 )
@@ -57,7 +58,7 @@ _FIELDS = {
     HostKind.OTHER: "other_ns",
 }
 KINDS = ("blocking_ns", "runtime_ns", "op_ns", "python_ns", "annotation_ns", "other_ns")
-_OP, _PYTHON = int(HostKind.OP), int(HostKind.PYTHON)
+_OP, _PYTHON, _RUNTIME = int(HostKind.OP), int(HostKind.PYTHON), int(HostKind.RUNTIME)
 _KIND = np.zeros(max(_FIELDS) + 1, np.int8)  # of a kind of event: its place in KINDS
 _KIND[list(_FIELDS)] = [KINDS.index(name) for name in _FIELDS.values()]
 
@@ -77,12 +78,9 @@ class _Rows(NamedTuple):
     idle: I64  # ns, of the instants at which this was the innermost open event
 
 
-class _Around(NamedTuple):
-    """The innermost op, frame of the user's code, and frame at all; "" where there is none."""
-
-    op: str = ""
-    own: str = ""
-    frame: str = ""
+# Names of the innermost op, frame of the user's code, and frame at all; −1 where there is none.
+_Around = tuple[int, int, int]
+_NOWHERE: _Around = (-1, -1, -1)
 
 
 class IdleCauses:
@@ -96,6 +94,7 @@ class IdleCauses:
         self._marks: NDArray[np.int8] | None = None  # of host events: see _capture_mark
         self._capture: dict[int, Intervals] = {}  # by thread
         self._known: dict[int, _Around] = {}  # by host row
+        self._frames: dict[int, tuple[bool, bool]] = {}  # see _frame_name
 
     def tables(self) -> IdleTables:
         """What the numbers in ``Held`` stand for."""
@@ -201,16 +200,19 @@ class IdleCauses:
         begin = np.bincount(np.searchsorted(ts, pieces.end), minlength=len(ts) + 1)[:-1]
         np.cumsum(begin, out=begin)
         far = np.iinfo(np.int64).max
-        some = np.flatnonzero(np.append(pieces.start, far)[begin] < end)
+        starts = np.append(pieces.start, far)
+        some = np.flatnonzero(starts[begin] < end)
         begin, ts, end = begin[some], ts[some], end[some]
-        stop = np.searchsorted(pieces.start, end, side="left")
+        stop = begin + 1  # most touch one piece
+        more = np.flatnonzero(starts[stop] < end)
+        stop[more] = np.searchsorted(pieces.start, end[more], side="left")
         passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces.end - pieces.start)])
         idle = passed[stop] - passed[begin]
         idle -= np.maximum(ts - pieces.start[begin], 0)
         idle -= np.maximum(pieces.end[stop - 1] - end, 0)
         window = np.searchsorted(self._windows.start, pieces.start, side="right") - 1
         first, last = window[begin], window[stop - 1]
-        del begin, stop, passed, window
+        del starts, begin, stop, more, passed, window
         return some, _by_window(self._windows, pieces, ts, end, first, last, idle)
 
     def _sum_kinds(self, rows: _Rows, total: I64, sums: dict[str, I64]) -> None:
@@ -274,7 +276,6 @@ class IdleCauses:
         codes = np.array(sorted(code for code in kept if per_name[code] > 0), np.int64)
         place_of = np.full(len(self._trace.strings), -1, np.int64)
         place_of[codes] = np.arange(len(codes))
-        self._find_first(codes, place_of)
         # One group per window and name, in this order.
         place = place_of[names]
         some = np.flatnonzero(place >= 0)
@@ -292,6 +293,7 @@ class IdleCauses:
         rank = np.empty(len(top), np.int64)
         rank[np.argsort(-length, kind="stable")] = np.arange(len(top))
         row = rows.row[top]
+        self._find_first(codes, place_of, row)
         columns = (
             row, rows.window[top], count[groups], sums, length, rank, host.name[row],
             host.kind[row], hosts.blocking[row], host.ts[row], host.dur[row],
@@ -308,18 +310,18 @@ class IdleCauses:
                     longest_ns=longest_ns,
                     ts=ts,
                     dur_ns=dur,
-                    first=self._first_of(one, code, longest_ns),
+                    first=self._first_of(one, code, kind, longest_ns),
                     place=self._place(one) if order < MOST_PLACES else -1,
                 )
             )
         for entries in held:
             entries.sort(key=lambda entry: -entry.idle_ns)
 
-    def _first_of(self, row: int, code: int, idle_ns: int) -> First:
+    def _first_of(self, row: int, code: int, kind: int, idle_ns: int) -> First:
         """Whether something happens for the first time in a call, where that may explain it."""
         if self._first.get(code) == row:
             return "call"
-        if idle_ns < SHORT_NS or self._trace.host.kind[row] != HostKind.RUNTIME:
+        if idle_ns < SHORT_NS or kind != _RUNTIME:
             return ""
         by_launch, launch, earliest = self._launched
         low, high = np.searchsorted(launch, [row, row + 1])
@@ -337,13 +339,22 @@ class IdleCauses:
         np.minimum.at(earliest, device.name, device.ts)
         return by_launch, device.launch[by_launch], earliest
 
-    def _find_first(self, codes: I64, place_of: I64) -> None:
-        """The earliest event of each of these names, on any thread."""
-        host = self._trace.host
-        place = place_of[host.name]
-        rows = np.flatnonzero(place >= 0)
-        place, ts = place[rows], host.ts[rows]
+    def _find_first(self, codes: I64, place_of: I64, candidates: I64) -> None:
+        """The earliest event of each of these names, on any thread.
+
+        Only ``candidates`` are asked about, at least one of each name: nothing that begins after
+        the first of each can be the earliest.
+        """
+        host, bounds = self._trace.host, self._hosts.first
         earliest = np.full(len(codes), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, place_of[host.name[candidates]], host.ts[candidates])
+        latest = int(earliest.max())
+        parts = []
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            stop = low + int(np.searchsorted(host.ts[low:high], latest, side="right"))
+            parts.append(low + where(take(place_of >= 0, host.name[low:stop])))
+        rows = np.concatenate(parts)
+        place, ts = place_of[host.name[rows]], host.ts[rows]
         np.minimum.at(earliest, place, ts)
         hit = ts == earliest[place]
         first = np.zeros(len(codes), np.int64)
@@ -352,34 +363,40 @@ class IdleCauses:
 
     def _place(self, row: int) -> int:
         """The op and the line of code around an event."""
-        around = self._around(int(self._trace.host.parent[row]))
-        place = Place(around.op, around.own or around.frame)
+        strings = self._trace.strings
+        op, own, frame = self._around(int(self._trace.host.parent[row]))
+        line = own if own >= 0 else frame
+        place = Place(strings[op] if op >= 0 else "", strings[line] if line >= 0 else "")
         return self._places.setdefault(place, len(self._places))
 
     def _around(self, row: int) -> _Around:
         """What an event and those above it say of the place; each event is asked once."""
-        host, strings = self._trace.host, self._trace.strings
+        host, known = self._trace.host, self._known
         above, kinds, names = host.parent.item, host.kind.item, host.name.item
         path = []
-        while row >= 0 and row not in self._known:
+        while row >= 0 and row not in known:
             path.append(row)
             row = above(row)
-        op, own, frame = self._known.get(row, _Around())
+        around = known.get(row, _NOWHERE)
         for at in reversed(path):
             kind = kinds(at)
             if kind == _OP:
-                op = strings[names(at)]
+                around = (names(at), *around[1:])
             elif kind == _PYTHON:
-                name = strings[names(at)]
-                own = name if is_own_frame(name) else own
-                frame = name if _is_frame(name) else frame
-            self._known[at] = _Around(op, own, frame)
-        return _Around(op, own, frame)
+                name = names(at)
+                is_frame, is_own = self._frame_name(name)
+                if is_frame:
+                    around = (around[0], name if is_own else around[1], name)
+            known[at] = around
+        return around
 
-
-@lru_cache(maxsize=4096)
-def _is_frame(name: str) -> bool:
-    return _FRAME.match(name) is not None
+    def _frame_name(self, code: int) -> tuple[bool, bool]:
+        """Whether a name is that of a line of code, and whether that is the user's."""
+        found = self._frames.get(code)
+        if found is None:
+            name = self._trace.strings[code]
+            found = self._frames[code] = _FRAME.match(name) is not None, is_own_frame(name)
+        return found
 
 
 @lru_cache(maxsize=4096)
@@ -441,18 +458,20 @@ class _Pieces:
 def _idle_pieces(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _Pieces:
     rows = rows_of(trace, device)
     ts = trace.device.ts[rows]
-    busy = union(ts, ts + trace.device.dur[rows])
+    order = np.argsort(ts, kind="stable")
+    ts = ts[order]
+    busy = union(ts, ts + trace.device.dur[rows][order])
     far = np.iinfo(np.int64).max
     gap_start = np.concatenate([np.array([-far], np.int64), busy.end])
     gap_end = np.concatenate([busy.start, np.array([far], np.int64)])
     some = windows.end > windows.start
     frames = Intervals(windows.start[some], windows.end[some])
-    idle = intersect(Intervals(gap_start, gap_end), frames)
-    gap = np.searchsorted(gap_start, idle.start, side="right") - 1
-    window = np.flatnonzero(some)[np.searchsorted(frames.start, idle.start, side="right") - 1]
+    gap, frame = overlaps(Intervals(gap_start, gap_end), frames)
+    start = np.maximum(gap_start[gap], frames.start[frame])
+    end = np.minimum(gap_end[gap], frames.end[frame])
+    window = np.flatnonzero(some)[frame]
     # The work that ends each gap: of several that start together, any.
-    order = np.argsort(ts, kind="stable")
-    following = np.searchsorted(ts[order], busy.start, side="left")
+    following = np.searchsorted(ts, busy.start, side="left")
     launch = np.append(trace.device.launch[rows][order[following]], -1)[gap].astype(np.int64)
     known = launch >= 0
     thread = np.full(len(gap), max(hosts.main, 0), np.int64)
@@ -460,7 +479,7 @@ def _idle_pieces(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _
     if len(trace.host):
         thread[known] = trace.host.thread[launch[known]]
         launched[known] = trace.host.ts[launch[known]] + trace.host.dur[launch[known]]
-    return _Pieces(idle.start, idle.end, window, thread, launched)
+    return _Pieces(start, end, window, thread, launched)
 
 
 def _timing(pieces: _Pieces, count: int) -> dict[str, I64]:

@@ -99,19 +99,25 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     B:    ███████
     =     ███   █
     """
-    if not len(a) or not len(b):
+    ia, ib = overlaps(a, b)
+    if not len(ia):
         return EMPTY
+    return Intervals(np.maximum(a.start[ia], b.start[ib]), np.minimum(a.end[ia], b.end[ib]))
+
+
+def overlaps(a: Intervals, b: Intervals) -> tuple[I64, I64]:
+    """The pairs (index in A, index in B) of intervals with instants in common, in their order."""
+    if not len(a) or not len(b):
+        nothing = np.empty(0, np.int64)
+        return nothing, nothing
     # For each a, the range of b that overlaps it; sets are disjoint, so the ranges are contiguous.
     low = np.searchsorted(b.end, a.start, side="right")
     high = np.searchsorted(b.start, a.end, side="left")
     count = np.maximum(high - low, 0)
-    total = int(count.sum())
-    if not total:
-        return EMPTY
     ia = np.repeat(np.arange(len(a)), count)
-    before = np.repeat(np.cumsum(count) - count, count)
-    ib = np.arange(total) - before + np.repeat(low, count)
-    return Intervals(np.maximum(a.start[ia], b.start[ib]), np.minimum(a.end[ia], b.end[ib]))
+    # Of the pairs of one a the first has its lowest b, each further one the next.
+    ib = np.arange(len(ia)) + np.repeat(low - (np.cumsum(count) - count), count)
+    return ia, ib
 
 
 def not_inside(a: Intervals, b: Intervals) -> Intervals:

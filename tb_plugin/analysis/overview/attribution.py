@@ -19,7 +19,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, seen
+from ...base.arrays import I64, seen, where
 from ...base.intervals import (
     EMPTY,
     Intervals,
@@ -242,7 +242,8 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     # The frame that called backward waits too: a thread of autograd may do the work.
     waits = hosts.frame & (hosts.with_role(HostRole.WAITING) | backward)
     waiting = of(waits)
-    waiting = subtract(waiting, of(hosts.frame & ~waits & _begun_inside(trace, waiting)))
+    if len(waiting):
+        waiting = subtract(waiting, of(_begun_inside(hosts, hosts.frame & ~waits, waiting)))
     modules, frames = (subtract(of(mask), waiting) for mask in (module, hosts.frame & ~module))
     runtime = of(hosts.runtime)
     worked = merge(ops, runtime, modules, frames)
@@ -262,10 +263,12 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     yield loader
 
 
-def _begun_inside(trace: Trace, ranges: Intervals) -> NDArray[np.bool_]:
-    """True for host events that begin inside a range, after its first instant."""
-    if not len(ranges):
-        return np.zeros(len(trace.host), np.bool_)
-    at = np.searchsorted(ranges.start, trace.host.ts, side="left") - 1
-    inside: NDArray[np.bool_] = (at >= 0) & (trace.host.ts < ranges.end[at])
+def _begun_inside(hosts: Hosts, mask: NDArray[np.bool_], ranges: Intervals) -> NDArray[np.bool_]:
+    """Of the events of a mask, those that begin inside a range, after its first instant."""
+    rows = where(mask)
+    ts = hosts.trace.host.ts[rows]
+    at = np.searchsorted(ranges.start, ts, side="left") - 1
+    rows = rows[(at >= 0) & (ts < ranges.end[at])]
+    inside = np.zeros(len(mask), np.bool_)
+    inside[rows] = True
     return inside
