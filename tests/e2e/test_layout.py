@@ -67,6 +67,9 @@ class Crowd:
             shape |= {"blocks per SM": 3.5, "est. achieved occupancy %": 12}
             name, where = f"{KERNEL}({call})", {"device": 0, "stream": 7, "correlation": key}
             self.add("kernel", name, begin + 30, 1100, **where, **shape)
+            # All of the compute time overlaps communication: its part of the ruler is striped.
+            where["stream"] = 20
+            self.add("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", begin + 30, 1100, **where)
         for thread in range(20, 32):
             self.add("cpu_op", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
                      start + 50, 9000, thread=thread)  # fmt: skip
