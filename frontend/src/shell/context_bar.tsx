@@ -41,7 +41,7 @@ export function HealthBadge({ choice, trace }: HealthBadgeProps) {
     return (
       <ViewLink stem="health" className="badge">
         <CheckIcon />
-        no notes
+        no warnings
       </ViewLink>
     );
   }
@@ -49,7 +49,7 @@ export function HealthBadge({ choice, trace }: HealthBadgeProps) {
   return (
     <ViewLink stem="health" className={isError ? "badge err" : "badge warn"}>
       {isError ? <ErrorIcon /> : <WarningIcon />}
-      {plural(trace.note_count, "note")}
+      {plural(trace.note_count, "warning")}
     </ViewLink>
   );
 }
@@ -128,9 +128,16 @@ export function ContextBar(props: ContextBarProps) {
       )}
       <span className="grow" />
       <StaleChip pinned={pinned} />
-      <button type="button" className="btn quiet wide-only" onClick={onSearch}>
+      <button
+        type="button"
+        className="btn quiet"
+        aria-label="Search or jump"
+        title="Search or jump (Ctrl K)"
+        onClick={onSearch}
+      >
         <SearchIcon />
-        <span className="dim">Search or jump</span> <kbd>Ctrl K</kbd>
+        <span className="dim wide-only">Search or jump</span>{" "}
+        <kbd className="wide-only">Ctrl K</kbd>
       </button>
       <HealthBadge choice={choice} trace={trace} />
       <CopyButton
