@@ -34,12 +34,29 @@ def name_parts(name: str) -> NameParts:
     if frame:
         return NameParts(frame[1] or "", frame[2], "")
     text = name.removeprefix("void ")
-    end = _arguments_at(text) if _ARGUMENTS_END.search(text) else len(text)
-    head = text[:end]
+    is_call = _ARGUMENTS_END.search(text) is not None
+    begin = _name_at(text) if is_call else 0
+    rest = text[begin:]
+    end = _arguments_at(rest) if is_call else len(rest)
+    head = rest[:end]
     at = head.rfind("::")
     # "aten::mm" is a name; of "at::native::f" only f is.
-    start = at + 2 if at > 0 and head.find("::") != at else 0
-    return NameParts(head[:start], head[start:], text[end:])
+    is_qualified = at > 0 and (head.find("::") != at or head[:at].endswith(_ANONYMOUS))
+    start = at + 2 if is_qualified else 0
+    return NameParts(text[: begin + start], head[start:], rest[end:])
+
+
+def _name_at(text: str) -> int:
+    """Where the name begins: after a return type with template arguments."""
+    opened: list[str] = []
+    for place, sign in enumerate(text):
+        if sign in "<(":
+            opened.append(sign)
+        elif opened and (sign == ")" or (sign == ">" and opened[-1] == "<")):
+            opened.pop()  # a ">" within parentheses compares
+        elif sign == " " and not opened:
+            return place + 1 if "<" in text[:place] else 0
+    return 0
 
 
 def _arguments_at(text: str) -> int:

@@ -236,7 +236,13 @@ def test_of_a_long_name_what_matters_stays(width: int, expected: str) -> None:
         ("aten::mm", "", "aten::mm", ""),
         ("enumerate(DataLoader)#_Iter.__next__", "", "enumerate(DataLoader)#_Iter.__next__", ""),
         ("/a/b/train.py(7): step", "/a/b/", "train.py(7): step", ""),
-        ("(anonymous namespace)::f<int>(x)", "", "(anonymous namespace)::f", "<int>(x)"),
+        ("(anonymous namespace)::f<int>(x)", "(anonymous namespace)::", "f", "<int>(x)"),
+        (
+            "e<((8)>(0)), void>::type v::ops::f<8>(x)",
+            "e<((8)>(0)), void>::type v::ops::",
+            "f",
+            "<8>(x)",
+        ),
         ("void at::native::f<int>(x)", "at::native::", "f", "<int>(x)"),
     ],
 )

@@ -7,6 +7,18 @@ it.each([
     "void at::native::(anonymous namespace)::f<int, 2>(float*)",
     ["void at::native::(anonymous namespace)::", "f", "<int, 2>(float*)"],
   ],
+  [
+    "void (anonymous namespace)::f<int, 2>(float*)",
+    ["void (anonymous namespace)::", "f", "<int, 2>(float*)"],
+  ],
+  [
+    "std::enable_if<((8)>(0))&&v<c10::Half>::exists, void>::type vllm::ops::f<c10::Half, 8>(long)",
+    [
+      "std::enable_if<((8)>(0))&&v<c10::Half>::exists, void>::type vllm::ops::",
+      "f",
+      "<c10::Half, 8>(long)",
+    ],
+  ],
   ["cudnn::detail::dgrad_engine<float, 512>", ["cudnn::detail::", "dgrad_engine", "<float, 512>"]],
   [
     "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)",

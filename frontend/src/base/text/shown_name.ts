@@ -25,17 +25,36 @@ export interface NameParts {
   readonly after: string;
 }
 
+const ANONYMOUS = "(anonymous namespace)";
+
 /** Where the arguments begin: the first `<` or `(` that does not belong to a name. */
 function argumentsAt(text: string): number {
   for (let i = 0; i < text.length; i += 1) {
     const sign = text.charAt(i);
-    if (sign === "(" && text.startsWith("(anonymous namespace)", i)) {
-      i += "(anonymous namespace)".length - 1;
+    if (sign === "(" && text.startsWith(ANONYMOUS, i)) {
+      i += ANONYMOUS.length - 1;
     } else if ((sign === "<" || sign === "(") && i > 0) {
       return i;
     }
   }
   return text.length;
+}
+
+/** Where the name begins: after a return type with template arguments, `enable_if<…>::type f(…)`. */
+function nameAt(text: string): number {
+  const open: string[] = [];
+  for (let i = 0; i < text.length; i += 1) {
+    const sign = text.charAt(i);
+    if (sign === "<" || sign === "(") {
+      open.push(sign);
+    } else if (sign === ")" || (sign === ">" && open.at(-1) === "<")) {
+      // A `>` within parentheses compares.
+      open.pop();
+    } else if (sign === " " && open.length === 0) {
+      return text.slice(0, i).includes("<") ? i + 1 : 0;
+    }
+  }
+  return 0;
 }
 
 const PYTHON = /^(.*\/)?([^/]+\.py\(\d+\): .+)$/s;
@@ -48,12 +67,17 @@ export function nameParts(name: string): NameParts {
     return { before: frame[1] ?? "", base: frame[2], after: "" };
   }
   // Arguments end the name: "enumerate(DataLoader)#…" has none.
-  const end =
-    /[)>]…?$|[)>] const$/.test(text) || text.endsWith("…") ? argumentsAt(text) : text.length;
-  const head = text.slice(0, end);
+  const isCall = /[)>]…?$|[)>] const$/.test(text) || text.endsWith("…");
+  const from = isCall ? nameAt(text) : 0;
+  const rest = text.slice(from);
+  const head = rest.slice(0, isCall ? argumentsAt(rest) : rest.length);
   // A name of words, such as "Memcpy HtoD" or "Optimizer.step", is one.
   const at = head.lastIndexOf("::");
-  const isQualified = at > 0 && head.indexOf("::") !== at;
+  const isQualified = at > 0 && (head.indexOf("::") !== at || head.endsWith(ANONYMOUS, at));
   const start = isQualified ? at + 2 : head.startsWith("void ") ? 5 : 0;
-  return { before: head.slice(0, start), base: head.slice(start), after: text.slice(end) };
+  return {
+    before: text.slice(0, from + start),
+    base: head.slice(start),
+    after: rest.slice(head.length),
+  };
 }
