@@ -56,14 +56,18 @@ function Stack({ stack }: { stack: StackRow }) {
       <summary className="clip">
         {first === undefined ? DASH : <CodeName name={first.name} />}
       </summary>
-      <ol className="frames">
-        {stack.frames.map((frame, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a recursion has equal frames
-          <li key={place} className="clip">
-            <SourceLink name={frame.name} file={frame.file} line={frame.line} />
-          </li>
-        ))}
-      </ol>
+      <FirstFew items={stack.frames}>
+        {(shown) => (
+          <ol className="frames">
+            {shown.map((frame, place) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a recursion has equal frames
+              <li key={place} className="clip">
+                <SourceLink name={frame.name} file={frame.file} line={frame.line} />
+              </li>
+            ))}
+          </ol>
+        )}
+      </FirstFew>
     </details>
   );
 }
