@@ -149,7 +149,8 @@ def _recorded(facts: Facts) -> str:
     if not used:
         return f"Recorded by {maker}, without device activity."
     total = plural(len(facts.devices), used[0].type)
-    return f"Recorded by {maker} on {len(used)} of {total}."
+    part = "" if len(used) == len(facts.devices) else f"{len(used)} of "
+    return f"Recorded by {maker} on {part}{total}."
 
 
 def _counts(facts: Facts) -> tuple[Count, ...]:

@@ -25,7 +25,7 @@ EVERYTHING = (
 HOST = ("overview", "operators", "timeline", "modules")
 DEVICE = ("overview", "kernels", "operators", "timeline")
 
-RECORD = "from torch.profiler import profile; profile({})"
+RECORD = "Record with `{}`."
 UPGRADE = "Record with torch 2.4 or newer."
 
 
@@ -258,15 +258,15 @@ TIME: Mapping[str, NoteKind] = {
     "rounded_time": NoteKind(
         "info",
         "Times are whole microseconds",
-        "Rounding is ±1 µs: short events can be off by much each, {count} of {total} read 0. Sums"
+        "Each is off by up to 1 µs, which is much for short events: {count} of {total} read 0. Sums"
         " are not biased.",
         UPGRADE,
     ),
     "partial_overlap": NoteKind(
         "info",
         "{count} events outlive what encloses them",
-        "Generators, coroutines and two clocks do that. They hang below the next event that"
-        " contains them; no time is counted twice.",
+        "Generators and coroutines do that, and clocks that differ. Such an event hangs below the"
+        " next one that contains it; no time is counted twice.",
     ),
     "stream_overlap": NoteKind(
         "info",

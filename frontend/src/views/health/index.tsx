@@ -141,8 +141,13 @@ function Value({ text, more }: Pick<UserValue, "text" | "more">) {
   return (
     <details>
       <summary>
-        <bdi>{shown.slice(0, SHOWN_MAX)}</bdi>
-        <span className="dim"> … {plural(shown.length - SHOWN_MAX + more, "character")} more</span>
+        <bdi>
+          {shown.slice(0, SHOWN_MAX)}
+          <span className="dim">
+            {" "}
+            … {plural(shown.length - SHOWN_MAX + more, "character")} more
+          </span>
+        </bdi>
       </summary>
       <bdi>{shown}</bdi>
       {moreWords(more)}

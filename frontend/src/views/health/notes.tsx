@@ -20,8 +20,9 @@ const SIGNS: Readonly<Record<string, Sign>> = {
   good: { icon: <CheckIcon />, className: "yes", word: "good" },
 };
 
-function howOften({ count: often, total, title }: Note): string {
-  if ((often === 0 && total === 0) || title.includes(count(often))) {
+function howOften({ count: often, total, title, severity }: Note): string {
+  const isKnown = title.includes(count(often)) || (severity === "good" && total === 0);
+  if ((often === 0 && total === 0) || isKnown) {
     return "";
   }
   return total > 0 ? `${count(often)} of ${count(total)}` : `${count(often)}×`;
