@@ -145,13 +145,17 @@ def _tensor_core(operators: OperatorColumns, chosen: ChosenKernels) -> dict[str,
     return {use.name.lower(): int(spent[use]) for use in MatrixUse}
 
 
+_ABBREVIATIONS = {"gemm": "GEMM", "moe": "MoE"}
+
+
 def _words(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str, str]:
     if not len(table):
         return "No kernel ran in the chosen steps.", ""
     first, count = classes[0], int(table.count.sum())
     spent, name = duration(int(table.total_ns.sum())), first.name
+    said = _ABBREVIATIONS.get(name, f"{name[:1].upper()}{name[1:]}")
     return (
-        f"{name[:1].upper()}{name[1:]} kernels take {share(first.ratio)} of the kernel time.",
+        f"{said} kernels take {share(first.ratio)} of the kernel time.",
         f"{spent} in {plural(count, 'kernel')} of {plural(len(table), 'name')}.",
     )
 
