@@ -29,8 +29,8 @@ from tests.e2e.servers import Server, tensorboard  # noqa: E402
 IMAGES = ROOT / "docs" / "images"
 READY = {
     "timeline": ".tl-canvas[data-stats*='\"tiles\":']",
-    "operators": ".wt-row, .flame-box",
-    "kernels": ".wt-row",
+    "operators": ".dt-row, .flame-box",
+    "kernels": ".dt-row",
 }
 """View → what is there once its first rows or tiles are."""
 SETTLE_MS = 2500  # charts are drawn after the first paint

@@ -63,7 +63,7 @@ def put(tmp_path: Path, text: str) -> Path:
 
 def opened(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.locator(".wt-row").first).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(".dt-row").first).to_be_visible(timeout=LONG_MS)
 
 
 def test_a_table_is_sorted_searched_and_opened(browser: Browser, served: Server) -> None:
@@ -71,12 +71,12 @@ def test_a_table_is_sorted_searched_and_opened(browser: Browser, served: Server)
         opened(page, f"{served.page}#view=operators")
         page.get_by_role("button", name="Calls").click()
         expect(page.locator("th[aria-sort=descending]")).to_contain_text("Calls")
-        calls = page.locator(".wt-cells > td:nth-child(2)").all_inner_texts()
+        calls = page.locator(".dt-cells > td:nth-child(2)").all_inner_texts()
         numbers = [int(text.replace(",", "")) for text in calls[:8]]
         assert numbers == sorted(numbers, reverse=True)
         page.get_by_label("Filter by name").fill("aten::addmm")
-        expect(page.locator(".wt-cells").first).to_contain_text("aten::addmm")
-        page.locator(".wt-cells[data-row]").first.focus()
+        expect(page.locator(".dt-cells").first).to_contain_text("aten::addmm")
+        page.locator(".dt-cells[data-row]").first.focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("region", name="Slowest calls")).to_be_visible()
         page.keyboard.press("Escape")
@@ -118,7 +118,7 @@ def test_the_flame_graph_is_walked_by_keyboard(browser: Browser, served: Server)
 def test_axe_has_nothing_to_say(browser: Browser, served: Server, mode: str, dark: bool) -> None:
     with watched(browser, dark=dark) as (page, _):
         page.goto(f"{served.page}#view=operators&operators.mode={mode}")
-        expect(page.locator(".wt-row, .flame-box").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".dt-row, .flame-box").first).to_be_visible(timeout=LONG_MS)
         page.wait_for_timeout(500)
         assert complaints(page) == []
 
@@ -136,8 +136,8 @@ def test_hostile_names_are_text_everywhere(browser: Browser, tmp_path: Path) -> 
             ):
                 opened(page, f"{server.page}#view={fragment}")
                 page.wait_for_timeout(500)
-                page.locator(".wt-cells[data-row]").first.click()
-                expect(page.locator(".wt-detail")).to_be_visible()
+                page.locator(".dt-cells[data-row]").first.click()
+                expect(page.locator(".dt-detail")).to_be_visible()
                 page.wait_for_timeout(200)
                 safe(page)
             page.goto(f"{server.page}#view=operators&operators.mode=flame")
@@ -152,13 +152,13 @@ def test_a_hundred_thousand_rows_are_scrolled_in_windows(browser: Browser, tmp_p
         server.wait_ready()
         with watched(browser) as (page, watch):
             opened(page, f"{server.page}#view=operators&operators.sort=name&operators.up=1")
-            scroll = page.locator(".wt-scroll")
+            scroll = page.locator(".dt-scroll")
             for share, name in ((0.5, "op_05"), (1.0, "op_099999"), (0.0, "op_000000")):
                 scroll.evaluate("(box, share) => box.scrollTo(0, share * box.scrollHeight)", share)
-                expect(page.locator(".wt-cells[data-row]", has_text=name).first).to_be_visible(
+                expect(page.locator(".dt-cells[data-row]", has_text=name).first).to_be_visible(
                     timeout=LONG_MS
                 )
-                assert page.locator(".wt-row").count() < 120
+                assert page.locator(".dt-row").count() < 120
             silent(watch)
 
 
@@ -212,7 +212,7 @@ def test_a_frame_opens_its_line_in_vs_code(
         with watched(browser) as (page, _):
             page.goto(address)
             frame = plugin_frame(page, server)
-            frame.locator(".wt-cells[data-row]").first.click()
+            frame.locator(".dt-cells[data-row]").first.click()
             frame.locator(".op-details summary").first.click()
             for at in range(3):
                 frame.locator(".frames button").nth(at).click()
@@ -225,7 +225,7 @@ def plugin_frame(page: Page, server: Server) -> Frame:
     """The innermost frame, once it shows its table."""
     for _ in range(300):
         for frame in page.frames:
-            if frame.url.startswith(server.page) and frame.locator(".wt-row").count():
+            if frame.url.startswith(server.page) and frame.locator(".dt-row").count():
                 return frame
         page.wait_for_timeout(100)
     raise AssertionError([frame.url for frame in page.frames])

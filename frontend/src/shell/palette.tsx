@@ -16,7 +16,7 @@ import { useAddress, useValues } from "../state/host/environment";
 import { type Choice, patchForRun, patchForWorker } from "../state/location/choice";
 import type { Patch, Values } from "../state/location/fragment";
 import { usePage } from "../state/page_context";
-import { NOBODY, type PartState, usePart } from "../state/parts";
+import { type PartState, useAsked, usePart } from "../state/parts";
 
 interface PaletteProps {
   readonly catalog: Catalog;
@@ -208,8 +208,8 @@ function useFound(query: string) {
   // "kernel gemm" means kernels, but no name holds that word.
   const words = query.trim().replace(/^(operator|annotation|kernel)\s+/i, "");
   const search = useRested(words).slice(0, SEARCH_MAX);
-  const asked = shown !== null && shown.digest !== "" ? shown : NOBODY;
-  const isAsked = isThere && asked !== NOBODY && search !== "";
+  const asked = useAsked();
+  const isAsked = isThere && asked.digest !== "" && search !== "";
   const part = usePart("operators/find", asked, isAsked ? { search } : null, true);
   // Nothing typed finds nothing, whatever was found before.
   const found = isAsked && words !== "" ? part.data : undefined;

@@ -5,6 +5,7 @@ import { Problem } from "../api/problem";
 import { getPart, type JsonPart, type TraceKey } from "../api/routes";
 import type { PartAnswers, PartQueries } from "../api/types.gen";
 import { usePageVisible } from "./host/visibility";
+import { usePage } from "./page_context";
 
 /** The trace that is asked about. */
 export interface Asked {
@@ -13,7 +14,10 @@ export interface Asked {
 }
 
 /** While no trace is shown: nothing is asked. */
-export const NOBODY: Asked = { key: { run: "", worker: "", span: "" }, digest: "" };
+const NOBODY: Asked = { key: { run: "", worker: "", span: "" }, digest: "" };
+
+/** The trace that is shown. */
+export const useAsked = (): Asked => usePage().shown ?? NOBODY;
 
 const AGAIN_MS = 700;
 

@@ -7,6 +7,21 @@ export interface PlainTable {
   readonly rows: readonly (readonly Cell[])[];
 }
 
+/** A field that is copied as it is, or one that is made of a row. */
+type Field<R> =
+  | { [K in keyof R]: R[K] extends Cell ? K & string : never }[keyof R]
+  | readonly [header: string, value: (row: R) => Cell];
+
+/** Rows as a table of such fields. */
+export const plainTable =
+  <R>(fields: readonly Field<R>[]) =>
+  (rows: readonly R[]): PlainTable => ({
+    header: fields.map((field) => (typeof field === "object" ? field[0] : field)),
+    rows: rows.map((row) =>
+      fields.map((field) => (typeof field === "object" ? field[1](row) : (row[field] as Cell))),
+    ),
+  });
+
 function csvCell(cell: Cell): string {
   if (typeof cell !== "string") {
     return cell === null ? "" : String(cell);

@@ -5,15 +5,21 @@ import { fillClass } from "./category";
 interface CellBarProps {
   readonly value: number;
   readonly most: number;
-  readonly category: string;
+  readonly category?: string;
+  /** Instead of a category. */
+  readonly color?: string | undefined;
   readonly children: ReactNode;
 }
 
-export function CellBar({ value, most, category, children }: CellBarProps) {
-  const width = most > 0 ? Math.max(0, Math.min(1, value / most)) * 100 : 0;
+export function CellBar({ value, most, category, color, children }: CellBarProps) {
+  const share = most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
   return (
     <span className="cell-bar">
-      <i className={fillClass(category, false)} style={{ width: `${width}%` }} aria-hidden="true" />
+      <i
+        className={category === undefined ? undefined : fillClass(category, false)}
+        style={{ width: `${share * 100}%`, ...(color === undefined ? {} : { background: color }) }}
+        aria-hidden="true"
+      />
       <span>{children}</span>
     </span>
   );

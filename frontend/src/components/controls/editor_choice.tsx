@@ -1,6 +1,7 @@
 /** In which editor lines of source open. VS Code's own frame needs no choice. */
 import { useId } from "react";
 import { chooseEditor, EDITORS, useEditor, useSource } from "../../state/host/source";
+import { Select } from "./select";
 
 export function EditorChoice() {
   const id = useId();
@@ -12,18 +13,7 @@ export function EditorChoice() {
   return (
     <p className="hint">
       <label htmlFor={id}>A frame opens in </label>
-      <select
-        id={id}
-        className="btn small"
-        value={editor}
-        onChange={(event) => chooseEditor(event.target.value)}
-      >
-        {EDITORS.map(([key, words]) => (
-          <option key={key} value={key}>
-            {words}
-          </option>
-        ))}
-      </select>
+      <Select id={id} options={EDITORS} value={editor} onChange={chooseEditor} />
     </p>
   );
 }

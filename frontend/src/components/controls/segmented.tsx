@@ -3,7 +3,8 @@ import { useId } from "react";
 
 interface SegmentedProps<T extends string> {
   readonly label: string;
-  readonly options: readonly (readonly [T, string])[];
+  /** With a reason why it cannot be chosen; "" or none: it can. */
+  readonly options: readonly (readonly [T, string, string?])[];
   readonly value: T;
   readonly onChange: (value: T) => void;
 }
@@ -17,9 +18,15 @@ export function Segmented<T extends string>({
   const name = useId();
   return (
     <div className="seg" role="radiogroup" aria-label={label}>
-      {options.map(([key, words]) => (
-        <label key={key}>
-          <input type="radio" name={name} checked={key === value} onChange={() => onChange(key)} />
+      {options.map(([key, words, missing = ""]) => (
+        <label key={key} title={missing} className={missing === "" ? "" : "off"}>
+          <input
+            type="radio"
+            name={name}
+            checked={key === value}
+            disabled={missing !== ""}
+            onChange={() => onChange(key)}
+          />
           {words}
         </label>
       ))}

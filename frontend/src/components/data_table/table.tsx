@@ -1,224 +1,436 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
+/**
+ * The table of every view: a grid of which only the rows in sight are drawn.
+ *
+ * A view gives columns, rows and callbacks:
+ *
+ *     const columns: readonly Column<File>[] = [
+ *       { key: "path", head: "File", grow: 3, sort: (file) => file.path, cell: (file) => file.path },
+ *       numberColumn("bytes", "Size", (file) => bytes(file.bytes), { sort: (file) => file.bytes }),
+ *     ];
+ *     const sorted = useSorted(files, columns, null);
+ *     <DataTable label="Files" columns={columns} {...sorted} keyOf={(file) => file.path}
+ *       toPlain={toPlain} empty="No files." />
+ *
+ * Rows are an array, or `Rows` of which parts are still to come (`useWindows`). A table that the server
+ * sorts, with filters, a column menu and a copy of all its rows, is a `PartTable`.
+ *
+ * What a row does: `onChoose` leads somewhere; `expanded` and `onExpand` open it, on a `detail` of its
+ * own or, with `levelOf`, on the rows below it in a tree.
+ *
+ * Keys: one row takes the Tab key. ↑ ↓ Home End PageUp PageDown move, Enter and Space choose or open, →
+ * opens or goes to the first row inside, ← closes or goes to the row outside, Esc closes, Ctrl+C copies
+ * the row. The head stays above the rows and the first column beside them, whatever is scrolled.
+ */
+import { measureElement, type Range, useVirtualizer } from "@tanstack/react-virtual";
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { textWidth } from "../../base/measure";
+import { adoptStyles } from "../../base/style/styles";
+import { type PlainTable, toTsv } from "../../base/text/delimited";
 import { walked } from "../../base/walk";
+import { useCopy } from "../controls/copy_button";
 import { Tip } from "../overlays/tip";
+import type { Rows, Sorting } from "./rows";
+import tableCss from "./table.css?inline";
 
-/** The head of a column: what it is called, what it means, and whether the table goes by it. */
+adoptStyles(tableCss);
 
-export const cellClass = <R,>({ isNumber }: WindowColumn<R>) => (isNumber ? "num clip" : "clip");
-
-interface WindowHeadProps<R> {
-  readonly column: WindowColumn<R>;
-  /** Ascending, or not; null = by another column. */
-  readonly sorted: boolean | null;
-  readonly onSort: (key: string, isAscending: boolean) => void;
+export interface Column<R> {
+  readonly key: string;
+  readonly head: string;
+  /** The unit of all its figures, beside the head. */
+  readonly unit?: string;
+  /** What the figures mean, on hover of the head. */
+  readonly help?: string;
+  /** At the right, and sorted from the largest first. */
+  readonly isNumeric?: boolean;
+  /** What `useSorted` sorts by; true where the server sorts by `key`. */
+  readonly sort?: true | ((row: R) => string | number | null);
+  /** The least width in px. The words of the head need more, or not. */
+  readonly width?: number;
+  /** Its share of the width that is left, 1 unless given. */
+  readonly grow?: number;
+  readonly cell: (row: R) => ReactNode;
 }
 
-const arrow = (sorted: boolean | null) => (sorted === null ? "" : sorted ? "↑" : "↓");
-const order = (sorted: boolean | null) =>
-  sorted === null ? undefined : sorted ? "ascending" : "descending";
+/** A column of figures that the table can be sorted by. */
+export const numberColumn = <R,>(
+  key: string,
+  head: string,
+  cell: Column<R>["cell"],
+  more: Partial<Column<R>> = {},
+): Column<R> => ({ key, head, cell, isNumeric: true, sort: true, ...more });
 
-export function WindowHead<R>({ column, sorted, onSort }: WindowHeadProps<R>) {
-  const { key, label, unit, help = "", isSortable } = column;
+interface DataTableProps<R> {
+  readonly label: string;
+  readonly columns: readonly Column<R>[];
+  readonly rows: readonly R[] | Rows<R>;
+  readonly keyOf: (row: R) => string | number;
+  /** null: in the order in which the rows come. */
+  readonly sorting: Sorting | null;
+  readonly onSort: (sorting: Sorting) => void;
+  readonly onChoose?: (row: R) => void;
+  readonly isChosen?: (row: R) => boolean;
+  /** Whether a row is open; undefined: there is nothing to open. */
+  readonly expanded?: (row: R) => boolean | undefined;
+  readonly onExpand?: (row: R, isExpanded: boolean) => void;
+  /** What an open row shows below itself. */
+  readonly detail?: (row: R) => ReactNode;
+  /** How deep a row lies in a tree, from 0. */
+  readonly levelOf?: (row: R) => number;
+  /** Rows as text, in full precision. */
+  readonly toPlain: (rows: readonly R[]) => PlainTable;
+  /** What stands there when there are no rows. */
+  readonly empty: ReactNode;
+  /** The rows belong to an earlier question, or there are none yet. */
+  readonly isOld?: boolean;
+}
+
+const ROW = 25;
+const HEAD = 29;
+const HEAD_FONT = '500 11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
+/** The sign of the order, and the gap before it. */
+const ORDER_SIGN = 14;
+const LEAST_WIDTH = 60;
+const INDENT = 12;
+/** A stack may be a thousand deep. */
+const MOST_INDENTS = 30;
+
+/** The track of a column in the grid: never narrower than the words of its head. */
+function trackOf<R>({ head, unit = "", sort, width = LEAST_WIDTH, grow = 1 }: Column<R>): string {
+  const words = textWidth(`${head} ${unit}`.trim(), HEAD_FONT);
+  const least = Math.max(width, Math.ceil(words) + (sort === undefined ? 2 : ORDER_SIGN));
+  return grow === 0 ? `${least}px` : `minmax(${least}px, ${grow}fr)`;
+}
+
+const cellClass = <R,>({ isNumeric }: Column<R>) => (isNumeric === true ? "num clip" : "clip");
+
+interface HeadProps<R> {
+  readonly column: Column<R>;
+  readonly sorting: Sorting | null;
+  readonly onSort: (sorting: Sorting) => void;
+}
+
+function Head<R>({ column, sorting, onSort }: HeadProps<R>) {
+  const { key, head, unit, help = "", isNumeric = false, sort } = column;
+  const isDown = sorting?.key === key ? sorting.isDown : null;
   const words = (
     <>
-      {label}
+      {head}
       {unit === undefined ? null : <span className="unit"> {unit}</span>}
     </>
   );
   return (
-    <th className={cellClass(column)} aria-sort={order(sorted)} title={help}>
-      {isSortable ? (
-        <button
-          type="button"
-          onClick={() => onSort(key, sorted === null ? key === "name" : !sorted)}
-        >
-          {words}
-          <span aria-hidden="true">{arrow(sorted)}</span>
-        </button>
-      ) : (
+    <th
+      className={cellClass(column)}
+      aria-sort={isDown === null ? undefined : isDown ? "descending" : "ascending"}
+      title={help}
+    >
+      {sort === undefined ? (
         <Tip text={help} className="">
           {words}
         </Tip>
+      ) : (
+        <button type="button" onClick={() => onSort({ key, isDown: !(isDown ?? !isNumeric) })}>
+          {words}
+          {isDown === null ? null : <span aria-hidden="true">{isDown ? "↓" : "↑"}</span>}
+        </button>
       )}
     </th>
   );
 }
 
-/**
- * A long table that the server holds: rows come in windows, only what can be seen is drawn, and a
- * row opens in place. Sorting is the server's, too.
- */
+/** What a key means to a row. */
+type Act = "choose" | "open" | "close" | "inside" | "outside" | "copy" | null;
 
-export interface WindowColumn<R> {
-  readonly key: string;
-  readonly label: string;
-  readonly unit?: string;
-  readonly help?: string;
-  readonly isNumber?: boolean;
-  /** It gives way on small screens. */
-  readonly isMinor?: boolean;
-  readonly isSortable?: boolean;
-  /** A track of the grid: "minmax(200px, 3fr)". */
-  readonly width: string;
-  readonly cell: (row: R) => ReactNode;
+type Acts = Readonly<Record<"leaf" | "closed" | "open", Readonly<Record<string, Act>>>>;
+
+const ACTS: Acts = {
+  leaf: {},
+  closed: { ArrowRight: "open" },
+  open: { ArrowLeft: "close", Escape: "close" },
+};
+const TREE_ACTS: Acts = {
+  leaf: { ArrowLeft: "outside" },
+  closed: { ArrowLeft: "outside", ArrowRight: "open" },
+  open: { ArrowLeft: "close", ArrowRight: "inside" },
+};
+
+function actOf(event: KeyboardEvent, isOpen: boolean | undefined, isTree: boolean): Act {
+  const { key } = event;
+  if (event.ctrlKey || event.metaKey) {
+    const isText = document.getSelection()?.type === "Range";
+    return key.toLowerCase() === "c" && !isText ? "copy" : null;
+  }
+  const state = isOpen === undefined ? "leaf" : isOpen ? "open" : "closed";
+  const act = (isTree ? TREE_ACTS : ACTS)[state][key] ?? null;
+  return key === "Enter" || key === " " ? "choose" : act;
 }
 
-export interface Windows<R> {
-  readonly count: number;
-  readonly rowAt: (index: number) => R | undefined;
-  /** The rows that are to be seen: the windows that hold them are fetched. */
-  readonly onRange: (first: number, last: number) => void;
+/** The row that a row of a tree lies in; null for one at the top. */
+function outerRow<R>({ rowAt }: Rows<R>, at: number, levelOf: (row: R) => number): number | null {
+  const levelAt = (index: number) => {
+    const row = rowAt(index);
+    return row === undefined ? 0 : levelOf(row);
+  };
+  const level = levelAt(at);
+  let above = at - 1;
+  while (above >= 0 && levelAt(above) >= level) {
+    above -= 1;
+  }
+  return above < 0 ? null : above;
 }
 
-interface WindowTableProps<R> {
-  readonly label: string;
-  readonly columns: readonly WindowColumn<R>[];
-  readonly windows: Windows<R>;
-  readonly sortBy: string;
-  readonly isAscending: boolean;
-  readonly onSort: (key: string, isAscending: boolean) => void;
-  readonly opened: string | null;
-  readonly onOpen: (key: string | null) => void;
-  readonly detail: (row: R) => ReactNode;
-  readonly empty: string;
-  readonly isOld: boolean;
+interface MarkProps {
+  readonly isOpen: boolean | undefined;
+  readonly level: number;
+  readonly onToggle: () => void;
 }
 
-const ROW = 26;
-const HEAD = 28;
-const HEAD_FONT = '500 11px system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
-/** The sign of the order, and the gap before it. */
-const ORDER_SIGN = 14;
-
-/** The track of a column in the grid: never narrower than the words of its head. */
-function trackOf<R>({ label, unit, isSortable, width }: WindowColumn<R>): string {
-  const words = unit === undefined ? label : `${label} ${unit}`;
-  const head = Math.ceil(textWidth(words, HEAD_FONT)) + (isSortable ? ORDER_SIGN : 2);
-  return width.replace(
-    /^minmax\((\d+)px/,
-    (_, least: string) => `minmax(${Math.max(Number(least), head)}px`,
+/** Before a row that can be opened, further in the deeper it lies. */
+function Mark({ isOpen, level, onToggle }: MarkProps) {
+  return (
+    <span
+      className={isOpen === undefined ? "dt-mark none" : "dt-mark"}
+      style={{ marginLeft: Math.min(level, MOST_INDENTS) * INDENT }}
+      aria-hidden="true"
+      onClick={(event) => {
+        event.stopPropagation();
+        onToggle();
+      }}
+    >
+      {isOpen === true ? "▾" : "▸"}
+    </span>
   );
 }
 
-/** What a key does to the row that has the focus. */
-function openedBy(key: string, row: string, opened: string | null): string | null | undefined {
-  if (key === "Enter" || key === " ") {
-    return opened === row ? null : row;
-  }
-  if (key === "ArrowRight") {
-    return row;
-  }
-  return opened === row && (key === "ArrowLeft" || key === "Escape") ? null : undefined;
+interface BodyRowProps<R> {
+  readonly table: DataTableProps<R>;
+  readonly row: R;
+  readonly index: number;
+  readonly isActive: boolean;
+  readonly grid: CSSProperties;
+  readonly onFocus: () => void;
+  readonly onPress: () => void;
+  readonly onKeyDown: (event: KeyboardEvent) => void;
 }
 
-export function WindowTable<R extends { readonly key: string }>(props: WindowTableProps<R>) {
-  const { label, columns, windows, sortBy, isAscending, onSort, opened, onOpen, isOld } = props;
+function BodyRow<R>(props: BodyRowProps<R>) {
+  const { table, row, index, isActive, grid, onFocus, onPress, onKeyDown } = props;
+  const { columns, expanded, onExpand, levelOf, isChosen, detail } = table;
+  const isOpen = expanded?.(row);
+  const level = levelOf?.(row);
+  return (
+    <>
+      <tr
+        className="dt-cells"
+        style={grid}
+        aria-rowindex={index + 2}
+        aria-level={level === undefined ? undefined : level + 1}
+        aria-expanded={isOpen}
+        aria-selected={isChosen?.(row)}
+        data-row={index}
+        tabIndex={isActive ? 0 : -1}
+        onClick={onPress}
+        onFocus={onFocus}
+        onKeyDown={onKeyDown}
+      >
+        {columns.map((column, place) => (
+          <td key={column.key} className={cellClass(column)}>
+            {place === 0 && expanded !== undefined ? (
+              <Mark
+                isOpen={isOpen}
+                level={level ?? 0}
+                onToggle={() => onExpand?.(row, isOpen !== true)}
+              />
+            ) : null}
+            {column.cell(row)}
+          </td>
+        ))}
+      </tr>
+      {isOpen === true && detail !== undefined ? (
+        <tr className="dt-detail">
+          <td colSpan={columns.length}>{detail(row)}</td>
+        </tr>
+      ) : null}
+    </>
+  );
+}
+
+/** Indexes in sight and some beyond, and the one that takes the Tab key, which is always drawn. */
+function drawnRows({ startIndex, endIndex, overscan, count }: Range, active: number): number[] {
+  const first = Math.max(0, startIndex - overscan);
+  const last = Math.min(count - 1, endIndex + overscan);
+  const drawn = Array.from({ length: last - first + 1 }, (_, place) => first + place);
+  return active < first ? [active, ...drawn] : active > last ? [...drawn, active] : drawn;
+}
+
+const COPY_WORDS = {
+  idle: "",
+  done: "Row copied",
+  refused: "Copying is not allowed here",
+} as const;
+
+export function DataTable<R>(props: DataTableProps<R>) {
+  const { label, columns, keyOf, sorting, expanded, onExpand, levelOf, isOld = false } = props;
+  const given = props.rows;
+  const rows: Rows<R> =
+    "rowAt" in given ? given : { count: given.length, rowAt: (at) => given[at] };
+  const { count, rowAt, onRange } = rows;
   const scroll = useRef<HTMLDivElement>(null);
+  const isWalking = useRef(false);
+  const [wanted, setActive] = useState(0);
+  const active = Math.max(0, Math.min(wanted, count - 1));
+  const [copyState, copy] = useCopy();
   const virtual = useVirtualizer({
-    count: windows.count,
+    count,
     getScrollElement: () => scroll.current,
     estimateSize: () => ROW,
     overscan: 10,
+    paddingStart: HEAD,
+    scrollPaddingStart: HEAD,
     initialRect: { width: 1200, height: 480 },
-    getItemKey: (index) => windows.rowAt(index)?.key ?? index,
+    getItemKey: (at) => {
+      const row = rowAt(at);
+      return row === undefined ? `row ${at}` : keyOf(row);
+    },
+    rangeExtractor: (range) => drawnRows(range, active),
+    // Only what is open is as high as its content.
+    measureElement: (element, entry, instance) =>
+      element.childElementCount > 1 ? measureElement(element, entry, instance) : ROW,
   });
-  const items = virtual.getVirtualItems();
-  const first = items[0]?.index ?? 0;
-  const last = items.at(-1)?.index ?? 0;
-  const { onRange } = windows;
-  useEffect(() => onRange(first, last), [onRange, first, last]);
-  const tracks = useMemo(() => columns.map(trackOf).join(" "), [columns]);
-  const grid = { gridTemplateColumns: tracks };
+  const { startIndex: first = 0, endIndex: last = 0 } = virtual.range ?? {};
+  useEffect(() => onRange?.(first, last, active), [onRange, first, last, active]);
+  useLayoutEffect(() => {
+    if (isWalking.current) {
+      isWalking.current = false;
+      const row = scroll.current?.querySelector<HTMLElement>(`[data-row="${active}"]`);
+      row?.focus({ preventScroll: true });
+    }
+  });
+  const grid = useMemo(() => ({ gridTemplateColumns: columns.map(trackOf).join(" ") }), [columns]);
 
-  const focusRow = (index: number) => {
-    virtual.scrollToIndex(index);
-    requestAnimationFrame(() =>
-      scroll.current?.querySelector<HTMLElement>(`[data-row="${index}"]`)?.focus(),
-    );
+  const onSort = (next: Sorting) => {
+    setActive(0);
+    virtual.scrollToOffset(0);
+    props.onSort(next);
   };
-  const onKeyDown = (event: KeyboardEvent<HTMLTableRowElement>, index: number, row: R) => {
-    if (event.target !== event.currentTarget) {
+  const goTo = (at: number) => {
+    isWalking.current = true;
+    setActive(at);
+    virtual.scrollToIndex(at);
+  };
+  const choose = (row: R) => {
+    const isOpen = expanded?.(row);
+    if (props.onChoose !== undefined) {
+      props.onChoose(row);
+    } else if (isOpen !== undefined) {
+      onExpand?.(row, !isOpen);
+    }
+  };
+  const run = (act: Act, at: number, row: R) => {
+    const outer = act === "outside" && levelOf !== undefined ? outerRow(rows, at, levelOf) : null;
+    if (act === "choose") {
+      choose(row);
+    } else if (act === "copy") {
+      copy(
+        toTsv(props.toPlain([row]))
+          .split("\n")
+          .at(-1) ?? "",
+      );
+    } else if (act === "open" || act === "close") {
+      onExpand?.(row, act === "open");
+    } else if (act === "inside" || outer !== null) {
+      goTo(outer ?? at + 1);
+    }
+  };
+  const onKeyDown = (at: number, row: R) => (event: KeyboardEvent) => {
+    if (event.target !== event.currentTarget || event.altKey) {
       return;
     }
-    const target = walked(event.key, index, windows.count, ["ArrowUp", "ArrowDown"]);
-    const next = openedBy(event.key, row.key, opened);
-    if (target !== null) {
-      event.preventDefault();
-      focusRow(target);
-    } else if (next !== undefined) {
-      event.preventDefault();
-      onOpen(next);
+    const page = Math.max(1, Math.floor(((scroll.current?.clientHeight ?? 0) - HEAD) / ROW));
+    const to = walked(event.key, at, count, ["ArrowUp", "ArrowDown"], page);
+    const act = to === null ? actOf(event, expanded?.(row), levelOf !== undefined) : null;
+    if (to !== null) {
+      goTo(to);
+    } else if (act !== null) {
+      run(act, at, row);
+    } else {
+      return;
     }
+    event.preventDefault();
   };
 
+  let drawnTo = HEAD;
   return (
-    <div ref={scroll} className={isOld ? "wt-scroll stale" : "wt-scroll"}>
-      <table
-        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: its rows can be opened
-        role="treegrid"
-        className="wt"
-        aria-label={label}
-        aria-rowcount={windows.count + 1}
-        style={{ height: virtual.getTotalSize() + HEAD }}
-      >
-        <thead>
-          <tr style={grid}>
-            {columns.map((column) => (
-              <WindowHead
-                key={column.key}
-                column={column}
-                sorted={sortBy === column.key ? isAscending : null}
-                onSort={onSort}
-              />
-            ))}
-          </tr>
-        </thead>
-        {items.map((item, place) => {
-          const row = windows.rowAt(item.index);
-          const isOpen = row !== undefined && row.key === opened;
-          return (
-            <tbody
-              key={item.key}
-              ref={virtual.measureElement}
-              data-index={item.index}
-              className={isOpen ? "wt-row open" : "wt-row"}
-              // In the flow: what opens in a row moves those below it at once.
-              style={place === 0 ? { marginTop: item.start } : undefined}
-            >
-              {row === undefined ? (
-                <tr className="wt-cells" style={grid} aria-rowindex={item.index + 2}>
-                  <td className="dim">…</td>
-                </tr>
-              ) : (
-                <tr
-                  className="wt-cells"
-                  style={grid}
-                  aria-rowindex={item.index + 2}
-                  aria-expanded={isOpen}
-                  data-row={item.index}
-                  tabIndex={item.index === 0 || isOpen ? 0 : -1}
-                  onClick={() => onOpen(isOpen ? null : row.key)}
-                  onKeyDown={(event) => onKeyDown(event, item.index, row)}
-                >
-                  {columns.map((column) => (
-                    <td key={column.key} className={cellClass(column)}>
-                      {column.cell(row)}
-                    </td>
-                  ))}
-                </tr>
-              )}
-              {isOpen ? (
-                <tr className="wt-detail">
-                  <td colSpan={columns.length}>{props.detail(row)}</td>
-                </tr>
-              ) : null}
-            </tbody>
-          );
-        })}
-      </table>
-      {windows.count === 0 && !isOld ? <p className="empty">{props.empty}</p> : null}
+    <div className="dt-box">
+      <div ref={scroll} className={isOld ? "dt-scroll stale" : "dt-scroll"}>
+        <table
+          role={expanded === undefined ? "grid" : "treegrid"}
+          className="dt"
+          aria-label={label}
+          aria-rowcount={count + 1}
+          aria-busy={isOld}
+          style={{ height: virtual.getTotalSize() }}
+        >
+          <thead>
+            <tr style={grid}>
+              {columns.map((column) => (
+                <Head key={column.key} column={column} sorting={sorting} onSort={onSort} />
+              ))}
+            </tr>
+          </thead>
+          {virtual.getVirtualItems().map(({ index, key, start, end }) => {
+            const row = rowAt(index);
+            // In the flow: what opens in a row moves those below it at once.
+            const gap = start - drawnTo;
+            drawnTo = end;
+            const isChosen = row !== undefined && props.isChosen?.(row) === true;
+            return (
+              <tbody
+                key={key}
+                ref={virtual.measureElement}
+                data-index={index}
+                className={isChosen ? "dt-row chosen" : "dt-row"}
+                style={gap > 0 ? { marginTop: gap } : undefined}
+              >
+                {row === undefined ? (
+                  <tr className="dt-cells" style={grid} aria-rowindex={index + 2}>
+                    <td className="dim">…</td>
+                  </tr>
+                ) : (
+                  <BodyRow
+                    table={props}
+                    row={row}
+                    index={index}
+                    isActive={index === active}
+                    grid={grid}
+                    onFocus={() => setActive(index)}
+                    onPress={() => {
+                      if (document.getSelection()?.type !== "Range") {
+                        choose(row);
+                      }
+                    }}
+                    onKeyDown={onKeyDown(index, row)}
+                  />
+                )}
+              </tbody>
+            );
+          })}
+        </table>
+        {count > 0 ? null : <p className="empty">{isOld ? "Reading…" : props.empty}</p>}
+      </div>
+      <span className="dt-said" role="status">
+        {COPY_WORDS[copyState]}
+      </span>
     </div>
   );
 }

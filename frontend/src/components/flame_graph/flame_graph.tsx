@@ -11,6 +11,7 @@ import {
 import type { Flame, FlameNode } from "../../api/types.gen";
 import { documentTokens, kindWord } from "../../base/style/kind_hues";
 import { adoptStyles } from "../../base/style/styles";
+import { plainTable } from "../../base/text/delimited";
 import { count, plural, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { type Cell, cell } from "../../state/cell";
@@ -96,18 +97,20 @@ function spokenBox(
   )} · ${plural(node.count, counted)}`;
 }
 
-/** The boxes as a table, every call by itself. */
-export const flameTable = (flame: Flame, counted: string) => ({
-  header: ["depth", "name", "kind", `value_${flame.unit}`, `self_${flame.unit}`, `${counted}s`],
-  rows: treeOrder(flameTree(flame)).map(({ node, depth }) => [
-    depth,
-    node.name,
-    node.node < 0 ? "" : kindWord(kindNumber(node.kind)),
-    node.value,
-    node.self_value,
-    node.count,
-  ]),
-});
+/** The boxes as a table. */
+export const flamePlain = (unit: string, counted: string) =>
+  plainTable<FlameBox>([
+    "depth",
+    ["name", ({ node }) => node.name],
+    ["kind", ({ node }) => (node.node < 0 ? "" : kindWord(kindNumber(node.kind)))],
+    [`value_${unit}`, ({ node }) => node.value],
+    [`self_${unit}`, ({ node }) => node.self_value],
+    [`${counted}s`, ({ node }) => node.count],
+  ]);
+
+/** All boxes as a table, every call by itself. */
+export const flameTable = (flame: Flame, counted: string) =>
+  flamePlain(flame.unit, counted)(treeOrder(flameTree(flame)));
 
 export function FlameGraph(props: FlameGraphProps) {
   const { flame, counted, focus, onFocus, onChoose, isHit, tools } = props;

@@ -1,8 +1,8 @@
-/** Which columns are shown; a change is kept in the address. */
+/** Which columns of a table are shown; the first one always is. */
 import { Popover } from "./popover";
 
 interface ColumnsMenuProps {
-  readonly columns: readonly { readonly key: string; readonly label: string }[];
+  readonly columns: readonly { readonly key: string; readonly head: string }[];
   readonly hidden: ReadonlySet<string>;
   readonly onChange: (hidden: string) => void;
 }
@@ -12,14 +12,14 @@ export const hiddenIn = (text: string | undefined, usual: string): ReadonlySet<s
   new Set((text ?? usual).split(",").filter((key) => key !== "" && key !== "none"));
 
 export function ColumnsMenu({ columns, hidden: off, onChange }: ColumnsMenuProps) {
-  const choices = columns.filter((column) => column.key !== "name");
+  const choices = columns.slice(1);
   const words = `Columns ${choices.filter(({ key }) => !off.has(key)).length}`;
   return (
     <Popover className="btn small" kind="dialog" label={words} button={words}>
       {() => (
         <fieldset className="menu-checks">
           <legend className="label">Columns</legend>
-          {choices.map(({ key, label }) => (
+          {choices.map(({ key, head }) => (
             <label key={key} className="option">
               <input
                 type="checkbox"
@@ -34,7 +34,7 @@ export function ColumnsMenu({ columns, hidden: off, onChange }: ColumnsMenuProps
                   onChange([...next].sort().join(",") || "none");
                 }}
               />
-              {label}
+              {head}
             </label>
           ))}
         </fieldset>

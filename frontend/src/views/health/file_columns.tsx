@@ -1,37 +1,8 @@
 /** The columns of the list of files. */
-import {
-  columnFilteringFeature,
-  createColumnHelper,
-  createFilteredRowModel,
-  createSortedRowModel,
-  filterFn_includesString,
-  globalFilteringFeature,
-  metaHelper,
-  rowSortingFeature,
-  sortFn_alphanumeric,
-  sortFn_text,
-  tableFeatures,
-} from "@tanstack/react-table";
 import type { FileInfo, State } from "../../api/types.gen";
 import { ago, bytes, count, DASH, fixed, moment, NBSP } from "../../base/text/format";
+import { type Column, numberColumn } from "../../components/data_table/table";
 import { Prose } from "../../components/text/prose";
-
-export interface ColumnMeta {
-  readonly isNumber?: boolean;
-  /** The column gives way on small screens. */
-  readonly isMinor?: boolean;
-}
-
-export const features = tableFeatures({
-  columnMeta: metaHelper<ColumnMeta>(),
-  columnFilteringFeature,
-  globalFilteringFeature,
-  rowSortingFeature,
-  filteredRowModel: createFilteredRowModel(),
-  sortedRowModel: createSortedRowModel(),
-  filterFns: { includesString: filterFn_includesString },
-  sortFns: { alphanumeric: sortFn_alphanumeric, text: sortFn_text },
-});
 
 const SIGNS: Readonly<Record<State, readonly [string, string]>> = {
   ready: ["yes", "✓"],
@@ -69,52 +40,68 @@ function readIn({ read_seconds, from_cache }: FileInfo): string {
   return from_cache ? "cache" : `${fixed(read_seconds, decimals)}${NBSP}s`;
 }
 
-const helper = createColumnHelper<typeof features, FileInfo>();
-
-export const columns = helper.columns([
-  helper.accessor("path", {
-    header: "File",
-    cell: ({ row }) => (
-      <code title={`${row.original.logdir}/${row.original.path}`}>{row.original.path}</code>
+export const columns: readonly Column<FileInfo>[] = [
+  {
+    key: "path",
+    head: "File",
+    width: 180,
+    grow: 5,
+    sort: ({ path }) => path,
+    cell: ({ logdir, path }) => (
+      <code className="clip" title={`${logdir}/${path}`}>
+        {path}
+      </code>
     ),
+  },
+  {
+    key: "run",
+    head: "Run",
+    width: 80,
+    grow: 2,
+    sort: ({ run }) => run,
+    cell: ({ run }) => run ?? <span className="dim">{DASH}</span>,
+  },
+  numberColumn("bytes", "Size", (file) => bytes(file.bytes), {
+    width: 76,
+    sort: (file) => file.bytes,
   }),
-  helper.accessor((file) => file.run ?? "", {
-    id: "run",
-    header: "Run",
-    meta: { isMinor: true },
-    cell: ({ row }) => row.original.run ?? <span className="dim">{DASH}</span>,
+  numberColumn("events", "Events", ({ events }) => (events === null ? DASH : count(events)), {
+    width: 76,
+    sort: ({ events }) => events,
   }),
-  helper.accessor("bytes", {
-    header: "Size",
-    meta: { isNumber: true },
-    cell: ({ row }) => bytes(row.original.bytes),
-  }),
-  helper.accessor((file) => file.events ?? undefined, {
-    id: "events",
-    header: "Events",
-    sortUndefined: "last",
-    meta: { isNumber: true, isMinor: true },
-    cell: ({ row }) => (row.original.events === null ? DASH : count(row.original.events)),
-  }),
-  helper.accessor((file) => file.read_seconds ?? undefined, {
-    id: "read",
-    header: "Read in",
-    sortUndefined: "last",
-    meta: { isNumber: true, isMinor: true },
-    cell: ({ row }) => readIn(row.original),
-  }),
-  helper.accessor("modified", {
-    header: "Changed",
-    meta: { isMinor: true },
-    cell: ({ row: { original } }) => (
-      <span className="dim" title={moment(original.modified)}>
-        {ago(Math.max(0, Date.now() / 1000 - original.modified))}
+  numberColumn("read", "Read in", readIn, { sort: ({ read_seconds }) => read_seconds }),
+  numberColumn(
+    "modified",
+    "Changed",
+    ({ modified }) => (
+      <span className="dim" title={moment(modified)}>
+        {ago(Math.max(0, Date.now() / 1000 - modified))}
       </span>
     ),
-  }),
-  helper.accessor((file) => `${file.verdict} ${file.reason}`, {
-    id: "verdict",
-    header: "Verdict",
-    cell: ({ row }) => <Verdict file={row.original} />,
-  }),
-]);
+    { width: 92, sort: ({ modified }) => modified },
+  ),
+  {
+    key: "verdict",
+    head: "Verdict",
+    width: 160,
+    grow: 5,
+    sort: ({ verdict, reason }) => `${verdict} ${reason}`,
+    cell: (file) => <Verdict file={file} />,
+  },
+];
+
+/** What a row of a file opens: the words that it has no room for. */
+export function FileDetails({ file }: { file: FileInfo }) {
+  return (
+    <div className="file-details">
+      <p>
+        <code>{`${file.logdir}/${file.path}`}</code>
+      </p>
+      {[file.reason, file.hint].filter(Boolean).map((text) => (
+        <p key={text}>
+          <Prose text={text} />
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,28 +1,31 @@
 /** Each file seen below the logdirs: accepted, or why not. */
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { Catalog, FileInfo } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
 import { count, plural } from "../../base/text/format";
 import { CopyTable } from "../../components/controls/copy_table";
+import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
+import { useSorted } from "../../components/data_table/rows";
+import { DataTable } from "../../components/data_table/table";
+import { matches } from "../../components/overlays/option_list";
 import { Panel } from "../../components/states/panel";
-import { SearchIcon } from "../../components/text/icons";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useCatalogActions } from "../../state/queries";
-import { FileTable } from "./file_table";
+import { columns, FileDetails } from "./file_columns";
 
-const toTable = (files: readonly FileInfo[]) => ({
-  header: ["logdir", "path", "run", "bytes", "events", "read_seconds", "verdict", "reason"],
-  rows: files.map((file) => [
-    file.logdir,
-    file.path,
-    file.run,
-    file.bytes,
-    file.events,
-    file.read_seconds,
-    file.verdict,
-    file.reason,
-  ]),
-});
+const toPlain = plainTable<FileInfo>([
+  "logdir",
+  "path",
+  "run",
+  "bytes",
+  "events",
+  "read_seconds",
+  "verdict",
+  "reason",
+]);
+
+const keyOf = ({ logdir, path }: FileInfo) => `${logdir}\n${path}`;
 
 /** Not in use, or not whole. */
 const isUnused = (file: FileInfo) => file.state !== "ready";
@@ -31,11 +34,21 @@ export function Files({ catalog }: { catalog: Catalog }) {
   const address = useAddress();
   const values = useValues();
   const [search, setSearch] = useState("");
+  const [opened, setOpened] = useState("");
   const { look, isLooking } = useCatalogActions();
   const isUnusedOnly = values["health.files"] === "unused";
   const { files, files_total } = catalog;
   const unused = files.filter(isUnused);
-  const shown = isUnusedOnly ? unused : files;
+  const shown = useMemo(
+    () =>
+      files.filter(
+        (file) =>
+          (!isUnusedOnly || isUnused(file)) &&
+          matches(`${file.path} ${file.run ?? ""} ${file.verdict} ${file.reason}`, search),
+      ),
+    [files, isUnusedOnly, search],
+  );
+  const sorted = useSorted(shown, columns, null);
   const cut = files_total > files.length ? `, the first ${count(files.length)} are listed` : "";
   return (
     <Panel
@@ -45,25 +58,12 @@ export function Files({ catalog }: { catalog: Catalog }) {
       hasBody={false}
       controls={
         <>
-          <span className="input small">
-            <SearchIcon />
-            <input
-              type="search"
-              data-filter=""
-              aria-label="Filter the files"
-              placeholder="Filter"
-              size={14}
-              value={search}
-              onChange={(event) => setSearch(event.target.value)}
-              onKeyDown={(event) => {
-                if (event.key === "Escape") {
-                  event.preventDefault();
-                  setSearch("");
-                  event.currentTarget.blur();
-                }
-              }}
-            />
-          </span>
+          <SearchField
+            words="Filter"
+            label="Filter the files"
+            value={search}
+            onChange={setSearch}
+          />
           <Segmented
             label="Which files"
             value={isUnusedOnly ? "unused" : "all"}
@@ -75,14 +75,24 @@ export function Files({ catalog }: { catalog: Catalog }) {
               address.replace({ "health.files": next === "all" ? undefined : next })
             }
           />
-          <CopyTable label="the list of files" table={() => toTable(shown)} />
+          <CopyTable label="the list of files" table={() => toPlain(sorted.rows)} />
           <button type="button" className="btn small" onClick={look} disabled={isLooking}>
             Look again
           </button>
         </>
       }
     >
-      <FileTable files={shown} search={search} />
+      <DataTable
+        label="Files"
+        columns={columns}
+        {...sorted}
+        keyOf={keyOf}
+        expanded={(file) => keyOf(file) === opened}
+        onExpand={(file, isOpen) => setOpened(isOpen ? keyOf(file) : "")}
+        detail={(file) => <FileDetails file={file} />}
+        toPlain={toPlain}
+        empty="No such file."
+      />
     </Panel>
   );
 }

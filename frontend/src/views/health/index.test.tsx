@@ -128,6 +128,6 @@ describe("files", () => {
     const { length } = await listed();
     expect(length).toBeGreaterThanOrEqual(20);
     expect(length).toBeLessThan(60);
-    expect(table.getByRole("table").getAttribute("aria-rowcount")).toBe("2001");
+    expect(table.getByRole("treegrid").getAttribute("aria-rowcount")).toBe("2001");
   });
 });

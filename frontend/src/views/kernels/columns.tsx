@@ -1,9 +1,9 @@
 /** The columns of the kernel table. */
 import type { ReactNode } from "react";
-import type { KernelQuery, KernelRow, Kernels } from "../../api/types.gen";
+import type { KernelQuery, KernelRow } from "../../api/types.gen";
 import { bytes, count, DASH, fixed, inScale, share, time, timeScale } from "../../base/text/format";
 import { CellBar } from "../../components/charts/cell_bar";
-import type { WindowColumn } from "../../components/data_table/table";
+import { type Column, numberColumn } from "../../components/data_table/table";
 import { CodeName } from "../../components/text/code_name";
 
 const none = <span className="dim">{DASH}</span>;
@@ -17,74 +17,70 @@ const CORES = { yes: "yes", no: "no", unknown: "unknown", none: DASH } as const;
 export const launchWords = (text: string | null): string =>
   text === null ? DASH : text.replace(/[[\]\s]/g, "").replaceAll(",", "×");
 
-type Column = WindowColumn<KernelRow>;
+type KernelColumn = Column<KernelRow>;
 
-export function columnsOf(
-  answer: Kernels,
-  rows: readonly KernelRow[],
-  query: KernelQuery,
-): readonly Column[] {
+const text = (
+  key: string,
+  head: string,
+  cell: KernelColumn["cell"],
+  more: Partial<KernelColumn> = {},
+): KernelColumn => ({ key, head, width: 80, cell, ...more });
+
+/** What all columns of the row's group have beside the figures. */
+function facts(query: KernelQuery): readonly KernelColumn[] {
+  switch (query.group_by) {
+    case "class":
+      return [];
+    case "properties":
+      return [
+        text("op", "Operator", (row) => (row.op === null ? none : <CodeName name={row.op} />)),
+        text("grid", "Grid", (row) => launchWords(row.grid)),
+        text("block", "Block", (row) => launchWords(row.block)),
+        text("op_eligible", "Op eligible", (row) =>
+          known(row.op_eligible, (isEligible) => (isEligible ? "yes" : "no")),
+        ),
+      ];
+    default:
+      return [
+        text("kernel_class", "Class", (row) => (
+          <span title={row.class_why}>{row.kernel_class}</span>
+        )),
+      ];
+  }
+}
+
+/** Columns that only some recordings can fill: they are there if a row has a value. */
+const IF_KNOWN: readonly KernelColumn[] = [
+  numberColumn("blocks_per_sm", "Blocks per SM", (row) =>
+    known(row.blocks_per_sm, (v) => fixed(v, 2)),
+  ),
+  numberColumn("occupancy", "Est. occupancy", (row) =>
+    known(row.occupancy, (v) => `${fixed(v, 0)} %`),
+  ),
+  numberColumn("launch_ns", "Launch", (row) => known(row.launch_ns, time)),
+  numberColumn("queue_ns", "Queue", (row) => known(row.queue_ns, time)),
+];
+
+const RESOURCES: readonly KernelColumn[] = [
+  text("registers", "Registers", (row) => known(row.registers, count), { isNumeric: true }),
+  text("shared_bytes", "Shared", (row) => known(row.shared_bytes, bytes), { isNumeric: true }),
+];
+
+export function columnsOf(rows: readonly KernelRow[], query: KernelQuery): readonly KernelColumn[] {
   const most = Math.max(0, ...rows.map((row) => row.total_ns));
   const scale = timeScale(most);
-  const number = (
-    key: string,
-    label: string,
-    cell: Column["cell"],
-    more: Partial<Column> = {},
-  ) => ({
-    key,
-    label,
-    help: answer.definitions[key] ?? "",
-    isNumber: true,
-    isSortable: true,
-    width: "minmax(64px, 1fr)",
-    cell,
-    ...more,
-  });
-  const has = (field: keyof KernelRow) => rows.some((row) => row[field] !== null);
-  const isByProperties = query.group_by === "properties";
-  const plain = (
-    key: keyof KernelRow & string,
-    label: string,
-    words: (row: KernelRow) => ReactNode,
-  ): Column => ({
-    key,
-    label,
-    help: answer.definitions[key] ?? "",
-    width: "minmax(80px, 1fr)",
-    cell: words,
-  });
+  const isKnown = ({ key }: KernelColumn) =>
+    rows.some((row) => row[key as keyof KernelRow] !== null);
   return [
-    {
-      key: "name",
-      label: query.group_by === "class" ? "Class" : "Kernel",
-      isSortable: true,
-      width: "minmax(170px, 4fr)",
-      cell: (row) => (
-        <>
-          <span className="wt-mark" aria-hidden="true" />
-          <CodeName name={row.name} />
-        </>
-      ),
-    },
-    ...(isByProperties
-      ? [
-          plain("op", "Operator", (row) => (row.op === null ? none : <CodeName name={row.op} />)),
-          plain("grid", "Grid", (row) => launchWords(row.grid)),
-          plain("block", "Block", (row) => launchWords(row.block)),
-          plain("op_eligible", "Op eligible", (row) =>
-            known(row.op_eligible, (isEligible) => (isEligible ? "yes" : "no")),
-          ),
-        ]
-      : query.group_by === "class"
-        ? []
-        : [
-            plain("kernel_class", "Class", (row) => (
-              <span title={row.class_why}>{row.kernel_class}</span>
-            )),
-          ]),
-    number("calls", "Calls", (row) => count(row.calls)),
-    number(
+    text(
+      "name",
+      query.group_by === "class" ? "Class" : "Kernel",
+      (row) => <CodeName name={row.name} />,
+      { sort: true, width: 170, grow: 4 },
+    ),
+    ...facts(query),
+    numberColumn("calls", "Calls", (row) => count(row.calls)),
+    numberColumn(
       "total_ns",
       "Total",
       (row) => (
@@ -92,47 +88,17 @@ export function columnsOf(
           {inScale(row.total_ns, scale)}
         </CellBar>
       ),
-      { unit: scale.unit.name, width: "minmax(100px, 1.5fr)" },
+      { unit: scale.unit.name, width: 100, grow: 1.5 },
     ),
-    number("ratio", "Share", (row) => share(row.ratio)),
-    number("mean_ns", "Mean", (row) => time(row.mean_ns)),
-    number("min_ns", "Min", (row) => time(row.min_ns), { isMinor: true }),
-    number("p50_ns", "Median", (row) => time(row.p50_ns), { isMinor: true }),
-    number("p95_ns", "p95", (row) => time(row.p95_ns), { isMinor: true }),
-    number("max_ns", "Max", (row) => time(row.max_ns), { isMinor: true }),
-    ...(has("blocks_per_sm")
-      ? [
-          number("blocks_per_sm", "Blocks per SM", (row) =>
-            known(row.blocks_per_sm, (v) => fixed(v, 2)),
-          ),
-        ]
-      : []),
-    ...(has("occupancy")
-      ? [
-          number("occupancy", "Est. occupancy", (row) =>
-            known(row.occupancy, (v) => `${fixed(v, 0)} %`),
-          ),
-        ]
-      : []),
-    ...(isByProperties
-      ? [
-          {
-            ...number("registers", "Registers", (row: KernelRow) => known(row.registers, count)),
-            isSortable: false,
-          },
-          {
-            ...number("shared_bytes", "Shared", (row: KernelRow) => known(row.shared_bytes, bytes)),
-            isSortable: false,
-          },
-        ]
-      : []),
-    ...(has("launch_ns")
-      ? [number("launch_ns", "Launch", (row) => known(row.launch_ns, time), { isMinor: true })]
-      : []),
-    ...(has("queue_ns")
-      ? [number("queue_ns", "Queue", (row) => known(row.queue_ns, time), { isMinor: true })]
-      : []),
-    plain("tensor_core", "Tensor cores", (row) =>
+    numberColumn("ratio", "Share", (row) => share(row.ratio)),
+    numberColumn("mean_ns", "Mean", (row) => time(row.mean_ns)),
+    numberColumn("min_ns", "Min", (row) => time(row.min_ns)),
+    numberColumn("p50_ns", "Median", (row) => time(row.p50_ns)),
+    numberColumn("p95_ns", "p95", (row) => time(row.p95_ns)),
+    numberColumn("max_ns", "Max", (row) => time(row.max_ns)),
+    ...IF_KNOWN.filter(isKnown),
+    ...(query.group_by === "properties" ? RESOURCES : []),
+    text("tensor_core", "Tensor cores", (row) =>
       row.tensor_core === "yes" ? (
         <span className="chip">yes</span>
       ) : (

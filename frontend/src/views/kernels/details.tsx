@@ -8,17 +8,16 @@ import { FirstCalls } from "../../components/states/first_few";
 import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
-import { type Asked, usePart } from "../../state/parts";
+import { useAsked, usePart } from "../../state/parts";
 import { launchWords } from "./columns";
 
 interface DetailsProps {
-  readonly asked: Asked;
   readonly row: KernelRow;
   readonly query: KernelQuery;
 }
 
-export function Details({ asked, row, query }: DetailsProps) {
-  const { data, problem, again } = usePart("kernels/row", asked, {
+export function Details({ row, query }: DetailsProps) {
+  const { data, problem, again } = usePart("kernels/row", useAsked(), {
     key: row.key,
     steps: query.steps ?? "",
     group_by: query.group_by ?? "name",

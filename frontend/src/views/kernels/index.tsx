@@ -5,7 +5,6 @@ import { bytes, count, DASH, fixed, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Swatch } from "../../components/charts/category";
 import { ViewLink } from "../../components/controls/view_link";
-import tableCss from "../../components/data_table/table.css?inline";
 import { Tip } from "../../components/overlays/tip";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
@@ -132,7 +131,6 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
 
 /** What runs on the device, how well, and what launched it? */
 
-adoptStyles(tableCss);
 adoptStyles(kernelsCss);
 
 function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; steps: string }) {

@@ -3,7 +3,7 @@ import type { OperatorQuery, OperatorRow, Operators } from "../../api/types.gen"
 import { count, DASH, inScale, type Scale, share, time, timeScale } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { CellBar } from "../../components/charts/cell_bar";
-import type { WindowColumn } from "../../components/data_table/table";
+import { type Column, numberColumn } from "../../components/data_table/table";
 import { CodeName } from "../../components/text/code_name";
 
 /** One unit per column of times that are read together, and the lengths of the bars. */
@@ -38,7 +38,6 @@ function TensorCores({ row }: { row: OperatorRow }) {
 function Name({ row }: { row: OperatorRow }) {
   return (
     <>
-      <span className="wt-mark" aria-hidden="true" />
       <CodeName name={row.name} />
       {row.detail === "" ? null : (
         <bdi className="detail" title={harmless(row.detail, 1500)}>
@@ -65,102 +64,100 @@ export function flops(value: number): string {
   return `${count(value)} FLOP`;
 }
 
-type Column = WindowColumn<OperatorRow>;
+/** A column of times in one unit, which its head says. */
+const inUnit = (
+  key: string,
+  head: string,
+  scale: Scale,
+  cell: Column<OperatorRow>["cell"],
+  more: Partial<Column<OperatorRow>> = {},
+) => numberColumn(key, head, cell, { unit: scale.unit.name, ...more });
+
+const WITH_BAR = { width: 100, grow: 1.5 };
 
 export function columnsOf(
   answer: Operators,
   scales: Scales,
   query: OperatorQuery,
-): readonly Column[] {
-  const help = (key: string) => answer.definitions[key] ?? "";
-  const number = (
-    key: string,
-    label: string,
-    cell: (row: OperatorRow) => React.ReactNode,
-    more: Partial<Column> = {},
-  ): Column => ({
-    key,
-    label,
-    help: help(key),
-    isNumber: true,
-    isSortable: true,
-    width: "minmax(60px, 1fr)",
-    cell,
-    ...more,
-  });
+): readonly Column<OperatorRow>[] {
   const hasDevice = answer.device_ns !== null;
-  const wide = query.group_by === "name" ? "minmax(180px, 3.6fr)" : "minmax(220px, 5fr)";
-  const device: readonly Column[] = [
-    number(
+  const isByName = query.group_by === "name";
+  const { definitions } = answer;
+  const device: readonly Column<OperatorRow>[] = [
+    inUnit(
       "device_self_ns",
       "Device self",
+      scales.device,
       (row) => (
         <CellBar value={row.device_self_ns ?? 0} most={scales.deviceMost} category="compute">
           {row.device_self_ns === null ? none : inScale(row.device_self_ns, scales.device)}
         </CellBar>
       ),
-      { unit: scales.device.unit.name, width: "minmax(100px, 1.5fr)" },
+      WITH_BAR,
     ),
-    number(
-      "device_total_ns",
-      "Device total",
-      (row) => (row.device_total_ns === null ? none : inScale(row.device_total_ns, scales.device)),
-      { unit: scales.device.unit.name },
+    inUnit("device_total_ns", "Device total", scales.device, (row) =>
+      row.device_total_ns === null ? none : inScale(row.device_total_ns, scales.device),
     ),
   ];
   return [
     {
       key: "name",
-      label: "Operator",
-      isSortable: true,
-      width: wide,
+      head: "Operator",
+      sort: true,
+      ...(isByName ? { width: 180, grow: 3.6 } : { width: 220, grow: 5 }),
       cell: (row) => <Name row={row} />,
     },
-    number("calls", "Calls", (row) => count(row.calls)),
+    numberColumn("calls", "Calls", (row) => count(row.calls)),
     ...(hasDevice ? device : []),
-    number(
+    inUnit(
       "self_ns",
       "Host self",
+      scales.host,
       (row) => (
         <CellBar value={row.self_ns} most={scales.hostMost} category="cpu">
           {inScale(row.self_ns, scales.host)}
         </CellBar>
       ),
-      { unit: scales.host.unit.name, width: "minmax(100px, 1.5fr)" },
+      WITH_BAR,
     ),
-    number("total_ns", "Host total", (row) => inScale(row.total_ns, scales.host), {
-      unit: scales.host.unit.name,
-    }),
-    number("min_ns", "Min", (row) => time(row.min_ns), { isMinor: true }),
-    number("mean_ns", "Mean", (row) => time(row.mean_ns), { isMinor: true }),
-    number("p50_ns", "Median", (row) => time(row.p50_ns), { isMinor: true }),
-    number("p95_ns", "p95", (row) => time(row.p95_ns), { isMinor: true }),
-    number("max_ns", "Max", (row) => time(row.max_ns), { isMinor: true }),
+    inUnit("total_ns", "Host total", scales.host, (row) => inScale(row.total_ns, scales.host)),
+    numberColumn("min_ns", "Min", (row) => time(row.min_ns)),
+    numberColumn("mean_ns", "Mean", (row) => time(row.mean_ns)),
+    numberColumn("p50_ns", "Median", (row) => time(row.p50_ns)),
+    numberColumn("p95_ns", "p95", (row) => time(row.p95_ns)),
+    numberColumn("max_ns", "Max", (row) => time(row.max_ns)),
     {
-      ...number("step_ratio", "Share of step", (row) =>
-        row.step_ratio === null ? none : share(row.step_ratio),
-      ),
-      isSortable: false,
+      key: "step_ratio",
+      head: "Share of step",
+      isNumeric: true,
+      cell: (row) => (row.step_ratio === null ? none : share(row.step_ratio)),
     },
-    ...(hasDevice ? [number("kernels", "Kernels", (row) => count(row.kernels ?? 0))] : []),
+    ...(hasDevice
+      ? [numberColumn<OperatorRow>("kernels", "Kernels", (row) => count(row.kernels ?? 0))]
+      : []),
     ...(answer.has_flops
       ? [
-          number("flops", "FLOPs", (row) => (row.flops === null ? none : flops(row.flops)), {
-            width: "minmax(84px, 1fr)",
-          }),
+          numberColumn<OperatorRow>(
+            "flops",
+            "FLOPs",
+            (row) => (row.flops === null ? none : flops(row.flops)),
+            {
+              width: 84,
+            },
+          ),
         ]
       : []),
     ...(hasDevice
       ? [
-          {
-            key: "tensor_core_self_ratio",
-            label: "Tensor cores",
-            help: `${help("tensor_core_eligible")} ${help("tensor_core_self_ratio")}`,
-            isSortable: true,
-            isMinor: true,
-            width: "minmax(116px, 1fr)",
-            cell: (row: OperatorRow) => <TensorCores row={row} />,
-          },
+          numberColumn<OperatorRow>(
+            "tensor_core_self_ratio",
+            "Tensor cores",
+            (row) => <TensorCores row={row} />,
+            {
+              help: `${definitions["tensor_core_eligible"] ?? ""} ${definitions["tensor_core_self_ratio"] ?? ""}`,
+              width: 116,
+            },
+          ),
         ]
       : []),
   ];

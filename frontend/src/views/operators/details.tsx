@@ -11,10 +11,9 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
-import { type Asked, usePart } from "../../state/parts";
+import { useAsked, usePart } from "../../state/parts";
 
 interface DetailsProps {
-  readonly asked: Asked;
   readonly row: OperatorRow;
   readonly query: OperatorQuery;
   readonly answer: Operators;
@@ -72,9 +71,9 @@ function Stack({ stack }: { stack: StackRow }) {
   );
 }
 
-export function Details({ asked, row, query, answer }: DetailsProps) {
+export function Details({ row, query, answer }: DetailsProps) {
   const { steps, group_by, stack_depth } = query;
-  const { data, problem, again } = usePart("operators/row", asked, {
+  const { data, problem, again } = usePart("operators/row", useAsked(), {
     key: row.key,
     steps: steps ?? "",
     group_by: group_by ?? "name",

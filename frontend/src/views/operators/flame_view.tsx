@@ -4,13 +4,13 @@ import { partUrl } from "../../api/routes";
 import type { Flame, FlameGraphQuery, FlameMetric, FlameNode } from "../../api/types.gen";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
+import { Select } from "../../components/controls/select";
 import { FlameGraph, flameValue } from "../../components/flame_graph/flame_graph";
 import { matches } from "../../components/overlays/option_list";
 import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
-import { usePage } from "../../state/page_context";
-import { type Asked, NOBODY, usePart } from "../../state/parts";
+import { type Asked, useAsked, usePart } from "../../state/parts";
 import { HeaviestBoxes, SandwichLists } from "./flame_lists";
 
 /** What the flame graph shows: weight, levels, names to stand out; and its export. */
@@ -47,18 +47,12 @@ export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsPr
         value={query.metric ?? "host"}
         onChange={(next) => set({ weight: next, focus: undefined })}
       />
-      <select
-        aria-label="Levels"
-        className="btn small"
-        value={query.levels}
-        onChange={(event) => set({ levels: event.target.value, focus: undefined })}
-      >
-        {LEVELS.map(([kinds, words]) => (
-          <option key={kinds} value={kinds}>
-            {words}
-          </option>
-        ))}
-      </select>
+      <Select
+        label="Levels"
+        options={LEVELS}
+        value={query.levels ?? ""}
+        onChange={(levels) => set({ levels, focus: undefined })}
+      />
       <SearchField
         words="Highlight by name"
         value={search}
@@ -107,8 +101,7 @@ function useFlameQuery(steps: string): [FlameGraphQuery, (patch: Patch) => void]
 }
 
 export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
-  const { shown } = usePage();
-  const asked: Asked = shown ?? NOBODY;
+  const asked = useAsked();
   const [query, setQuery] = useFlameQuery(steps);
   const { data, problem, again, isLoading } = usePart("operators/flame", asked, query, true);
   const [chosen, setChosen] = useState<FlameNode | null>(null);

@@ -5,7 +5,6 @@ import { count, exactTime, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
-import tableCss from "../../components/data_table/table.css?inline";
 import { ProblemNote } from "../../components/states/problem_note";
 import { ViewReading } from "../../components/states/view_reading";
 import { CodeName } from "../../components/text/code_name";
@@ -82,7 +81,6 @@ export function Unattributed({ answer }: { answer: Operators }) {
 
 /** Which operations take the time, and what calls them? */
 
-adoptStyles(tableCss);
 adoptStyles(operatorsCss);
 
 const MODES = [

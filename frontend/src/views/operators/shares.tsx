@@ -1,8 +1,10 @@
 /** Four bars: who takes the self and the total time, on the device and on the host. */
+import { useId } from "react";
 import { toProblem } from "../../api/problem";
 import type { OperatorSort, Operators, ShareChart } from "../../api/types.gen";
 import { count, plural, share, time } from "../../base/text/format";
 import { harmless, nameParts } from "../../base/text/shown_name";
+import { Select } from "../../components/controls/select";
 import { viewPatch } from "../../components/controls/view_link";
 import { Popover } from "../../components/overlays/popover";
 import { Tip } from "../../components/overlays/tip";
@@ -11,8 +13,7 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
 import type { Patch } from "../../state/location/fragment";
-import { usePage } from "../../state/page_context";
-import { NOBODY, usePart } from "../../state/parts";
+import { useAsked, usePart } from "../../state/parts";
 
 /**
  * Lightness steps of one hue, in percent over the surface. The light hue leaves out the middle,
@@ -45,9 +46,8 @@ const LISTED_MAX = 100;
 /** The operators that the bar has no room for, the largest first; each filters the table. */
 function RestList({ chart, steps, close }: RestProps & { readonly close: () => void }) {
   const address = useAddress();
-  const { shown } = usePage();
   const column = COLUMN[chart.stem];
-  const { data, problem, again } = usePart("operators/table", shown ?? NOBODY, {
+  const { data, problem, again } = usePart("operators/table", useAsked(), {
     steps,
     kinds: "op",
     sort_by: column,
@@ -173,25 +173,19 @@ export function partsOf(text: string | undefined): number {
 
 function PartsMenu() {
   const address = useAddress();
+  const id = useId();
   const parts = partsOf(useValues()["operators.parts"]);
   return (
-    <label className="row hint">
+    <label className="row hint" htmlFor={id}>
       Named in each bar
-      <select
-        className="btn small"
-        value={parts}
-        onChange={({ target }) =>
-          address.replace({
-            "operators.parts": target.value === `${PARTS_USUAL}` ? undefined : target.value,
-          })
+      <Select
+        id={id}
+        options={PARTS.map((known) => [`${known}`, `${known}`])}
+        value={`${parts}`}
+        onChange={(next) =>
+          address.replace({ "operators.parts": next === `${PARTS_USUAL}` ? undefined : next })
         }
-      >
-        {PARTS.map((known) => (
-          <option key={known} value={known}>
-            {known}
-          </option>
-        ))}
-      </select>
+      />
     </label>
   );
 }

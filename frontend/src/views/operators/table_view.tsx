@@ -1,18 +1,12 @@
-import { useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useMemo, useState } from "react";
-import { toProblem } from "../../api/problem";
+import type { ReactNode } from "react";
 import type { GroupBy, OperatorQuery, OperatorRow, Operators } from "../../api/types.gen";
-import type { PlainTable } from "../../base/text/delimited";
-import { CopyRows } from "../../components/controls/copy_table";
+import { plainTable } from "../../base/text/delimited";
 import { SearchField } from "../../components/controls/search_field";
-import { WindowTable } from "../../components/data_table/table";
-import { rowAmong, useOffsets, WINDOW } from "../../components/data_table/use_windows";
-import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
-import { ProblemNote } from "../../components/states/problem_note";
+import { Segmented } from "../../components/controls/segmented";
+import { Select } from "../../components/controls/select";
+import { PartTable } from "../../components/data_table/part_table";
 import { useAddress, useValues } from "../../state/host/environment";
-import { usePage } from "../../state/page_context";
-import { type Asked, askPart, NOBODY, useParts } from "../../state/parts";
-import { columnsOf, type Scales, scalesOf } from "./columns";
+import { columnsOf, scalesOf } from "./columns";
 import { Details } from "./details";
 
 /** By what calls are grouped; what this recording cannot fill says what to record. */
@@ -25,7 +19,9 @@ const GROUPS: readonly (readonly [GroupBy, string])[] = [
   ["thread", "Thread"],
   ["stack", "Stack"],
 ];
-const DEPTHS = [1, 2, 3, 5, 8, 12, 20, 64];
+const DEPTHS = ["1", "2", "3", "5", "8", "12", "20", "64"].map(
+  (depth) => [depth, depth === "1" ? "1 frame" : `${depth} frames`] as const,
+);
 
 interface GroupMenuProps {
   readonly answer: Operators;
@@ -33,39 +29,22 @@ interface GroupMenuProps {
   readonly onChange: (key: string, value: string) => void;
 }
 
-export function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
+function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
   return (
     <>
-      <div className="seg" role="radiogroup" aria-label="Group by">
-        {GROUPS.map(([group, words]) => {
-          const missing = answer.groupings[group] ?? "";
-          return (
-            <label key={group} title={missing} className={missing === "" ? "" : "off"}>
-              <input
-                type="radio"
-                name="operators-group"
-                checked={query.group_by === group}
-                disabled={missing !== ""}
-                onChange={() => onChange("group", group === "name" ? "" : group)}
-              />
-              {words}
-            </label>
-          );
-        })}
-      </div>
+      <Segmented
+        label="Group by"
+        options={GROUPS.map(([group, words]) => [group, words, answer.groupings[group] ?? ""])}
+        value={query.group_by ?? "name"}
+        onChange={(group) => onChange("group", group === "name" ? "" : group)}
+      />
       {query.group_by === "stack" ? (
-        <select
-          aria-label="Number of innermost frames to compare"
-          className="btn small"
-          value={query.stack_depth ?? 5}
-          onChange={(event) => onChange("depth", event.target.value)}
-        >
-          {DEPTHS.map((depth) => (
-            <option key={depth} value={depth}>
-              {depth === 1 ? "1 frame" : `${depth} frames`}
-            </option>
-          ))}
-        </select>
+        <Select
+          label="Number of innermost frames to compare"
+          options={DEPTHS}
+          value={String(query.stack_depth ?? 5)}
+          onChange={(depth) => onChange("depth", depth)}
+        />
       ) : null}
     </>
   );
@@ -73,7 +52,7 @@ export function GroupMenu({ answer, query, onChange }: GroupMenuProps) {
 
 /** What is copied: every row that matches, in base units. */
 
-const FIELDS = [
+const toPlain = plainTable<OperatorRow>([
   "name",
   "kind",
   "detail",
@@ -91,12 +70,7 @@ const FIELDS = [
   "flops",
   "step_ratio",
   "tensor_core_self_ratio",
-] as const;
-
-export const plainRows = (rows: readonly OperatorRow[]): PlainTable => ({
-  header: FIELDS,
-  rows: rows.map((row) => FIELDS.map((field) => row[field])),
-});
+]);
 
 /** The table of operators: grouped, searched, sorted, opened in place. */
 
@@ -127,122 +101,52 @@ function nothingFound({ search, kinds }: OperatorQuery): string {
 }
 
 /** The query that the address says. */
-export function useOperatorQuery(steps: string): OperatorQuery {
+function useOperatorQuery(steps: string): OperatorQuery {
   const values = useValues();
   const depth = Number(values["operators.depth"]);
-  return useMemo(
-    () => ({
-      steps,
-      group_by: (values["operators.group"] ?? "name") as GroupBy,
-      ...(Number.isInteger(depth) && depth > 0 ? { stack_depth: Math.min(depth, 64) } : {}),
-      kinds: values["operators.kinds"] ?? "op,annotation",
-      search: values["operators.search"] ?? "",
-      sort_by: values["operators.sort"] ?? "",
-      ascending: values["operators.up"] === "1",
-    }),
-    [steps, values, depth],
-  );
-}
-
-function useOperatorRows(asked: Asked, query: OperatorQuery) {
-  const [offsets, onRange] = useOffsets();
-  const questions = offsets.map((offset) => ({
-    asked,
-    query: { ...query, offset, limit: WINDOW },
-  }));
-  const states = useParts("operators/table", questions);
-  const windows = states.map((state) => state.data);
   return {
-    first: windows.find((one) => one !== undefined),
-    rowAt: (index: number) => rowAmong(windows, index),
-    onRange,
-    isLoading: states.some((state) => state.isLoading),
-    problem: states.find((state) => state.problem !== null)?.problem ?? null,
-    again: () => {
-      for (const state of states) {
-        state.again();
-      }
-    },
+    steps,
+    group_by: (values["operators.group"] ?? "name") as GroupBy,
+    ...(Number.isInteger(depth) && depth > 0 ? { stack_depth: Math.min(depth, 64) } : {}),
+    kinds: values["operators.kinds"] ?? "op,annotation",
+    search: values["operators.search"] ?? "",
   };
 }
 
 export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
   const address = useAddress();
-  const values = useValues();
-  const client = useQueryClient();
-  const { shown } = usePage();
   const query = useOperatorQuery(steps);
-  const asked: Asked = shown ?? NOBODY;
-  const { first, rowAt, onRange, isLoading, problem, again } = useOperatorRows(asked, query);
-  const [last, setLast] = useState(first);
-  if (first !== undefined && first !== last) {
-    setLast(first);
-  }
-  const known = first ?? last;
-  const scales: Scales = useMemo(() => scalesOf(known?.rows ?? []), [known]);
-  const hidden = hiddenIn(values["operators.hide"], USUALLY_HIDDEN);
-  const all = columnsOf(answer, scales, query);
-  const columns = all.filter(({ key }) => !hidden.has(key));
   const set = (key: string, value: string) =>
     address.replace({ [`operators.${key}`]: value === "" ? undefined : value });
   return (
-    <section className="panel" aria-label="Operators">
-      <div className="tools">
-        <GroupMenu answer={answer} query={query} onChange={set} />
-        <select
-          aria-label="Kinds of rows"
-          className="btn small"
-          value={query.kinds}
-          onChange={(event) => set("kinds", event.target.value)}
-        >
-          {KINDS.map(([kinds, words]) => (
-            <option key={kinds} value={kinds}>
-              {words}
-            </option>
-          ))}
-        </select>
-        <SearchField
-          words="Filter by name"
-          value={query.search ?? ""}
-          onChange={(text) => set("search", text)}
-        />
-        <span className="hint" aria-live="polite">
-          {known === undefined ? "" : `${known.count.toLocaleString("en-US")} rows`}
-        </span>
-        <span className="grow" />
-        {modes}
-        <ColumnsMenu columns={all} hidden={hidden} onChange={(hidden) => set("hide", hidden)} />
-        <CopyRows
-          key={JSON.stringify([asked, query])}
-          label="operators"
-          ask={(offset, limit) =>
-            askPart(client, "operators/table", asked, { ...query, offset, limit })
-          }
-          toTable={plainRows}
-        />
-      </div>
-      {problem === null ? (
-        <WindowTable<OperatorRow>
-          label="Operators"
-          columns={columns}
-          windows={{ count: known?.count ?? 0, rowAt, onRange }}
-          sortBy={known?.sort_by ?? ""}
-          isAscending={query.ascending === true}
-          onSort={(key, isAscending) =>
-            address.replace({
-              "operators.sort": key,
-              "operators.up": isAscending ? "1" : undefined,
-            })
-          }
-          opened={values["operators.row"] ?? null}
-          onOpen={(key) => address.replace({ "operators.row": key ?? undefined })}
-          detail={(row) => <Details asked={asked} row={row} query={query} answer={answer} />}
-          empty={nothingFound(query)}
-          isOld={isLoading && first === undefined}
-        />
-      ) : (
-        <ProblemNote problem={toProblem(problem)} again={again} />
-      )}
-    </section>
+    <PartTable
+      part="operators/table"
+      label="Operators"
+      stem="operators"
+      query={query}
+      columns={(rows) => columnsOf(answer, scalesOf(rows), query)}
+      definitions={answer.definitions}
+      usuallyHidden={USUALLY_HIDDEN}
+      toPlain={toPlain}
+      filters={
+        <>
+          <GroupMenu answer={answer} query={query} onChange={set} />
+          <Select
+            label="Kinds of rows"
+            options={KINDS}
+            value={query.kinds ?? ""}
+            onChange={(kinds) => set("kinds", kinds)}
+          />
+          <SearchField
+            words="Filter by name"
+            value={query.search ?? ""}
+            onChange={(text) => set("search", text)}
+          />
+        </>
+      }
+      modes={modes}
+      detail={(row) => <Details row={row} query={query} answer={answer} />}
+      empty={nothingFound(query)}
+    />
   );
 }

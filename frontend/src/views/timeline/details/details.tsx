@@ -12,7 +12,7 @@ import { useLasting } from "../../../state/timing";
 import { stepTitle, wallText } from "../ruler/ruler";
 import { type Selection, useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
-import { KindSwatch } from "../tracks/kinds";
+import { KindName, KindSwatch } from "../tracks/kinds";
 import { Arguments, Inputs, LaunchBar, Stack } from "./arguments";
 import { TraceFacts } from "./trace_facts";
 
@@ -140,7 +140,7 @@ function delayText(delay: number | null, isAhead: boolean): string {
 }
 
 function LinkLine({ link, source }: { link: SliceLink; source: Source }) {
-  const { actions, palette } = useTimelineContext();
+  const { actions } = useTimelineContext();
   const { to, label, delay_ns, relation } = link;
   const words = relation === "parent" ? "around it" : label === "" ? relation : label;
   return (
@@ -149,8 +149,7 @@ function LinkLine({ link, source }: { link: SliceLink; source: Source }) {
         {LEADS.has(relation) ? "↦" : "↤"}
       </span>
       <button type="button" className="link clip" onClick={() => actions.goTo(source, to)}>
-        <KindSwatch fill={palette.kinds[to.kind]?.fills[0]} />
-        <CodeName name={to.name} />
+        <KindName kind={to.kind} name={to.name} />
       </button>
       <span className="nowrap">{time(to.dur)}</span>
       <span className="dim tl-hop-words">
@@ -178,14 +177,14 @@ function Links({ links, source }: { links: readonly SliceLink[]; source: Source 
 }
 
 function Known({ details, source }: { details: SliceDetails; source: Source }) {
-  const { palette, sources, actions } = useTimelineContext();
+  const { sources, actions } = useTimelineContext();
   const { slice, kind_label, step, ancestors, links } = details;
   return (
     <>
       <section>
         <div className="row tl-chips">
           <span className="chip">
-            <KindSwatch fill={palette.kinds[slice.kind]?.fills[0]} />
+            <KindSwatch kind={slice.kind} />
             {kind_label || kindWord(slice.kind)}
           </span>
           {step === "" ? null : <span className="chip">{harmless(stepWord(step), 24)}</span>}

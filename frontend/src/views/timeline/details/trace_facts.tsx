@@ -54,7 +54,6 @@ function Mind({ sources }: { sources: readonly Source[] }) {
 }
 
 function Kinds({ source }: { source: Source }) {
-  const { palette } = useTimelineContext();
   return (
     <section>
       <h3>Kinds of slices</h3>
@@ -63,7 +62,7 @@ function Kinds({ source }: { source: Source }) {
           .filter((kind) => kind.slices > 0)
           .map((kind) => (
             <li key={kind.kind}>
-              <KindSwatch fill={palette.kinds[kind.kind]?.fills[0]} />
+              <KindSwatch kind={kind.kind} />
               <span className="grow">{kind.label}</span>
               <span className="dim">{count(kind.slices)}</span>
             </li>

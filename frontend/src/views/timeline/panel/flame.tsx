@@ -4,19 +4,24 @@ import type { Flame, FlameNode } from "../../../api/types.gen";
 import { count, plural } from "../../../base/text/format";
 import { CopyTable } from "../../../components/controls/copy_table";
 import { Segmented } from "../../../components/controls/segmented";
-import { FlameGraph, flameTable, flameValue } from "../../../components/flame_graph/flame_graph";
+import { useSorted } from "../../../components/data_table/rows";
+import { type Column, DataTable, numberColumn } from "../../../components/data_table/table";
+import {
+  FlameGraph,
+  flamePlain,
+  flameTable,
+  flameValue,
+} from "../../../components/flame_graph/flame_graph";
 import { type FlameBox, flameTree, treeOrder } from "../../../components/flame_graph/layout";
 import { kindNumber } from "../../../components/flame_graph/paint";
 import { matches } from "../../../components/overlays/option_list";
 import { ProblemNote } from "../../../components/states/problem_note";
-import { CodeName } from "../../../components/text/code_name";
 import { usePart } from "../../../state/parts";
 import { useLasting } from "../../../state/timing";
 import type { Link } from "../state/address";
 import { useTimelineContext } from "../state/context";
 import { type Scope, scopeQuery } from "../state/range";
-import { KindSwatch } from "../tracks/kinds";
-import { type Column, GridTable, type Sorting } from "./grid_table";
+import { KindName } from "../tracks/kinds";
 
 /** Whether the search of the Trace view finds a name. */
 function matcher(find: string, match: Link["match"]): (text: string) => boolean {
@@ -32,69 +37,85 @@ function matcher(find: string, match: Link["match"]): (text: string) => boolean 
 
 type Metric = "total" | "count";
 
-const COLUMNS_VALUES: Readonly<Record<string, (box: FlameBox) => number>> = {
-  value: ({ node }) => node.value,
-  self: ({ node }) => node.self_value,
-  slices: ({ node }) => node.count,
-};
-
-function BoxTable({ answer }: { answer: Flame }) {
-  const { palette, actions } = useTimelineContext();
-  const [sorting, setSorting] = useState<Sorting>({ column: "tree", isDown: false });
-  const words = flameValue(answer.unit);
-  const value = COLUMNS_VALUES[sorting.column];
-  const order = useMemo(() => treeOrder(flameTree(answer)), [answer]).slice();
-  if (value !== undefined) {
-    order.sort((a, b) => (sorting.isDown ? value(b) - value(a) : value(a) - value(b)));
-  }
-  const columns: readonly Column<FlameBox>[] = [
+function columnsOf(unit: string): readonly Column<FlameBox>[] {
+  const words = flameValue(unit);
+  return [
     {
       key: "tree",
-      header: "Call",
-      width: "minmax(200px, 3fr)",
-      isSorted: true,
-      cell: ({ node, depth }) => (
-        <span className="tl-named" style={{ paddingLeft: Math.min(depth, 40) * 10 }}>
-          <KindSwatch fill={palette.kinds[kindNumber(node.kind)]?.fills[0]} />
-          <CodeName name={node.name} />
-        </span>
-      ),
+      head: "Call",
+      width: 200,
+      grow: 5,
+      sort: true,
+      cell: ({ node }) => <KindName kind={kindNumber(node.kind)} name={node.name} />,
     },
-    {
-      key: "value",
-      header: answer.unit === "ns" ? "Total" : "Count",
-      width: "96px",
-      isNumber: true,
-      isSorted: true,
-      cell: ({ node }) => words(node.value),
-    },
-    {
-      key: "self",
-      header: "Self",
-      width: "96px",
-      isNumber: true,
-      isSorted: true,
-      cell: ({ node }) => words(node.self_value),
-    },
-    {
-      key: "slices",
-      header: "Slices",
-      width: "88px",
-      isNumber: true,
-      isSorted: true,
-      cell: ({ node }) => count(node.count),
-    },
+    numberColumn("value", unit === "ns" ? "Total" : "Count", ({ node }) => words(node.value), {
+      sort: ({ node }) => node.value,
+      width: 96,
+    }),
+    numberColumn("self", "Self", ({ node }) => words(node.self_value), {
+      sort: ({ node }) => node.self_value,
+      width: 96,
+    }),
+    numberColumn("slices", "Slices", ({ node }) => count(node.count), {
+      sort: ({ node }) => node.count,
+      width: 88,
+    }),
   ];
+}
+
+/** What a flame graph shows as a tree of rows. */
+interface BoxTree {
+  readonly boxes: readonly FlameBox[];
+  readonly isParent: (box: FlameBox) => boolean;
+}
+
+function boxTree(answer: Flame): BoxTree {
+  const tree = flameTree(answer);
+  return { boxes: treeOrder(tree), isParent: ({ index }) => tree.children.has(index) };
+}
+
+/** The rows of a tree that lie in none that is closed. */
+export function openRows(
+  boxes: readonly FlameBox[],
+  closed: ReadonlySet<number>,
+): readonly FlameBox[] {
+  let inside = Number.POSITIVE_INFINITY;
+  return boxes.filter(({ index, depth }) => {
+    if (depth > inside) {
+      return false;
+    }
+    inside = closed.has(index) ? depth : Number.POSITIVE_INFINITY;
+    return true;
+  });
+}
+
+const toggled = (closed: ReadonlySet<number>, index: number): ReadonlySet<number> =>
+  closed.has(index)
+    ? new Set([...closed].filter((at) => at !== index))
+    : new Set([...closed, index]);
+
+function BoxTable({ answer }: { answer: Flame }) {
+  const { actions } = useTimelineContext();
+  const { boxes, isParent } = useMemo(() => boxTree(answer), [answer]);
+  const [closed, setClosed] = useState<ReadonlySet<number>>(new Set());
+  const columns = useMemo(() => columnsOf(answer.unit), [answer.unit]);
+  const { rows, sorting, onSort } = useSorted(boxes, columns, null);
+  const tree = {
+    expanded: (box: FlameBox) => (isParent(box) ? !closed.has(box.index) : undefined),
+    onExpand: ({ index }: FlameBox) => setClosed(toggled(closed, index)),
+    levelOf: ({ depth }: FlameBox) => depth,
+  };
   return (
-    <GridTable
+    <DataTable
       label="Boxes of the flame graph"
       columns={columns}
-      count={order.length}
-      rowAt={(index) => order[index]}
-      keyOf={(box) => box.index}
+      rows={sorting === null ? openRows(boxes, closed) : rows}
       sorting={sorting}
-      onSort={setSorting}
-      onOpen={({ node }) => actions.find(node.name, "exact")}
+      onSort={(next) => onSort(next.key === "tree" ? null : next)}
+      {...(sorting === null ? tree : {})}
+      keyOf={(box) => box.index}
+      onChoose={({ node }) => actions.find(node.name, "exact")}
+      toPlain={flamePlain(answer.unit, "slice")}
       empty="Nothing ran here."
     />
   );

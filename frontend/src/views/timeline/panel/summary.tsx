@@ -1,116 +1,80 @@
 /** All slices of the area by name. */
 
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import type { AreaAnswer, AreaRow } from "../../../api/types.gen";
 import { kindWord } from "../../../base/style/kind_hues";
+import { plainTable } from "../../../base/text/delimited";
 import { count, DASH, plural, share, time } from "../../../base/text/format";
+import { CellBar } from "../../../components/charts/cell_bar";
 import { CopyTable } from "../../../components/controls/copy_table";
-import { CodeName } from "../../../components/text/code_name";
+import { useSorted } from "../../../components/data_table/rows";
+import { type Column, DataTable, numberColumn } from "../../../components/data_table/table";
 import { type TimelineContext, useTimelineContext } from "../state/context";
 import type { Scope } from "../state/range";
-import { KindSwatch } from "../tracks/kinds";
-import { type Column, GridTable, type Sorting } from "./grid_table";
+import { KindName } from "../tracks/kinds";
 
-const VALUES: Readonly<Record<string, (row: AreaRow) => number | string>> = {
-  name: (row) => row.text,
-  count: (row) => row.count,
-  total: (row) => row.total_ns,
-  self: (row) => row.self_ns,
-  share: (row) => row.share ?? -1,
-  min: (row) => row.min_ns,
-  mean: (row) => row.mean_ns,
-  p50: (row) => row.p50_ns,
-  p95: (row) => row.p95_ns,
-  max: (row) => row.max_ns,
-};
+const toPlain = plainTable<AreaRow>([
+  ["name", ({ text }) => text],
+  ["kind", ({ kind }) => kindWord(kind)],
+  "count",
+  "total_ns",
+  "self_ns",
+  "share",
+  "min_ns",
+  "mean_ns",
+  "p50_ns",
+  "p95_ns",
+  "max_ns",
+]);
 
-function sortedRows(rows: readonly AreaRow[], { column, isDown }: Sorting): readonly AreaRow[] {
-  const value = VALUES[column] ?? ((row: AreaRow) => row.total_ns);
-  const sign = isDown ? -1 : 1;
-  return [...rows].sort((a, b) => {
-    const [x, y] = [value(a), value(b)];
-    return sign * (typeof x === "string" ? x.localeCompare(String(y)) : x - Number(y));
-  });
+/** The keys of a row whose values are numbers. */
+type Figure = {
+  [K in keyof AreaRow]: AreaRow[K] extends number | null ? K : never;
+}[keyof AreaRow];
+
+function figure(
+  key: Figure,
+  head: string,
+  cell: Column<AreaRow>["cell"],
+  more: Partial<Column<AreaRow>> = {},
+): Column<AreaRow> {
+  return numberColumn(key, head, cell, { sort: (row) => row[key], width: 72, ...more });
 }
-
-const toTable = (rows: readonly AreaRow[]) => ({
-  header: [
-    "name",
-    "kind",
-    "count",
-    "total_ns",
-    "self_ns",
-    "share",
-    "min_ns",
-    "mean_ns",
-    "p50_ns",
-    "p95_ns",
-    "max_ns",
-  ],
-  rows: rows.map((row) => [
-    row.text,
-    kindWord(row.kind),
-    row.count,
-    row.total_ns,
-    row.self_ns,
-    row.share,
-    row.min_ns,
-    row.mean_ns,
-    row.p50_ns,
-    row.p95_ns,
-    row.max_ns,
-  ]),
-});
 
 function columnsOf(
   { palette, actions }: TimelineContext,
-  scope: Scope,
-  longest: number,
+  { source }: Scope,
+  most: number,
 ): readonly Column<AreaRow>[] {
-  const number = (
-    key: string,
-    header: string,
-    width: string,
-    cell: Column<AreaRow>["cell"],
-    more: Partial<Column<AreaRow>> = {},
-  ): Column<AreaRow> => ({ key, header, width, cell, isNumber: true, isSorted: true, ...more });
   return [
     {
       key: "name",
-      header: "Name",
-      width: "minmax(160px, 3fr)",
-      isSorted: true,
-      cell: (row) => (
-        <span className="tl-named">
-          <KindSwatch fill={palette.kinds[row.kind]?.fills[0]} />
-          <CodeName name={row.text} />
-        </span>
-      ),
+      head: "Name",
+      width: 160,
+      grow: 5,
+      sort: ({ text }) => text,
+      cell: (row) => <KindName kind={row.kind} name={row.text} />,
     },
-    number("count", "Count", "72px", (row) => count(row.count)),
-    number("total", "Total", "minmax(96px, 190px)", (row) => (
-      <span className="tl-cellbar">
-        <i
-          style={{
-            width: `${(row.total_ns / Math.max(1, longest)) * 100}%`,
-            background: palette.kinds[row.kind]?.fills[0],
-          }}
-        />
-        <span>{time(row.total_ns)}</span>
-      </span>
-    )),
-    number("share", "Share of area", "96px", (row) =>
-      row.share === null ? DASH : share(row.share),
+    figure("count", "Count", (row) => count(row.count)),
+    figure(
+      "total_ns",
+      "Total",
+      (row) => (
+        <CellBar value={row.total_ns} most={most} color={palette.kinds[row.kind]?.fills[0]}>
+          {time(row.total_ns)}
+        </CellBar>
+      ),
+      { width: 96, grow: 2 },
     ),
-    number("self", "Self", "76px", (row) => time(row.self_ns), {
-      isMinor: true,
-      title: "Time that nothing inside it covers",
+    figure("share", "Share of area", (row) => (row.share === null ? DASH : share(row.share))),
+    figure("self_ns", "Self", (row) => time(row.self_ns), {
+      help: "Time that nothing inside it covers",
     }),
-    number("min", "Min", "72px", (row) => time(row.min_ns), { isMinor: true }),
-    number("mean", "Mean", "72px", (row) => time(row.mean_ns)),
-    number("p50", "p50", "72px", (row) => time(row.p50_ns), { title: "Half of them are shorter" }),
-    number("p95", "p95", "72px", (row) => time(row.p95_ns), { title: "19 of 20 are shorter" }),
-    number("max", "Max", "80px", (row) => (
+    figure("min_ns", "Min", (row) => time(row.min_ns)),
+    figure("mean_ns", "Mean", (row) => time(row.mean_ns)),
+    figure("p50_ns", "p50", (row) => time(row.p50_ns), { help: "Half of them are shorter" }),
+    figure("p95_ns", "p95", (row) => time(row.p95_ns), { help: "19 of 20 are shorter" }),
+    figure("max_ns", "Max", (row) => (
       <button
         type="button"
         className="link"
@@ -118,7 +82,7 @@ function columnsOf(
         title="Go to the longest"
         onClick={(event) => {
           event.stopPropagation();
-          actions.goToId(scope.source, row.longest);
+          actions.goToId(source, row.longest);
         }}
       >
         {time(row.max_ns)}
@@ -129,11 +93,12 @@ function columnsOf(
 
 export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scope }) {
   const timeline = useTimelineContext();
-  const [sorting, setSorting] = useState<Sorting>({ column: "total", isDown: true });
   const { rows, row_count } = answer;
-  const sorted = useMemo(() => sortedRows(rows, sorting), [rows, sorting]);
-  const longest = Math.max(0, ...rows.map((row) => row.total_ns));
-  const columns = columnsOf(timeline, scope, longest);
+  const columns = useMemo(() => {
+    const most = Math.max(0, ...rows.map((row) => row.total_ns));
+    return columnsOf(timeline, scope, most);
+  }, [timeline, scope, rows]);
+  const sorted = useSorted(rows, columns, { key: "total_ns", isDown: true });
   const { link, actions } = timeline;
   return (
     <>
@@ -144,18 +109,16 @@ export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scop
           {plural(answer.slices, "slice")}, {time(answer.total_ns)} in all, each nested slice
           counted too
         </span>
-        <CopyTable label="the summary" table={() => toTable(sorted)} />
+        <CopyTable label="the summary" table={() => toPlain(sorted.rows)} />
       </div>
-      <GridTable
+      <DataTable
         label="Slices by name"
         columns={columns}
-        count={sorted.length}
-        rowAt={(index) => sorted[index]}
+        {...sorted}
         keyOf={(row) => row.name}
-        sorting={sorting}
-        onSort={setSorting}
-        onOpen={(row) => actions.find(row.text, "exact")}
-        isSelected={(row) => link.match === "exact" && row.text === link.find}
+        onChoose={(row) => actions.find(row.text, "exact")}
+        isChosen={(row) => link.match === "exact" && row.text === link.find}
+        toPlain={toPlain}
         empty={scope.isBare ? "The area covers no track with slices." : "Nothing ran here."}
       />
     </>

@@ -2,14 +2,13 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { count, plural, time } from "../../../base/text/format";
 import { walked } from "../../../base/walk";
-import { CodeName } from "../../../components/text/code_name";
 import { SearchIcon } from "../../../components/text/icons";
 import { useCell } from "../../../state/cell";
 import { NextIcon, PreviousIcon } from "../icons";
 import { sameSlice } from "../state/address";
 import { type TimelineContext, useTimelineContext } from "../state/context";
 import type { FoundName } from "../state/search";
-import { KindSwatch } from "../tracks/kinds";
+import { KindName } from "../tracks/kinds";
 
 const WAIT_MS = 180;
 
@@ -46,7 +45,7 @@ interface NamesProps {
 }
 
 function Names({ id, names, active, onPick }: NamesProps) {
-  const { palette, search } = useTimelineContext();
+  const { search } = useTimelineContext();
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     list.current?.children[active]?.scrollIntoView?.({ block: "nearest" });
@@ -66,8 +65,7 @@ function Names({ id, names, active, onPick }: NamesProps) {
             onPointerDown={(event) => event.preventDefault()}
             onClick={() => onPick(name)}
           >
-            <KindSwatch fill={palette.kinds[name.kind]?.fills[0]} />
-            <CodeName name={name.text} />
+            <KindName kind={name.kind} name={name.text} />
             <span className="grow" />
             <span className="hint nowrap">{count(name.slices)}×</span>
             <span className="hint nowrap tl-found-total">{time(name.total_ns)}</span>

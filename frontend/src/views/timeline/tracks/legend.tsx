@@ -8,7 +8,7 @@ import { KindSwatch, LEGEND_ORDER } from "./kinds";
 const SHOWN_MAX = 7;
 
 export function KindLegend() {
-  const { sources, palette } = useTimelineContext();
+  const { sources } = useTimelineContext();
   const slices = new Map<number, number>();
   for (const { manifest } of sources) {
     for (const kind of manifest.kinds) {
@@ -26,7 +26,7 @@ export function KindLegend() {
         .map((kind) => (
           <li key={kind} title={plural(slices.get(kind) ?? 0, "slice")}>
             <span className="entry">
-              <KindSwatch fill={palette.kinds[kind]?.fills[0]} />
+              <KindSwatch kind={kind} />
               {kindWord(kind)}
             </span>
           </li>
