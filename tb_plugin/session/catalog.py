@@ -7,8 +7,7 @@ from typing import Protocol, TypeVar
 
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec
-from ..store.catalog import CatalogService, Timing
-from ..store.catalog_snapshot import Entry
+from ..store.catalog import CatalogService, Entry, Timing
 from ..store.contract import Catalog
 from ..store.discovery.logdirs import Logdir
 from ..trace.model import Trace

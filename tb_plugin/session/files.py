@@ -13,12 +13,21 @@ from typing import TypeAlias
 
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.units import plural
-from ..store import file_record
-from ..store.catalog_snapshot import PoolStatus, pick, publish
+from ..store.catalog import pick
+from ..store.catalog_snapshot import PoolStatus, publish
+from ..store.catalog_state import Record
 from ..store.contract import Catalog, ErrorInfo
-from ..store.discovery.logdirs import Logdir, remote_problem, resolve, without_file_scheme
+from ..store.discovery.logdirs import (
+    Logdir,
+    Outcome,
+    remote_problem,
+    resolve,
+    walk,
+    without_file_scheme,
+)
+from ..store.discovery.poller import judge
 from ..store.discovery.stability import Patience
-from ..store.file_record import Key, Record
+from ..store.discovery.walk import Key
 from ..trace.io.sniff import special_file
 
 Place: TypeAlias = tuple[str, str, str]
@@ -111,7 +120,7 @@ def lost_link(path: str) -> str:
 def _below(folder: str, wanted: Wanted) -> ChosenTrace:
     logdirs = resolve(folder, None)
     records, problems = look(logdirs)
-    view = PoolStatus({}, lambda _: None)
+    view = PoolStatus((), lambda _: None)
     published = publish(
         records.values(), logdirs, problems, view, scanning=False, looked=time.time()
     )
@@ -124,12 +133,11 @@ def _below(folder: str, wanted: Wanted) -> ChosenTrace:
 
 def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[ErrorInfo]]:
     """Every file below the logdirs, judged once as it is now."""
-    outcome = file_record.Outcome()
+    outcome = Outcome()
     now = time.monotonic()
-    records = {key: Record.of(key, found, now) for key, found in file_record.walk(logdirs, outcome)}
-    for record in records.values():
-        file_record.judge(record, NO_PATIENCE).note_in(record)
-    return records, outcome.problems
+    records = {key: Record.of(key, found, now) for key, found in walk(logdirs, outcome)}
+    judged = {key: one.decided(judge(one, NO_PATIENCE)) for key, one in records.items()}
+    return judged, outcome.problems
 
 
 def _fitting(places: Iterable[Place], wanted: Wanted) -> list[Place]:

@@ -30,8 +30,7 @@ from ..store.cache.artifacts import Making, Target, make_missing
 from ..store.cache.disk import Cache, encode_summary, publish_columns, publish_summary
 from ..store.cache.location import open_cache
 from ..store.cache.memory import ArtifactCache, made_here
-from ..store.catalog import READER
-from ..store.catalog_snapshot import Entry
+from ..store.catalog import READER, Entry
 from ..store.discovery.walk import FileVersion, shown
 from ..store.ingest.worker import first_that_takes, load_callable, with_path
 from ..trace.event_text import Rereader

@@ -9,6 +9,11 @@
 One thread looks at the folders, one makes the catalog that the page sees, the pool has a few of its
 own. All end with ``close``, or with the program, and so do the processes they started.
 
+What they tell goes through ``apply``: under one lock, an event makes a new ``CatalogState``, and
+the pool gets the commands that come of it. The lock is never held while a file is touched, and the
+pool never calls while holding its own, so that no thread waits for a slow disk. Reading a state
+needs no lock: it never changes.
+
 The newest 64 traces are read in advance, up to 16 GB of text; every other one is read at its first
 request (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
 """
@@ -16,36 +21,49 @@ request (``catalog_state.EAGER_SPANS``, ``EAGER_BYTES``).
 from __future__ import annotations
 
 import atexit
+import difflib
 import logging
 import secrets
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from ..base.artifact_spec import ArtifactSpec
-from ..base.errors import NotFoundError
+from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..trace.model import Trace
-from . import catalog_snapshot
-from .cache import content_key
+from .cache import artifacts, content_key
 from .cache.disk import Cache
 from .cache.location import close_session, open_cache
 from .cache.memory import ArtifactCache, MemoryCache
-from .catalog_snapshot import Entry, PoolStatus, Published, publish
-from .catalog_state import CatalogState
-from .contract import Catalog, ErrorInfo
+from .catalog_snapshot import PoolStatus, Published, publish
+from .catalog_state import (
+    ArtifactAsked,
+    ArtifactFound,
+    Asked,
+    Attempt,
+    CatalogEvent,
+    CatalogState,
+    ColumnsLost,
+    ColumnsRead,
+    Decided,
+    Looked,
+    Record,
+    Retried,
+)
+from .contract import Catalog, ErrorInfo, ReadProgress, RunInfo, WorkerInfo
 from .discovery.logdirs import Logdir
 from .discovery.poller import Poller, Timing
-from .file_record import BeingRead, ReadResult
+from .discovery.walk import Key
 from .ingest.events import Answered, PoolEvent, S
 from .ingest.jobs import Work
 from .ingest.pool import IngestPool, PoolLimits
-from .ingest.protocol import error_of
+from .ingest.protocol import error_of, waiting
 
-__all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing"]
+__all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing", "pick"]
 
 T = TypeVar("T")
 
@@ -54,6 +72,27 @@ log = logging.getLogger(__name__)
 READER = f"{__package__.rpartition('.')[0]}.trace.read:read"
 MOST_REREADS = 2
 RESCAN_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One trace of the catalog; ``digest`` is the key of its content, ``path`` its file."""
+
+    run: str
+    worker: str
+    span: str
+    path: str
+    digest: str
+    rank: int | None
+    key: Key
+
+
+class BeingRead(NotReadyError):
+    """The trace is not there yet; ``progress`` is the progress of reading it."""
+
+    def __init__(self, message: str, progress: ReadProgress) -> None:
+        super().__init__(message, hint="It is shown as soon as it is there.")
+        self.progress = progress
 
 
 class CatalogService(Generic[S]):
@@ -86,12 +125,12 @@ class CatalogService(Generic[S]):
         self._closed = threading.Event()
         self._life = threading.Lock()
         self._publishing = threading.Lock()
+        self._state, self._changing = CatalogState(), threading.Lock()
         self._publisher: threading.Thread | None = None
         self._published = self._empty()
         self._cache: Cache
         self._memory: MemoryCache[S]
         self._artifacts: ArtifactCache
-        self._state: CatalogState
         self._pool: IngestPool[S]
         self._poller: Poller
 
@@ -105,12 +144,16 @@ class CatalogService(Generic[S]):
             self._cache = self._given_cache or open_cache()
             self._memory = MemoryCache(self._cache, self._summary_type, self._callables[0])
             self._artifacts = ArtifactCache(self._cache)
-            self._state = CatalogState(self._dirty.set)
             version = content_key.code_version(*self._callables)
             work = Work(*self._callables, self._memory.decode, version)
             self._pool = IngestPool(work, self._cache, self._hear, self._limits)
-            self._state.pool = self._pool
-            self._poller = Poller(self._logdirs, self._state, self._timing, self._on_first_look)
+            self._poller = Poller(
+                self._logdirs,
+                lambda: self._state.records,
+                self.apply,
+                self._timing,
+                self._on_first_look,
+            )
             self._publisher = threading.Thread(
                 target=self._publish_forever, name="kinetoscope-publish", daemon=True
             )
@@ -168,7 +211,10 @@ class CatalogService(Generic[S]):
         Raises:
             NotFoundError: no such file is known.
         """
-        self._state.retry([n for n, one in enumerate(self._logdirs) if one.shown == logdir], path)
+        keys = [(n, path) for n, one in enumerate(self._logdirs) if one.shown == logdir]
+        if not any(key in self._state.records for key in keys):
+            raise NotFoundError(f"There is no file {path}.", hint="It may have been deleted.")
+        self.apply(Retried(keys))
         self._publish()
         return self.snapshot()
 
@@ -183,18 +229,17 @@ class CatalogService(Generic[S]):
             TraceFormatError: it was refused, or reading it failed.
         """
         published = self._published
-        place = catalog_snapshot.pick(published.catalog, run, worker, span)
+        place = pick(published.catalog, run, worker, span)
         key = published.index[place]
-        with self._state.lock:
-            record = self._state.records.get(key)
-            if record is None:
-                raise NotFoundError(f"{'/'.join(place)} was deleted.", hint="Choose another trace.")
-            if record.error is not None:
-                raise error_of(record.error)
-            self._state.hasten(record)
-            if record.answer is None:
-                raise self._state.being_read(record)
-            return Entry(*place, record.found.absolute, record.answer.digest, record.rank, key)
+        record = self._state.records.get(key)
+        if record is None:
+            raise NotFoundError(f"{'/'.join(place)} was deleted.", hint="Choose another trace.")
+        if record.error is not None:
+            raise error_of(record.error)
+        self.apply(Asked(key))
+        if record.answer is None:
+            raise self._being_read(record)
+        return Entry(*place, record.found.absolute, record.answer.digest, record.rank, key)
 
     # --- answers ---------------------------------------------------------------------------------
 
@@ -206,7 +251,7 @@ class CatalogService(Generic[S]):
         """
         found = self._memory.summary(entry.digest, entry.path)
         if found is None:
-            raise self._state.read_again(entry.key, entry.digest, entry.path)
+            raise self._read_again(entry)
         return found
 
     def trace(self, entry: Entry) -> Trace:
@@ -216,18 +261,16 @@ class CatalogService(Generic[S]):
             BeingRead: they are still being written, or were lost and are being read again.
             UnavailableError: they could not be kept anywhere.
         """
-        with self._state.lock:
-            answer = self._answer_of(entry)
-            if answer is not None and not answer.columns and not answer.missing:
-                raise self._being_read(entry)
+        answer = self._state.answer_of(entry.key, entry.digest)
+        if answer is not None and not answer.columns and not answer.missing:
+            raise self._hastened(entry)
         if answer is not None and (answer.missing or answer.rereads > MOST_REREADS):
             size = answer.identity.bytes
             return self._memory.trace_read_here(entry.digest, entry.path, size, answer.missing)
         trace = self._memory.trace(entry.digest, entry.path)
         if trace is None:
-            raise self._state.read_again(entry.key, entry.digest, entry.path)
-        if answer is not None:
-            answer.rereads = 0
+            raise self._read_again(entry)
+        self.apply(ColumnsRead(entry.key, entry.digest))
         return trace
 
     def artifact(self, entry: Entry, spec: ArtifactSpec[T], variant: str = "") -> T:
@@ -248,31 +291,73 @@ class CatalogService(Generic[S]):
             raise NotFoundError(f"There is no {spec.name} {variant}.", hint=f"There is: {known}.")
         found = self._artifacts.get(entry.digest, spec, variant)
         if found is not None:
-            self._state.found(entry.key, entry.digest, spec, variant)
+            self.apply(ArtifactFound(entry.key, entry.digest, spec.name, variant))
             return found
-        with self._state.lock:
-            answer = self._answer_of(entry)
-            state = answer and answer.artifacts.get((spec.name, variant))
-            missing = (answer and answer.missing) or (state and state.missing)
-            if answer is not None and not answer.columns and not missing:
-                raise self._being_read(entry)
-            if answer is not None and not missing and answer.rereads <= MOST_REREADS:
-                raise self._state.make(entry.key, entry.digest, entry.path, spec, variant)
+        answer = self._state.answer_of(entry.key, entry.digest)
+        making = self._state.making_of(entry.key, entry.digest, spec.name, variant)
+        missing = (answer and answer.missing) or (making and making.missing)
+        if answer is not None and not missing:
+            if not answer.columns:
+                raise self._hastened(entry)
+            if answer.rereads <= MOST_REREADS:
+                raise self._made(entry, spec, variant)
         trace = self.trace(entry)
         return self._artifacts.make_here(entry.digest, trace, spec, variant, missing or "")
 
-    def _being_read(self, entry: Entry) -> BeingRead:
-        record = self._state.records[entry.key]
-        self._state.hasten(record)
-        return self._state.being_read(record)
+    def _made(self, entry: Entry, spec: ArtifactSpec[Any], variant: str) -> KinetoscopeError:
+        """Have an artifact made; the answer to the request for it."""
+        variants = artifacts.needed(spec.variants, variant)
+        self.apply(ArtifactAsked(entry.key, entry.digest, spec.make, spec.name, variants))
+        answer = self._state.answer_of(entry.key, entry.digest)
+        if answer is None:
+            gone = f"{entry.path} was deleted or replaced."
+            return NotFoundError(gone, hint="Open it again.")
+        making = answer.artifacts.get((spec.name, variant))
+        if making is not None and making.error is not None:
+            return error_of(making.error, making.cls)
+        progress = self._pool.progress((*entry.key, spec.name, variant))
+        size = answer.identity.bytes
+        return BeingRead("The view is being prepared.", progress or waiting(size))
 
-    def _answer_of(self, entry: Entry) -> ReadResult | None:
-        return self._state.answer_of(entry.key, entry.digest)
+    def _read_again(self, entry: Entry) -> KinetoscopeError:
+        """Have a file read whose stored result is gone or damaged; the answer to the request."""
+        self.apply(ColumnsLost(entry.key, entry.digest))
+        return self._unfinished(entry)
+
+    def _hastened(self, entry: Entry) -> KinetoscopeError:
+        """Have a file read now; the answer to the request for it."""
+        self.apply(Asked(entry.key))
+        return self._unfinished(entry)
+
+    def _unfinished(self, entry: Entry) -> KinetoscopeError:
+        record = self._state.records.get(entry.key)
+        if record is None:
+            return NotFoundError(f"{entry.path} was deleted.", hint="Choose another trace.")
+        return self._being_read(record)
+
+    def _being_read(self, record: Record) -> BeingRead:
+        """The answer to a request for an unfinished trace."""
+        progress = self._pool.progress(record.key) or waiting(record.found.identity.bytes)
+        is_waiting = record.attempt is Attempt.WAITING
+        return BeingRead(record.reason if is_waiting else "The trace is being read.", progress)
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def apply(self, event: CatalogEvent[Any]) -> None:
+        """Change the state by an event, and pass on the commands that come of it."""
+        with self._changing:
+            before = self._state
+            self._state, commands = before.apply(event)
+            for command in commands:
+                self._pool.do(command)
+        # A look that changed nothing changes the time of the last look.
+        if self._state is not before or isinstance(event, Looked | Decided):
+            self._dirty.set()
 
     def _hear(self, event: PoolEvent[S]) -> None:
         if isinstance(event, Answered) and event.homeless:
             self._memory.pin(event.digest, event.request.path, event.summary)
-        self._state.hear(event)
+        self.apply(event)
 
     # --- publishing ------------------------------------------------------------------------------
 
@@ -294,7 +379,7 @@ class CatalogService(Generic[S]):
     def _publish(self) -> None:
         with self._publishing:
             new = publish(
-                self._state.copies(),
+                self._state.records.values(),
                 self._logdirs,
                 (*self._state.problems, *self._cache_problem()),
                 PoolStatus(self._pool.running(), self._pool.progress),
@@ -312,7 +397,7 @@ class CatalogService(Generic[S]):
         return (ErrorInfo("cache_unusable", message, hint),)
 
     def _empty(self) -> Published:
-        view = PoolStatus({}, lambda _: None)
+        view = PoolStatus((), lambda _: None)
         return self._versioned(publish([], self._logdirs, (), view, scanning=True, looked=0.0))
 
     def _versioned(self, published: Published) -> Published:
@@ -327,3 +412,39 @@ def _same(old: Catalog, new: Catalog) -> bool:
     return msgspec.structs.replace(old, version="", looked=0.0) == msgspec.structs.replace(
         new, version="", looked=0.0
     )
+
+
+def pick(
+    catalog: Catalog, run: str | None, worker: str | None, span: str | None
+) -> tuple[str, str, str]:
+    """Names of run, worker and span; by default the newest run, first worker, last span.
+
+    Raises:
+        NotFoundError: there is no such name.
+    """
+    if not catalog.runs:
+        raise NotFoundError(*_nothing(catalog))
+    runs = sorted(catalog.runs, key=lambda r: r.modified)
+    chosen = _one(run, [r.name for r in runs], "run", "the logdir") if run else runs[-1].name
+    in_run: RunInfo = next(r for r in runs if r.name == chosen)
+    workers = [w.name for w in in_run.workers]
+    name = _one(worker, workers, "worker", f"run {chosen}") if worker else workers[0]
+    of_worker: WorkerInfo = next(w for w in in_run.workers if w.name == name)
+    keys = [s.key for s in of_worker.spans]
+    return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
+
+
+def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:
+    if wanted in names:
+        return wanted
+    close = difflib.get_close_matches(wanted, names, 3, 0.5) or list(names[-3:])
+    more = f" and {len(names) - len(close)} more" if len(names) > len(close) else ""
+    raise NotFoundError(
+        f"There is no {what} {wanted} in {where}.", hint=f"There is: {', '.join(close)}{more}."
+    )
+
+
+def _nothing(catalog: Catalog) -> tuple[str]:
+    if catalog.scanning:
+        return ("The logdir is being looked at for the first time; no trace was found yet.",)
+    return (f"There is no trace in {', '.join(catalog.logdirs) or 'the logdir (none was given)'}.",)

@@ -1,18 +1,14 @@
-"""The catalog at one moment, made from the records: runs, workers, spans, files.
-
-``pick`` finds the file of a run, worker and span.
-"""
+"""The catalog at one moment, made from the records: runs, workers, spans, files."""
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..base.errors import NotFoundError
+from .catalog_state import Attempt, Record
 from .contract import (
     Catalog,
     ErrorInfo,
@@ -25,9 +21,7 @@ from .contract import (
 )
 from .discovery import file_names, stability
 from .discovery.logdirs import Logdir
-from .discovery.walk import shown
-from .file_record import Attempt, Record
-from .ingest.events import Key
+from .discovery.walk import Key, shown
 
 FILES_SHOWN = 2000
 _LAZY = "Older than the ones read in advance: it is read when it is opened."
@@ -46,7 +40,7 @@ class Published:
 class PoolStatus:
     """The state of the pool while a catalog is made."""
 
-    running: Mapping[Key, object]
+    running: Collection[Key]
     progress: Callable[[Key], ReadProgress | None]
 
 
@@ -162,7 +156,7 @@ def _most_telling(records: Sequence[Record]) -> Sequence[Record]:
     """All files, or the most informative ones where there are too many: other files come last."""
     if len(records) <= FILES_SHOWN:
         return records
-    return sorted(records, key=lambda r: (not r.accepted, _ORDER.index(r.state({}))))[:FILES_SHOWN]
+    return sorted(records, key=lambda r: (not r.accepted, _ORDER.index(r.state(()))))[:FILES_SHOWN]
 
 
 def _file(
@@ -203,52 +197,3 @@ def _verdict(record: Record, state: State) -> tuple[str, str, str]:
         return word, record.reason, ""
     lazy = record.attempt is Attempt.LAZY
     return state, _LAZY if lazy else "", ""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One trace of the catalog; ``digest`` is the key of its content, ``path`` its file."""
-
-    run: str
-    worker: str
-    span: str
-    path: str
-    digest: str
-    rank: int | None
-    key: Key
-
-
-def pick(
-    catalog: Catalog, run: str | None, worker: str | None, span: str | None
-) -> tuple[str, str, str]:
-    """Names of run, worker and span; by default the newest run, first worker, last span.
-
-    Raises:
-        NotFoundError: there is no such name.
-    """
-    if not catalog.runs:
-        raise NotFoundError(*_nothing(catalog))
-    runs = sorted(catalog.runs, key=lambda r: r.modified)
-    chosen = _one(run, [r.name for r in runs], "run", "the logdir") if run else runs[-1].name
-    in_run: RunInfo = next(r for r in runs if r.name == chosen)
-    workers = [w.name for w in in_run.workers]
-    name = _one(worker, workers, "worker", f"run {chosen}") if worker else workers[0]
-    of_worker: WorkerInfo = next(w for w in in_run.workers if w.name == name)
-    keys = [s.key for s in of_worker.spans]
-    return chosen, name, _one(span, keys, "span", f"{chosen} / {name}") if span else keys[-1]
-
-
-def _one(wanted: str, names: Sequence[str], what: str, where: str) -> str:
-    if wanted in names:
-        return wanted
-    close = difflib.get_close_matches(wanted, names, 3, 0.5) or list(names[-3:])
-    more = f" and {len(names) - len(close)} more" if len(names) > len(close) else ""
-    raise NotFoundError(
-        f"There is no {what} {wanted} in {where}.", hint=f"There is: {', '.join(close)}{more}."
-    )
-
-
-def _nothing(catalog: Catalog) -> tuple[str]:
-    if catalog.scanning:
-        return ("The logdir is being looked at for the first time; no trace was found yet.",)
-    return (f"There is no trace in {', '.join(catalog.logdirs) or 'the logdir (none was given)'}.",)

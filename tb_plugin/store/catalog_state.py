@@ -1,242 +1,310 @@
-"""The records of all files, and every change to them.
+"""What is known of every file, as a value, and what each event makes of it.
 
-Every change is made here, under one lock. The lock is never held while a file is touched, and the
-pool never calls while holding its own, so that no thread waits for a slow disk.
+    state, commands = state.apply(event)
+
+A state is never changed: an event makes a new one, and commands for the ingest pool. Events come
+from the poller, from the pool and from requests. Nothing here touches a file, a clock or a lock.
 """
 
 from __future__ import annotations
 
-import copy
-import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, TypeAlias
 
-from ..base.artifact_spec import ArtifactSpec
-from ..base.errors import KinetoscopeError, NotFoundError
-from .cache import artifacts
-from .contract import ErrorInfo
-from .discovery.walk import FoundFile
-from .file_record import (
-    Attempt,
-    BeingRead,
-    Judged,
-    MakingState,
-    Outcome,
-    ReadResult,
-    Record,
-    needs_bytes,
-)
+from .contract import ErrorInfo, State, StepFigures
+from .discovery import file_names, stability
+from .discovery.file_names import TraceName
+from .discovery.logdirs import Outcome
+from .discovery.walk import FileVersion, FoundFile, Key
 from .ingest import resources
 from .ingest.events import (
     Answered,
-    FileEvent,
+    Cancel,
     Kept,
-    Key,
+    Lost,
     Made,
     MakeRequest,
+    PoolCommand,
     PoolEvent,
+    Promote,
     Request,
     Restless,
     S,
+    Submit,
     Unmade,
 )
-from .ingest.pool import IngestPool
-from .ingest.protocol import error_of, waiting
 from .ingest.worker import rank_of, steps_of, truncation_of
 
 MOST_TRIES = 3  # to make an artifact that is gone each time
+EAGER_SPANS = 64
+EAGER_BYTES = 16 << 30
 _UNREADABLE = ErrorInfo(
     "not_available",
     "What was prepared for this view could not be read back.",
     "Look at the disk of the cache folder, then retry.",
 )
-EAGER_SPANS = 64
-EAGER_BYTES = 16 << 30
+_READ_AGAIN = "The stored copy was damaged or removed, so the file was read again."
+
+# --- one file -------------------------------------------------------------------------------------
 
 
-class CatalogState:
-    """Records by key. ``on_change`` is called, without the lock, after every visible change."""
+class Attempt(Enum):
+    """State of a file, in its present version on disk."""
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
-        self.lock = threading.RLock()
-        self.records: dict[Key, Record] = {}
-        self.problems: tuple[ErrorInfo, ...] = ()
-        self.pool: IngestPool[Any]
-        self._on_change = on_change
+    WAITING = "waiting"  # unfinished by its name, still changing, or not looked into yet
+    LAZY = "lazy"  # a trace; read at its first request, or when it is among the newest
+    QUEUED = "queued"  # handed to the pool
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    LOCKED = "locked"  # cannot be opened; tried again at every look
 
-    def copies(self) -> list[Record]:
-        """Copies of the records, for slow readers."""
-        with self.lock:
-            return [copy.copy(record) for record in self.records.values()]
 
-    # --- from looking ---------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class MakingState:
+    """State of an artifact that is not stored yet."""
 
-    def see(self, batch: Iterable[tuple[Key, FoundFile]]) -> None:
-        """Take in the files that a look found."""
-        now = time.monotonic()
-        with self.lock:
-            for key, found in batch:
-                record = self.records.get(key)
-                if record is None:
-                    self.records[key] = Record.of(key, found, now)
-                elif not record.is_read_as_is and record.see(found, now):
-                    self.pool.cancel(key)
-        self._on_change()
+    is_queued: bool = False
+    tries: int = 0
+    error: ErrorInfo | None = None
+    cls: str = ""  # of base.errors
+    missing: str = ""  # why it is in no folder
 
-    def forget_missing(self, outcome: Outcome) -> None:
-        """Remove files that a complete look did not find."""
-        with self.lock:
-            for key in [k for k in self.records if k not in outcome.found and outcome.covers(k)]:
-                del self.records[key]
-                self.pool.cancel(key)
-            self.problems = tuple(outcome.problems)
-        self._on_change()
 
-    def undecided(self) -> list[Record]:
-        """Files to be judged: those that wait, and those that could not be opened.
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """The result of reading a file."""
 
-        First those that need not be opened for that, so that most runs appear at once.
-        """
-        with self.lock:
-            found = [r for r in self.records.values() if r.is_undecided]
-        return sorted(found, key=lambda r: (needs_bytes(r), *_newest_first(r)))
+    digest: str
+    identity: FileVersion
+    events: int
+    seconds: float
+    from_cache: bool
+    rank: int | None
+    truncated: str  # the sentence, "" when the file is whole
+    steps: StepFigures | None
+    note: str  # why it is not in the cache, or what happened to the cached copy
+    columns: bool = False  # they are on disk
+    missing: str = ""  # why they are not, and will not be
+    rereads: int = 0  # times the columns were lost and read again
+    artifacts: Mapping[tuple[str, str], MakingState] = field(default_factory=dict)  # name, variant
 
-    def decide(self, record: Record, judged: Judged) -> None:
-        """Take in the judgement of an undecided file."""
-        with self.lock:
-            if record.is_undecided:
-                judged.note_in(record)
 
-    def read_newest(self) -> None:
-        """Queue the newest traces, as many as are read in advance."""
-        with self.lock:
-            traces = [r for r in self.records.values() if r.accepted]
-            traces.sort(key=_newest_first)
-            text = 0
-            for record in traces[:EAGER_SPANS]:
-                text += resources.likely_text_bytes(
-                    record.found.absolute, record.found.identity.bytes
-                )
-                if text > EAGER_BYTES:
-                    break
-                if record.attempt is Attempt.LAZY:
-                    self._submit(record)
-        self._on_change()
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One file: its state on disk, its attempts, its last good result."""
 
-    # --- from the pool --------------------------------------------------------------------------
+    key: Key
+    found: FoundFile
+    name: TraceName
+    watch: stability.FileWatch
+    attempt: Attempt = Attempt.WAITING
+    accepted: bool = False  # a trace, by its name or its first bytes: part of a run
+    answer: ReadResult | None = None
+    error: ErrorInfo | None = None
+    reason: str = "Not looked into yet."  # why it waits
+    as_is: bool = False  # it never rests: it is read although it changes meanwhile
+    listed: bool = True  # False: no trace, by its name and by its content
+    rank_hint: int | None = None
 
-    def hear(self, event: PoolEvent[S]) -> None:
-        """Apply an event of the pool."""
-        if isinstance(event, Made | Unmade):
-            self._hear_of_artifact(event)
-            return
-        with self.lock:
-            record = self.records.get(event.request.key)
-            if record is not None and record.found.identity == event.request.identity:
-                self._take(record, event)
-        self._on_change()
+    @classmethod
+    def of(cls, key: Key, found: FoundFile, now: float) -> Record:
+        name = file_names.parse(found.name)
+        watch = stability.begin(found.identity, now)
+        return cls(key, found, name, watch, rank_hint=file_names.rank_in_name(name.worker))
 
-    def _take(self, record: Record, event: FileEvent[S]) -> None:
-        if isinstance(event, Answered):
-            record.accepted = True
-            record.answer = self._answer(record, event)
-        elif isinstance(event, Kept):
-            if record.answer:
-                record.attempt = Attempt.DONE
-                record.answer.columns = not event.missing
-                record.answer.missing = event.missing
-                if event.note and not event.missing:
-                    record.answer.note = record.answer.note or _note(event.note)
-        elif isinstance(event, Restless):
-            record.attempt = Attempt.WAITING
-        elif record.answer and record.answer.identity == event.request.identity:
-            # The summary is there, only the columns are not: what there is can be used.
-            record.attempt = Attempt.DONE
-            record.answer.missing = event.error.message
-        else:
-            record.attempt = Attempt.REFUSED if event.refused else Attempt.FAILED
-            record.error, record.answer = event.error, None
+    def seen(self, found: FoundFile, now: float) -> Record:
+        """The record after another look at the file."""
+        identity = found.identity
+        if identity == self.found.identity:
+            return replace(self, found=found)
+        is_waiting = self.attempt is Attempt.WAITING
+        watch = self.watch.seen(identity, now) if is_waiting else stability.begin(identity, now)
+        return replace(self, found=found, watch=watch, attempt=Attempt.WAITING, error=None)
 
-    def _hear_of_artifact(self, event: Made | Unmade) -> None:
-        request = event.request
-        with self.lock:
-            answer = self.answer_of(request.file, request.digest)
-            state = answer and answer.artifacts.get((request.name, request.variants[-1]))
-            if not state:
-                return
-            state.is_queued = False
-            if isinstance(event, Made):
-                state.missing = event.missing
-            elif event.error is not None:
-                state.error, state.cls = event.error, event.cls
-        if isinstance(event, Unmade) and event.error is None:
-            with suppress(NotFoundError):
-                self.read_again(request.file, request.digest, request.path)
-        self._on_change()
-
-    def _answer(self, record: Record, event: Answered[S]) -> ReadResult:
-        before = record.answer
-        again = before is not None and before.digest == event.digest
-        return ReadResult(
-            digest=event.digest,
-            identity=event.request.identity,
-            events=event.stored.events,
-            seconds=event.stored.seconds,
-            from_cache=event.from_cache,
-            rank=rank_of(event.summary),
-            truncated=truncation_of(event.summary),
-            steps=steps_of(event.summary),
-            note=before.note if before and again else _note(event.note),
-            columns=bool(before and again and before.columns),
-            rereads=before.rereads if before and again else 0,
+    def decided(self, judged: Judged) -> Record:
+        """The record with a judgement in it."""
+        return replace(
+            self,
+            attempt=judged.attempt,
+            reason=judged.reason,
+            error=judged.error,
+            accepted=judged.accepted,
+            listed=judged.listed,
+            as_is=judged.as_is,
         )
 
-    # --- from users -----------------------------------------------------------------------------
+    @property
+    def is_undecided(self) -> bool:
+        """True if another look may change something, although the file did not change."""
+        return self.attempt in (Attempt.WAITING, Attempt.LOCKED)
 
-    def retry(self, number: Sequence[int], path: str) -> None:
-        """Read a failed or refused file again.
+    @property
+    def is_read_as_is(self) -> bool:
+        """True if a change of the file does not matter now."""
+        return self.as_is and self.attempt is Attempt.QUEUED
 
-        Raises:
-            NotFoundError: no such file is known.
+    @property
+    def is_settling(self) -> bool:
+        """True if the file will be decided soon."""
+        return self.attempt is Attempt.WAITING and not self.found.unfinished
+
+    @property
+    def rank(self) -> int | None:
+        """The rank in the file, else the one in its name."""
+        told = self.answer.rank if self.answer else None
+        return told if told is not None else self.rank_hint
+
+    def state(self, running: Collection[Key]) -> State:
+        """The state shown. An older result counts until there is a newer one, or none any more."""
+        if self.attempt is Attempt.REFUSED:
+            return "refused"
+        if self.attempt in (Attempt.FAILED, Attempt.LOCKED):
+            return "failed"
+        if self.answer is not None:
+            return "ready"
+        if self.attempt is Attempt.WAITING:
+            return "waiting"
+        return "reading" if self.key in running else "queued"
+
+
+def newest_first(record: Record) -> tuple[int, Key]:
+    """Sort key of records."""
+    return (-record.found.identity.modified_ns, record.key)
+
+
+# --- events, beside those of the pool -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Judgement of an undecided file."""
+
+    attempt: Attempt
+    reason: str = ""
+    error: ErrorInfo | None = None
+    accepted: bool = False
+    listed: bool = True
+    as_is: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A look came by these files, at ``now`` on the monotonic clock."""
+
+    files: Sequence[tuple[Key, FoundFile]]
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A look at all logdirs has ended."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Undecided files were judged: the newest traces may be read in advance."""
+
+    judged: Mapping[Key, Judged]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for a trace."""
+
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """A request to read failed or refused files again."""
+
+    keys: Sequence[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsLost:
+    """The stored summary or columns of a file are gone or damaged."""
+
+    key: Key
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsRead:
+    """The stored columns of a file are there and whole."""
+
+    key: Key
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactAsked:
+    """A request for an artifact that is not stored."""
+
+    key: Key
+    digest: str
+    make: str
+    name: str
+    variants: tuple[str, ...]  # all that must be there; the last one is wanted
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactFound:
+    """An artifact is stored: earlier failures no longer count."""
+
+    key: Key
+    digest: str
+    name: str
+    variant: str
+
+
+Demand: TypeAlias = Asked | Retried | ColumnsLost | ColumnsRead | ArtifactAsked | ArtifactFound
+CatalogEvent: TypeAlias = Seen | Looked | Decided | Demand | PoolEvent[S]
+Transition: TypeAlias = "tuple[CatalogState, Sequence[PoolCommand]]"
+
+# --- all files ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogState:
+    """The records of all files. A changed state costs a copy of the table, not of its records."""
+
+    records: Mapping[Key, Record] = field(default_factory=dict)
+    problems: tuple[ErrorInfo, ...] = ()
+
+    def apply(self, event: CatalogEvent[Any]) -> Transition:
+        """The state after an event, and the commands that the pool is to get, in this order.
+
+        An event about a file, or a version of it, that is no longer known changes nothing.
         """
-        with self.lock:
-            records = [self.records.get((n, path)) for n in number]
-            known = [record for record in records if record is not None]
-            if not known:
-                raise NotFoundError(f"There is no file {path}.", hint="It may have been deleted.")
-            for record in known:
-                if record.answer:
-                    record.answer.artifacts.clear()
-                if record.error is not None or (record.answer and record.answer.missing):
-                    self._submit(record, urgent=True)
-        self._on_change()
-
-    def hasten(self, record: Record) -> None:
-        """Read a requested trace now."""
-        if record.attempt is Attempt.LAZY:
-            self._submit(record, urgent=True)
-        elif record.attempt is Attempt.QUEUED:
-            self.pool.promote(record.key)
-
-    def read_again(self, key: Key, digest: str, path: str) -> BeingRead:
-        """Queue a file whose stored result is gone or damaged; returns the answer for the request.
-
-        Raises:
-            NotFoundError: the file is gone, too.
-        """
-        with self.lock:
-            record = self.records.get(key)
-            if record is None:
-                raise NotFoundError(f"{path} was deleted.", hint="Choose another trace.")
-            answer = record.answer
-            if answer and answer.digest == digest and record.attempt is Attempt.DONE:
-                answer.columns = False
-                answer.rereads += 1
-                answer.note = "The stored copy was damaged or removed, so the file was read again."
-                self._submit(record, urgent=True)
-            return self.being_read(record)
+        match event:
+            case Seen():
+                change = self._seen(event)
+            case Looked():
+                change = self._looked(event.outcome)
+            case Decided():
+                change = self._decided(event)
+            case Asked():
+                change = self._asked(event.key)
+            case Retried():
+                change = self._retried(event.keys)
+            case ColumnsLost() | ColumnsRead():
+                change = self._columns(event)
+            case ArtifactAsked():
+                change = self._artifact_asked(event)
+            case ArtifactFound():
+                place = (event.name, event.variant)
+                change = self._with_making(event.key, event.digest, place, None)
+            case Made() | Unmade():
+                change = self._made(event)
+            case _:
+                change = self._read(event)
+        return change
 
     def answer_of(self, key: Key, digest: str) -> ReadResult | None:
         """The result of a file, if it still is the one with this content key."""
@@ -244,68 +312,203 @@ class CatalogState:
         answer = record.answer if record else None
         return answer if answer and answer.digest == digest else None
 
-    def make(
-        self, key: Key, digest: str, path: str, spec: ArtifactSpec[Any], variant: str
-    ) -> KinetoscopeError:
-        """Queue a missing artifact; returns the answer for the request.
+    def making_of(self, key: Key, digest: str, name: str, variant: str) -> MakingState | None:
+        """The state of an artifact; None where it is stored or was never asked for."""
+        answer = self.answer_of(key, digest)
+        return answer.artifacts.get((name, variant)) if answer else None
 
-        Raises:
-            NotFoundError: the file is gone.
-        """
-        with self.lock:
-            answer = self.answer_of(key, digest)
-            if answer is None:
-                raise NotFoundError(f"{path} was deleted or replaced.", hint="Open it again.")
-            state = answer.artifacts.get((spec.name, variant))
-            if state is not None and state.error is not None:
-                return error_of(state.error, state.cls)
-            request = MakeRequest(
-                file=key,
-                path=path,
-                identity=answer.identity,
-                digest=digest,
-                events=answer.events,
-                make=spec.make,
-                name=spec.name,
-                variants=artifacts.needed(spec.variants, variant),
-            )
-            if state is None:
-                state = answer.artifacts[spec.name, variant] = MakingState(tries=0)
-            if state.tries == 0 or not state.is_queued:
-                if state.tries >= MOST_TRIES:
-                    state.error, state.cls = _UNREADABLE, "UnavailableError"
-                    return error_of(state.error, state.cls)
-                state.is_queued, state.tries = True, state.tries + 1
-                self.pool.submit(request, urgent=True)
-            progress = self.pool.progress(request.key) or waiting(answer.identity.bytes)
-        return BeingRead("The view is being prepared.", progress)
+    def _with(self, *changed: Record, commands: Sequence[PoolCommand] = ()) -> Transition:
+        if not changed:
+            return self, commands
+        records = {**self.records, **{record.key: record for record in changed}}
+        return replace(self, records=records), commands
 
-    def found(self, key: Key, digest: str, spec: ArtifactSpec[Any], variant: str) -> None:
-        """Record that an artifact is there: earlier failures no longer count."""
-        with self.lock:
-            answer = self.answer_of(key, digest)
-            if answer is not None:
-                answer.artifacts.pop((spec.name, variant), None)
+    # --- from the poller ------------------------------------------------------------------------
 
-    def being_read(self, record: Record) -> BeingRead:
-        """The answer to a request for an unfinished trace."""
-        progress = self.pool.progress(record.key) or waiting(record.found.identity.bytes)
-        if record.attempt is Attempt.WAITING:
-            return BeingRead(record.reason, progress)
-        return BeingRead("The trace is being read.", progress)
+    def _seen(self, event: Seen) -> Transition:
+        changed, commands = [], []
+        for key, found in event.files:
+            record = self.records.get(key)
+            if record is None:
+                changed.append(Record.of(key, found, event.now))
+            elif found != record.found and not record.is_read_as_is:
+                changed.append(record.seen(found, event.now))
+                if found.identity != record.found.identity:
+                    commands.append(Cancel(key))
+        return self._with(*changed, commands=commands)
 
-    def _submit(self, record: Record, *, urgent: bool = False) -> None:
-        record.attempt, record.error = Attempt.QUEUED, None
-        if record.answer is not None:
-            record.answer.missing = ""
-        found = record.found
-        order = -found.identity.modified_ns
-        request = Request(record.key, found.absolute, found.identity, order, record.as_is)
-        self.pool.submit(request, urgent=urgent)
+    def _looked(self, outcome: Outcome) -> Transition:
+        gone = [key for key in self.records if key not in outcome.found and outcome.covers(key)]
+        problems = tuple(outcome.problems)
+        if not gone and problems == self.problems:
+            return self, ()
+        records = dict(self.records)
+        for key in gone:
+            del records[key]
+        return CatalogState(records, problems), [Cancel(key) for key in gone]
+
+    def _decided(self, event: Decided) -> Transition:
+        known = [(self.records.get(key), judged) for key, judged in event.judged.items()]
+        after, _ = self._with(
+            *(one.decided(judged) for one, judged in known if one is not None and one.is_undecided)
+        )
+        queued = [_queued(record) for record in _read_in_advance(after.records.values())]
+        return after._with(
+            *(record for record, _ in queued), commands=[command for _, command in queued]
+        )
+
+    # --- from requests --------------------------------------------------------------------------
+
+    def _asked(self, key: Key) -> Transition:
+        record = self.records.get(key)
+        if record is not None and record.attempt is Attempt.QUEUED:
+            return self, [Promote(key)]
+        if record is None or record.attempt is not Attempt.LAZY:
+            return self, ()
+        queued, command = _queued(record, urgent=True)
+        return self._with(queued, commands=[command])
+
+    def _retried(self, keys: Sequence[Key]) -> Transition:
+        changed, commands = [], []
+        for record in filter(None, map(self.records.get, keys)):
+            answer = replace(record.answer, artifacts={}) if record.answer else None
+            again = replace(record, answer=answer)
+            if record.error is not None or (answer and answer.missing):
+                again, command = _queued(again, urgent=True)
+                commands.append(command)
+            changed.append(again)
+        return self._with(*changed, commands=commands)
+
+    def _columns(self, event: ColumnsLost | ColumnsRead) -> Transition:
+        answer = self.answer_of(event.key, event.digest)
+        if answer is None:
+            return self, ()
+        record = self.records[event.key]
+        if isinstance(event, ColumnsRead):
+            found = replace(record, answer=replace(answer, rereads=0))
+            return self._with(found) if answer.rereads else (self, ())
+        if record.attempt is not Attempt.DONE:
+            return self, ()
+        lost = replace(answer, columns=False, rereads=answer.rereads + 1, note=_READ_AGAIN)
+        queued, command = _queued(replace(record, answer=lost), urgent=True)
+        return self._with(queued, commands=[command])
+
+    def _artifact_asked(self, event: ArtifactAsked) -> Transition:
+        answer = self.answer_of(event.key, event.digest)
+        if answer is None:
+            return self, ()
+        place = (event.name, event.variants[-1])
+        making = answer.artifacts.get(place, MakingState())
+        if making.error is not None or making.is_queued:
+            return self, ()
+        if making.tries >= MOST_TRIES:
+            lost = replace(making, error=_UNREADABLE, cls="UnavailableError")
+            return self._with_making(event.key, event.digest, place, lost)
+        making = replace(making, is_queued=True, tries=making.tries + 1)
+        after, _ = self._with_making(event.key, event.digest, place, making)
+        request = MakeRequest(
+            file=event.key,
+            path=self.records[event.key].found.absolute,
+            identity=answer.identity,
+            digest=event.digest,
+            events=answer.events,
+            make=event.make,
+            name=event.name,
+            variants=event.variants,
+        )
+        return after, [Submit(request, urgent=True)]
+
+    # --- from the pool --------------------------------------------------------------------------
+
+    def _read(self, event: Answered[Any] | Kept | Lost | Restless) -> Transition:
+        record = self.records.get(event.request.key)
+        if record is None or record.found.identity != event.request.identity:
+            return self, ()
+        answer = record.answer
+        match event:
+            case Answered():
+                record = replace(record, accepted=True, answer=_answer(answer, event))
+            case Kept() if answer is not None:
+                note = answer.note or _note("" if event.missing else event.note)
+                kept = replace(answer, columns=not event.missing, missing=event.missing, note=note)
+                record = replace(record, attempt=Attempt.DONE, answer=kept)
+            case Restless():
+                record = replace(record, attempt=Attempt.WAITING)
+            case Lost() if answer is not None and answer.identity == event.request.identity:
+                # The summary is there, only the columns are not: what there is can be used.
+                kept = replace(answer, missing=event.error.message)
+                record = replace(record, attempt=Attempt.DONE, answer=kept)
+            case Lost():
+                attempt = Attempt.REFUSED if event.refused else Attempt.FAILED
+                record = replace(record, attempt=attempt, error=event.error, answer=None)
+        return self._with(record)
+
+    def _made(self, event: Made | Unmade) -> Transition:
+        request = event.request
+        place = (request.name, request.variants[-1])
+        making = self.making_of(request.file, request.digest, *place)
+        if making is None:
+            return self, ()
+        making = replace(making, is_queued=False)
+        if isinstance(event, Made):
+            making = replace(making, missing=event.missing)
+        elif event.error is not None:
+            making = replace(making, error=event.error, cls=event.cls)
+        after, _ = self._with_making(request.file, request.digest, place, making)
+        if isinstance(event, Unmade) and event.error is None:
+            return after.apply(ColumnsLost(request.file, request.digest))
+        return after, ()
+
+    def _with_making(
+        self, key: Key, digest: str, place: tuple[str, str], making: MakingState | None
+    ) -> Transition:
+        """With another state of an artifact; None: there is no need to remember one."""
+        answer = self.answer_of(key, digest)
+        if answer is None or making is answer.artifacts.get(place):
+            return self, ()
+        others = {one: state for one, state in answer.artifacts.items() if one != place}
+        known = others if making is None else {**others, place: making}
+        return self._with(replace(self.records[key], answer=replace(answer, artifacts=known)))
 
 
-def _newest_first(record: Record) -> tuple[int, Key]:
-    return (-record.found.identity.modified_ns, record.key)
+def _read_in_advance(records: Iterable[Record]) -> list[Record]:
+    """The newest traces, as many as are read in advance, of which nothing was read yet."""
+    found, text = [], 0
+    for record in sorted((one for one in records if one.accepted), key=newest_first)[:EAGER_SPANS]:
+        text += resources.likely_text_bytes(record.found.absolute, record.found.identity.bytes)
+        if text > EAGER_BYTES:
+            break
+        if record.attempt is Attempt.LAZY:
+            found.append(record)
+    return found
+
+
+def _queued(record: Record, *, urgent: bool = False) -> tuple[Record, Submit]:
+    """The record of a file that is handed to the pool, and the command for it."""
+    found = record.found
+    order = -found.identity.modified_ns
+    request = Request(record.key, found.absolute, found.identity, order, record.as_is)
+    answer = replace(record.answer, missing="") if record.answer else None
+    queued = replace(record, attempt=Attempt.QUEUED, error=None, answer=answer)
+    return queued, Submit(request, urgent=urgent)
+
+
+def _answer(before: ReadResult | None, event: Answered[S]) -> ReadResult:
+    """The result of a file whose summary is there; ``before``: the one so far."""
+    again = before if before is not None and before.digest == event.digest else None
+    return ReadResult(
+        digest=event.digest,
+        identity=event.request.identity,
+        events=event.stored.events,
+        seconds=event.stored.seconds,
+        from_cache=event.from_cache,
+        rank=rank_of(event.summary),
+        truncated=truncation_of(event.summary),
+        steps=steps_of(event.summary),
+        note=again.note if again else _note(event.note),
+        columns=bool(again and again.columns),
+        rereads=again.rereads if again else 0,
+    )
 
 
 def _note(note: str) -> str:

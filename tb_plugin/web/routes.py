@@ -20,9 +20,8 @@ from ..base.errors import NotFoundError
 from ..base.native import reader
 from ..session.catalog import Traces
 from ..session.session import EventFiles, open_entry
-from ..store.catalog_snapshot import Entry
+from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
-from ..store.file_record import BeingRead
 from ..trace.health_record import WORST_FIRST
 from ..views.view import Part, View, view_among
 from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState

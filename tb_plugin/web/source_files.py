@@ -27,7 +27,7 @@ from ..analysis.operators.stacks import files_named
 from ..base.errors import NotFoundError, QueryError
 from ..base.lru import LruCache
 from ..session.catalog import Traces
-from ..store.catalog_snapshot import Entry
+from ..store.catalog import Entry
 from .contract import SourcePlace
 
 MOST_LINES = 400

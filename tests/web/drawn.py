@@ -12,7 +12,7 @@ import msgspec
 from kinetoscope.analysis.facts import Breakdown, Facts, RunTraits, StepFacts
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError
-from kinetoscope.store.catalog_snapshot import Entry
+from kinetoscope.store.catalog import BeingRead, Entry
 from kinetoscope.store.contract import (
     Catalog,
     ErrorInfo,
@@ -23,7 +23,6 @@ from kinetoscope.store.contract import (
     State,
     WorkerInfo,
 )
-from kinetoscope.store.file_record import BeingRead
 from kinetoscope.trace.health_record import HealthRecord, Note
 from kinetoscope.trace.model import Trace
 from kinetoscope.views.shared import Column, Table

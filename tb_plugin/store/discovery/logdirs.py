@@ -1,4 +1,4 @@
-"""The folders to look at: the user's logdirs as absolute local paths.
+"""The folders to look at: the user's logdirs as absolute local paths, and every file below them.
 
 TensorBoard hands over ``--logdir`` exactly as typed (``./runs``, ``~/runs/``), and an empty one
 when ``--logdir_spec`` was used. Paths are made absolute at once: the working directory may change.
@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from ...base.units import plural
 from ..contract import ErrorInfo
-from .walk import shown
+from .walk import FoundFile, Key, PassedOver, Unreadable, look, shown
 
 _SCHEME = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 # pathlib makes one slash of two.
@@ -111,3 +112,78 @@ def _with_names(logdirs: tuple[Logdir, ...]) -> tuple[Logdir, ...]:
 def _label(one: Logdir, depth: int) -> str:
     parts = (one.path or one.shown).replace(os.sep, "/").rstrip("/").split("/")
     return one.name or "/".join(parts[-depth:]) or "/"
+
+
+UNREADABLE_SHOWN = 20
+_MAY_LIST = (
+    "A logdir is a folder this user may list; a single file is opened with kinetoscope show."
+)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Findings of one walk over all logdirs."""
+
+    found: dict[Key, FoundFile] = field(default_factory=dict)
+    problems: list[ErrorInfo] = field(default_factory=list)
+    kept: list[Key] = field(
+        default_factory=list
+    )  # folders that could not be listed: what was below stays
+    unreadable: int = 0  # folders
+    tally: PassedOver = field(default_factory=PassedOver)
+
+    def covers(self, key: Key) -> bool:
+        """True if a file that was not found is really gone."""
+        return not any(
+            key[0] == number and (not path or key[1].startswith(path + "/"))
+            for number, path in self.kept
+        )
+
+
+def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, FoundFile]]:
+    """Every file worth listing, as it is found; problems and the rest go into ``outcome``."""
+    yield from _walk(logdirs, outcome)
+    more = outcome.unreadable - UNREADABLE_SHOWN
+    if more > 0:
+        outcome.problems.append(
+            ErrorInfo(
+                "folder_unreadable", f"{plural(more, 'more folder')} cannot be read.", _MAY_LIST
+            )
+        )
+
+
+def _walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, FoundFile]]:
+    for number, logdir in enumerate(logdirs):
+        if logdir.problem is not None:
+            outcome.problems.append(logdir.problem)
+            continue
+        for item in look(logdir.path, outcome.tally):
+            if isinstance(item, Unreadable):
+                _note(outcome, number, logdir, item)
+            else:
+                key = (number, item.path)
+                outcome.found[key] = item
+                yield key, item
+
+
+def _note(outcome: Outcome, number: int, logdir: Logdir, item: Unreadable) -> None:
+    if not item.missing:
+        outcome.kept.append((number, item.path))
+    outcome.unreadable += 1
+    if outcome.unreadable <= UNREADABLE_SHOWN:
+        outcome.problems.append(_problem(logdir, item))
+
+
+def _problem(logdir: Logdir, item: Unreadable) -> ErrorInfo:
+    if item.missing:
+        return ErrorInfo(
+            "logdir_missing",
+            f"{logdir.shown}: there is no such folder.",
+            "Check the spelling; a folder that appears later is found by itself.",
+        )
+    where = f"{logdir.shown}: {item.path}" if item.path else logdir.shown
+    return ErrorInfo(
+        "folder_unreadable",
+        f"{where}: the folder cannot be read: {item.reason}.",
+        _MAY_LIST,
+    )

@@ -1,19 +1,32 @@
-"""The thread that looks at the logdirs at intervals."""
+"""The thread that looks at the logdirs at intervals, and judges the files that it sees."""
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from .. import file_record
-from ..catalog_state import CatalogState
-from .logdirs import Logdir
+from ..catalog_state import (
+    Attempt,
+    CatalogEvent,
+    Decided,
+    Judged,
+    Looked,
+    Record,
+    Seen,
+    newest_first,
+)
+from ..ingest.protocol import info_of
+from . import file_names, stability
+from .logdirs import Logdir, Outcome, walk
 from .stability import Patience
+from .walk import Key
 
 log = logging.getLogger(__name__)
 
@@ -34,19 +47,21 @@ class Timing:
 
 
 class Poller:
-    """Looks at the logdirs, frequently at first, and updates the catalog's state."""
+    """Looks at the logdirs, frequently at first, and tells the catalog what it sees."""
 
     def __init__(
         self,
         logdirs: tuple[Logdir, ...],
-        state: CatalogState,
+        records: Callable[[], Mapping[Key, Record]],
+        tell: Callable[[CatalogEvent[Any]], None],
         timing: Timing,
         on_first_look: Callable[[], None],
     ) -> None:
         self.looked = 0.0  # end of the last look, seconds since the epoch
         self.first_look = threading.Event()
         self._logdirs = logdirs
-        self._state = state
+        self._records = records
+        self._tell = tell
         self._timing = timing
         self._on_first_look = on_first_look
         self._changed = threading.Condition()
@@ -91,12 +106,12 @@ class Poller:
 
     def _look(self) -> bool:
         """One look; True when there are still files to open."""
-        outcome = file_record.Outcome()
-        for batch in _batches(file_record.walk(self._logdirs, outcome), BATCH):
-            self._state.see(batch)
+        outcome = Outcome()
+        for batch in _batches(walk(self._logdirs, outcome), BATCH):
+            self._tell(Seen(batch, time.monotonic()))
             if self._closed:
                 return False
-        self._state.forget_missing(outcome)
+        self._tell(Looked(outcome))
         unfinished = self._judge()
         self.looked = time.time()
         if not unfinished and not self.first_look.is_set():
@@ -107,20 +122,23 @@ class Poller:
     def _judge(self) -> bool:
         """Judge the files that wait for it; True when time ran out."""
         until = time.monotonic() + self._timing.judge
-        for number, record in enumerate(self._state.undecided(), start=1):
+        judged: dict[Key, Judged] = {}
+        for record in undecided(self._records().values()):
             if self._closed:
                 return False
-            if time.monotonic() > until and file_record.needs_bytes(record):
-                self._state.read_newest()
+            is_late = time.monotonic() > until and needs_bytes(record)
+            if not is_late:
+                judged[record.key] = judge(record, self._timing.patience)
+            if is_late or len(judged) == BATCH:
+                self._tell(Decided(judged))
+                judged = {}
+            if is_late:
                 return True
-            self._state.decide(record, file_record.judge(record, self._timing.patience))
-            if number % BATCH == 0:
-                self._state.read_newest()
-        self._state.read_newest()
+        self._tell(Decided(judged))
         return False
 
     def _pause(self, took: float) -> float:
-        waits = any(record.is_settling for record in self._state.undecided())
+        waits = any(record.is_settling for record in self._records().values())
         pause = self._timing.busy_look if waits else self._timing.look
         return max(pause, took / self._timing.look_share)
 
@@ -129,3 +147,64 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+_OF_NO_INTEREST = ("text", "binary", "csv", "empty")  # what an unrelated .gz may be
+_UNFINISHED = (
+    "The name is that of a file being written; it is read as soon as it has its final name."
+)
+
+
+def undecided(records: Iterable[Record]) -> list[Record]:
+    """Files to be judged: those that wait, and those that could not be opened.
+
+    First those that need not be opened for that, so that most runs appear at once.
+    """
+    found = [record for record in records if record.is_undecided]
+    return sorted(found, key=lambda r: (needs_bytes(r), *newest_first(r)))
+
+
+def judge(record: Record, patience: Patience, now: Callable[[], float] = time.monotonic) -> Judged:
+    """Is a waiting file complete, and is it a trace? Reads a little of it."""
+    found = record.found
+    if found.unfinished:
+        abandoned = stability.is_abandoned(found.identity, time.time())
+        return Judged(Attempt.WAITING, stability.ABANDONED if abandoned else _UNFINISHED)
+    by_rule = record.name.by_rule
+    listed = by_rule or file_names.is_notable(found.name)
+    try:
+        complete = _is_complete(record, patience, now())
+        if not stability.is_settled(
+            record.watch, now(), time.time(), complete=complete, patience=patience
+        ):
+            reason = stability.why_waiting(record.watch, complete=complete)
+            # Named by the rule, it belongs to its run before it can be read.
+            return Judged(Attempt.WAITING, reason, accepted=by_rule or record.accepted)
+        other = None if by_rule else stability.not_a_trace(found.absolute)
+        if by_rule and not os.access(found.absolute, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except FileNotFoundError:
+        return Judged(Attempt.WAITING, "The file went away a moment ago.", listed=False)
+    except OSError as error:
+        return Judged(Attempt.LOCKED, error=info_of(error), accepted=by_rule, listed=listed)
+    if other is not None:
+        listed = listed or other.kind not in _OF_NO_INTEREST
+        return Judged(Attempt.REFUSED, error=other, listed=listed)
+    return Judged(
+        Attempt.LAZY, accepted=True, as_is=stability.is_restless(record.watch, now(), patience)
+    )
+
+
+def needs_bytes(record: Record) -> bool:
+    """True if judging a file means opening it, which is limited per look."""
+    return not record.found.unfinished and not record.name.by_rule
+
+
+def _is_complete(record: Record, patience: Patience, now: float) -> bool:
+    """True for a complete file; looks at its end only where it makes a difference."""
+    incomplete = stability.is_settled(
+        record.watch, now, time.time(), complete=False, patience=patience
+    )
+    if incomplete:
+        return True
+    return stability.looks_complete(record.found.absolute, record.found.identity.bytes)

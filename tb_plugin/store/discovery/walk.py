@@ -14,8 +14,12 @@ import stat
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from . import file_names
+
+Key: TypeAlias = tuple[int, str]
+"""Number of the logdir, path below it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ...trace.scan.cursor import CPU_VARIABLE
 from ..contract import ErrorInfo
 from ..discovery.walk import shown
 from . import resources
-from .protocol import Changed, Failed, Finished, Gone, MakeJob, Message, ReadCommand
+from .protocol import Changed, Failed, Finished, Gone, MakeCommand, Message, ReadCommand
 from .worker import BOOT
 
 _ENVIRONMENT = {
@@ -75,7 +75,7 @@ class Child:
             creationflags=_CREATION_FLAGS,
         )
         self._because: ErrorInfo | None = None
-        self._job: ReadCommand | MakeJob | None = None
+        self._job: ReadCommand | MakeCommand | None = None
         self._lock = threading.Lock()
         self._write(json.dumps(sys.path).encode())
 
@@ -84,7 +84,7 @@ class Child:
         """Its process id."""
         return self._process.pid
 
-    def do(self, job: ReadCommand | MakeJob) -> Iterator[Message]:
+    def do(self, job: ReadCommand | MakeCommand) -> Iterator[Message]:
         """Run a job and yield its messages; a last ``Failed`` when the process ends too early."""
         self.heard = time.monotonic()
         self.job_count += 1
@@ -150,7 +150,7 @@ class Child:
                     pipe.close()
 
 
-def _how_it_died(code: int, said: str, job: ReadCommand | MakeJob | None) -> ErrorInfo:
+def _how_it_died(code: int, said: str, job: ReadCommand | MakeCommand | None) -> ErrorInfo:
     again = "Retry; if it happens again, please report it with the log."
     if job is not None and code == -getattr(signal, "SIGXCPU", 0):
         path = os.fsdecode(job.path)

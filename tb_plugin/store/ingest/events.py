@@ -1,4 +1,4 @@
-"""Requests to the ingest pool, and its events about each file."""
+"""Commands to the ingest pool, and its events about each file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 
 from ..cache.disk import StoredSummary
 from ..contract import ErrorInfo
-from ..discovery.walk import FileVersion
+from ..discovery.walk import FileVersion, Key
 
 S = TypeVar("S", bound=msgspec.Struct)
-Key: TypeAlias = tuple[int, str]
-"""Number of the logdir, path below it."""
+ArtifactKey: TypeAlias = tuple[int, str, str, str]
+"""Key of the file, name and variant of the artifact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,34 @@ class MakeRequest:
     order: float = -math.inf  # before all files: a user waits
 
     @property
-    def key(self) -> tuple[int, str, str, str]:
+    def key(self) -> ArtifactKey:
         """Key of the request in the pool."""
         return (*self.file, self.name, self.variants[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Queue a request; an earlier request of the same key is dropped."""
+
+    request: Request | MakeRequest
+    urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """Move a requested file to the front."""
+
+    key: Key | ArtifactKey
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel a file that is no longer wanted; no event of it follows."""
+
+    key: Key | ArtifactKey
+
+
+PoolCommand: TypeAlias = Submit | Promote | Cancel
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +98,9 @@ class Answered(Generic[S]):
     digest: str
     stored: StoredSummary
     summary: S
-    from_cache: bool
-    note: str  # why it is not where it belongs
-    homeless: bool  # it is in no file at all
+    from_cache: bool = False
+    note: str = ""  # why it is not where it belongs
+    homeless: bool = False  # it is in no file at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,5 +128,4 @@ class Restless:
     request: Request
 
 
-FileEvent: TypeAlias = Answered[S] | Kept | Lost | Restless
-PoolEvent: TypeAlias = FileEvent[S] | Made | Unmade
+PoolEvent: TypeAlias = Answered[S] | Kept | Lost | Restless | Made | Unmade

@@ -1,6 +1,6 @@
 """One job of the pool: read one file, or make one artifact.
 
-A job looks into the cache first. Otherwise a child process does the work; its messages become the
+Reading looks into the cache first. Otherwise a child process does the work; its messages become the
 events of the pool.
 """
 
@@ -11,10 +11,9 @@ import os
 import secrets
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeAlias
 
 import msgspec
 
@@ -29,7 +28,7 @@ from .protocol import (
     Failed,
     Finished,
     Gone,
-    MakeJob,
+    MakeCommand,
     Message,
     Progressed,
     ReadCommand,
@@ -39,38 +38,41 @@ from .protocol import (
 
 log = logging.getLogger(__name__)
 
-R = TypeVar("R", Request, MakeRequest)
+Hire: TypeAlias = Callable[[], Child]
+"""Gives a process when one is needed."""
 
 
-class Job(ABC, Generic[R, S]):
+@dataclass(frozen=True, slots=True)
+class Work(Generic[S]):
+    """Parameters shared by all jobs."""
+
+    read: str  # "module:function", (path, on_progress) → Trace
+    summarize: str  # "module:function", (Trace) → S
+    decode: Callable[[bytes], S]  # raises ValueError
+    version: str  # of the code; part of every content key
+
+
+@dataclass(slots=True, eq=False)
+class Job(Generic[S]):
     """A request being worked on, by one thread. Others may ask its progress, and cancel it."""
 
-    def __init__(self, request: R, cache: Cache, listen: Callable[[PoolEvent[S]], None]) -> None:
-        self.request: R = request
-        self.cancelled = False
-        self.digest = ""  # of the file, as soon as it is known
-        self.child: Child | None = None
-        self._cache = cache
-        self._listen = listen
-        self._began = time.monotonic()
-        self._last: Progressed | None = None
-        self._lock = threading.Lock()
+    request: Request | MakeRequest
+    cache: Cache
+    listen: Callable[[PoolEvent[S]], None]
+    cancelled: bool = False
+    digest: str = ""  # of the file, as soon as it is known
+    child: Child | None = None
+    _began: float = field(default_factory=time.monotonic)
+    _last: Progressed | None = None
+    _read_seconds: float | None = None  # when all events were read
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @abstractmethod
-    def run(self, hire: Callable[[], Child]) -> None:
-        """Do the work; ``hire`` gives a process when one is needed."""
-
-    @abstractmethod
     def progress(self) -> ReadProgress:
-        """Progress of the job."""
-
-    @abstractmethod
-    def fail(self, error: ErrorInfo) -> None:
-        """Report that the job failed."""
-
-    @abstractmethod
-    def _hear(self, message: Message) -> None:
-        """Apply one message of the process."""
+        """Progress of the file, or of the artifact."""
+        size, seconds = self.request.identity.bytes, self._seconds()
+        if isinstance(self.request, MakeRequest):
+            return protocol.of_making(self._last, seconds, size)
+        return protocol.describe(protocol.Pace(self._last, seconds, self._read_seconds), size)
 
     def cancel(self, because: ErrorInfo | None = None) -> None:
         """End the job; no event follows, unless there is a reason to report."""
@@ -84,183 +86,140 @@ class Job(ABC, Generic[R, S]):
         child = self.child
         return time.monotonic() - child.heard if child is not None else 0.0
 
-    def _seconds(self) -> float:
-        """Seconds since the job began."""
-        return time.monotonic() - self._began
+    def tell(self, event: PoolEvent[S]) -> None:
+        """Report an event, unless the job was cancelled."""
+        if not self.cancelled:
+            self.listen(event)
 
-    def _do(self, job: ReadCommand | MakeJob, hire: Callable[[], Child]) -> None:
-        """Run the job in a child process, forward its messages, remove partial output."""
+    def fail(self, error: ErrorInfo) -> None:
+        """Report that the job failed."""
+        if isinstance(self.request, MakeRequest):
+            self.tell(Unmade(self.request, error))
+        else:
+            self.tell(Lost(self.request, error, refused=False))
+
+    def do(
+        self, command: ReadCommand | MakeCommand, hire: Hire, hear: Callable[[Message], None]
+    ) -> None:
+        """Run a command in a child process, forward its messages, remove partial output."""
         child = hire()
         with self._lock:
             self.child = child
             if self.cancelled:
                 return
         try:
-            for message in child.do(job):
+            for message in child.do(command):
                 if isinstance(message, Failed) and message.traceback and not self.cancelled:
                     path, text = self.request.path, message.error.message
                     log.warning("%s: %s\n%s", path, text, message.traceback)
-                self._hear(message)
+                hear(message)
                 if isinstance(message, Progressed):
+                    if self._read_seconds is None and message.phase != "reading":
+                        self._read_seconds = self._seconds()
                     self._last = message
         finally:
             with self._lock:
                 self.child = None
-            self._cache.clear_token(job.token)
+            self.cache.clear_token(command.token)
 
-    def _tell(self, event: PoolEvent[S]) -> None:
-        if not self.cancelled:
-            self._listen(event)
+    def _seconds(self) -> float:
+        """Seconds since the job began."""
+        return time.monotonic() - self._began
 
 
-class ArtifactJob(Job[MakeRequest, Any]):
-    """A job that makes one artifact."""
+def make_artifact(job: Job[S], request: MakeRequest, hire: Hire) -> None:
+    """Make an artifact in a child process."""
+    job.digest = request.digest
+    command = MakeCommand(
+        path=os.fsencode(request.path),
+        size=request.identity.bytes,
+        digest=request.digest,
+        token=secrets.token_hex(8),
+        roots=[os.fsencode(root) for root in job.cache.roots],
+        make=request.make,
+        name=request.name,
+        variants=list(request.variants),
+    )
 
-    def __init__(
-        self, request: MakeRequest, cache: Cache, listen: Callable[[PoolEvent[Any]], None]
-    ) -> None:
-        super().__init__(request, cache, listen)
-        self.digest = request.digest
-
-    def progress(self) -> ReadProgress:
-        """Progress of the artifact."""
-        return protocol.of_making(self._last, self._seconds(), self.request.identity.bytes)
-
-    def run(self, hire: Callable[[], Child]) -> None:
-        """Make the artifact; ``hire`` gives a process."""
-        request = self.request
-        job = MakeJob(
-            path=os.fsencode(request.path),
-            size=request.identity.bytes,
-            digest=request.digest,
-            token=secrets.token_hex(8),
-            roots=[os.fsencode(root) for root in self._cache.roots],
-            make=request.make,
-            name=request.name,
-            variants=list(request.variants),
-        )
-        self._do(job, hire)
-
-    def fail(self, error: ErrorInfo) -> None:
-        """Report that the artifact cannot be made."""
-        self._tell(Unmade(self.request, error))
-
-    def _hear(self, message: Message) -> None:
+    def hear(message: Message) -> None:
         if isinstance(message, Finished):
             missing = "" if message.is_kept else message.note or "there is no room"
-            self._tell(Made(self.request, missing))
+            job.tell(Made(request, missing))
         elif isinstance(message, Gone):
-            self._tell(Unmade(self.request, None))
+            job.tell(Unmade(request, None))
         elif isinstance(message, Failed):
-            self._tell(Unmade(self.request, message.error, message.cls))
+            job.tell(Unmade(request, message.error, message.cls))
+
+    job.do(command, hire, hear)
 
 
-@dataclass(frozen=True, slots=True)
-class Work(Generic[S]):
-    """Parameters shared by all jobs."""
+def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
+    """Look into the cache, else read the file in a child process."""
+    # What is read of a file that changes meanwhile is the answer to no other file.
+    version = work.version + (secrets.token_hex(8) if request.as_is else "")
+    identity, roots = request.identity, job.cache.roots
+    try:
+        job.digest = content_key.digest(request.path, identity, version, roots[0])
+    except FileNotFoundError:
+        job.tell(Restless(request))
+        return
+    except OSError as error:
+        job.fail(info_of(error))
+        return
+    stored = job.cache.load_summary(job.digest)
+    if stored and (answered := _answered(job, request, work, stored)):
+        job.tell(replace(answered, from_cache=True))
+        if job.cache.has_columns(job.digest):
+            job.tell(Kept(request))
+            return
+    command = ReadCommand(
+        path=os.fsencode(request.path),
+        size=identity.bytes,
+        modified_ns=identity.modified_ns,
+        digest=job.digest,
+        as_is=request.as_is,
+        token=secrets.token_hex(8),
+        roots=[os.fsencode(root) for root in roots],
+        read=work.read,
+        summarize=work.summarize,
+    )
 
-    read: str  # "module:function", (path, on_progress) → Trace
-    summarize: str  # "module:function", (Trace) → S
-    decode: Callable[[bytes], S]  # raises ValueError
-    version: str  # of the code; part of every content key
-
-
-class ReadJob(Job[Request, S]):
-    """A job that reads one file."""
-
-    def __init__(
-        self, request: Request, work: Work[S], cache: Cache, listen: Callable[[PoolEvent[S]], None]
-    ) -> None:
-        super().__init__(request, cache, listen)
-        self._work = work
-        self._read_seconds: float | None = None
-
-    def progress(self) -> ReadProgress:
-        """Progress of the file."""
-        pace = protocol.Pace(self._last, self._seconds(), self._read_seconds)
-        return protocol.describe(pace, self.request.identity.bytes)
-
-    def run(self, hire: Callable[[], Child]) -> None:
-        """Look into the cache, else read the file; ``hire`` gives a process when one is needed."""
-        request = self.request
-        # What is read of a file that changes meanwhile is the answer to no other file.
-        salt = secrets.token_hex(8) if request.as_is else ""
-        try:
-            self.digest = content_key.digest(
-                request.path, request.identity, self._work.version + salt, self._cache.roots[0]
-            )
-        except FileNotFoundError:
-            self._tell(Restless(request))
-        except OSError as error:
-            self._tell(Lost(request, info_of(error), refused=False))
-        else:
-            stored = self._cache.load_summary(self.digest)
-            answered = stored is not None and self._answer(stored, from_cache=True)
-            if answered and self._cache.has_columns(self.digest):
-                self._tell(Kept(request))
-            else:
-                self._read(hire)
-
-    def fail(self, error: ErrorInfo) -> None:
-        """Report that the file cannot be read."""
-        self._tell(Lost(self.request, error, refused=False))
-
-    def _read(self, hire: Callable[[], Child]) -> None:
-        identity = self.request.identity
-        job = ReadCommand(
-            path=os.fsencode(self.request.path),
-            size=identity.bytes,
-            modified_ns=identity.modified_ns,
-            digest=self.digest,
-            as_is=self.request.as_is,
-            token=secrets.token_hex(8),
-            roots=[os.fsencode(root) for root in self._cache.roots],
-            read=self._work.read,
-            summarize=self._work.summarize,
-        )
-        self._do(job, hire)
-
-    def _hear(self, message: Message) -> None:
-        if isinstance(message, Progressed):
-            if self._read_seconds is None and message.phase != "reading":
-                self._read_seconds = self._seconds()
-        elif isinstance(message, Summarized):
-            self._take_summary(message)
+    def hear(message: Message) -> None:
+        if isinstance(message, Summarized):
+            _take_summary(job, request, work, message)
         elif isinstance(message, Finished):
             missing = "" if message.is_kept else f"The columns could not be kept: {message.note}."
-            self._tell(Kept(self.request, missing, message.note))
+            job.tell(Kept(request, missing, message.note))
         elif isinstance(message, Changed):
-            self._tell(Restless(self.request))
+            job.tell(Restless(request))
         elif isinstance(message, Failed):
-            refused = message.cls == "TraceFormatError"
-            self._tell(Lost(self.request, message.error, refused))
+            job.tell(Lost(request, message.error, message.cls == "TraceFormatError"))
 
-    def _take_summary(self, message: Summarized) -> None:
-        stored = (
-            msgspec.json.decode(message.text, type=StoredSummary)
-            if message.text
-            else self._cache.load_summary(self.digest)
-        )
-        homeless = bool(message.text)
-        if stored is None or not self._answer(stored, note=message.note, homeless=homeless):
-            error = ErrorInfo(
-                "internal", "The summary of the file could not be read back.", "Retry."
-            )
-            self._tell(Lost(self.request, error, refused=False))
+    job.do(command, hire, hear)
 
-    def _answer(
-        self,
-        stored: StoredSummary,
-        *,
-        from_cache: bool = False,
-        note: str = "",
-        homeless: bool = False,
-    ) -> bool:
-        try:
-            summary = self._work.decode(bytes(stored.summary))
-        except ValueError as error:
-            log.warning("dropped the unusable summary of %s: %s", self.request.path, error)
-            self._cache.drop(self.digest)
-            return False
-        self._tell(Answered(self.request, self.digest, stored, summary, from_cache, note, homeless))
-        return True
+
+def _take_summary(job: Job[S], request: Request, work: Work[S], message: Summarized) -> None:
+    """Report the summary that a process has made: it is in a file, or in the message."""
+    stored = (
+        msgspec.json.decode(message.text, type=StoredSummary)
+        if message.text
+        else job.cache.load_summary(job.digest)
+    )
+    answered = stored and _answered(job, request, work, stored)
+    if not answered:
+        job.fail(ErrorInfo("internal", "The summary of the file could not be read back.", "Retry."))
+        return
+    job.tell(replace(answered, note=message.note, homeless=bool(message.text)))
+
+
+def _answered(
+    job: Job[S], request: Request, work: Work[S], stored: StoredSummary
+) -> Answered[S] | None:
+    """The event of a summary; None for one that cannot be used, which is dropped."""
+    try:
+        summary = work.decode(bytes(stored.summary))
+    except ValueError as error:
+        log.warning("dropped the unusable summary of %s: %s", request.path, error)
+        job.cache.drop(job.digest)
+        return None
+    return Answered(request, job.digest, stored, summary)

@@ -23,13 +23,14 @@ from typing import Generic, TypeAlias
 from ...base.errors import KinetoscopeError
 from ..cache.disk import Cache
 from ..contract import ErrorInfo, ReadProgress
+from ..discovery.walk import Key
 from . import protocol, resources
 from .child import Child
-from .events import Key, MakeRequest, PoolEvent, Request, S
-from .jobs import ArtifactJob, ReadJob, Work, log
+from .events import ArtifactKey, MakeRequest, PoolCommand, PoolEvent, Promote, Request, S, Submit
+from .jobs import Job, Work, log, make_artifact, read_file
 from .protocol import info_of
 
-AnyKey: TypeAlias = Key | tuple[int, str, str, str]
+AnyKey: TypeAlias = Key | ArtifactKey
 """Key of a file, or of an artifact of it."""
 
 STALL_SECONDS = 600.0
@@ -77,7 +78,7 @@ class IngestPool(Generic[S]):
         self._changed = threading.Condition()
         self._queued: dict[AnyKey, Request | MakeRequest] = {}
         self._urgent: set[AnyKey] = set()
-        self._running: dict[AnyKey, ReadJob[S] | ArtifactJob] = {}
+        self._running: dict[AnyKey, Job[S]] = {}
         self._needs: dict[AnyKey, int] = {}  # memory of what is queued, once it was measured
         self._measuring: set[AnyKey] = set()
         self._taken: dict[AnyKey, int] = {}  # memory of what is running
@@ -93,29 +94,17 @@ class IngestPool(Generic[S]):
         """Whether a file is queued or being read."""
         return bool(self._running or self._queued)
 
-    def submit(self, request: Request | MakeRequest, *, urgent: bool = False) -> None:
-        """Queue a request; an earlier request of the same key is dropped."""
+    def do(self, command: PoolCommand) -> None:
+        """Carry out a command; nothing is waited for."""
         with self._changed:
-            self._cancel(request.key)
-            if self._closed:
-                return
-            self._queued[request.key] = request
-            if urgent:
-                self._urgent.add(request.key)
-            self._start_threads()
+            if isinstance(command, Submit):
+                self._submit(command.request, urgent=command.urgent)
+            elif isinstance(command, Promote):
+                if command.key in self._queued:
+                    self._urgent.add(command.key)
+            else:
+                self._cancel(command.key)
             self._changed.notify_all()
-
-    def promote(self, key: AnyKey) -> None:
-        """Move a requested file to the front."""
-        with self._changed:
-            if key in self._queued and key not in self._urgent:
-                self._urgent.add(key)
-                self._changed.notify_all()
-
-    def cancel(self, key: AnyKey) -> None:
-        """Cancel a file that is no longer wanted. No event of it follows."""
-        with self._changed:
-            self._cancel(key)
 
     def progress(self, key: AnyKey) -> ReadProgress | None:
         """Progress of a file; None when it is neither queued nor being read."""
@@ -130,9 +119,12 @@ class IngestPool(Generic[S]):
         """Files being read, with the id of their process."""
         with self._changed:
             every = self._running.values()
-            running = [r for r in every if isinstance(r, ReadJob) and not r.cancelled]
-        children = [(r.request.key, r.child) for r in running]
-        return {key: child.pid if child else None for key, child in children}
+            running = [(r.request, r.child) for r in every if not r.cancelled]
+        return {
+            request.key: child.pid if child else None
+            for request, child in running
+            if isinstance(request, Request)
+        }
 
     def close(self, timeout: float = 5.0) -> None:
         """End all threads and processes of the pool."""
@@ -146,6 +138,15 @@ class IngestPool(Generic[S]):
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, until - time.monotonic()))
+
+    def _submit(self, request: Request | MakeRequest, *, urgent: bool) -> None:
+        self._cancel(request.key)
+        if self._closed:
+            return
+        self._queued[request.key] = request
+        if urgent:
+            self._urgent.add(request.key)
+        self._start_threads()
 
     def _cancel(self, key: AnyKey) -> None:
         self._queued.pop(key, None)
@@ -183,7 +184,7 @@ class IngestPool(Generic[S]):
 
     def _wait(
         self, desk: _Desk, first: Callable[[], Request | MakeRequest | None]
-    ) -> ReadJob[S] | ArtifactJob | None:
+    ) -> Job[S] | None:
         """The next request for this thread; None at the end."""
         idle_until = time.monotonic() + self._limits.idle_seconds
         while True:
@@ -204,10 +205,13 @@ class IngestPool(Generic[S]):
             if desk.child and time.monotonic() > idle_until:
                 desk.clear()
 
-    def _run(self, reading: ReadJob[S] | ArtifactJob, desk: _Desk) -> None:
+    def _run(self, reading: Job[S], desk: _Desk) -> None:
         request = reading.request
         try:
-            reading.run(desk.hire)
+            if isinstance(request, MakeRequest):
+                make_artifact(reading, request, desk.hire)
+            else:
+                read_file(reading, request, self._work, desk.hire)
         except Exception as error:  # noqa: BLE001  the boundary of one trace: recorded and shown
             log.exception("reading %s", request.path)
             desk.clear()
@@ -285,19 +289,13 @@ class IngestPool(Generic[S]):
         # Others may have taken memory meanwhile.
         return fits and (given is not None or needs <= resources.free_memory())
 
-    def _take(self, request: Request | MakeRequest) -> ReadJob[S] | ArtifactJob:
+    def _take(self, request: Request | MakeRequest) -> Job[S]:
         del self._queued[request.key]
         self._urgent.discard(request.key)
         self._taken[request.key] = self._needs.pop(request.key)
         self._since[request.key] = time.monotonic()
-        reading = self._begin(request)
-        self._running[request.key] = reading
+        reading = self._running[request.key] = Job(request, self._cache, self._listen)
         return reading
-
-    def _begin(self, request: Request | MakeRequest) -> ReadJob[S] | ArtifactJob:
-        if isinstance(request, MakeRequest):
-            return ArtifactJob(request, self._cache, self._listen)
-        return ReadJob(request, self._work, self._cache, self._listen)
 
     def _watch(self) -> None:
         """End processes that no longer send messages."""

@@ -28,7 +28,7 @@ class ReadCommand(Struct, frozen=True, tag="read"):
     summarize: str  # "module:function", (Trace) → Struct
 
 
-class MakeJob(Struct, frozen=True, tag="make"):
+class MakeCommand(Struct, frozen=True, tag="make"):
     """An artifact to make of the stored columns of a file."""
 
     path: bytes

@@ -1,8 +1,8 @@
 """The reading process: a trace file in; a summary, columns and artifacts on disk out.
 
 Started by ``child.py`` as ``python -c BOOT``. The first line of its input is the module path of the
-server, every further one a ``ReadCommand`` or a ``MakeJob``; the end of its input ends the process.
-Its output is ``Message`` lines.
+server, every further one a ``ReadCommand`` or a ``MakeCommand``; the end of its input ends the
+process. Its output is ``Message`` lines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .protocol import (
     Failed,
     Finished,
     Gone,
-    MakeJob,
+    MakeCommand,
     Message,
     Progressed,
     ReadCommand,
@@ -113,16 +113,16 @@ def main() -> None:
     faulthandler.enable()
     _step_back()
     jobs: SimpleQueue[bytes] = SimpleQueue()
-    decoder: msgspec.json.Decoder[ReadCommand | MakeJob] = msgspec.json.Decoder(
-        ReadCommand | MakeJob
+    decoder: msgspec.json.Decoder[ReadCommand | MakeCommand] = msgspec.json.Decoder(
+        ReadCommand | MakeCommand
     )
     with _own_stdout() as out:
         threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
         while True:
-            job: ReadCommand | MakeJob = decoder.decode(jobs.get())
+            job: ReadCommand | MakeCommand = decoder.decode(jobs.get())
             say = Reporter(out).say
             try:
-                if isinstance(job, MakeJob):
+                if isinstance(job, MakeCommand):
                     make(job, say)
                 else:
                     work(job, say)
@@ -174,7 +174,7 @@ def bound_cpu(seconds: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, most))
 
 
-def make(job: MakeJob, say: Callable[[Message], None]) -> None:
+def make(job: MakeCommand, say: Callable[[Message], None]) -> None:
     """Make an artifact of the stored columns of a trace, and the variants before it."""
     say(Progressed("preparing", 0, job.size, 0))
     bound_cpu(None)

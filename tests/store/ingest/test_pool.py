@@ -16,9 +16,19 @@ import msgspec
 import pytest
 
 from kinetoscope.store.cache.disk import Cache
-from kinetoscope.store.discovery.walk import FileVersion
+from kinetoscope.store.discovery.walk import FileVersion, Key
 from kinetoscope.store.ingest import resources
-from kinetoscope.store.ingest.events import Answered, Kept, Key, Lost, PoolEvent, Request, Restless
+from kinetoscope.store.ingest.events import (
+    Answered,
+    Cancel,
+    Kept,
+    Lost,
+    PoolEvent,
+    Promote,
+    Request,
+    Restless,
+    Submit,
+)
 from kinetoscope.store.ingest.jobs import Work
 from kinetoscope.store.ingest.pool import IngestPool, PoolLimits
 from kinetoscope.store.ingest.protocol import READING_SHARE, Pace, Progressed, describe
@@ -41,7 +51,7 @@ class Pool:
     def submit(self, *paths: Path, urgent: bool = False) -> None:
         for path in paths:
             identity = FileVersion.of(path.stat())
-            self.pool.submit(Request(key(path), str(path), identity, 0), urgent=urgent)
+            self.pool.do(Submit(Request(key(path), str(path), identity, 0), urgent))
 
     def of(self, path: Path) -> list[PoolEvent[FakeFacts]]:
         return [n for n in self.event if n.request.key == key(path)]
@@ -158,8 +168,8 @@ def test_of_a_cancelled_file_nothing_more_is_heard(tmp_path: Path, open_pool: Op
     last = write_trace(tmp_path / "c.json", events=3)
     pool.submit(reading, queued, last)
     wait_for(started.exists)
-    pool.pool.cancel(key(queued))
-    pool.pool.cancel(key(reading))
+    pool.pool.do(Cancel(key(queued)))
+    pool.pool.do(Cancel(key(reading)))
     assert pool.pool.progress(key(reading)) is None
     pool.last(last)
     assert pool.of(reading) == pool.of(queued) == []
@@ -181,7 +191,7 @@ def test_a_file_that_changes_meanwhile_is_not_kept(
     assert isinstance(pool.last(gone), Restless)
     identity = FileVersion.of(never.stat())
     never.unlink()
-    pool.pool.submit(Request(key(never), str(never), identity, 0))
+    pool.pool.do(Submit(Request(key(never), str(never), identity, 0)))
     assert isinstance(pool.last(never), Restless)
     assert list((cache.roots[0] / "entries").iterdir()) == []
 
@@ -212,10 +222,10 @@ def test_what_somebody_waits_for_comes_first(tmp_path: Path, open_pool: Open) ->
     queue = [write_trace(tmp_path / f"{i}.json", events=i) for i in (1, 2, 3)]
     pool.submit(slow, *queue)
     wait_for(started.exists)
-    pool.pool.promote(key(queue[2]))
+    pool.pool.do(Promote(key(queue[2])))
     assert isinstance(pool.last(queue[2]), Kept)
     assert pool.of(queue[0]) == pool.of(queue[1]) == []
-    pool.pool.cancel(key(slow))
+    pool.pool.do(Cancel(key(slow)))
     assert isinstance(pool.last(queue[1]), Kept)
 
 
