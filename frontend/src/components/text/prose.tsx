@@ -1,6 +1,9 @@
 /** Sentences from the server: text, with code between backticks. Never markup. */
 import type { ReactNode } from "react";
 
+/** Longer code may be broken at the end of a line: no panel is narrower than this. */
+const WHOLE_MAX = 40;
+
 /** A run of text, every second of which is code. */
 export function Prose({ text }: { text: string }): ReactNode {
   const pieces = text.split("`");
@@ -12,7 +15,9 @@ export function Prose({ text }: { text: string }): ReactNode {
   return pieces.map((piece, place) =>
     place % 2 === 1 ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a sentence have no other name
-      <code key={place}>{piece}</code>
+      <code key={place} className={piece.length > WHOLE_MAX ? undefined : "whole"}>
+        {piece}
+      </code>
     ) : (
       piece
     ),

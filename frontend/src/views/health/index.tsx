@@ -78,6 +78,9 @@ const toTable = (counts: readonly Count[]) => ({
   rows: counts.map(({ label, count }) => [label, count]),
 });
 
+/** What is longer needs the width of two. */
+const LINE_MAX = 24;
+
 export function Counts({ counts, recording, isOld }: CountsProps) {
   const total = sum(counts.map(({ count }) => count));
   return (
@@ -99,7 +102,7 @@ export function Counts({ counts, recording, isOld }: CountsProps) {
       </dl>
       <dl className="counts recording">
         {Object.entries(recording).map(([label, value]) => (
-          <div key={label}>
+          <div key={label} className={value.length > LINE_MAX ? "wide" : undefined}>
             <dt>{label}</dt>
             <dd>
               <Prose text={value} />
