@@ -1,23 +1,20 @@
 """Single events of a trace file, read again with all their keys.
 
-A file is inflated once, up to the furthest piece that was asked for. Every 16 MB of text the state
-of the decompressor is kept (48 KB each), and the next piece is inflated from the nearest state. In
-a block of strict JSON an event is found by its position, without decoding the others. The last
-blocks are kept in memory for the next event. ``event_texts`` reads many events in one pass.
+A compressed file is entered at a point before the event (``io/gzip_index.py``); where there is none
+it is inflated up to the event, half a second of CPU time per GB. In a block of strict JSON an event
+is found by its position, without decoding the others. The last blocks are kept in memory for the
+next event. ``event_texts`` reads many events in one pass.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import threading
-import zlib
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -25,7 +22,6 @@ import numpy as np
 from ..base.arrays import I64
 from ..base.errors import NotFoundError
 from .faults import FaultLog
-from .io.gzip import GZIP_MAGIC
 from .io.gzip_index import NotTheFile, can_seek
 from .io.source import Source, Text, TextAt
 from .io.streams import CHUNK
@@ -39,11 +35,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-SPACING = 16 << 20
-MOST_KEPT = 512
-_GZIP = 31  # zlib: with header and trailer
-
-
 def taken(text: Readable, length: int) -> bytes:
     """The next ``length`` bytes, or all there are."""
     pieces = []
@@ -53,94 +44,16 @@ def taken(text: Readable, length: int) -> bytes:
     return b"".join(pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A state of the decompressor: ``text`` bytes are written, the file continues at ``stored``."""
+def text_piece(source: Source, offset: int, length: int) -> bytes:
+    """Text [offset, offset + length), or what there is of it; all text before it is inflated.
 
-    text: int
-    stored: int
-    inflate: Any  # a decompressobj, to be copied
-    left: bytes  # read from the file, not yet inflated
-
-
-class SeekableText:
-    """The text of a file on disk, by offset; safe to use from several threads."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._seen: tuple[int, int] | None = None
-        self._states: list[_State] = []
-
-    def read(self, offset: int, length: int) -> bytes:
-        """Text [offset, offset + length), or what there is of it.
-
-        Raises:
-            NotFoundError: there is no such file.
-            OSError: it cannot be read.
-        """
-        with self._lock:
-            if os.path.isfile(self._path):
-                found = self._from_states(offset, length)
-                if found is not None:
-                    return found
-        with Text(self._path, FaultLog()) as text:
-            text.skip(offset)
-            return taken(text, length)
-
-    def _from_states(self, offset: int, length: int) -> bytes | None:
-        """The piece, if plain inflating can read the file so far."""
-        with open(self._path, "rb") as file:
-            now = os.fstat(file.fileno())
-            seen = (now.st_size, now.st_mtime_ns)
-            if seen != self._seen:
-                self._seen, self._states = seen, self._first_state(file)
-            if not self._states:
-                return None
-            try:
-                return self._inflated(file, offset, length)
-            except zlib.error:
-                return None  # damaged: what is left of it is known by those who repair
-
-    def _first_state(self, file: BinaryIO) -> list[_State]:
-        """The beginning of a gzip file that holds a text; nothing for other files."""
-        head = file.read(4096)
-        if not head.startswith(GZIP_MAGIC):
-            return []
-        inflate = zlib.decompressobj(_GZIP)
-        try:
-            text = inflate.decompress(head, 8)
-        except zlib.error:
-            return []
-        # Layers below, and texts that are not UTF-8, begin with other bytes.
-        plain = text[:1].isascii() and text[:2] != GZIP_MAGIC and b"\0" not in text
-        return [_State(0, 0, zlib.decompressobj(_GZIP), b"")] if plain and text else []
-
-    def _inflated(self, file: BinaryIO, offset: int, length: int) -> bytes:
-        at = bisect_right(self._states, offset, key=lambda state: state.text) - 1
-        state = self._states[at]
-        file.seek(state.stored)
-        inflate, left, place = state.inflate.copy(), state.left, state.text
-        pieces: list[bytes] = []
-        while place < offset + length:
-            data = left or file.read(CHUNK)
-            if not data:
-                break
-            piece = inflate.decompress(data, CHUNK)
-            pieces.append(piece[max(offset - place, 0) : offset + length - place])
-            place += len(piece)
-            left = inflate.unconsumed_tail
-            if inflate.eof:
-                left = inflate.unused_data or file.read(CHUNK)
-                if not left.startswith(GZIP_MAGIC):
-                    break  # no further member: what follows is no text
-                inflate = zlib.decompressobj(_GZIP)
-            self._keep(_State(place, file.tell(), inflate, left))
-        return b"".join(pieces)
-
-    def _keep(self, now: _State) -> None:
-        if now.text >= self._states[-1].text + SPACING and len(self._states) < MOST_KEPT:
-            self._states.append(replace(now, inflate=now.inflate.copy()))
+    Raises:
+        NotFoundError: there is no such file.
+        OSError: it cannot be read.
+    """
+    with Text(source, FaultLog()) as text:
+        text.skip(offset)
+        return taken(text, length)
 
 
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
@@ -175,7 +88,6 @@ class Rereader:
         self._path = path
         self._blocks = blocks
         self._seek = seek
-        self._text = SeekableText(path)
         self._kept: OrderedDict[int, _Text] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -227,7 +139,7 @@ class Rereader:
                 TextAt(self._path, self._seek, offset) as text,
             ):
                 return taken(text, length)
-        return self._text.read(offset, length)
+        return text_piece(self._path, offset, length)
 
 
 def events_in(data: bytes) -> list[Event]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import NotFoundError
-from kinetoscope.trace import event_text
-from kinetoscope.trace.event_text import Rereader, SeekableText, event_texts
+from kinetoscope.trace.event_text import Rereader, event_texts, text_piece
 from kinetoscope.trace.read import read
 from kinetoscope.trace.scan.scanner import scan
 from tests.conftest import TRACES, requires_traces
 from tests.trace.reread import read_event
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 EVENTS: list[dict[str, Any]] = [
     {"ph": "X", "name": f"op {n} é", "pid": 1, "tid": n % 3, "ts": n * 10, "dur": 5}
@@ -53,83 +51,34 @@ def stored(kind: str) -> bytes:
 KINDS = ("plain", "gzip", "members", "trailing", "nested", "bom", "utf-16", "cut", "checksum")
 
 
-@pytest.fixture
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """States of inflating every 100 KB."""
-    monkeypatch.setattr(event_text, "SPACING", 100_000)
-    monkeypatch.setattr(event_text, "CHUNK", 5_000)
-
-
-@pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("kind", KINDS)
 def test_pieces_are_those_of_the_text(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(stored(kind))
-    text = SeekableText(str(path))
     end = len(TEXT) - 300_000 if kind == "cut" else len(TEXT)
     places = [700_000, 0, 99_999, 100_000, 699_000, 5, end - 40, 350_000]
     for place in places:
-        assert text.read(place, 37) == TEXT[place : place + 37], place
+        assert text_piece(str(path), place, 37) == TEXT[place : place + 37], place
 
 
-@pytest.mark.usefixtures("small_steps")
 def test_what_lies_behind_the_end_is_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(stored("gzip"))
-    text = SeekableText(str(path))
-    assert text.read(len(TEXT) - 3, 100) == TEXT[-3:]
-    assert text.read(len(TEXT) + 10, 100) == b""
+    assert text_piece(str(path), len(TEXT) - 3, 100) == TEXT[-3:]
+    assert text_piece(str(path), len(TEXT) + 10, 100) == b""
 
 
-def test_a_file_is_inflated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_text, "SPACING", 100_000)
-    path = tmp_path / "x.json"
-    path.write_bytes(stored("gzip"))
-    text = SeekableText(str(path))
-    text.read(len(TEXT) - 10, 10)
-    read_bytes = 0
-    real = open
-
-    class Counted:
-        """A file that counts what is read of it."""
-
-        def __init__(self, *arguments: Any) -> None:
-            self._file = real(*arguments)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._file, name)
-
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self._file.close()
-
-        def read(self, n: int) -> bytes:
-            nonlocal read_bytes
-            data: bytes = self._file.read(n)
-            read_bytes += len(data)
-            return data
-
-    monkeypatch.setattr("builtins.open", Counted)
-    assert text.read(len(TEXT) - 1000, 10) == TEXT[-1000:-990]
-    assert read_bytes <= path.stat().st_size / 2
-
-
-def test_a_file_that_changed_is_inflated_anew(tmp_path: Path) -> None:
+def test_a_file_is_read_as_it_is_now(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(gzip.compress(b'["a", "b"]' * 1000))
-    text = SeekableText(str(path))
-    assert text.read(0, 4) == b'["a"'
+    assert text_piece(str(path), 0, 4) == b'["a"'
     path.write_bytes(gzip.compress(b'["c", "d"]' * 1000))
-    os.utime(path, ns=(1, 1))
-    assert text.read(0, 4) == b'["c"'
+    assert text_piece(str(path), 0, 4) == b'["c"'
     path.unlink()
     with pytest.raises(NotFoundError):
-        text.read(0, 4)
+        text_piece(str(path), 0, 4)
 
 
-@pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("kind", KINDS)
 def test_events_are_those_that_are_read_one_by_one(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
@@ -186,7 +135,7 @@ def test_on_a_real_recording() -> None:
         assert json.loads(texts[row]) == again.event(row)
 
 
-def test_what_zlib_cannot_inflate_is_left_to_those_who_repair(tmp_path: Path) -> None:
+def test_text_before_the_damage_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     whole = bytearray(gzip.compress(TEXT))
     half = len(whole) // 2
@@ -194,7 +143,6 @@ def test_what_zlib_cannot_inflate_is_left_to_those_who_repair(tmp_path: Path) ->
     path.write_bytes(whole)
     with pytest.raises(zlib.error):
         gzip.decompress(bytes(whole))
-    text = SeekableText(str(path))
-    assert text.read(100, 20) == TEXT[100:120]
-    text.read(len(TEXT) - 20, 20)
-    assert text.read(100, 20) == TEXT[100:120]
+    assert text_piece(str(path), 100, 20) == TEXT[100:120]
+    text_piece(str(path), len(TEXT) - 20, 20)
+    assert text_piece(str(path), 100, 20) == TEXT[100:120]
