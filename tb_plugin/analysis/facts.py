@@ -258,6 +258,7 @@ class RecordingFacts(Struct, frozen=True):
     syncs: bool = False  # synchronization records
     linked: int = 0  # device activity whose launch is known
     collectives: int = 0
+    modules: str = ""  # how modules are named: "frames", "ranges", "lightning", …; "" = not at all
     working_directory: str = ""  # of the recording process, as our handler noted it down
     script: str = ""  # what was started, as an absolute path where that is known; "" unknown
     user: tuple[UserValue, ...] = ()  # in the order of the file

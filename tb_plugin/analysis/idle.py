@@ -103,7 +103,7 @@ class IdleCauses:
 
     def of_device(self, device: int) -> list[Idle]:
         """One entry per step; the parts of each sum to the idle time of the device in it."""
-        pieces = _idle_pieces(self._trace, self._hosts, self._windows, device)
+        pieces = idle_pieces(self._trace, self._hosts.main, self._windows, device)
         count = len(self._windows)
         if not len(pieces.start) or not len(self._trace.threads):
             return [
@@ -445,7 +445,7 @@ def _by_window(
 
 
 @dataclass(frozen=True, slots=True)
-class _Pieces:
+class IdlePieces:
     """Stretches of idle time of one device, in time order, cut at the windows' edges."""
 
     start: I64
@@ -453,9 +453,11 @@ class _Pieces:
     window: I64
     thread: I64  # that launched the next work; the main thread where that is not known
     launched: I64  # end of the call that launched it, −1: not known
+    following: I64  # row of the device table: the next work; −1 where nothing follows
 
 
-def _idle_pieces(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _Pieces:
+def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdlePieces:
+    """The idle time of a device in all windows; ``main`` is the main thread, or −1."""
     rows = rows_of(trace, device)
     ts = trace.device.ts[rows]
     order = np.argsort(ts, kind="stable")
@@ -471,18 +473,20 @@ def _idle_pieces(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _
     end = np.minimum(gap_end[gap], frames.end[frame])
     window = np.flatnonzero(some)[frame]
     # The work that ends each gap: of several that start together, any.
-    following = np.searchsorted(ts, busy.start, side="left")
-    launch = np.append(trace.device.launch[rows][order[following]], -1)[gap].astype(np.int64)
+    work = np.append(order[np.searchsorted(ts, busy.start, side="left")], -1)[gap]
+    work[work >= 0] += rows.start
+    launch = np.full(len(gap), -1, np.int64)
+    launch[work >= 0] = trace.device.launch[work[work >= 0]]
     known = launch >= 0
-    thread = np.full(len(gap), max(hosts.main, 0), np.int64)
+    thread = np.full(len(gap), max(main, 0), np.int64)
     launched = np.full(len(gap), -1, np.int64)
     if len(trace.host):
         thread[known] = trace.host.thread[launch[known]]
         launched[known] = trace.host.ts[launch[known]] + trace.host.dur[launch[known]]
-    return _Pieces(start, end, window, thread, launched)
+    return IdlePieces(start, end, window, thread, launched, work)
 
 
-def _timing(pieces: _Pieces, count: int) -> dict[str, I64]:
+def _timing(pieces: IdlePieces, count: int) -> dict[str, I64]:
     """Whether the next work was launched already, and the idle time in short stretches."""
     length = pieces.end - pieces.start
     known = pieces.launched >= 0

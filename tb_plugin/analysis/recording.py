@@ -23,6 +23,7 @@ from ..trace.model import DeviceClass, DeviceKind, HostKind, Trace
 from .event_names import distinct, of_names
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 from .kernel_families import family_of
+from .modules.sources import source_of
 
 WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`"
 NO_DEVICE = f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
@@ -125,7 +126,10 @@ QUESTIONS: tuple[tuple[str, tuple[_Input, ...]], ...] = (
             _Input("stacks of ops as text", lambda facts: facts.recording.call_stacks),
         ),
     ),
-    ("Which module?", (_Input("module calls", _count("module"), vital=True),)),
+    (
+        "Which module?",
+        (_Input("module calls", lambda facts: bool(facts.recording.modules), vital=True),),
+    ),
     ("Which shapes?", (_Input("input shapes", lambda facts: facts.recording.shapes, vital=True),)),
     (
         "What filled the memory?",
@@ -308,6 +312,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         syncs=len(trace.syncs) > graph_nodes(trace),
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
+        modules=source_of(trace),
         working_directory=_working_directory(told.handler),
         script=_script(told.handler),
         user=user_values(told.metadata),

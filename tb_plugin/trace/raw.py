@@ -99,6 +99,7 @@ TEXT_ARGS: Mapping[str, str] = {
     "Process Group Ranks": "group_ranks",
     "kernel_backend": "kernel_backend",
     "kernel_file": "kernel_file",
+    "module_fqn": "module_fqn",
     "Task Type": "task_type",
     "name": "label_name",  # of metadata events: process_name, thread_name
     "labels": "labels",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import health
 from .kernels import view as kernels
+from .modules import view as modules
 from .operators import view as operators
 from .overview import view as overview
 from .timeline import view as timeline
@@ -14,6 +15,7 @@ VIEWS: tuple[View, ...] = (
     operators.VIEW,
     kernels.VIEW,
     timeline.VIEW,
+    modules.VIEW,
     health.VIEW,
 )
 """The registry, in tab order. A view is named here and nowhere else."""

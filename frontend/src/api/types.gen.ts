@@ -16,6 +16,10 @@ export type LayoutName = "merged" | "split" | "filtered" | "user";
 
 export type MatrixUseName = "yes" | "no" | "unknown" | "none";
 
+export type ModuleMetric = "device" | "op" | "host" | "idle";
+
+export type ModuleTime = "device" | "op";
+
 export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
 
 export type Severity = "high" | "medium" | "low" | "info";
@@ -613,6 +617,133 @@ export interface LayoutQuery {
 export interface MinimapQuery {
   readonly columns?: number;
   readonly layout?: LayoutName;
+}
+
+/** A part of all device time, or of all time of ops. */
+export interface ModulePart {
+  /** "modules", "communication", "optimizer", … */
+  readonly key: string;
+  readonly name: string;
+  readonly ns: number;
+  readonly help: string;
+}
+
+/**
+ * One module with the modules inside it; or several siblings of equal structure in one row.
+ *
+ * Times "total" include the modules inside. `total_ns` is the time that the view is about
+ * (`Modules.time`): of the device, or of ops where no device was recorded; it is the sum of
+ * forward, backward and recompute.
+ */
+export interface ModuleRow {
+  /** asks for what is inside, as `below` */
+  readonly key: string;
+  /** key of the row around it; "" at a root */
+  readonly parent: string;
+  readonly depth: number;
+  /** "BasicBlock_0", "0.conv1"; of several their type */
+  readonly name: string;
+  /** "" = not known */
+  readonly type: string;
+  /** name in the model: "layer1.0.conv1" */
+  readonly qualified: string | null;
+  /** names from the root on, joined by "/" */
+  readonly path: string;
+  /** modules that the row stands for: 1, or the number of siblings */
+  readonly members: number;
+  /** rows directly inside it */
+  readonly inside: number;
+  /** of several: total_ns of the smallest, … */
+  readonly least_ns: number | null;
+  readonly median_ns: number | null;
+  readonly most_ns: number | null;
+  /** … and the name of one that is far from the others */
+  readonly outlier: string | null;
+  /** in the forward pass */
+  readonly calls: number;
+  /** inside the backward pass */
+  readonly recompute_calls: number;
+  /** ops that no other op of the module contains */
+  readonly ops: number;
+  /** kernels, copies and sets */
+  readonly kernels: number | null;
+  readonly total_ns: number;
+  readonly self_ns: number;
+  readonly forward_ns: number;
+  readonly backward_ns: number;
+  readonly recompute_ns: number;
+  /** total_ns of that of all modules */
+  readonly ratio: number;
+  /** of its calls in the forward pass */
+  readonly host_total_ns: number;
+  /** … without the calls of modules inside them */
+  readonly host_self_ns: number;
+  /** of its calls inside the backward pass */
+  readonly host_recompute_ns: number;
+  /** host_total_ns by calls */
+  readonly mean_ns: number | null;
+  /** own time of ops and of calls of the runtime */
+  readonly op_total_ns: number;
+  /** a device was idle, and then ran work of it */
+  readonly idle_ns: number | null;
+  readonly flops: number | null;
+  /** slice id of the longest call */
+  readonly slice: number | null;
+}
+
+/** The rows of the tree by depth first; of each parent the largest first, or as sorted. */
+export interface ModuleTable {
+  readonly rows: readonly ModuleRow[];
+  /** rows that match, of which `rows` are the largest */
+  readonly count: number;
+  /** modules that these stand for */
+  readonly modules: number;
+  readonly sort_by: string;
+}
+
+/** A time of the whole recording, or of its chosen steps, by whose it is; parts sum to it. */
+export interface ModuleWhole {
+  readonly total_ns: number;
+  readonly modules_ns: number;
+  /** the modules first */
+  readonly parts: readonly ModulePart[];
+}
+
+/** The modules of the chosen steps. */
+export interface Modules {
+  readonly headline: string;
+  readonly detail: string;
+  /** how the recording names modules */
+  readonly source: string;
+  readonly time: ModuleTime;
+  readonly step_count: number;
+  readonly device: ModuleWhole | null;
+  readonly ops: ModuleWhole;
+  readonly idle: ModuleWhole | null;
+  readonly table: ModuleTable;
+  readonly roots: readonly ModuleRow[];
+  /** of the time in modules */
+  readonly recompute_ratio: number;
+  readonly missing: Readonly<Record<string, string>>;
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
+/** A choice of modules and their order. */
+export interface ModulesQuery {
+  /** steps by their numbers: "3", "2-5", "1,4-6"; "" = all that is recorded */
+  readonly steps?: string;
+  /** siblings of equal type and structure are one row */
+  readonly fold?: boolean;
+  /** what lies in the row with this key; "" = everything */
+  readonly below?: string;
+  /** modules whose name, type or path has these words; "" = all */
+  readonly search?: string;
+  /** the column to sort siblings by; "" = total_ns */
+  readonly sort_by?: string;
+  /** smallest first */
+  readonly ascending?: boolean;
+  /** rows, the largest */
+  readonly limit?: number;
 }
 
 /** From one slice to a neighbour. */
@@ -1419,6 +1550,7 @@ export interface ViewAnswers {
   readonly operators: Operators;
   readonly kernels: Kernels;
   readonly timeline: TimelineManifest;
+  readonly modules: Modules;
   readonly health: Health;
 }
 
@@ -1428,6 +1560,7 @@ export interface ViewQueries {
   readonly operators: OperatorQuery;
   readonly kernels: KernelQuery;
   readonly timeline: LayoutQuery;
+  readonly modules: ModulesQuery;
   readonly health: HealthQuery;
 }
 
@@ -1453,6 +1586,7 @@ export interface PartAnswers {
   readonly "timeline/rows": SliceRows;
   readonly "timeline/flows": FlowAnswer;
   readonly "timeline/bundles": FlowAnswer;
+  readonly "modules/table": ModuleTable;
 }
 
 /** The parameters of each part of a view, by its address. */
@@ -1479,4 +1613,5 @@ export interface PartQueries {
   readonly "timeline/flows": FlowsQuery;
   readonly "timeline/bundles": BundlesQuery;
   readonly "timeline/export": ExportQuery;
+  readonly "modules/table": ModulesQuery;
 }

@@ -25,5 +25,6 @@ export const VIEWS: readonly PageView[] = [
   view("operators", true, () => import("./operators")),
   view("kernels", true, () => import("./kernels")),
   view("timeline", true, () => import("./timeline"), true),
+  view("modules", true, () => import("./modules")),
   view("health", false, () => import("./health")),
 ];

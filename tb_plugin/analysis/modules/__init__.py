@@ -1,0 +1,1 @@
+"""Modules: which of them were called, and what did each cost?"""

@@ -1,0 +1,86 @@
+"""The stored columns of the Module view: made once per trace, then memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ...base.columnar import Writer, load
+from ...trace.model import Trace
+from ..host_activity import main_thread
+from ..operators.credit import summed
+from ..recording import NO_DEVICE, says
+from ..steps import step_windows
+from .costs import costs
+from .model import ModuleCalls, ModuleColumns, Phase
+from .sources import FoundModules, find_modules
+
+NAME = "modules-1"
+MAKE = f"{__name__}:make_modules"
+_STEM = "modules"
+
+
+def modules_of(trace: Trace) -> ModuleColumns:
+    """The modules of a trace, their calls and their costs."""
+    found = find_modules(trace)
+    known = costs(trace, found, step_windows(trace), main_thread(trace))
+    return ModuleColumns(
+        strings=found.strings,
+        tree=found.tree,
+        calls=_calls(trace, found),
+        sums=known.sums,
+        outside=known.outside,
+        source=found.source,
+        missing=_missing(trace),
+    )
+
+
+def _calls(trace: Trace, found: FoundModules) -> ModuleCalls:
+    calls, host = found.calls, trace.host
+    ts = host.ts[calls.host]
+    dur = calls.end - ts
+    inside = summed(dur, calls.above, len(dur))
+    return ModuleCalls(
+        module=calls.module,
+        phase=np.where(found.in_backward[calls.host], Phase.RECOMPUTE, Phase.FORWARD).astype(
+            np.int8
+        ),
+        host=calls.host,
+        step=host.step[calls.host].astype(np.int32),
+        ts=ts,
+        dur_ns=dur,
+        self_ns=np.maximum(dur - inside, 0),
+    )
+
+
+def _missing(trace: Trace) -> Mapping[str, str]:
+    """What this recording cannot show, why, and how to record it."""
+    missing = {}
+    if not len(trace.device):
+        missing["device"] = NO_DEVICE
+    if not says(trace, "input_dims"):
+        missing["flops"] = "No input shapes were recorded: record with `record_shapes=True`."
+    return missing
+
+
+def make_modules(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
+    """Fills an empty folder; tells which share of the work is done.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    columns = modules_of(trace)
+    on_share(0.9)
+    with Writer(folder) as writer:
+        writer.close(columns, _STEM)
+
+
+def open_modules(folder: Path) -> ModuleColumns:
+    """The columns again, mapped.
+
+    Raises:
+        DamagedError: a file is not there, or damaged.
+    """
+    return load(ModuleColumns, folder, _STEM)

@@ -1,0 +1,216 @@
+"""What does each module cost: device time, time of ops, FLOPs, idle time, by step and phase?
+
+Everything is credited once: to the module and phase of the innermost row around it that begins work
+of a module, else to the reason why it is of none. So modules and reasons sum to the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import F64, I8, I32, I64, is_any, take, where
+from ...trace.model import DeviceClass, HostKind, Link, Trace
+from ..call_tree.paths import innermost
+from ..event_names import HostRole, roles_of
+from ..idle import idle_pieces
+from ..operators.calls import spread
+from ..operators.credit import credit, summed
+from ..operators.flops import MODELS, flops_of
+from ..steps import Windows
+from .model import NONE, ModuleSums, Outside, OutsideSums, Phase
+from .sources import FoundModules
+
+_PHASES, _REASONS = len(Phase), len(Outside)
+_TABLE_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Owners:
+    """Whose each row is: ``module`` or −1 with its ``phase``; and the ``reason`` for −1."""
+
+    module: I32
+    phase: I8
+    reason: I8
+
+
+def owners_of_host(trace: Trace, found: FoundModules) -> Owners:
+    """Whose each host row is."""
+    host = trace.host
+    role = roles_of(trace.strings, host.name)
+    index = np.arange(len(host), dtype=np.int32)
+    reason = np.full(len(host), Outside.OTHER, np.int8)
+    reason[found.in_backward] = Outside.BACKWARD
+    for kind, why in (
+        (HostRole.OPTIMIZER, Outside.OPTIMIZER),
+        (HostRole.COMMUNICATION, Outside.COMMUNICATION),
+    ):
+        inside = innermost(np.where(role == kind, index, np.int32(NONE)), host.parent)
+        reason[inside >= 0] = why
+    return Owners(found.module_of, found.phase_of, reason)
+
+
+def owners_of_device(trace: Trace, found: FoundModules, host: Owners) -> Owners:
+    """Whose each device activity is: what its annotation says, else whose its call is."""
+    device = trace.device
+    row = np.append(credit(device).host, np.int32(NONE))[:-1]
+    module = np.append(host.module, np.int32(NONE))[row]
+    phase = np.append(host.phase, np.int8(Phase.FORWARD))[row]
+    reason = np.append(host.reason, np.int8(Outside.UNLINKED))[row]
+    replayed = device.link == Link.GRAPH
+    reason[replayed & (row >= 0) & (reason == Outside.OTHER)] = Outside.GRAPH
+    reason[(device.klass == DeviceClass.COMMUNICATION) & (row >= 0)] = Outside.COMMUNICATION
+    reason[device.link == Link.PROLOGUE] = Outside.PROLOGUE
+    named = found.by_annotation >= 0
+    module[named] = found.by_annotation[named]
+    phase[named] = Phase.FORWARD
+    return Owners(module, phase, reason)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """What modules cost, and what is of no module."""
+
+    sums: ModuleSums
+    outside: OutsideSums
+
+
+Part = tuple[I64, NDArray[Any]]  # keys, ascending, and a value of each
+
+
+def costs(trace: Trace, found: FoundModules, windows: Windows, main: int) -> Costs:
+    """All costs; ``main`` is the main thread, or −1."""
+    host, device = trace.host, trace.device
+    of_host = owners_of_host(trace, found)
+    of_device = owners_of_device(trace, found, of_host)
+    modules = len(found.tree)
+    inside: dict[str, Part] = {}
+    outside: dict[str, Part] = {}
+
+    def add(name: str, owners: Owners, step: NDArray[np.integer], value: NDArray[Any]) -> None:
+        inside[name], outside[name] = _by_cell(owners, step, value, modules)
+
+    add("device_ns", of_device, device.step, device.dur)
+    add("activities", of_device, device.step, np.ones(len(device), np.int64))
+    busy = where(is_any(host.kind, (HostKind.OP, HostKind.RUNTIME)))
+    add("op_ns", _some(of_host, busy), take(host.step, busy), take(host.self_ns, busy))
+    outer = _outermost_ops(trace, found)
+    add("ops", _some(of_host, outer), host.step[outer], np.ones(len(outer), np.int64))
+    rows, flops = _innermost_flops(trace)
+    add("flops", _some(of_host, rows), host.step[rows], flops)
+    window, owners, idle_ns = _idle(trace, windows, main, of_device)
+    add("idle_ns", owners, window, idle_ns)
+    return _as_tables(inside, outside, modules)
+
+
+def _some(owners: Owners, rows: NDArray[np.integer]) -> Owners:
+    return Owners(take(owners.module, rows), take(owners.phase, rows), take(owners.reason, rows))
+
+
+def _by_cell(
+    owners: Owners, step: NDArray[np.integer], value: NDArray[Any], modules: int
+) -> tuple[Part, Part]:
+    """Sums by step, module and phase, and by step and reason."""
+    inside = owners.module >= 0
+    module = owners.module[inside].astype(np.int64)
+    key = (step[inside].astype(np.int64) + 1) * modules + module
+    reasons = (step[~inside].astype(np.int64) + 1) * _REASONS + owners.reason[~inside]
+    return (
+        _summed(key * _PHASES + owners.phase[inside], value[inside]),
+        _summed(reasons, value[~inside]),
+    )
+
+
+def _summed(key: I64, value: NDArray[Any]) -> Part:
+    keys, code = _dense(key)
+    if value.dtype.kind == "f":
+        return keys, np.bincount(code, value, len(keys))
+    return keys, summed(value.astype(np.int64), code.astype(np.int32), len(keys))
+
+
+def _dense(key: I64) -> tuple[I64, NDArray[np.integer]]:
+    """Distinct keys, ascending, and the place of each."""
+    top = int(key.max(initial=-1)) + 1
+    if top > _TABLE_CELLS:
+        keys, code = np.unique(key, return_inverse=True)
+        return keys, code
+    seen = np.zeros(top, bool)
+    seen[key] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[key]
+
+
+def _as_tables(inside: dict[str, Part], outside: dict[str, Part], modules: int) -> Costs:
+    def joined(parts: dict[str, Part]) -> tuple[I64, dict[str, NDArray[Any]]]:
+        keys = np.unique(np.concatenate([part[0] for part in parts.values()]))
+        columns = {}
+        for name, (known, value) in parts.items():
+            columns[name] = np.zeros(len(keys), value.dtype)
+            columns[name][np.searchsorted(keys, known)] = value
+        return keys, columns
+
+    keys, columns = joined(inside)
+    rest, phase = np.divmod(keys, _PHASES)
+    step, module = np.divmod(rest, max(modules, 1))
+    sums = ModuleSums(
+        module=module.astype(np.int32),
+        phase=phase.astype(np.int8),
+        step=(step - 1).astype(np.int32),
+        **columns,
+    )
+    keys, columns = joined(
+        {name: outside[name] for name in ("device_ns", "activities", "op_ns", "idle_ns")}
+    )
+    step, reason = np.divmod(keys, _REASONS)
+    return Costs(sums, OutsideSums(reason.astype(np.int8), (step - 1).astype(np.int32), **columns))
+
+
+def _outermost_ops(trace: Trace, found: FoundModules) -> NDArray[np.intp]:
+    """Ops that no op of the same module and phase contains."""
+    host = trace.host
+    op = np.asarray(host.kind == HostKind.OP)
+    index = np.where(op, np.arange(len(host), dtype=np.int32), np.int32(NONE))
+    around = np.append(innermost(index, host.parent), np.int32(NONE))[host.parent]
+    rows = np.flatnonzero(op)
+    above = around[rows]
+    same = above >= 0
+    same &= found.module_of[above] == found.module_of[rows]
+    same &= found.phase_of[above] == found.phase_of[rows]
+    return rows[~same]
+
+
+def _innermost_flops(trace: Trace) -> tuple[I32, F64]:
+    """Ops with a model that contain no other one, and their operations."""
+    host = trace.host
+    modelled = np.array([name in MODELS for name in trace.strings], bool)
+    rows = where(modelled[host.name])
+    shapes = spread(host.args.get("input_dims"), len(host))[rows]
+    flops, _ = flops_of(trace, rows, shapes)
+    known = ~np.isnan(flops)
+    rows, flops = rows[known], flops[known]
+    index = np.full(len(host) + 1, NONE, np.int32)
+    index[rows] = rows
+    around = np.append(innermost(index[:-1].copy(), host.parent), np.int32(NONE))[host.parent]
+    contains = np.zeros(len(host) + 1, bool)
+    contains[around[rows]] = True
+    contains[-1] = False
+    return rows[~contains[rows]], flops[~contains[rows]]
+
+
+def _idle(trace: Trace, windows: Windows, main: int, owners: Owners) -> tuple[I64, Owners, I64]:
+    """Idle time of all devices by window, each stretch of whom the work is that ends it."""
+    pieces = [
+        idle_pieces(trace, main, windows, device)
+        for device, one in enumerate(trace.devices)
+        if one.used
+    ]
+    nothing = [np.empty(0, np.int64)]
+    window = np.concatenate(nothing + [one.window for one in pieces])
+    following = np.concatenate(nothing + [one.following for one in pieces])
+    length = np.concatenate(nothing + [one.end - one.start for one in pieces])
+    module = np.append(owners.module, np.int32(NONE))[following]
+    phase = np.append(owners.phase, np.int8(Phase.FORWARD))[following]
+    reason = np.append(owners.reason, np.int8(Outside.NOTHING))[following]
+    return window, Owners(module, phase, reason), length

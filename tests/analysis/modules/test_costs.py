@@ -1,0 +1,260 @@
+"""What each module costs: everything is credited once, and the parts sum to the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.analysis.modules.artifact import modules_of
+from kinetoscope.analysis.modules.figures import figures_of, outside_of
+from kinetoscope.analysis.modules.model import ModuleColumns, Outside, Phase
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.model import HostKind, Trace
+from tests.analysis.modules.test_sources import paths
+from tests.collected import FILES, opened
+from tests.conftest import requires_traces
+from tests.drawing import Event, draw, trace_of
+
+TRAINING = """
+    step    |111111111111111111111111111111|
+    module  | aaaaaaaaaaa                  |
+    module  |  bbbb  cccc                  |
+    op      |  x      y      z  o          |
+    call    |  k      m      n  q          |
+    op2     |                 u   vvvvv w  |
+    module2 |                     ccc      |
+    op2     |                     y        |
+    call2   |                 p   s  t  r  |
+    gpu     |    kkk    mm      n qqppsst r|
+    """
+LINKS: dict[str, dict[str, Any]] = {
+    "x": {"Sequence number": 1},
+    "y": {"Sequence number": 2},
+    "z": {"Sequence number": 3},
+    "u": {"Sequence number": 3, "Fwd thread id": 1},
+    "v": {"Sequence number": 2, "Fwd thread id": 1},
+    "w": {"Sequence number": 1, "Fwd thread id": 1},
+}
+NAMES = {"o": "Optimizer.step#SGD.step"}
+
+
+def device_us(columns: ModuleColumns, phase: Phase) -> dict[str, int]:
+    """Own device time in µs by module, where there is some."""
+    own = figures_of(columns, None).device_own_ns[phase] // 1000
+    return {path: int(us) for path, us in zip(paths(columns), own, strict=True) if us}
+
+
+def outside_us(columns: ModuleColumns) -> dict[str, int]:
+    return {
+        one.reason.name.lower(): one.device_ns // 1000
+        for one in outside_of(columns, None)
+        if one.device_ns
+    }
+
+
+def test_device_time_by_module_and_phase() -> None:
+    columns = modules_of(draw(TRAINING, args=LINKS, names=NAMES))
+    assert device_us(columns, Phase.FORWARD) == {"a_0/b_0": 3, "a_0/c_0": 2}
+    assert device_us(columns, Phase.BACKWARD) == {"a_0/c_0": 1, "a_0/b_0": 1}
+    assert device_us(columns, Phase.RECOMPUTE) == {"a_0/c_0": 2}
+    # z is an op outside modules, so u is backward of none; o is the optimizer.
+    assert outside_us(columns) == {"other": 1, "optimizer": 2, "backward": 2}
+
+
+def test_totals_include_what_is_inside() -> None:
+    columns = modules_of(draw(TRAINING, args=LINKS, names=NAMES))
+    figures = figures_of(columns, None)
+    assert (figures.device_total_ns[:, 0] // 1000).tolist() == [5, 2, 2]
+    assert figures.device_own_ns[:, 0].sum() == 0
+    assert figures.calls.tolist() == [1, 1, 1]
+    assert figures.again.tolist() == [0, 0, 1]
+    assert (figures.host_total_ns // 1000).tolist() == [11, 4, 4]
+    assert (figures.host_own_ns // 1000).tolist() == [3, 4, 4]
+    assert (figures.host_again_ns // 1000).tolist() == [0, 0, 3]
+
+
+def test_what_has_no_launch_is_unlinked() -> None:
+    columns = modules_of(
+        draw("""
+        module  |   aaaa |
+        call    |    k   |
+        gpu     |p    k u|
+        """)
+    )
+    assert device_us(columns, Phase.FORWARD) == {"a_0": 1}
+    assert outside_us(columns) == {"prologue": 1, "unlinked": 1}
+
+
+def test_a_replayed_graph_names_no_module() -> None:
+    picture = """
+        module  |aaaa     |
+        call    | k     g |
+        gpu     |  k      |
+        """
+    replayed = [
+        {"ph": "X", "cat": "kernel", "name": f"node {at}", "pid": 0, "tid": 7, "ts": 8 + at,
+         "dur": 1, "args": {"device": 0, "stream": 7, "correlation": 103001}}
+        for at in range(3)
+    ]  # fmt: skip
+    columns = modules_of(draw(picture, names={"call g": "cudaGraphLaunch"}, events=replayed))
+    assert device_us(columns, Phase.FORWARD) == {"a_0": 1}
+    assert outside_us(columns) == {"graph": 3}
+
+
+def test_kernels_that_name_their_module_belong_to_it() -> None:
+    columns = modules_of(
+        draw(
+            """
+            call    | k     g |
+            gpu     |  k     g|
+            """,
+            args={"g": {"module_fqn": "layers.1.mlp"}},
+        )
+    )
+    assert columns.source == "graph"
+    assert device_us(columns, Phase.FORWARD) == {"layers.1.mlp": 1}
+    assert outside_us(columns) == {"other": 1}
+
+
+def test_idle_time_belongs_to_the_module_that_ends_it() -> None:
+    columns = modules_of(draw(TRAINING, args=LINKS, names=NAMES))
+    idle = dict(
+        zip(paths(columns), (figures_of(columns, None).idle_ns // 1000).tolist(), strict=True)
+    )
+    # From the start of the step to the first kernel, which is of b; from 7 to 11 for c.
+    assert idle["a_0/b_0"] >= 4
+    assert idle["a_0/c_0"] >= 4
+
+
+def test_flops_count_once() -> None:
+    shapes = {"Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"]}
+    columns = modules_of(
+        draw(
+            """
+            module  |aaaaaaaa|
+            op      | llllll |
+            op      |  mmm   |
+            """,
+            names={"l": "aten::linear", "m": "aten::mm"},
+            args={"l": {"Input Dims": [[2, 3], [4, 3], []]}, "m": shapes},
+        )
+    )
+    assert figures_of(columns, None).flops.tolist() == [2.0 * 2 * 3 * 4]
+
+
+def test_ops_inside_ops_do_not_count() -> None:
+    columns = modules_of(
+        draw("""
+        module  |aaaaaaaaaaaa|
+        module  |      bbb   |
+        op      | xxx   z    |
+        op      |  y         |
+        """)
+    )
+    assert figures_of(columns, None).ops.tolist() == [2, 1]
+
+
+def test_steps_are_apart() -> None:
+    columns = modules_of(
+        draw("""
+        step    |11111122222|
+        module  | aaa   a   |
+        call    |  k    k   |
+        gpu     |   k    kk |
+        """)
+    )
+    for steps, us, calls in (((0,), 1, 1), ((1,), 2, 1), (None, 3, 2), ((0, 1), 3, 2)):
+        figures = figures_of(columns, steps)
+        assert figures.device_total_ns.sum() == us * 1000
+        assert figures.calls.tolist() == [calls]
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+def check_sums(trace: Trace) -> None:
+    """Modules, outside and unlinked are all there is, to the nanosecond."""
+    columns = modules_of(trace)
+    own, outside = figures_of(columns, None), outside_of(columns, None)
+    host, device = trace.host, trace.device
+    busy = np.isin(host.kind, (HostKind.OP, HostKind.RUNTIME))
+    parts = {
+        "device": (int(own.device_own_ns.sum()), sum(one.device_ns for one in outside)),
+        "ops": (int(own.op_own_ns.sum()), sum(one.op_ns for one in outside)),
+    }
+    assert sum(parts["device"]) == int(device.dur.astype(np.int64).sum())
+    assert sum(parts["ops"]) == int(host.self_ns[busy].sum())
+    roots = columns.tree.parent < 0
+    assert own.device_total_ns[:, roots].sum() == parts["device"][0]
+    idle = sum(step.partition.idle_ns for one in summarize(trace).steps for step in one.devices)
+    assert own.idle_ns[roots].sum() + sum(one.idle_ns for one in outside) == idle
+    assert min(own.device_own_ns.min(initial=0), own.op_own_ns.min(initial=0)) >= 0
+    assert (own.host_own_ns <= own.host_total_ns).all()
+    # By steps, and outside of steps, it is the same again.
+    every = [figures_of(columns, (step,)).device_own_ns for step in range(-1, len(trace.steps))]
+    assert np.array_equal(sum(every), own.device_own_ns)
+
+
+LANES = ("module", "frame", "op", "op2", "module2", "call", "call2", "note")
+
+
+@st.composite
+def recordings(any_: st.DrawFn) -> list[Event]:
+    """Made-up events: modules, ops forward and backward, calls, kernels with and without them."""
+    events: list[Event] = []
+    count = any_(st.integers(0, 14))
+    for _ in range(count):
+        kind = any_(st.sampled_from(("module", "op", "backward", "call", "gpu", "note", "range")))
+        thread = any_(st.integers(1, 2))
+        ts, dur = any_(st.integers(0, 30)), any_(st.integers(0, 20))
+        letter = any_(st.sampled_from("abc"))
+        number = any_(st.integers(0, 3))
+        event: Event = {"ph": "X", "pid": 1, "tid": thread, "ts": ts, "dur": dur, "args": {}}
+        if kind == "module":
+            event |= {"cat": "python_function", "name": f"nn.Module: {letter}_0"}
+        elif kind == "note":
+            event |= {
+                "cat": "user_annotation",
+                "name": any_(st.sampled_from(("Optimizer.step#A", "ProfilerStep#1"))),
+            }
+        elif kind == "range":
+            event |= {"cat": "user_annotation", "name": f"[module]{letter}: x.{letter}"}
+        elif kind == "op":
+            event |= {
+                "cat": "cpu_op",
+                "name": f"aten::{letter}",
+                "args": {"Sequence number": number},
+            }
+        elif kind == "backward":
+            event |= {"cat": "cpu_op", "name": f"{letter}Backward0",
+                      "args": {"Sequence number": number, "Fwd thread id": 1}}  # fmt: skip
+        elif kind == "call":
+            event |= {
+                "cat": "cuda_runtime",
+                "name": "cudaLaunchKernel",
+                "args": {"correlation": number},
+            }
+        else:
+            event |= {"cat": "kernel", "name": f"k{letter}", "pid": 0, "tid": 7,
+                      "args": {"device": 0, "stream": 7, "correlation": number}}  # fmt: skip
+        events.append(event)
+    return events
+
+
+@given(recordings())
+def test_parts_sum_to_the_whole_of_any_recording(events: list[Event]) -> None:
+    check_sums(trace_of(events))
+
+
+@requires_traces
+@pytest.mark.parametrize("name", FILES)
+def test_parts_sum_to_the_whole_of_real_recordings(name: str) -> None:
+    check_sums(opened(name))
+
+
+def test_reasons_are_all_told() -> None:
+    assert [one.reason for one in outside_of(modules_of(draw("op |aa|")), None)] == list(Outside)

@@ -1,0 +1,159 @@
+"""The answers of the Module view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from kinetoscope.analysis.modules.artifact import modules_of
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.errors import NotFoundError, QueryError
+from kinetoscope.trace.model import Trace
+from kinetoscope.trace.read import read
+from kinetoscope.views.modules.contract import ModuleRow, Modules, ModulesQuery
+from kinetoscope.views.modules.view import HOW_TO_RECORD, VIEW, build, table, tables
+from kinetoscope.views.view import Subject
+from tests.conftest import TRACES, requires_traces
+from tests.drawing import draw
+
+BLOCKS = """
+    module  |rrrrrrrrrrrrrrrrrrrrrr|
+    module  |aaaaaabbbbbbccccccdd  |
+    module  | eee   eee   eee      |
+    call    | k     l     m    n o |
+    gpu     |   k     l     mmmmmno|
+    """
+BLOCK_NAMES = {
+    "r": "nn.Module: Net_0",
+    "a": "nn.Module: Block_0",
+    "b": "nn.Module: Block_1",
+    "c": "nn.Module: Block_2",
+    "d": "nn.Module: Head_0",
+}
+
+
+def subject_of(trace: Trace) -> Subject:
+    columns = modules_of(trace)
+
+    def event(row: int) -> Mapping[str, Any]:
+        raise NotFoundError(str(row))
+
+    return Subject(summarize(trace), lambda _: columns, lambda: trace, event)
+
+
+@pytest.fixture(name="subject", scope="module")
+def drawn() -> Subject:
+    return subject_of(draw(BLOCKS, names=BLOCK_NAMES))
+
+
+def names(rows: tuple[ModuleRow, ...]) -> list[str]:
+    return ["  " * row.depth + row.name for row in rows]
+
+
+def test_blocks_of_equal_structure_are_one_row(subject: Subject) -> None:
+    answer = build(subject, ModulesQuery())
+    assert names(answer.table.rows) == ["Net_0", "  Block", "  Head_0"]
+    net, blocks, head = answer.table.rows
+    assert (blocks.members, blocks.inside, blocks.calls) == (3, 3, 3)
+    assert (blocks.least_ns, blocks.median_ns, blocks.most_ns) == (1000, 1000, 5000)
+    assert blocks.outlier == "Block_2"
+    assert (net.total_ns, net.self_ns, blocks.total_ns, head.total_ns) == (9000, 1000, 7000, 1000)
+    assert (blocks.parent, net.parent) == (net.key, "")
+    assert net.ratio == 1.0
+    assert (
+        answer.headline
+        == "3 × Block in Net_0: 77.8\N{NO-BREAK SPACE}% of the device time in modules."
+    )
+    assert msgspec.json.decode(msgspec.json.encode(answer), type=Modules) == answer
+
+
+def test_a_row_of_blocks_opens_to_each_of_them(subject: Subject) -> None:
+    blocks = build(subject, ModulesQuery()).table.rows[1]
+    found = table(subject, ModulesQuery(below=blocks.key))
+    assert names(found.rows) == [
+        "Block_2", "  e_0", "Block_0", "  e_0", "Block_1", "  e_0",
+    ]  # fmt: skip
+    assert sum(row.total_ns for row in found.rows if row.depth == 0) == blocks.total_ns
+    assert found.rows[0].parent == blocks.key
+
+
+def test_every_module_on_demand(subject: Subject) -> None:
+    found = table(subject, ModulesQuery(fold=False, sort_by="name", ascending=True))
+    assert names(found.rows) == [
+        "Net_0", "  Block_0", "    e_0", "  Block_1", "    e_0", "  Block_2", "    e_0", "  Head_0",
+    ]  # fmt: skip
+    below = table(subject, ModulesQuery(fold=False, below=found.rows[1].key))
+    assert names(below.rows) == ["e_0"]
+
+
+def test_rows_around_a_match_stay(subject: Subject) -> None:
+    found = table(subject, ModulesQuery(fold=False, search="block_1 e"))
+    assert names(found.rows) == ["Net_0", "  Block_1", "    e_0"]
+    assert table(subject, ModulesQuery(search="nothing")).rows == ()
+    assert names(table(subject, ModulesQuery(search="block_1")).rows) == ["Net_0", "  Block"]
+
+
+def test_of_too_many_rows_the_largest_stay(subject: Subject) -> None:
+    found = table(subject, ModulesQuery(fold=False, limit=3))
+    assert names(found.rows) == ["Net_0", "  Block_2", "    e_0"]
+    assert (found.count, found.modules) == (8, 8)
+
+
+def test_parts_sum_to_the_whole(subject: Subject) -> None:
+    answer = build(subject, ModulesQuery())
+    assert answer.device is not None
+    for whole in (answer.device, answer.ops):
+        assert sum(part.ns for part in whole.parts) == whole.total_ns
+    assert [(part.name, part.ns) for part in answer.device.parts] == [("modules", 9000)]
+    first, *rest = tables(answer)
+    assert first.title == "Modules"
+    assert [one.title for one in rest] == ["Device time", "Time of ops", "Idle time before work"]
+    assert all(len(row) == len(one.columns) for one in (first, *rest) for row in one.rows)
+
+
+def test_without_a_device_the_time_is_that_of_ops() -> None:
+    subject = subject_of(
+        draw("""
+        module  |aaaaaaaaaaa |
+        op      | xxx  yyy  z|
+        """)
+    )
+    answer = build(subject, ModulesQuery())
+    (row,) = answer.table.rows
+    assert answer.time == "op"
+    assert answer.device is None
+    assert (row.total_ns, row.op_total_ns, row.idle_ns, row.kernels) == (6000, 6000, None, None)
+    assert answer.detail == "Modules 6.00 µs + outside modules 1.00 µs = all ops, 7.00 µs.".replace(
+        " µ", "\N{NO-BREAK SPACE}µ"
+    )
+
+
+def test_a_key_or_a_column_that_is_not_there_is_refused(subject: Subject) -> None:
+    for key in ("x", "99", "-1", "1++", "٣"):
+        with pytest.raises(QueryError, match="no such row"):
+            table(subject, ModulesQuery(below=key))
+    with pytest.raises(QueryError, match="no column"):
+        table(subject, ModulesQuery(sort_by="colour"))
+
+
+def test_without_modules_the_page_says_what_to_record() -> None:
+    assert VIEW.unavailable(summarize(draw("op |aaa|"))) == HOW_TO_RECORD
+    assert VIEW.unavailable(summarize(draw("module |aaa|"))) is None
+    for recipe in ("with_stack=True", "modules=model"):
+        assert recipe in HOW_TO_RECORD
+
+
+@requires_traces
+def test_a_real_recording() -> None:
+    subject = subject_of(read(TRACES / "tracelens/b200/eager_trace.json.gz"))
+    answer = build(subject, ModulesQuery())
+    assert answer.device is not None
+    assert answer.device.total_ns == 11_665_760
+    blocks = next(row for row in answer.table.rows if row.type == "TransformerBlock")
+    assert blocks.members == 36
+    assert answer.headline.startswith("36 × TransformerBlock in GptOssForCausalLM_0: ")
+    inside = table(subject, ModulesQuery(below=blocks.key))
+    assert sum(row.total_ns for row in inside.rows if row.depth == 0) == blocks.total_ns
