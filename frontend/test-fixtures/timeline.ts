@@ -314,6 +314,7 @@ export const FLAME: Flame = {
       value: 100_000,
       self_value: 1000,
       count: 1,
+      boxes: 1,
     },
     {
       node: 1,
@@ -323,6 +324,7 @@ export const FLAME: Flame = {
       value: 60_000,
       self_value: 60_000,
       count: 2,
+      boxes: 1,
     },
   ],
 };

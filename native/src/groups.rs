@@ -1,6 +1,6 @@
 //! Sums and ranks of values by group.
 //!
-//! The rules, and the references, are in `tb_plugin/analysis/timeline/group_sums.py`.
+//! The rules, and the references, are in `tb_plugin/base/group_sums.py`.
 
 /// Adds each value to the sum of its group, and one to its count.
 pub fn sums(code: &[i32], value: &[i64], sum: &mut [i64], count: &mut [i64]) {

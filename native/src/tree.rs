@@ -1,6 +1,6 @@
 //! What rows take over from the row around them, and what they add up to; parents come before their rows.
 //!
-//! The references are in `tb_plugin/analysis/call_tree/paths.py` and `tree.py`.
+//! The references are in `tb_plugin/analysis/call_tree/paths.py`.
 
 /// What stands for nothing, and for no parent.
 const NONE: i32 = -1;

@@ -44,15 +44,16 @@ from .render import (
 def field_comments(struct: type[Struct]) -> dict[str, str]:
     """Field → its comment, for fields that have one.
 
-    A comment stands at the end of the field's line, or on lines of its own right above it. Empty
-    where the source is not at hand.
+    A comment stands at the end of the field's line, or on lines of its own right above it; fields
+    of the Struct above come along. Empty where the source is not at hand.
     """
+    above = struct.__base__
+    found = field_comments(above) if above and issubclass(above, Struct) and above != Struct else {}
     try:
         source = inspect.cleandoc("\n" + inspect.getsource(struct))
     except OSError:
-        return {}
+        return found
     comments = _comments(source)
-    found = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             text = comments.get((node.lineno, False)) or _above(comments, node.lineno)

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
+from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
 from ..analysis.facts import Facts
 from ..analysis.operators.groups import Grouped
 from ..analysis.selection import parse_steps
@@ -45,18 +46,6 @@ class SlowCall(Struct, frozen=True):
     shapes: str
 
 
-class FlameNode(Struct, frozen=True):
-    """One box of a flame graph: all calls of one name below the same callers."""
-
-    node: int  # row of the whole tree, to be asked for by itself; −1 = it stands for several
-    parent: int  # index in the same list, −1 at the root; parents come before their children
-    name: str
-    kind: str  # "op", "module", "compute", …: what decides its hue; "" of what stands for several
-    value: float  # with what is below it
-    self_value: float
-    count: int  # its calls, or slices
-
-
 class Flame(Struct, frozen=True):
     """A call tree merged by path, the larger siblings first; boxes too narrow to see are in "…".
 
@@ -66,8 +55,24 @@ class Flame(Struct, frozen=True):
     unit: str  # "ns" | "count"
     total: float  # of all roots, whatever is in focus
     nodes: tuple[FlameNode, ...]
-    merged: int  # boxes behind "…"
+    merged: int  # boxes that are in "…"
     missing: str  # why there is nothing to show; "" = there is
+
+
+def flame_of(
+    tree: FlameTree, unit: str, min_ratio: float, focus: int | None = None, missing: str = ""
+) -> Flame:
+    """The answer with a call tree.
+
+    Raises:
+        QueryError: there is no such box to be in focus.
+    """
+    try:
+        nodes = pruned(tree, min_ratio, focus)
+    except IndexError:
+        raise QueryError("focus: there is no such box", hint="Take the node of a box.") from None
+    hidden = sum(node.boxes for node in nodes if node.node < 0)
+    return Flame(unit, tree.total, nodes, hidden, missing)
 
 
 _NO_OTHERS: Mapping[str, str] = MappingProxyType({})

@@ -79,13 +79,13 @@ export interface AreaDevice {
   readonly longest_gap_ts: number | null;
 }
 
-/** A range of time on some tracks. */
+/** Sums of an area, for so many names. */
 export interface AreaQuery {
   readonly start_ns: number;
   readonly end_ns: number;
   readonly tracks?: string;
-  readonly limit?: number;
   readonly layout?: LayoutName;
+  readonly limit?: number;
 }
 
 /** All slices of one name within an area; those at its edges are clipped to it. */
@@ -135,10 +135,10 @@ export interface Breakdown {
 export interface BundlesQuery {
   readonly start_ns: number;
   readonly end_ns: number;
-  readonly columns?: number;
-  readonly kinds?: string;
   readonly tracks?: string;
   readonly layout?: LayoutName;
+  readonly columns?: number;
+  readonly kinds?: string;
 }
 
 /** One frame of a call stack. */
@@ -319,7 +319,7 @@ export interface Flame {
   /** of all roots, whatever is in focus */
   readonly total: number;
   readonly nodes: readonly FlameNode[];
-  /** boxes behind "…" */
+  /** boxes that are in "…" */
   readonly merged: number;
   /** why there is nothing to show; "" = there is */
   readonly missing: string;
@@ -336,30 +336,37 @@ export interface FlameGraphQuery {
   readonly min_ratio?: number;
 }
 
-/** One box of a flame graph: all calls of one name below the same callers. */
+/**
+ * One box of a flame graph: all calls of one name below the same callers.
+ *
+ * Or the box "…", for all boxes inside another one that are too narrow to see, and all inside
+ * those. With it, value, count and boxes of the parts sum to the whole.
+ */
 export interface FlameNode {
-  /** row of the whole tree, to be asked for by itself; −1 = it stands for several */
+  /** row of the whole tree, to be asked for by itself; −1 of "…" */
   readonly node: number;
   /** index in the same list, −1 at the root; parents come before their children */
   readonly parent: number;
   readonly name: string;
-  /** "op", "module", "compute", …: what decides its hue; "" of what stands for several */
+  /** "op", "module", "compute", …: what decides its hue; "" of "…" */
   readonly kind: string;
   /** with what is below it */
   readonly value: number;
   readonly self_value: number;
   /** its calls, or slices */
   readonly count: number;
+  /** how many it stands for: 1, or all that are in "…" */
+  readonly boxes: number;
 }
 
-/** The call tree of an area. */
+/** The call tree of an area as a flame graph. */
 export interface FlameQuery {
   readonly start_ns: number;
   readonly end_ns: number;
   readonly tracks?: string;
+  readonly layout?: LayoutName;
   readonly metric?: "count" | "total";
   readonly min_share?: number;
-  readonly layout?: LayoutName;
 }
 
 /** Arrows of a slice or of a range of time; never more than the page can draw. */
@@ -376,11 +383,21 @@ export interface FlowsQuery {
   readonly layout?: LayoutName;
 }
 
-/** Folded stacks of the chosen steps. */
+/** The calls of the chosen steps by path: as folded stacks, a flame graph, a sandwich. */
 export interface FoldedQuery {
   readonly steps?: string;
   readonly metric?: FlameMetric;
+  /** kinds of frames that are kept */
   readonly levels?: string;
+}
+
+/** The call tree of an area as folded stacks. */
+export interface FoldedRangeQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly tracks?: string;
+  readonly layout?: LayoutName;
+  readonly metric?: "count" | "total";
 }
 
 /** The upper limit of a gain, not a promise. */
@@ -1022,11 +1039,11 @@ export interface RowsQuery {
   readonly start_ns: number;
   readonly end_ns: number;
   readonly tracks?: string;
+  readonly layout?: LayoutName;
   readonly text?: string;
   readonly sort?: "-dur" | "-name" | "-self" | "-ts" | "dur" | "name" | "self" | "ts";
   readonly offset?: number;
   readonly limit?: number;
-  readonly layout?: LayoutName;
 }
 
 /** The mean of the chosen steps, part by part; the parts sum to the step. */
@@ -1066,10 +1083,11 @@ export interface Sandwich {
 
 /** Callers and callees of one name. */
 export interface SandwichQuery {
-  readonly name: string;
   readonly steps?: string;
   readonly metric?: FlameMetric;
+  /** kinds of frames that are kept */
   readonly levels?: string;
+  readonly name: string;
 }
 
 /** Matching names, their number, and their place on the time axis. */
@@ -1609,6 +1627,7 @@ export interface PartQueries {
   readonly "timeline/hit": HitQuery;
   readonly "timeline/area": AreaQuery;
   readonly "timeline/flame": FlameQuery;
+  readonly "timeline/folded": FoldedRangeQuery;
   readonly "timeline/rows": RowsQuery;
   readonly "timeline/flows": FlowsQuery;
   readonly "timeline/bundles": BundlesQuery;

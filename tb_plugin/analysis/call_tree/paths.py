@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ...base.arrays import I32, I64, B, put, take, where
 from ...base.native import call
 from ...trace.build.nest import depth_of
-from ..timeline.model import Timeline
 
 _TABLE_CELLS = 1 << 24
 
@@ -30,14 +29,6 @@ class SlicePaths:
     parent: I32  # node; −1
     name: I32  # code
     first: I32  # the first slice of the node
-
-
-def paths_of(timeline: Timeline) -> SlicePaths:
-    """The paths of all host slices: 15 ns for each, without the native library ten times that."""
-    host = timeline.tables.device
-    parent = np.ascontiguousarray(timeline.slices.parent[:host])
-    name = np.ascontiguousarray(timeline.slices.name[:host])
-    return find_paths(parent, name)
 
 
 def find_paths(parent: I32, name: I32) -> SlicePaths:
@@ -121,20 +112,22 @@ def innermost_in_python(own: I32, parent: I32) -> I32:
 
 
 def sums_below(value: I64, parent: I32) -> I64:
-    """Each row's value and those of all rows below it; shape as ``value``."""
+    """Each row's value and those of all rows below it; shape as ``value``: one column, or many."""
     total = value.astype(np.int64, copy=True)
-    if call("kinetoscope_tree_sum_up", parent, total, len(total)) is None:
-        return sums_below_in_python(value, parent)
+    for column in np.atleast_2d(total):
+        if call("kinetoscope_tree_sum_up", parent, column, len(column)) is None:
+            return sums_below_in_python(value, parent)
     return total
 
 
 def sums_below_in_python(value: I64, parent: I32) -> I64:
     """The reference of ``sums_below``."""
     total = value.astype(np.int64, copy=True)
+    columns = np.atleast_2d(total)
     for rows in reversed(list(_by_depth(parent))):
-        above = parent[rows]
-        inner = above >= 0
-        np.add.at(total, above[inner], total[rows[inner]])
+        inner = rows[parent[rows] >= 0]
+        for column in columns:
+            np.add.at(column, parent[inner], column[inner])
     return total
 
 

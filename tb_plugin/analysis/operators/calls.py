@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, B, Sparse, distinct, is_any, put, take, where
+from ...base.group_sums import group_sums, summed
 from ...trace.build.nest import nest
 from ...trace.model import HostKind, HostTable, Trace
 from ..call_tree.paths import NONE, call_paths, innermost, sums_below
 from ..overview.utilization import MatrixUse
 from ..recording import says
-from ..timeline.group_sums import group_sums
-from .credit import Credit, credit, summed
+from .credit import Credit, credit
 from .flops import OddArguments, flops_of
 from .model import CallKind, CallPaths, Calls, Stacks
 from .stacks import add_written_stacks

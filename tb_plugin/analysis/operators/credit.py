@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64
+from ...base.arrays import I8, I32
 from ...trace.model import DeviceTable, Link
-from ..timeline.group_sums import group_sums
 
 REASONS = (
     "launched before the recording began",
@@ -40,9 +39,3 @@ def credit(device: DeviceTable) -> Credit:
         table[link] = row
     reason[lost] = table[device.link[lost]]
     return Credit(host, reason)
-
-
-def summed(ns: I64, row: I32, count: int) -> I64:
-    """Σ ns by row, exact; rows below 0 are skipped."""
-    known = row >= 0
-    return group_sums(row[known], ns[known], count).total

@@ -15,7 +15,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ..shared import Count, FlameNode, SharePart, SlowCall, Words
+from ...analysis.call_tree.flame import FlameNode
+from ..shared import Count, SharePart, SlowCall, Words
 
 GroupBy = Literal["name", "shape", "stack", "module", "thread", "annotation"]
 CallKindName = Literal["op", "annotation", "python", "module", "runtime", "other"]
@@ -212,23 +213,25 @@ class OperatorDetails(Struct, frozen=True):
 FlameMetric = Literal["host", "device", "calls"]
 
 
-class FlameGraphQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The flame graph of the chosen steps."""
+class FoldedQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The calls of the chosen steps by path: as folded stacks, a flame graph, a sandwich."""
 
     steps: str = ""
     metric: FlameMetric = "host"
     levels: Words = "python,module,annotation,op,kernel"  # kinds of frames that are kept
+
+
+class FlameGraphQuery(FoldedQuery, frozen=True, forbid_unknown_fields=True):
+    """The flame graph of the chosen steps."""
+
     focus: Count | None = None  # node of the whole graph to be its root
     min_ratio: Annotated[float, Meta(ge=0, le=0.1)] = 0.0005
 
 
-class SandwichQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class SandwichQuery(FoldedQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Callers and callees of one name."""
 
     name: str
-    steps: str = ""
-    metric: FlameMetric = "host"
-    levels: Words = "python,module,annotation,op,kernel"
 
 
 class Sandwich(Struct, frozen=True):
@@ -241,11 +244,3 @@ class Sandwich(Struct, frozen=True):
     calls: int
     callers: tuple[FlameNode, ...]  # the root is the name, children are its callers
     callees: tuple[FlameNode, ...]
-
-
-class FoldedQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Folded stacks of the chosen steps."""
-
-    steps: str = ""
-    metric: FlameMetric = "host"
-    levels: Words = "python,module,annotation,op,kernel"

@@ -5,26 +5,37 @@ Besides the answer of the view: its sentence, its definitions, its tables in a t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analysis.call_tree.flame import FlameTree, folded, pruned, sandwich
 from ...analysis.facts import Facts
 from ...analysis.operators import artifact
 from ...analysis.operators.credit import REASONS
+from ...analysis.operators.flame import KERNEL, flame_tree
 from ...analysis.operators.groups import NamesFound, in_steps, names_found
 from ...analysis.operators.model import CallKind, OperatorColumns
 from ...analysis.operators.table import CallSelection, CallTable, call_table
 from ...base.artifact_spec import ArtifactSpec
+from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
-from ..shared import Column, Flame, Table, share_parts, steps_of
+from ..shared import Column, Flame, Table, flame_of, share_parts, steps_of
 from ..view import Part, Scope, Subject, View
 from . import contract as answers
-from .contract import OperatorRow, Operators
-from .flame import around, flame, folded_name, folded_stacks
-from .rows import details, rows_of, sort_named, table_of, wall_of
+from .contract import (
+    FlameGraphQuery,
+    FoldedQuery,
+    OperatorRow,
+    Operators,
+    Sandwich,
+    SandwichQuery,
+)
+from .rows import details, kinds_named, rows_of, sort_named, table_of, wall_of
 
 DEFINITIONS: dict[str, str] = {
     "calls": "How often it was called; a call whose only child has its name is one with it.",
@@ -326,6 +337,73 @@ def flops_coverage(operators: OperatorColumns, chosen: NDArray[np.intp]) -> floa
 def unavailable(facts: Facts) -> str | None:
     """Why there is no operator."""
     return None if facts.steps else NO_EVENTS
+
+
+# --- the flame graph, its sandwich, and folded stacks ---------------------------------------------
+
+KERNEL_NAME = "kernel"
+NARROW = 0.0005  # of a sandwich: what is less is too narrow to see
+
+
+def flame(subject: Subject, query: FlameGraphQuery) -> Flame:
+    """The flame graph of the chosen steps. Raises QueryError."""
+    operators: OperatorColumns = subject.artifact("")
+    missing = operators.missing.get("device", "") if query.metric == "device" else ""
+    tree = _tree_of(subject, query)
+    return flame_of(tree, _unit(query.metric), query.min_ratio, query.focus, missing)
+
+
+def around(subject: Subject, query: SandwichQuery) -> Sandwich:
+    """Callers and callees of a name.
+
+    Raises:
+        NotFoundError: no box has this name.
+    """
+    found = sandwich(_tree_of(subject, query), query.name)
+    if found is None:
+        raise NotFoundError(f"The flame graph has no box {query.name[:80]!r}.")
+    return Sandwich(
+        name=query.name,
+        unit=_unit(query.metric),
+        value=found.value,
+        self_value=found.own,
+        calls=found.count,
+        callers=pruned(found.callers, NARROW),
+        callees=pruned(found.callees, NARROW),
+    )
+
+
+def folded_stacks(subject: Subject, query: FoldedQuery) -> Iterator[bytes]:
+    """A line per path: names joined by ";", a blank, ns or calls. Raises QueryError."""
+    return (line.encode() for line in folded(_tree_of(subject, query)))
+
+
+def folded_name(subject: Subject, query: FoldedQuery) -> str:
+    """The name of the downloaded file; other programs know its ending."""
+    del subject
+    return f"{query.metric}.stacks"
+
+
+def _tree_of(subject: Subject, query: FoldedQuery) -> FlameTree:
+    """The boxes; the last few graphs are kept, since opening a box needs the same graph."""
+    names = [name.strip() for name in query.levels.split(",") if name.strip()]
+    calls = [name for name in names if name != KERNEL_NAME]
+    kinds = {int(kind) for kind in kinds_named(",".join(calls))} if calls else set()
+    if KERNEL_NAME in names:
+        kinds.add(KERNEL)
+    steps = steps_of(subject.facts, query.steps)
+    return _tree(subject.artifact(""), steps, query.metric, frozenset(kinds))
+
+
+@lru_cache(maxsize=8)
+def _tree(
+    operators: OperatorColumns, steps: tuple[int, ...] | None, metric: str, kinds: frozenset[int]
+) -> FlameTree:
+    return flame_tree(operators, steps, metric, kinds)
+
+
+def _unit(metric: str) -> str:
+    return "count" if metric == "calls" else "ns"
 
 
 VIEW = View(

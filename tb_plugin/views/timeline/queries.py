@@ -91,38 +91,40 @@ class HitQuery(Struct, frozen=True, forbid_unknown_fields=True):
     layout: LayoutName = "split"
 
 
-class AreaQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """A range of time on some tracks."""
+class RangeQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """A range of time on some tracks: an area."""
 
     start_ns: Instant
     end_ns: Instant
     tracks: List = ""
+    layout: LayoutName = "split"
+
+
+class AreaQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
+    """Sums of an area, for so many names."""
+
     limit: Annotated[int, Meta(ge=1, le=5000)] = 500
-    layout: LayoutName = "split"
 
 
-class FlameQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The call tree of an area."""
+class FoldedRangeQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
+    """The call tree of an area as folded stacks."""
 
-    start_ns: Instant
-    end_ns: Instant
-    tracks: List = ""
     metric: Literal["total", "count"] = "total"
+
+
+class FlameQuery(FoldedRangeQuery, frozen=True, forbid_unknown_fields=True):
+    """The call tree of an area as a flame graph."""
+
     min_share: Annotated[float, Meta(ge=0, le=0.1)] = 0.0005
-    layout: LayoutName = "split"
 
 
-class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class RowsQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
     """A window of the slices of an area."""
 
-    start_ns: Instant
-    end_ns: Instant
-    tracks: List = ""
     text: Text = ""
     sort: Literal["ts", "-ts", "dur", "-dur", "self", "-self", "name", "-name"] = "ts"
     offset: Index = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 500
-    layout: LayoutName = "split"
 
 
 class FlowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,21 +135,12 @@ class FlowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     layout: LayoutName = "split"
 
 
-class BundlesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class BundlesQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
     """Arrows of a view, bundled where they are close together on the screen."""
 
-    start_ns: Instant
-    end_ns: Instant
     columns: Annotated[int, Meta(ge=16, le=4096)] = 1024
     kinds: List = ""
-    tracks: List = ""
-    layout: LayoutName = "split"
 
 
-class ExportQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class ExportQuery(RangeQuery, frozen=True, forbid_unknown_fields=True):
     """A window as a trace file of its own."""
-
-    start_ns: Instant
-    end_ns: Instant
-    tracks: List = ""
-    layout: LayoutName = "split"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import msgspec
 
-from ...analysis.timeline.model import SliceKind
+from ...analysis.call_tree.flame import folded
 from ...analysis.timeline.range.devices import devices_in, series_in
 from ...analysis.timeline.range.flame import flame_in
 from ...analysis.timeline.range.slices import rows_in
 from ...analysis.timeline.range.sums import Area, NameSums, sums_in
 from ...analysis.timeline.timeline import Opened
-from ..shared import Flame, FlameNode
+from ..shared import Flame, flame_of
 from ..view import Subject
 from .common import check_range, opened_of, tracks
 from .contract import (
@@ -23,7 +24,7 @@ from .contract import (
     SliceRow,
     SliceRows,
 )
-from .queries import AreaQuery, FlameQuery, RowsQuery
+from .queries import AreaQuery, FlameQuery, FoldedRangeQuery, RangeQuery, RowsQuery
 
 
 def area(subject: Subject, query: AreaQuery) -> AreaAnswer:
@@ -49,7 +50,7 @@ def area(subject: Subject, query: AreaQuery) -> AreaAnswer:
     )
 
 
-def _where(subject: Subject, query: AreaQuery | FlameQuery | RowsQuery) -> tuple[Opened, Area]:
+def _where(subject: Subject, query: RangeQuery) -> tuple[Opened, Area]:
     check_range(query.start_ns, query.end_ns)
     opened = opened_of(subject, query.layout)
     return opened, Area(query.start_ns, query.end_ns, tracks(query.tracks, opened))
@@ -108,22 +109,23 @@ def flame(subject: Subject, query: FlameQuery) -> Flame:
     Raises:
         QueryError: the range is empty, or a track does not exist.
     """
-    opened, where = _where(subject, query)
-    found = flame_in(opened, where, query.metric, query.min_share)
-    nodes = tuple(
-        FlameNode(
-            node=node.row,
-            parent=node.parent,
-            name=node.text,
-            kind=SliceKind(node.kind).name.lower() if node.row >= 0 else "",
-            value=node.value,
-            self_value=node.own,
-            count=node.slices,
-        )
-        for node in found.nodes
-    )
-    unit = "count" if query.metric == "count" else "ns"
-    return Flame(unit, found.total, nodes, found.pruned, missing="")
+    tree = flame_in(*_where(subject, query), query.metric)
+    return flame_of(tree, "count" if query.metric == "count" else "ns", query.min_share)
+
+
+def folded_stacks(subject: Subject, query: FoldedRangeQuery) -> Iterator[bytes]:
+    """The same tree whole, a line per path: names joined by ";", a blank, ns or slices.
+
+    Raises:
+        QueryError: the range is empty, or a track does not exist.
+    """
+    return (line.encode() for line in folded(flame_in(*_where(subject, query), query.metric)))
+
+
+def folded_name(subject: Subject, query: FoldedRangeQuery) -> str:
+    """The name of the downloaded file; other programs know its ending."""
+    del subject
+    return f"{query.metric}.stacks"
 
 
 def rows(subject: Subject, query: RowsQuery) -> SliceRows:

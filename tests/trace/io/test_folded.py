@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.call_tree.flame import flame_tree, folded
+from kinetoscope.analysis.call_tree.flame import folded
 from kinetoscope.analysis.operators.artifact import operators_of
+from kinetoscope.analysis.operators.flame import flame_tree
 from kinetoscope.analysis.operators.model import CallKind
 from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.trace.io import folded as folding
@@ -20,7 +21,7 @@ FRAMES = frozenset({CallKind.PYTHON, CallKind.MODULE})
 
 def written_again(path: Path) -> dict[str, int]:
     operators = operators_of(read(path))
-    lines = folded(flame_tree(operators, None, "host", FRAMES), operators.strings)
+    lines = folded(flame_tree(operators, None, "host", FRAMES))
     return {(parts := line.rsplit(" ", 1))[0]: int(parts[1]) for line in lines}
 
 

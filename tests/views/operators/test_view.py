@@ -24,9 +24,17 @@ from kinetoscope.views.operators.contract import (
     RowQuery,
     SandwichQuery,
 )
-from kinetoscope.views.operators.flame import around, flame, folded_stacks
 from kinetoscope.views.operators.rows import MOST, MOST_CALLS, details
-from kinetoscope.views.operators.view import VIEW, build, find, tables, window
+from kinetoscope.views.operators.view import (
+    VIEW,
+    around,
+    build,
+    find,
+    flame,
+    folded_stacks,
+    tables,
+    window,
+)
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import PID, draw, trace_of

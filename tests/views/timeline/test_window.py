@@ -114,6 +114,15 @@ def test_a_call_tree_sums_to_its_roots(view: Asked) -> None:
     assert view("flame", start_ns=0, end_ns=20 * US, metric="count").unit == "count"
 
 
+@pytest.mark.parametrize("metric", ["total", "count"])
+def test_folded_stacks_of_an_area_hold_its_call_tree(view: Asked, metric: str) -> None:
+    area = {"start_ns": 3 * US, "end_ns": 9 * US, "metric": metric}
+    lines = view("folded", **area).decode().splitlines()
+    assert all(" " in line and not line.startswith(";") for line in lines)
+    total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+    assert total == view("flame", **area, min_share=0.1).total > 0
+
+
 def test_arrows_name_their_ends(view: Asked) -> None:
     op = view.find("aten::a")
     (arrow,) = view("flows", slice=op).arrows

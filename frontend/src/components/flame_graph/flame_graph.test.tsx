@@ -13,6 +13,7 @@ const box = (node: number, parent: number, name: string, value: number): FlameNo
   value,
   self_value: value,
   count: 2,
+  boxes: node < 0 ? 4 : 1,
 });
 
 vi.mock("../../state/host/environment", () => ({ useThemeName: () => "light" }));
@@ -75,6 +76,12 @@ it("chooses on a click, and zooms on a double click alone", () => {
   fireEvent.click(graph(), at(600, 2));
   expect(said.chosen.at(-1)).toBe("conv");
   expect(words()).toBe("conv · 40, 40.0 % (66.7 % of forward) · self 40 · 2 calls");
+});
+
+it("says how many boxes the one of the small ones stands for", () => {
+  render(<Holder flame={FLAME} />);
+  fireEvent.click(graph(), at(900, 1));
+  expect(words()).toBe("… · 4 boxes too small to see, with all inside them · 10, 10.0 % · 2 calls");
 });
 
 it("is walked, zoomed and left by keys", () => {

@@ -92,12 +92,17 @@ function spokenBox(
       ? ""
       : ` (${share(node.value / Math.max(1, focus.value))} of ${harmless(focus.name, 40)})`;
   const part = `${share(node.value / Math.max(1, flame.total))}${ofFocus}`;
+  const calls = plural(node.count, counted);
+  if (node.node < 0) {
+    const boxes = plural(node.boxes, "box", "boxes");
+    return `${node.name} · ${boxes} too small to see, with all inside them · ${words(node.value)}, ${part} · ${calls}`;
+  }
   return `${harmless(node.name, 200)} · ${inside}${words(node.value)}, ${part} · self ${words(
     node.self_value,
-  )} · ${plural(node.count, counted)}`;
+  )} · ${calls}`;
 }
 
-/** The boxes as a table. */
+/** The boxes as a table; its last three columns sum to the whole. */
 export const flamePlain = (unit: string, counted: string) =>
   plainTable<FlameBox>([
     "depth",
@@ -106,11 +111,24 @@ export const flamePlain = (unit: string, counted: string) =>
     [`value_${unit}`, ({ node }) => node.value],
     [`self_${unit}`, ({ node }) => node.self_value],
     [`${counted}s`, ({ node }) => node.count],
+    ["boxes", ({ node }) => node.boxes],
   ]);
 
 /** All boxes as a table, every call by itself. */
 export const flameTable = (flame: Flame, counted: string) =>
   flamePlain(flame.unit, counted)(treeOrder(flameTree(flame)));
+
+/** The whole tree as text for other programs; `metric` names the file. */
+export const FoldedStacks = ({ href, metric }: { href: string; metric: string }) => (
+  <a
+    className="btn small quiet"
+    href={href}
+    download={`${metric}.stacks`}
+    title="One line per path: FlameGraph and speedscope read it"
+  >
+    Folded stacks
+  </a>
+);
 
 export function FlameGraph(props: FlameGraphProps) {
   const { flame, counted, focus, onFocus, onChoose, isHit, tools } = props;

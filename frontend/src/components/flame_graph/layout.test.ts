@@ -10,6 +10,7 @@ const node = (parent: number, name: string, value: number): FlameNode => ({
   value,
   self_value: value,
   count: 1,
+  boxes: 1,
 });
 
 /**

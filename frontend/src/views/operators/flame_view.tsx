@@ -5,7 +5,7 @@ import type { Flame, FlameGraphQuery, FlameMetric, FlameNode } from "../../api/t
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { Select } from "../../components/controls/select";
-import { FlameGraph, flameValue } from "../../components/flame_graph/flame_graph";
+import { FlameGraph, FoldedStacks, flameValue } from "../../components/flame_graph/flame_graph";
 import { matches } from "../../components/overlays/option_list";
 import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
@@ -60,14 +60,10 @@ export function FlameTools({ asked, query, hasDevice, set, modes }: FlameToolsPr
       />
       <span className="grow" />
       {modes}
-      <a
-        className="btn small quiet"
+      <FoldedStacks
         href={partUrl("operators/folded", asked.key, asked.digest, rest)}
-        download={`${query.metric ?? "host"}.stacks`}
-        title="One line per path: FlameGraph and speedscope read it"
-      >
-        Folded stacks
-      </a>
+        metric={query.metric ?? "host"}
+      />
     </div>
   );
 }

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ....base.arrays import I32, I64
 from ....base.columnar import narrowest, numbers, texts_array
 from ....base.errors import KinetoscopeError
-from ..group_sums import group_sums
+from ....base.group_sums import group_sums
 from ..model import ByTrack, Layout, Narrow
 from .lane_layout import edges
 

@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64, U8
+from ....base.group_sums import sums_by
 from ....base.native import call
 from ....trace.model import DeviceClass, DeviceKind, HostKind, RangeTable, Trace
 from ...event_names import HostRole, distinct, role_of
 from ..model import FlowKind, NameIndex, Places, SliceFlag, SliceFlows, SliceKind, Tables
-
-_BITS = 26
-_LOW = (1 << _BITS) - 1
 
 
 def index_names(name: I32, ts: I64, dur: I64, names: int) -> NameIndex:
@@ -34,17 +32,6 @@ def index_names(name: I32, ts: I64, dur: I64, names: int) -> NameIndex:
     # Of 16 bits numpy sorts by counting.
     order = np.argsort(code.astype(np.uint16) if names <= 1 << 16 else code, kind="stable")
     return NameIndex(first, by_time[order], sums_by(name, dur, names))
-
-
-def sums_by(code: I32, value: I64, count: int) -> I64:
-    """Exact sums of non-negative integers by code, of up to 2^27 rows.
-
-    Doubles hold 53 bits, so values are added in parts of 26 bits and of the rest.
-    """
-    low = np.bincount(code, (value & _LOW).astype(np.float64), count)
-    high = np.bincount(code, (value >> _BITS).astype(np.float64), count)
-    result: I64 = low.astype(np.int64) + (high.astype(np.int64) << _BITS)
-    return result
 
 
 def flows_of(trace: Trace, tables: Tables) -> SliceFlows:

@@ -9,44 +9,68 @@ below a box of their device.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ....base.arrays import F64, I32, I64, U8
-from ...call_tree.flame import NO_NAME, FlameBoxes, Tree, forest, pruned, tree_of
-from ...call_tree.paths import SlicePaths, find_paths
-from ..group_sums import group_sums
+from ....base.arrays import I32, I64
+from ....base.group_sums import group_sums
+from ...call_tree.flame import FlameTree, merged, side_by_side
+from ...call_tree.paths import SlicePaths
 from ..model import SliceKind
 from ..timeline import Opened
 from .sums import Area, inside, slices_in
 
 HIDDEN = "(hidden frames)"
+KIND_NAMES = tuple(kind.name.lower() for kind in SliceKind)
 
 
-def flame_in(opened: Opened, area: Area, metric: str, min_share: float) -> FlameBoxes:
-    """The tree of an area; ``metric`` is "total" (ns) or "count"."""
+def flame_in(opened: Opened, area: Area, metric: str) -> FlameTree:
+    """The tree of an area; ``metric`` is "total" (ns) or "count" (slices)."""
     counted = metric == "count"
-    tree = forest([*_host(opened, area, counted), *_devices(opened, area, counted)])
-    return pruned(tree, opened.timeline.names, min_share)
+    host = _host(opened, area, counted=counted)
+    return side_by_side([*host, *_devices(opened, area, counted=counted)])
+
+
+def _tree(opened: Opened, *columns: ArrayLike) -> FlameTree:
+    """A tree with names of the timeline; the code of a group is that of its label."""
+    parent, name, kind, own, count = columns
+    return FlameTree(
+        np.asarray(parent, np.int32),
+        np.asarray(name, np.int32),
+        np.asarray(kind, np.int32),
+        np.asarray(own, np.int64),
+        np.asarray(count, np.int64),
+        names=opened.timeline.names,
+        labels=(HIDDEN, *(group.label for group in opened.timeline.groups)),
+        kinds=KIND_NAMES,
+    )
 
 
 # --- the host -------------------------------------------------------------------------------------
 
 
-def _host(opened: Opened, area: Area, counted: bool) -> list[Tree]:
-    """All paths; those without slices in the area have the value 0."""
+def _host(opened: Opened, area: Area, *, counted: bool) -> list[FlameTree]:
+    """All paths; those without slices in the area have the value 0.
+
+    Time of frames that the layout hides is their callers'; where there is none, it has a box.
+    """
     paths = opened.paths
     own, count = _spent(opened, area, paths)
-    if counted:
-        own = count.astype(np.float64)
-    if opened.hides:
-        return _without_hidden(opened, own, count)
     kind = opened.timeline.slices.kind[paths.first]
-    return [tree_of((paths.parent, paths.name, kind), own, count, opened.levels)]
+    tree = _tree(opened, paths.parent, paths.name, kind, count if counted else own, count)
+    if not opened.hides:
+        return [tree]
+    shown, box = merged(tree, opened.layout.lane[paths.first] >= 0)
+    lost = box < 0
+    if not tree.own[lost].any():
+        return [shown]
+    sums = [tree.own[lost].sum()], [tree.count[lost].sum()]
+    return [shown, _tree(opened, [-1], [len(tree.names)], [SliceKind.PYTHON], *sums)]
 
 
-def _spent(opened: Opened, area: Area, paths: SlicePaths) -> tuple[F64, I64]:
+def _spent(opened: Opened, area: Area, paths: SlicePaths) -> tuple[I64, I64]:
     """Self time inside the area and slices that touch it, by node of the paths."""
     slices, threads = opened.timeline.slices, opened.threads
-    own, count = np.zeros(len(paths.parent)), np.zeros(len(paths.parent), np.int64)
+    own, count = (np.zeros(len(paths.parent), np.int64) for _ in range(2))
     # Of a thread whose slices are all hidden there is no track.
     every = range(len(threads.first) - 1)
     chosen = None if area.tracks is None else {threads.of_track.get(t) for t in area.tracks}
@@ -54,7 +78,6 @@ def _spent(opened: Opened, area: Area, paths: SlicePaths) -> tuple[F64, I64]:
         start, end = (opened.crossing(thread, at) for at in (area.start, area.end))
         node = paths.node[start.last : end.last]
         sums = group_sums(node, slices.self_ns[start.last : end.last], len(own))
-        # They stay below 2^53 ns, 104 days of a thread: doubles hold them exactly.
         own += sums.total
         count += sums.count
         # Of what is open at an edge, only a part was spent inside.
@@ -65,44 +88,10 @@ def _spent(opened: Opened, area: Area, paths: SlicePaths) -> tuple[F64, I64]:
     return own, count
 
 
-def _without_hidden(opened: Opened, own: F64, count: I64) -> list[Tree]:
-    """The paths without the frames that the layout hides: their time becomes their callers'.
-
-    Time of hidden frames without a caller has a box of its own.
-    """
-    paths = opened.paths
-    hidden = opened.layout.lane[paths.first] < 0
-    stands = np.where(hidden, paths.parent, np.arange(len(hidden)))  # for each the shown one
-    while len(again := np.flatnonzero((stands >= 0) & hidden[stands])):
-        stands[again] = paths.parent[stands[again]]
-    shown = np.flatnonzero(~hidden)
-    place = np.full(len(hidden) + 1, -1, np.int32)
-    place[shown] = np.arange(len(shown), dtype=np.int32)
-    above = paths.parent[shown]
-    parent = place[np.where(above >= 0, stands[above], -1)]
-    # What has lost what told it apart is one box.
-    merged = find_paths(parent, np.ascontiguousarray(paths.name[shown]))
-    box = np.append(merged.node, np.int32(-1))[place[stands]]
-    some, boxes = box >= 0, len(merged.parent)
-    kind = opened.timeline.slices.kind[paths.first[shown[merged.first]]]
-    tree = tree_of(
-        (merged.parent, merged.name, kind),
-        np.bincount(box[some], own[some], boxes).astype(np.float64),
-        np.bincount(merged.node, count[shown], boxes).astype(np.int64),
-    )
-    lost = own[~some].sum(keepdims=True)
-    if not lost[0]:
-        return [tree]
-    alone = np.full(1, NO_NAME, np.int32)
-    kind = np.full(1, SliceKind.PYTHON, np.uint8)
-    slices = count[~some].sum(keepdims=True)
-    return [tree, tree_of((alone, alone, kind), lost, slices, label=HIDDEN)]
-
-
 # --- devices --------------------------------------------------------------------------------------
 
 
-def _devices(opened: Opened, area: Area, counted: bool) -> list[Tree]:
+def _devices(opened: Opened, area: Area, *, counted: bool) -> list[FlameTree]:
     """A box per device, and below it one per name."""
     layout = opened.layout
     groups: dict[int, list[int]] = {}
@@ -114,22 +103,19 @@ def _devices(opened: Opened, area: Area, counted: bool) -> list[Tree]:
         where = Area(area.start, area.end, tuple(tracks))
         ids = slices_in(opened, where)
         if len(ids):
-            label = opened.timeline.groups[group].label
-            found.append(_device(opened, label, where, ids, counted))
+            found.append(_device(opened, group, where, ids, counted=counted))
     return found
 
 
-def _device(opened: Opened, label: str, area: Area, ids: I32, counted: bool) -> Tree:
-    slices = opened.timeline.slices
+def _device(opened: Opened, group: int, area: Area, ids: I32, *, counted: bool) -> FlameTree:
+    slices, label = opened.timeline.slices, len(opened.timeline.names) + 1 + group
     code = slices.name[ids]
-    count = np.bincount(code)
-    time = np.bincount(code, inside(slices, ids, area.start, area.end).dur)
-    kind = np.zeros(len(count), np.uint8)
+    sums = group_sums(code, inside(slices, ids, area.start, area.end).dur, int(code.max()) + 1)
+    kind = np.zeros(len(sums.count), np.int32)
     kind[code] = slices.kind[ids]
-    names = np.flatnonzero(count).astype(np.int32)
-    parent: I32 = np.append(-1, np.zeros(len(names))).astype(np.int32)
-    name: I32 = np.append(NO_NAME, names).astype(np.int32)
-    kinds: U8 = np.append(SliceKind.DEVICE_OTHER, kind[names]).astype(np.uint8)
-    own = (count if counted else time)[names].astype(np.float64)
-    slices_of = np.concatenate([[0], count[names]]).astype(np.int64)
-    return tree_of((parent, name, kinds), np.append(0.0, own), slices_of, label=label)
+    names = np.flatnonzero(sums.count)
+    parent, count = np.zeros(len(names) + 1, np.int32), np.append(0, sums.count[names])
+    parent[0] = -1
+    own = count if counted else np.append(0, sums.total[names])
+    kinds = np.append(SliceKind.DEVICE_OTHER, kind[names])
+    return _tree(opened, parent, np.append(label, names), kinds, own, count)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....base.arrays import I32, I64
-from ..group_sums import group_ranks, group_sums
+from ....base.group_sums import group_ranks, group_sums
 from ..locate import between
 from ..model import Slices
 from ..timeline import Opened

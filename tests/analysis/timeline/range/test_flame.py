@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.call_tree.flame import REST, FlameBoxes
+from kinetoscope.analysis.call_tree.flame import REST, FlameNode, pruned
 from kinetoscope.analysis.timeline.range.flame import HIDDEN, flame_in
 from kinetoscope.analysis.timeline.range.sums import Area
+from kinetoscope.analysis.timeline.timeline import Opened
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.asked import (
     US,
@@ -33,20 +33,28 @@ PICTURE = """
 Path = tuple[str, ...]
 
 
-def boxes(flame: FlameBoxes) -> dict[Path, tuple[float, float, int]]:
+Shown = tuple[FlameNode, ...]
+
+
+def shown(of: Opened, area: Area, metric: str = "total", min_share: float = 0) -> Shown:
+    """The flame graph of an area."""
+    return pruned(flame_in(of, area, metric), min_share)
+
+
+def boxes(flame: Shown) -> dict[Path, tuple[float, float, int]]:
     """Path → value, self, slices; a path occurs once."""
     paths: list[Path] = []
     found: dict[Path, tuple[float, float, int]] = {}
-    for node in flame.nodes:
+    for node in flame:
         above = paths[node.parent] if node.parent >= 0 else ()
-        paths.append((*above, node.text))
+        paths.append((*above, node.name))
         assert paths[-1] not in found
-        found[paths[-1]] = (node.value, node.own, node.slices)
+        found[paths[-1]] = (node.value, node.self_value, node.count)
     return found
 
 
 def test_equal_paths_are_one_box() -> None:
-    flame = flame_in(drawn(PICTURE), Area(0, 20 * US), "total", 0)
+    flame = shown(drawn(PICTURE), Area(0, 20 * US))
     f = "train.py(1): f"
     assert boxes(flame) == {
         (f,): (20 * US, 5 * US, 1),
@@ -57,19 +65,19 @@ def test_equal_paths_are_one_box() -> None:
         ("GPU 0",): (4 * US, 0, 0),
         ("GPU 0", "kernel_l"): (4 * US, 4 * US, 1),
     }
-    assert flame.total == 24 * US
+    assert sum(node.self_value for node in flame) == 24 * US
 
 
 def test_the_larger_box_comes_first() -> None:
-    flame = flame_in(drawn(PICTURE), Area(0, 20 * US), "total", 0)
-    texts = [node.text for node in flame.nodes if node.parent == 1]
+    flame = shown(drawn(PICTURE), Area(0, 20 * US))
+    texts = [node.name for node in flame if node.parent == 1]
     assert texts == ["aten::b", "aten::c"]
 
 
 def test_slices_may_be_counted() -> None:
     of = drawn(PICTURE)
-    flame = flame_in(of, Area(0, 20 * US, (track(of, "thread"),)), "count", 0)
-    assert flame.nodes[0].value == flame.total == 7
+    flame = shown(of, Area(0, 20 * US, (track(of, "thread"),)), "count")
+    assert flame[0].value == sum(node.self_value for node in flame) == 7
 
 
 def test_at_the_edges_time_is_cut() -> None:
@@ -78,7 +86,7 @@ def test_at_the_edges_time_is_cut() -> None:
     # op     | aaaaaaaa  aaaaaaa  |
     # op     |  bb cc     bbbb    |   c and its call: 5 … 7 and 5 … 6
     of = drawn(PICTURE)
-    flame = flame_in(of, Area(4 * US, 7 * US, (track(of, "thread"),)), "total", 0)
+    flame = shown(of, Area(4 * US, 7 * US, (track(of, "thread"),)))
     f = "train.py(1): f"
     assert boxes(flame) == {
         (f,): (3 * US, 0, 1),
@@ -91,8 +99,7 @@ def test_at_the_edges_time_is_cut() -> None:
 def test_a_thread_is_taken_as_a_whole() -> None:
     of = drawn(PICTURE)
     ops, python = (
-        boxes(flame_in(of, Area(0, 20 * US, (track(of, kind),)), "total", 0))
-        for kind in ("thread", "python")
+        boxes(shown(of, Area(0, 20 * US, (track(of, kind),)))) for kind in ("thread", "python")
     )
     assert ops == python
     assert len(ops) == 5
@@ -100,7 +107,7 @@ def test_a_thread_is_taken_as_a_whole() -> None:
 
 def test_small_boxes_are_one() -> None:
     of = drawn(PICTURE)
-    flame = flame_in(of, Area(0, 20 * US, (track(of, "thread"),)), "total", 0.2)
+    flame = shown(of, Area(0, 20 * US, (track(of, "thread"),)), "total", 0.2)
     f = "train.py(1): f"
     assert boxes(flame) == {
         (f,): (20 * US, 5 * US, 1),
@@ -108,12 +115,11 @@ def test_small_boxes_are_one() -> None:
         (f, "aten::a", "aten::b"): (6 * US, 6 * US, 2),
         (f, "aten::a", REST): (2 * US, 2 * US, 2),
     }
-    assert flame.pruned == 2
-    assert flame.nodes[-1].text == REST
+    assert (flame[-1].name, flame[-1].boxes) == (REST, 2)
 
 
 def test_an_empty_area_has_no_boxes() -> None:
-    assert flame_in(drawn(PICTURE), Area(10**9, 10**9 + 1), "total", 0) == FlameBoxes((), 0.0, 0)
+    assert shown(drawn(PICTURE), Area(10**9, 10**9 + 1)) == ()
 
 
 def test_hidden_frames_give_their_time_to_their_callers() -> None:
@@ -128,7 +134,7 @@ def test_hidden_frames_give_their_time_to_their_callers() -> None:
         "x": "<built-in len>",
     }
     of = drawn(picture, "filtered", names=names)
-    assert boxes(flame_in(of, Area(0, 20 * US), "total", 0)) == {
+    assert boxes(shown(of, Area(0, 20 * US))) == {
         ("train.py(1): main",): (16 * US, 11 * US, 1),
         ("train.py(1): main", "aten::a"): (5 * US, 5 * US, 2),
         (HIDDEN,): (3 * US, 3 * US, 1),
@@ -161,7 +167,7 @@ def test_boxes_are_those_of_the_slices_one_by_one(
         own[path or (HIDDEN,)] += spent[one.id]
         if one.touches(start, end) and (one.track >= 0 or not path):
             count[path or (HIDDEN,)] += 1
-    flame = flame_in(of, Area(start, end), "total", 0)
+    flame = shown(of, Area(start, end))
     found = boxes(flame)
     assert {path: value for path, (_, value, _) in found.items() if value} == {
         path: value for path, value in own.items() if value
@@ -172,7 +178,7 @@ def test_boxes_are_those_of_the_slices_one_by_one(
     for path, (value, mine, _) in found.items():
         below = [v for other, (v, _, _) in found.items() if other[:-1] == path]
         assert value == mine + sum(below)
-    assert flame.total == sum(spent.values()) == sum(mine for _, mine, _ in found.values())
+    assert sum(spent.values()) == sum(mine for _, mine, _ in found.values())
 
 
 @settings(max_examples=40)
@@ -180,8 +186,9 @@ def test_boxes_are_those_of_the_slices_one_by_one(
 def test_what_is_too_small_is_still_worth_as_much(trace: Trace, share: float) -> None:
     of = ask(trace)
     area = Area(0, of.timeline.end_ns + 1)
-    whole, cut = (flame_in(of, area, "total", least) for least in (0, share))
-    assert cut.total == whole.total == pytest.approx(sum(node.own for node in cut.nodes))
-    assert sum(node.slices for node in cut.nodes) == sum(node.slices for node in whole.nodes)
-    rests = sum(node.text == REST for node in cut.nodes)
-    assert len(cut.nodes) - rests + cut.pruned == len(whole.nodes)
+    whole, cut = (shown(of, area, "total", least) for least in (0, share))
+    for column in ("self_value", "count", "boxes"):
+        assert sum(getattr(node, column) for node in cut) == sum(
+            getattr(node, column) for node in whole
+        )
+    assert sum(node.boxes for node in cut) == len(whole)

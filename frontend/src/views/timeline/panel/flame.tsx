@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 import { toProblem } from "../../../api/problem";
+import { partUrl } from "../../../api/routes";
 import type { Flame, FlameNode } from "../../../api/types.gen";
 import { count, plural } from "../../../base/text/format";
 import { CopyTable } from "../../../components/controls/copy_table";
@@ -8,6 +9,7 @@ import { useSorted } from "../../../components/data_table/rows";
 import { type Column, DataTable, numberColumn } from "../../../components/data_table/table";
 import {
   FlameGraph,
+  FoldedStacks,
   flamePlain,
   flameTable,
   flameValue,
@@ -127,9 +129,11 @@ interface AreaToolsProps {
   readonly isTable: boolean;
   readonly onTable: (isTable: boolean) => void;
   readonly chosen: FlameNode | null;
+  /** Where the folded stacks are. */
+  readonly folded: string;
 }
 
-function AreaTools({ metric, onMetric, isTable, onTable, chosen }: AreaToolsProps) {
+function AreaTools({ metric, onMetric, isTable, onTable, chosen, folded }: AreaToolsProps) {
   const { actions } = useTimelineContext();
   return (
     <>
@@ -150,6 +154,7 @@ function AreaTools({ metric, onMetric, isTable, onTable, chosen }: AreaToolsProp
       >
         {isTable ? "Show as graph" : "Show as table"}
       </button>
+      <FoldedStacks href={folded} metric={metric} />
       {chosen === null || chosen.node < 0 ? null : (
         <button
           type="button"
@@ -181,6 +186,7 @@ export function AreaFlame({ scope }: { scope: Scope }) {
     query,
     true,
   );
+  const { key, digest } = scope.source;
   const isSlow = useLasting(isLoading);
   const { find, match } = link;
   const isHit = useMemo(() => (find === "" ? null : matcher(find, match)), [find, match]);
@@ -200,6 +206,7 @@ export function AreaFlame({ scope }: { scope: Scope }) {
       isTable={isTable}
       onTable={setTable}
       chosen={isTable ? null : chosen}
+      folded={query === null ? "" : partUrl("timeline/folded", key, digest, query)}
     />
   );
   return (

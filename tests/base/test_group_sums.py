@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.call_tree.paths import SlicePaths, find_paths, find_paths_in_python
-from kinetoscope.analysis.timeline.group_sums import (
+from kinetoscope.base.group_sums import (
     GroupRanks,
     group_ranks,
     group_ranks_in_python,

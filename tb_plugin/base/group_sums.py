@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I32, I64
-from ...base.native import call
-from .build.slices import sums_by
+from .arrays import I32, I64
+from .native import call
 
 HALF, MOST = 0.5, 0.95
+_BITS = 26
+_LOW = (1 << _BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +30,23 @@ def group_sums(code: I32, value: I64, groups: int) -> GroupSums:
     if done is None:
         return GroupSums(sums_by(code, value, groups), np.bincount(code, minlength=groups))
     return GroupSums(total, count)
+
+
+def summed(value: I64, code: I32, groups: int) -> I64:
+    """Exact sums by code; rows with a code below 0 are in no group."""
+    known = code >= 0
+    return group_sums(code[known], value[known], groups).total
+
+
+def sums_by(code: I32, value: I64, count: int) -> I64:
+    """Exact sums of non-negative integers by code, of up to 2^27 rows.
+
+    Doubles hold 53 bits, so values are added in parts of 26 bits and of the rest.
+    """
+    low = np.bincount(code, (value & _LOW).astype(np.float64), count)
+    high = np.bincount(code, (value >> _BITS).astype(np.float64), count)
+    result: I64 = low.astype(np.int64) + (high.astype(np.int64) << _BITS)
+    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

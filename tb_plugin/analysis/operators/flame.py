@@ -1,0 +1,96 @@
+"""The flame graph of operators: calls by path, with host time, device time or their number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from ...base.arrays import I32
+from ...base.group_sums import summed
+from ..call_tree.flame import FlameTree, merged
+from .credit import REASONS
+from .groups import in_steps
+from .model import CallKind, OperatorColumns
+
+KERNEL = len(CallKind)  # the kind of a box that is device activity
+UNATTRIBUTED = KERNEL + 1  # of a box that holds activity without a call
+KIND_NAMES = (*(kind.name.lower() for kind in CallKind), "kernel", "unattributed")
+
+_STEP = re.compile(r"ProfilerStep#\d+")
+_LABELS = (*REASONS, "ProfilerStep")
+
+
+def flame_tree(
+    operators: OperatorColumns, steps: tuple[int, ...] | None, metric: str, kinds: frozenset[int]
+) -> FlameTree:
+    """The boxes of the chosen steps, of calls of the chosen kinds; time of others goes upwards.
+
+    ``metric``: "host" weighs by self time, so a box is what its calls took; "device" by the time of
+    the device activities below, which are boxes of their own if ``kinds`` holds ``KERNEL``;
+    "calls" by the number of calls. Device activity without a call hangs below its reason.
+    """
+    calls, paths = operators.calls, operators.paths
+    chosen = in_steps(calls.step, steps)
+    path = calls.path[chosen]
+    number = np.bincount(path, minlength=len(paths)).astype(np.int64)
+    tree = FlameTree(
+        parent=paths.parent,
+        name=_step_names(operators),
+        kind=paths.kind.astype(np.int32),
+        own=number,
+        count=number,
+        names=operators.strings,
+        labels=_LABELS,
+        kinds=KIND_NAMES,
+    )
+    if metric == "host":
+        # Children that overlap each other may be longer than the call: then nothing is its own.
+        own = np.maximum(calls.self_ns[chosen], 0)
+        tree = replace(tree, own=summed(own, path, len(paths)))
+    elif metric == "device":
+        tree = _with_activities(operators, steps, tree, has_kernels=KERNEL in kinds)
+    kept = np.isin(tree.kind, [*kinds, UNATTRIBUTED])
+    if metric == "calls":
+        tree = replace(tree, own=np.where(kept, number, 0))
+    found, _ = merged(tree, kept)
+    return found.only(found.value > 0)
+
+
+def _step_names(operators: OperatorColumns) -> I32:
+    """The name of each path, with one label for all steps."""
+    strings, name = operators.strings, operators.paths.name
+    steps = [code for code in np.unique(name).tolist() if _STEP.fullmatch(strings[code])]
+    return np.where(np.isin(name, steps), len(strings) + len(REASONS), name).astype(np.int32)
+
+
+def _with_activities(
+    operators: OperatorColumns, steps: tuple[int, ...] | None, tree: FlameTree, *, has_kernels: bool
+) -> FlameTree:
+    """The paths with the device time of each, the reasons beside them, and kernels below both."""
+    activities, first = operators.activities, len(tree)
+    rows = np.flatnonzero(in_steps(activities.step, steps))
+    call = activities.call[rows]
+    box = first + activities.reason[rows].astype(np.int64)
+    box[call >= 0] = operators.calls.path[call[call >= 0]]
+    reasons = np.arange(len(REASONS))
+    parent, name = np.full(len(REASONS), -1), len(tree.names) + reasons
+    kind = np.full(len(REASONS), UNATTRIBUTED)
+    if has_kernels:
+        kernels, index = np.unique(box << 32 | activities.name[rows], return_inverse=True)
+        parent = np.append(parent, kernels >> 32)
+        name = np.append(name, kernels & 0xFFFFFFFF)
+        kind = np.append(kind, np.full(len(kernels), KERNEL))
+        box = first + len(REASONS) + index
+    boxes = first + len(parent)
+    number = np.bincount(box, minlength=boxes)
+    number[:first] += tree.count
+    return replace(
+        tree,
+        parent=np.append(tree.parent, parent).astype(np.int32),
+        name=np.append(tree.name, name).astype(np.int32),
+        kind=np.append(tree.kind, kind).astype(np.int32),
+        own=summed(activities.dur_ns[rows], box.astype(np.int32), boxes),
+        count=number.astype(np.int64),
+    )
