@@ -49,7 +49,7 @@ export function HealthBadge({ choice, trace }: HealthBadgeProps) {
   return (
     <ViewLink stem="health" className={isError ? "badge err" : "badge warn"}>
       {isError ? <ErrorIcon /> : <WarningIcon />}
-      {plural(trace.note_count, "warning")}
+      {plural(trace.note_count, isError ? "problem" : "warning")}
     </ViewLink>
   );
 }

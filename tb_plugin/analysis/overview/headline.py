@@ -61,15 +61,15 @@ def _cut_sentence(selection: Selection) -> Sentence:
     part, host = selection.partition, selection.host or HostPartition()
     if selection.facts.health.cut is not None:
         whole = duration(selection.facts.duration_ns)
-        said = f"The file ends after {whole} of an unknown length: a part of it names no cause."
+        said = f"The file ends after {whole} of an unknown length"
     else:
-        said = "The recording ended within a chosen step: a part of it names no cause."
+        said = "The recording ended within a chosen step"
     if part is not None:
         busy = duration(selection.mean(selection.total_ns - part.idle_ns))
         detail = f"In what was read, of {_mean_step(selection)}, work of the device fills {busy}."
     else:
         detail = f"In what was read: {_host_parts(selection, host) or 'nothing that takes time'}."
-    return Sentence(said, detail, cause=CUT)
+    return Sentence(f"{said}: no cause can be named from a part of it.", detail, cause=CUT)
 
 
 def _device_sentence(selection: Selection, total: Partition) -> Sentence:

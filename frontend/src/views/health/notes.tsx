@@ -21,8 +21,8 @@ const SIGNS: Readonly<Record<string, Sign>> = {
 };
 
 function howOften({ count: often, total, title, severity }: Note): string {
-  const isKnown = title.includes(count(often)) || (severity === "good" && total === 0);
-  if ((often === 0 && total === 0) || isKnown) {
+  const isAll = total === 0 && (often < 2 || severity === "good");
+  if (isAll || title.includes(count(often))) {
     return "";
   }
   return total > 0 ? `${count(often)} of ${count(total)}` : `${count(often)}×`;

@@ -42,9 +42,12 @@ function facts(query: KernelQuery): readonly KernelColumn[] {
       ];
     default:
       return [
-        text("kernel_class", "Class", (row) => (
-          <span title={row.class_why}>{row.kernel_class}</span>
-        )),
+        text(
+          "kernel_class",
+          "Class",
+          (row) => <span title={row.class_why}>{row.kernel_class}</span>,
+          { width: 96 },
+        ),
       ];
   }
 }
