@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ...base.columnar import Writer, load
+from ...base.group_sums import summed
 from ...trace.model import Trace
 from ..host_activity import main_thread
-from ..operators.credit import summed
 from ..recording import NO_DEVICE, says
 from ..steps import step_windows
 from .costs import costs

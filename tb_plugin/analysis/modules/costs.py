@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, I64, is_any, take, where
+from ...base.group_sums import summed
 from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..call_tree.paths import innermost
 from ..event_names import HostRole, roles_of
 from ..idle import idle_pieces
 from ..operators.calls import spread
-from ..operators.credit import credit, summed
+from ..operators.credit import credit
 from ..operators.flops import MODELS, flops_of
 from ..steps import Windows
 from .model import NONE, ModuleSums, Outside, OutsideSums, Phase

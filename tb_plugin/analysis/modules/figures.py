@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64
+from ...base.group_sums import summed
 from ..call_tree.paths import sums_below
-from ..operators.credit import summed
 from ..operators.groups import in_steps
 from ..steps import LEAST_RATIO, SIGMAS, sigma_of
 from .model import NONE, ModuleColumns, ModuleTree, Outside, Phase
