@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from ..trace.health_record import HealthRecord
+from ..trace.model import HealthRecord
 
 
 class Breakdown(Struct, frozen=True):

@@ -35,8 +35,8 @@ from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk
 from ..store.discovery.logdirs import resolve
 from ..store.ingest.worker import truncation_of
-from ..trace.health_record import COSTLY, Note
 from ..trace.io.sniff import special_file
+from ..trace.model import COSTLY, Note
 from ..views.shared import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC
 from ..web.plugin import OLD_DISTRIBUTION, plugin_name

@@ -21,15 +21,13 @@ import numpy as np
 
 from ..base.arrays import I64
 from ..base.errors import NotFoundError
-from .faults import FaultLog
-from .io.gzip_index import NotTheFile, can_seek
+from .io.gzip import NotTheFile, can_seek
 from .io.source import Source, Text, TextAt
-from .io.streams import CHUNK
-from .raw import NO_POINTS, Blocks, SeekIndex
+from .raw import NO_POINTS, Blocks, FaultLog, SeekIndex
 from .scan.cursor import Readable, ScanLimits, TextWindow
-from .scan.events import EventReader
+from .scan.events import Event, EventReader
 from .scan.json_values import Json, decode_strict, has_lone_surrogate, json_text, plain
-from .scan.sinks import Event, ListSink
+from .scan.sinks import ListSink
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -30,14 +30,12 @@ from .build.device import (
 )
 from .build.devices import find_devices, find_streams
 from .build.host import Host, build_host, find_threads, order_host
-from .build.metadata import META, identify, take_census
-from .build.recording import describe
+from .build.metadata import describe, identify, take_census
 from .build.route import Rows, sort_out
-from .build.strings import Texts
 from .build.times import EventRows, base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
-from .io.folded import folded_trace, is_folded
-from .io.sniff import special_file
+from .io.folded import folded_trace
+from .io.sniff import is_folded, special_file
 from .link.autograd import Autograd, link_backward
 from .link.collectives import find_collectives
 from .link.flows import launch_arrows, match_flows
@@ -45,7 +43,7 @@ from .link.kernel_class import classify
 from .link.launches import Launches, correlate, shared_starts
 from .link.steps import find_steps, step_at
 from .model import DeviceTable, HostTable, StepTable, Trace
-from .raw import OnProgress, Progress, RawTrace
+from .raw import META, OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 
 

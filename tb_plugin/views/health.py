@@ -11,7 +11,7 @@ from ..analysis.overview.findings import Sentence
 from ..analysis.recording import answerable
 from ..base.units import count as count_text
 from ..base.units import plural, size
-from ..trace.health_record import HealthRecord, Note, worst_first
+from ..trace.model import HealthRecord, Note, worst_first
 from .shared import Column, Table
 from .view import Scope, View
 

@@ -22,7 +22,7 @@ from ..session.catalog import Traces
 from ..session.session import EventFiles, open_entry
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
-from ..trace.health_record import WORST_FIRST
+from ..trace.model import WORST_FIRST
 from ..views.view import Part, View, view_among
 from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites

@@ -7,14 +7,13 @@ from contextlib import suppress
 import numpy as np
 
 from kinetoscope.base.errors import NotFoundError
-from kinetoscope.trace.faults import FaultLog
-from kinetoscope.trace.io.gzip_index import NotTheFile, can_seek
+from kinetoscope.trace.io.gzip import NotTheFile, can_seek
 from kinetoscope.trace.io.source import Source, Text, TextAt
-from kinetoscope.trace.raw import NO_POINTS, Blocks, SeekIndex
+from kinetoscope.trace.raw import NO_POINTS, Blocks, FaultLog, SeekIndex
 from kinetoscope.trace.scan.cursor import ScanLimits, TextWindow
-from kinetoscope.trace.scan.events import EventReader
+from kinetoscope.trace.scan.events import Event, EventReader
 from kinetoscope.trace.scan.json_values import Json, plain
-from kinetoscope.trace.scan.sinks import Event, ListSink
+from kinetoscope.trace.scan.sinks import ListSink
 
 
 def read_event(

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.intervals import union
-from kinetoscope.trace.build.route import COMPLETE
-from kinetoscope.trace.faults import KINDS
 from kinetoscope.trace.health.notes import CATALOG
 from kinetoscope.trace.model import HostKind, Link, Trace
+from kinetoscope.trace.raw import COMPLETE, KINDS
 from kinetoscope.trace.read import read
 from kinetoscope.trace.scan.scanner import scan
 from tests.collected import FILES, opened

@@ -22,9 +22,9 @@ from kinetoscope.session.session import session_of
 from kinetoscope.trace.build.categories import LAUNCH_FLOWS
 from kinetoscope.trace.build.metadata import identify, take_census
 from kinetoscope.trace.build.route import sort_out
-from kinetoscope.trace.build.strings import Texts
 from kinetoscope.trace.link.flows import match_flows
 from kinetoscope.trace.model import DeviceClass, DeviceKind, Link, Trace
+from kinetoscope.trace.raw import Texts
 from kinetoscope.trace.read import read
 from kinetoscope.trace.scan.scanner import scan
 from kinetoscope.views import health

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.trace.health_record import HealthRecord, Note
+from kinetoscope.trace.model import HealthRecord, Note
 from kinetoscope.views.health import VIEW, Health, HealthQuery, build, tables
 from tests.drawing import draw, memory
 

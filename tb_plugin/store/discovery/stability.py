@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import KinetoscopeError
-from ...trace.faults import FaultLog
-from ...trace.io.folded import is_folded
-from ...trace.io.sniff import SNIFF_BYTES, looks_like_trace, root_of
+from ...trace.io.sniff import SNIFF_BYTES, is_folded, looks_like_trace, root_of
 from ...trace.io.source import Text
+from ...trace.raw import FaultLog
 from ..contract import ErrorInfo
 from .walk import FileVersion
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from ...base.errors import KinetoscopeError
-from ...trace.health_record import HealthRecord
+from ...trace.model import HealthRecord
 from ..cache import artifacts
 from ..cache.artifacts import Making, Target, make_missing
 from ..cache.disk import Cache, encode_summary, publish_columns, publish_summary

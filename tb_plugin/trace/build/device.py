@@ -28,13 +28,12 @@ from ...base.arrays import (
     where,
 )
 from ..model import CounterTable, DeviceKind, MemoryTable, RangeTable
-from ..raw import COUNTER_ARGS, RawTrace
+from ..raw import COUNTER_ARGS, RawTrace, Texts
 from .categories import DEVICE_LABELS, EventRole
 from .devices import Devices, Streams
 from .metadata import device_type
 from .occupancy import fill_occupancy
 from .route import Rows
-from .strings import Texts
 from .times import EventRows
 
 _KINDS = {

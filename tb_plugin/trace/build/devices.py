@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I32, cells, distinct, has_cell, is_any, pairs_of, seen, take, where
 from ..model import Device, StreamTable
-from ..raw import RawTrace
+from ..raw import RawTrace, Texts
 from .categories import is_graph_node
 from .metadata import Census, DeviceLabel, ProcessMetadata
 from .occupancy import Limits, limits_of
 from .route import Rows
-from .strings import Texts
 
 # Vendor by the name of the device, then by what else the file mentions; first match wins.
 _VENDOR_NAMES = (

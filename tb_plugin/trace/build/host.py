@@ -25,12 +25,11 @@ from ...base.arrays import (
     where,
 )
 from ..model import HostKind, ThreadTable
-from ..raw import RawTrace
+from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
 from .metadata import ProcessMetadata
 from .nest import EXACT_NS, ROUNDED_NS, Nesting, nest
 from .route import Rows
-from .strings import Texts
 
 _KINDS = {
     EventRole.OP: HostKind.OP,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, Sparse, dense
-from .strings import Texts
+from ..raw import Texts
 
 WARP = 32
 _REGISTERS_AT_ONCE = 256  # are given to a warp

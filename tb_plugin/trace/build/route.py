@@ -12,8 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.arrays import I32, I64, U8, Mask, has_cell, is_any, seen, take, where
-from ..raw import RawEvents, RawTrace
-from .begin_end import Pairs, pair
+from ..raw import (
+    BEGIN,
+    COMPLETE,
+    COUNTER,
+    END,
+    FLOW_END,
+    FLOW_START,
+    FLOW_STEP,
+    INSTANTS,
+    META,
+    RANGED,
+    RawEvents,
+    RawTrace,
+    Texts,
+)
 from .categories import (
     DEVICE_ROLES,
     HOST_ROLES,
@@ -27,14 +40,8 @@ from .categories import (
     EventRole,
     role_of,
 )
-from .metadata import META, Census, ProcessMetadata
-from .strings import Texts
-from .times import OPEN, EventRows, settle_times
-
-BEGIN, END, COMPLETE, COUNTER = ord("B"), ord("E"), ord("X"), ord("C")
-FLOW_START, FLOW_STEP, FLOW_END = ord("s"), ord("t"), ord("f")
-INSTANTS = tuple(ord(letter) for letter in "iIR")
-RANGED = (COMPLETE, BEGIN)
+from .metadata import Census, ProcessMetadata
+from .times import OPEN, EventRows, Pairs, pair, settle_times
 
 _REASONS = {
     0: "event without a phase",

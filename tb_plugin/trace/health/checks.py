@@ -14,24 +14,26 @@ from ..build.categories import is_graph_node, is_known
 from ..build.devices import Devices
 from ..build.host import Host
 from ..build.metadata import Census, ProcessMetadata
-from ..build.route import RANGED, UnusedRows
-from ..build.strings import Texts
-from ..health_record import COSTLY, HealthRecord, Note, worst_first
+from ..build.route import UnusedRows
 from ..link.autograd import Autograd
 from ..link.flows import MatchedFlows
 from ..link.launches import Launches
 from ..model import (
+    COSTLY,
     CounterTable,
     DeviceKind,
     DeviceTable,
+    HealthRecord,
     HostKind,
     Link,
     MemoryTable,
+    Note,
     RangeTable,
     Recording,
     StepTable,
+    worst_first,
 )
-from ..raw import Fault
+from ..raw import RANGED, Fault, Texts
 from .notes import CATALOG, UNKNOWN, one_of
 
 ORPHAN_WARNING_RATIO = 0.05

@@ -19,18 +19,12 @@ from typing import TextIO
 
 from ...base.errors import NotFoundError, TraceFormatError
 
-SUFFIXES = (".stacks", ".folded", ".collapsed")
 MOST_BYTES = 64 << 20
 MOST_LINE = 1 << 20
 MOST_FRAMES = 1_000_000
 """Most frames of the resulting trace, about a gigabyte of memory."""
 _LINE = re.compile(r"(?P<frames>.*\S)\s+(?P<value>\d+(?:\.\d+)?)")
 PID = "folded stacks"
-
-
-def is_folded(path: Path) -> bool:
-    """Whether the name says that a file holds folded stacks."""
-    return path.suffix.lower() in SUFFIXES
 
 
 def folded_trace(path: Path) -> bytes:

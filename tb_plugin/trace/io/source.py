@@ -3,6 +3,9 @@
 The layers are found by their magic bytes, never by the file's name: plain text, gzip (any number of
 members, up to three layers), UTF-8 with a byte order mark, UTF-16. Other compressors are refused by
 name. Memory grows neither with the file nor with its compression ratio.
+
+isal and file reads release the interpreter lock, so on a machine with a second core a thread reads
+ahead, and the text is there when the scan asks for it. On one core no thread is started.
 """
 
 from __future__ import annotations
@@ -10,17 +13,27 @@ from __future__ import annotations
 import codecs
 import io
 import os
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from ...base.errors import NotFoundError, TraceFormatError
-from ..faults import FaultLog
-from ..raw import SeekIndex
-from .gzip import GZIP_MAGIC, Gunzip, InflateObserver
-from .gzip_index import SeekPoints, text_at
-from .streams import CHUNK, Ahead, Buffered, Layer, skip_by_reading
+from ..raw import FaultLog, SeekIndex
+from .gzip import (
+    CHUNK,
+    GZIP_MAGIC,
+    Buffered,
+    Gunzip,
+    InflateObserver,
+    Layer,
+    PieceStream,
+    SeekPoints,
+    skip_by_reading,
+    text_at,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -232,3 +245,73 @@ class _Transcoded:
 
     def skip(self, n: int, /) -> None:
         skip_by_reading(self, n)
+
+
+# --- reading ahead --------------------------------------------------------------------------------
+
+BLOCK_BYTES = 1024 * 1024
+BLOCKS = 4
+PIECE_BYTES = 512 * 1024
+
+_Piece: TypeAlias = tuple[bytes, FaultLog]
+
+
+class Ahead(PieceStream):
+    """``layer``, read ahead by at most ``BLOCKS`` blocks.
+
+    The layer notes its faults in ``told``; they come to ``faults`` with the piece of text at which
+    it noted them. What it raises is raised here. After ``close`` no thread reads it any more.
+    """
+
+    def __init__(self, layer: Layer, told: FaultLog, faults: FaultLog) -> None:
+        super().__init__(self._all_pieces())
+        self._layer = layer
+        self._told = told
+        self._faults = faults
+        self._coming: deque[Future[list[_Piece]]] = deque()
+        self._worker: ThreadPoolExecutor | None = None
+
+    def close(self) -> None:
+        """Wait for the block being read; read no other."""
+        if self._worker is not None:
+            self._worker.shutdown(cancel_futures=True)
+
+    def _all_pieces(self) -> Iterator[bytes]:
+        while True:
+            for piece, told in self._block():
+                self._faults.merge(told)
+                if not piece:
+                    return
+                yield piece
+
+    def _block(self) -> list[_Piece]:
+        # Most files have one block, which is read here.
+        block = self._coming.popleft().result() if self._coming else self._read_block()
+        if block[-1][0] and _cores() > 1:
+            self._order()
+        return block
+
+    def _order(self) -> None:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "kinetoscope-inflate")
+        while len(self._coming) < BLOCKS:
+            self._coming.append(self._worker.submit(self._read_block))
+
+    def _read_block(self) -> list[_Piece]:
+        """A few pieces of text; an empty last one marks the end."""
+        block: list[_Piece] = []
+        size = 0
+        while size < BLOCK_BYTES:
+            piece = self._layer.read(PIECE_BYTES)
+            block.append((piece, self._told.take()))
+            if not piece:
+                break
+            size += len(piece)
+        return block
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # not every system says it
+        return os.cpu_count() or 1

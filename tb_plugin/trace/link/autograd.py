@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, Sparse, cells, look_up
 from ..build.host import Host
-from ..build.strings import Texts
 from ..model import FlowTable, HostKind
+from ..raw import Texts
 from .flows import Arrows, Ends, op_at
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, cells, is_any, take, where
 from ..build.host import Host
-from ..build.strings import Texts
 from ..model import CollectiveTable, DeviceClass, HostKind
+from ..raw import Texts
 
 PARAMETERS = "record_param_comms"
 _BACKEND = re.compile(r"(?:nccl|gloo|xccl|hccl|ucc|mpi|rccl|eccl):(\S+)")

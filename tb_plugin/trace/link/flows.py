@@ -27,10 +27,9 @@ from ..build.device import Activity
 from ..build.devices import Streams
 from ..build.host import Host
 from ..build.nest import innermost_at
-from ..build.route import FLOW_END, FLOW_START, Rows
-from ..build.strings import Texts
+from ..build.route import Rows
 from ..model import HostKind
-from ..raw import ID_INT, ID_TEXT, MISSING, RawEvents, RawTrace
+from ..raw import FLOW_END, FLOW_START, ID_INT, ID_TEXT, MISSING, RawEvents, RawTrace, Texts
 
 _DENSE = 1 << 20
 _FEW = 16  # categories that are matched one after the other

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from ...base.arrays import I8, I32, where
 from ..build.device import Activity
 from ..build.host import Host
-from ..build.strings import Texts
 from ..model import DeviceClass, DeviceKind, HostKind
+from ..raw import Texts
 from .flows import op_above
 
 

@@ -25,9 +25,8 @@ from ..build.device import Activity
 from ..build.devices import Streams
 from ..build.host import Host
 from ..build.route import Rows
-from ..build.strings import Texts
 from ..model import HostKind, Link
-from ..raw import ID_INT, RawTrace
+from ..raw import ID_INT, RawTrace, Texts
 from .flows import Ends, LaunchArrows, follow_arrows, op_around
 
 _DENSE = 1 << 20

@@ -15,8 +15,8 @@ import numpy as np
 
 from ...base.arrays import I32, I64, chunks, distinct_values, is_any, last_end, take, where
 from ..build.host import Host
-from ..build.strings import Texts
 from ..model import HostKind, StepTable
+from ..raw import Texts
 
 PROFILER_STEP = re.compile(r"ProfilerStep\s*#\s*(\d{1,18})$")
 

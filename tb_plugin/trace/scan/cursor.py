@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from ...base.errors import TraceFormatError
 from ...base.units import parse_size, size
-from ..faults import FaultLog
+from ..raw import FaultLog
 
 MIB, GIB = 1 << 20, 1 << 30
 TEXT_VARIABLE = "KINETOSCOPE_TEXT_LIMIT"

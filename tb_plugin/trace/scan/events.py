@@ -2,7 +2,7 @@
 
 The meaning of a text is defined member by member (``_member``): strict JSON; else what ``repair``
 makes of the text up to the next place where an event begins; else it is skipped. Runs of events
-that are strict JSON mean the same when they are decoded at once (``sinks.Runs``). So neither
+that are strict JSON mean the same when they are decoded at once (``Runs``). So neither
 columns nor faults depend on where a run begins or ends.
 
 The time is linear in the size of the text, whatever it holds: what was found behind a member is
@@ -12,13 +12,13 @@ remembered for the next one, and futile searches for the end of a value are boun
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
-from ..faults import FaultLog
+from ..raw import FaultLog
 from .cursor import Effort, Lookahead, Probe, ScanLimits, TextWindow, probe
 from .json_values import Json, decode_strict, shown
 from .repair import MAX_BYTES, Unrepairable, repair
-from .sinks import Sink
 
 # How an event begins, and which keys follow the array: how to find one's way behind damage. Bounds
 # keep a match shorter than _OVERLAP.
@@ -34,6 +34,40 @@ _COMMAS = re.compile(rb"[, \t\r\n]*")
 _BLANKS = b" \t\r\n"
 
 _TAIL = 64 * 1024
+
+Event = Mapping[str, Json]
+
+
+class Sink(Protocol):
+    """Takes events in the order of the text."""
+
+    @property
+    def rows(self) -> int:
+        """How many it has taken."""
+        ...
+
+    def runs(self, limits: ScanLimits) -> Runs:
+        """How it takes many events at once."""
+        ...
+
+    def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
+        """Takes events that begin at ``starts``; the last one ends before ``end``."""
+        ...
+
+
+class Runs(Protocol):
+    """Takes what can be taken at once; the rest is read member by member."""
+
+    def take(self, window: TextWindow) -> bool:
+        """Hands over events from the window's position, and moves behind the last of them.
+
+        False when that is not possible here, so that the next members must be read one by one.
+        """
+        ...
+
+    def singles(self) -> int:
+        """How many members to read one by one where no run is possible."""
+        ...
 
 
 class EventReader:
@@ -309,7 +343,7 @@ class _Batch:
     def __init__(self, sink: Sink, faults: FaultLog) -> None:
         self._sink = sink
         self._faults = faults
-        self._events: list[Mapping[str, Json]] = []
+        self._events: list[Event] = []
         self._places: list[int] = []
         self._end = 0
 
@@ -326,3 +360,81 @@ class _Batch:
         """Hands over what was taken."""
         if self._events:
             self._sink.events(self._events, self._places, self._end)
+
+
+# --- blocks of sound events -----------------------------------------------------------------------
+
+_CUT = re.compile(rb"\}(?=[ \t\r\n]*,[ \t\r\n]*\{)")
+_SMALL = 64 * 1024
+_FEW, _MANY = 16, 4096
+
+
+class Damaged(Exception):
+    """A block is not strict JSON. ``at`` is near the first damaged byte; −1 when unknown.
+
+    It only helps to find the damage sooner: nothing else depends on it.
+    """
+
+    def __init__(self, at: int = -1) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+class BlockRuns:
+    """Blocks of whole events, for a decoder of JSON arrays.
+
+    A block ends at a ``}`` that is followed by ``, {``. If that is inside a string or a nested
+    value, the block has an open quote or bracket and does not decode: no wrong cut goes unnoticed.
+    """
+
+    def __init__(self, take_block: Callable[[bytes, int], None], limits: ScanLimits) -> None:
+        self._take_block = take_block
+        self._limits = limits
+        self._span = limits.block_bytes
+        self._few = _FEW
+
+    def take(self, window: TextWindow) -> bool:
+        """Hands over as many events as are surely whole, if they are strict JSON."""
+        taken = self._take(window)
+        if taken:
+            self._few = _FEW
+        return taken
+
+    def singles(self) -> int:
+        """More and more, as long as there is damage."""
+        few = self._few
+        self._few = min(2 * few, _MANY)
+        return few
+
+    def _take(self, window: TextWindow) -> bool:
+        cut = _last_cut(window, window.pos + self._span)
+        try:
+            if cut < 0:
+                return False
+            self._block(window, cut)
+        except Damaged as damage:
+            self._span = min(_SMALL, self._limits.block_bytes)
+            cut = _last_cut(window, window.pos + damage.at - 1) if damage.at > 0 else -1
+            try:
+                if cut < 0:
+                    return False
+                self._block(window, cut)
+            except Damaged:
+                return False
+        else:
+            self._span = min(2 * self._span, self._limits.block_bytes)
+        return True
+
+    def _block(self, window: TextWindow, cut: int) -> None:
+        self._take_block(b"[" + window.data[window.pos : cut] + b"]", window.place)
+        window.pos = cut
+
+
+def _last_cut(window: TextWindow, stop: int) -> int:
+    """Index behind the last event before ``stop`` that another one seems to follow; −1: none."""
+    stop = min(stop, len(window.data))
+    start = max(window.pos, stop - _TAIL)
+    at = window.data.rfind(b"}", start, stop)
+    while at >= 0 and not _CUT.match(window.data, at):
+        at = window.data.rfind(b"}", start, at)
+    return at + 1 if at >= 0 else -1

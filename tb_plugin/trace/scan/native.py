@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import Sparse
 from ...base.native import PANICKED
-from ..faults import FaultLog
-from ..raw import FLOAT_ARGS, INT_ARGS, NAMING, TEXT_ARGS, Blocks, RawEvents
+from ..raw import FLOAT_ARGS, INT_ARGS, NAMING, TEXT_ARGS, Blocks, FaultLog, RawEvents
 from .column_builder import (
     DENSE,
     FLOATS,
@@ -36,7 +35,8 @@ from .column_builder import (
     sparse_dtype,
 )
 from .cursor import ScanLimits, TextWindow
-from .sinks import BlockRuns, ColumnsSink, Event, Runs
+from .events import BlockRuns, Event, Runs
+from .sinks import ColumnsSink
 
 _SPARSE = (*INTS, *FLOATS, *TEXTS)
 _NUMBER = {name: number for number, name in enumerate(_SPARSE)}
@@ -258,12 +258,17 @@ class NativeSink:
 
     def __init__(self, columns: NativeColumns, faults: FaultLog) -> None:
         self.columns = columns
-        self._others = ColumnsSink(columns, faults)
+        self._faults = faults
 
     @property
     def rows(self) -> int:
         """How many it has taken."""
         return self.columns.rows
+
+    @cached_property
+    def _others(self) -> ColumnsSink:
+        """For events that the library leaves; most files have none."""
+        return ColumnsSink(self.columns, self._faults)
 
     def runs(self, limits: ScanLimits) -> Runs:
         """By the library."""

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..faults import FaultLog
-from ..raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR
+from ..raw import COUNTER_ARGS, ID_INT, ID_TEXT, MISSING, NO_DUR, FaultLog
 from .column_builder import DENSE, Columns, Places
 from .json_values import (
     COLUMN,

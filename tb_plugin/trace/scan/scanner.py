@@ -20,10 +20,9 @@ from contextlib import suppress
 from ...base.errors import TraceFormatError
 from ...base.native import native
 from ..build.times import on_one_axis
-from ..faults import FaultLog, shorten
 from ..io.sniff import SNIFF_BYTES, looks_like_trace, python_repr, root_of
 from ..io.source import Source, TextAhead
-from ..raw import OnProgress, Progress, RawTrace
+from ..raw import FaultLog, OnProgress, Progress, RawTrace, shorten
 from .column_builder import Columns, RawColumns
 from .cursor import Effort, Guard, Lookahead, Readable, ScanLimits, TextWindow, probe
 from .events import EventReader
@@ -397,7 +396,7 @@ PROGRESS_SECONDS = 0.2
 def scan(
     stream: Source, on_progress: OnProgress | None = None, *, limits: ScanLimits | None = None
 ) -> RawTrace:
-    """Reads a trace into columns (``raw`` describes them, ``faults.KINDS`` what is tolerated).
+    """Reads a trace into columns (``raw`` describes them, ``raw.KINDS`` what is tolerated).
 
     With the native library where there is one. ``on_progress`` is called at most five times a
     second, and once at the end.

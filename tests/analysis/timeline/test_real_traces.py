@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.timeline.model import LAYOUTS, FlowKind, Timeline
-from kinetoscope.trace.build.route import COMPLETE
 from kinetoscope.trace.model import Trace
+from kinetoscope.trace.raw import COMPLETE
 from kinetoscope.trace.scan.scanner import scan
 from tests.analysis.timeline.checks import check_layout, check_tile
 from tests.analysis.timeline.made import timeline_of

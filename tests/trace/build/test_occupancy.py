@@ -19,8 +19,8 @@ from kinetoscope.trace.build.occupancy import (
     resident_blocks,
     volume,
 )
-from kinetoscope.trace.build.strings import Texts
 from kinetoscope.trace.model import DeviceKind, Trace
+from kinetoscope.trace.raw import Texts
 from kinetoscope.trace.scan.scanner import scan
 from tests.collected import FILES, opened
 from tests.conftest import TRACES, requires_traces

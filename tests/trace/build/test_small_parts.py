@@ -10,11 +10,10 @@ from kinetoscope.base.arrays import Sparse, by_key_then_ts, cells, dense, pairs_
 from kinetoscope.trace.build.device import moves_to, split
 from kinetoscope.trace.build.metadata import identify, take_census
 from kinetoscope.trace.build.route import sort_out
-from kinetoscope.trace.build.strings import Texts
 from kinetoscope.trace.build.times import FAR_NS, base_ns, believable, bounds, resolution_ns
 from kinetoscope.trace.link.flows import last_started, match_flows
 from kinetoscope.trace.link.launches import join, repeated
-from kinetoscope.trace.raw import MISSING
+from kinetoscope.trace.raw import MISSING, Texts
 from tests.trace.drawn import Event, raw_trace
 
 IDS = st.lists(st.integers(-2, 9), max_size=12)

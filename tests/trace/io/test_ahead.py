@@ -11,10 +11,10 @@ from itertools import takewhile
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.faults import FaultLog
-from kinetoscope.trace.io import streams as module
-from kinetoscope.trace.io.source import Source, Text, TextAhead
-from kinetoscope.trace.io.streams import Ahead, skip_by_reading
+from kinetoscope.trace.io import source as module
+from kinetoscope.trace.io.gzip import skip_by_reading
+from kinetoscope.trace.io.source import Ahead, Source, Text, TextAhead
+from kinetoscope.trace.raw import FaultLog
 from kinetoscope.trace.scan.scanner import scan
 from tests.trace.scanned import document
 

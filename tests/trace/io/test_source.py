@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.faults import FaultLog
 from kinetoscope.trace.io.source import Source, Text
+from kinetoscope.trace.raw import FaultLog
 from kinetoscope.trace.scan.scanner import scan
 from tests.trace.scanned import document
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.trace.raw import MISSING, NO_DUR
 from kinetoscope.trace.scan.json_values import NumberText, dur_ns, nanoseconds, ts_ns
-from kinetoscope.trace.scan.typed_columns import column_ns
+from kinetoscope.trace.scan.typed import column_ns
 
 numbers = (
     st.integers(-(10**20), 10**20).map(str)

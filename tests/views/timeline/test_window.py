@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kinetoscope.trace.faults import KINDS
+from kinetoscope.trace.raw import KINDS
 from kinetoscope.trace.read import read
 from tests.drawing import memory
 from tests.views.parts import Asked, asked, asked_file

@@ -21,12 +21,10 @@ from kinetoscope.base.errors import NotFoundError
 from kinetoscope.base.native import native
 from kinetoscope.trace import event_text
 from kinetoscope.trace.event_text import Rereader, text_piece
-from kinetoscope.trace.faults import FaultLog
-from kinetoscope.trace.io import gzip_index
-from kinetoscope.trace.io import gzip_index as seek_module
-from kinetoscope.trace.io.gzip_index import NotTheFile, can_seek
+from kinetoscope.trace.io import gzip as gzip_layer
+from kinetoscope.trace.io.gzip import NotTheFile, can_seek
 from kinetoscope.trace.io.source import Text, TextAhead, TextAt
-from kinetoscope.trace.raw import NO_POINTS, SeekIndex
+from kinetoscope.trace.raw import NO_POINTS, FaultLog, SeekIndex
 from kinetoscope.trace.scan.scanner import scan
 from tests.trace.reread import read_event
 from tests.trace.scanned import document
@@ -96,7 +94,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 def index_of(stored: bytes, span: int) -> SeekIndex:
     """What is made on the way, with a point in every ``span`` bytes of text."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gzip_index, "SPAN_BYTES", span)
+        patch.setattr(gzip_layer, "SPAN_BYTES", span)
         with TextAhead(stored, FaultLog()) as text:
             while text.read(100_000):
                 pass
@@ -123,7 +121,7 @@ def test_every_point_leads_to_the_rest_of_the_text(packer: str) -> None:
 @pytest.mark.parametrize("bits", range(8))
 def test_blocks_without_text_lead_to_any_bit(bits: int) -> None:
     byte = 0b1011_0110
-    led = int.from_bytes(seek_module._led_to(bits, bytes([byte])), "little")
+    led = int.from_bytes(gzip_layer._led_to(bits, bytes([byte])), "little")
     count = led.bit_length() - 8 + bits
     assert led >> count == byte >> bits
     end = (led & (1 << count) - 1) | 0b011 << count  # and a last block without text
@@ -221,7 +219,7 @@ def test_what_is_not_one_sound_gzip_layer_has_no_points(stored: bytes) -> None:
 
 
 def test_without_the_library_there_are_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gzip_index, "call", lambda *_: None)
+    monkeypatch.setattr(gzip_layer, "call", lambda *_: None)
     assert len(index_of(deflated(TEXT), span=1)) == 0
 
 
@@ -230,7 +228,7 @@ def test_without_the_library_there_are_no_points(monkeypatch: pytest.MonkeyPatch
 def test_an_event_is_the_same_with_and_without_the_index(
     packer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gzip_index, "SPAN_BYTES", 50_000)
+    monkeypatch.setattr(gzip_layer, "SPAN_BYTES", 50_000)
     stored = PACKERS[packer](trace_text(4000))
     raw = scan(stored)
     assert len(raw.seek) > 3
@@ -254,7 +252,7 @@ def test_of_a_file_that_is_another_one_now_events_are_searched_from_its_start() 
 def test_the_rereader_enters_the_file_where_the_event_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gzip_index, "SPAN_BYTES", 50_000)
+    monkeypatch.setattr(gzip_layer, "SPAN_BYTES", 50_000)
     path = tmp_path / "x.json.gz"
     path.write_bytes(deflated(trace_text(4000)))
     raw = scan(path)
