@@ -34,12 +34,11 @@ from .frames import (
     table_frame,
 )
 from .session.files import Wanted, choose
-from .session.session import Session, open_file
+from .session.session import FileSession, Session
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.overview.view import Overview, Ruler, Share
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
-from .views.view import EVERY_ROW, LIMIT, Subject, View, with_limit
-from .web.params import misfit
+from .views.view import EVERY_ROW, LIMIT, Subject, View, misfit, with_limit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +66,7 @@ def open_trace(
         UnavailableError: the path is one of another machine.
     """
     chosen = choose(os.fspath(path), Wanted(run, worker, None if span is None else str(span)))
-    session = open_file(chosen.path)
+    session = FileSession(chosen.path)
     session.facts()  # says now what is wrong with the file
     return OpenTrace(session, chosen.notice())
 

@@ -15,7 +15,7 @@ import kinetoscope
 from kinetoscope import views
 from kinetoscope.base.errors import NotFoundError, QueryError, TraceFormatError, UnavailableError
 from kinetoscope.notebook import OpenTrace
-from kinetoscope.session.session import Session, session_of
+from kinetoscope.session.session import Session, TraceSession
 from tests.cli.runs import run, write_logdir
 from tests.conftest import ROOT, TRACES, requires_traces
 from tests.trace.drawn import (
@@ -56,7 +56,7 @@ def thread_name(tid: int, name: str) -> Event:
 
 def of_drawn(*events: Any) -> Session:
     """A session over a drawn trace."""
-    return session_of(drawn(*events))
+    return TraceSession(drawn(*events))
 
 
 @pytest.fixture

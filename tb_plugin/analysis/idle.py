@@ -35,7 +35,6 @@ from ..base.intervals import (
     union,
 )
 from ..trace.model import HostKind, Trace
-from .devices import rows_of
 from .event_names import of_names
 from .facts import First, Held, HeldName, Idle, IdleTables, Place
 from .host_activity import Hosts
@@ -458,7 +457,7 @@ class IdlePieces:
 
 def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdlePieces:
     """The idle time of a device in all windows; ``main`` is the main thread, or −1."""
-    rows = rows_of(trace, device)
+    rows = trace.device.rows_of(device)
     ts = trace.device.ts[rows]
     order = np.argsort(ts, kind="stable")
     ts = ts[order]

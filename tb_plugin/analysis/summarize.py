@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from ..trace.model import Trace
-from .devices import device_facts
-from .facts import DeviceStep, Facts, StepFacts
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.arrays import distinct_values, is_any
+from ..trace.model import Device, Trace
+from .facts import DeviceFacts, DeviceStep, Facts, StepFacts
 from .host_activity import Hosts, hosts_of, traits
 from .idle import IdleCauses
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
 from .recording import classified, counts, recording_facts, unavailable
 from .steps import Windows, step_windows
+
+# c10 DeviceType → the type of device as the trace names it.
+_MEMORY_TYPES = {1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 18: "HPU", 20: ""}
 
 
 def summarize(trace: Trace) -> Facts:
@@ -19,7 +27,7 @@ def summarize(trace: Trace) -> Facts:
     windows = step_windows(trace)
     causes = IdleCauses(trace, hosts, windows)
     steps = _steps(trace, hosts, windows, causes)
-    devices = device_facts(trace)
+    devices = _device_facts(trace)
     rows = counts(trace)
     recording = recording_facts(trace)
     used = [device for device in devices if device.used]
@@ -84,3 +92,52 @@ def _steps(
         )
         for i in range(len(windows))
     )
+
+
+def _device_facts(trace: Trace) -> tuple[DeviceFacts, ...]:
+    """Per row of ``Trace.devices``: was it used, and how full did its memory get?"""
+    return tuple(
+        DeviceFacts(
+            index=device.index,
+            type=device.type,
+            vendor=device.vendor,
+            name=device.name,
+            memory_bytes=device.memory_bytes,
+            capability=device.capability,
+            used=device.used,
+            peak_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.max),
+            peak_reserved_bytes=_extreme(trace, device, trace.memory.total_reserved, np.max),
+            least_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.min),
+        )
+        for device in trace.devices
+    )
+
+
+def _extreme(
+    trace: Trace,
+    device: Device,
+    totals: NDArray[np.int64],
+    chosen: Callable[[NDArray[np.int64]], np.int64],
+) -> int | None:
+    """The highest or lowest total recorded for this device; None where there is none.
+
+    Memory of the host is never a device's: it carries device id −1 and another type.
+    """
+    memory = trace.memory
+    types = [code for code, name in _MEMORY_TYPES.items() if name in ("", device.type)]
+    rows = is_any(memory.device_type, types) & (memory.device_id >= 0) & (totals >= 0)
+    rows &= memory.device_id == _allocator_id(trace, device, memory.device_id[rows])
+    return int(chosen(totals[rows])) if rows.any() else None
+
+
+def _allocator_id(trace: Trace, device: Device, ids: NDArray[np.int32]) -> int:
+    """The number of a device in allocator events.
+
+    On AMD the allocator counts the devices that the process sees and the tracer those of the
+    machine: where one device worked and one allocated, they are the same.
+    """
+    used = [one for one in trace.devices if one.used]
+    known = distinct_values(ids)
+    if len(used) == 1 and len(known) == 1:
+        return int(known[0]) if device is used[0] else -1
+    return device.index

@@ -28,7 +28,7 @@ from ..base.errors import KinetoscopeError, NotReadyError
 from ..base.native import FOLDER, INTERFACE, native
 from ..session.catalog import facts_catalog
 from ..session.files import NO_PATIENCE, choose, local, lost_link
-from ..session.session import open_file
+from ..session.session import FileSession
 from ..store.cache.location import open_cache
 from ..store.catalog import CatalogService, Timing
 from ..store.contract import Catalog, FileInfo
@@ -149,7 +149,7 @@ def examine_file(path: str) -> FileReport:
     try:
         chosen = choose(path).path
         with progress_bar(chosen) as on_progress:
-            facts = open_file(chosen, on_progress).facts()
+            facts = FileSession(chosen, on_progress).facts()
     except KinetoscopeError as error:
         return FileReport(path, NOT_A_TRACE, error.message, error.hint, size)
     except OSError as error:

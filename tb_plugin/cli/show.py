@@ -23,13 +23,11 @@ from msgspec import Struct
 from ..analysis.overview.findings import Sentence
 from ..base.errors import QueryError
 from ..session.files import Wanted, choose
-from ..session.session import open_file
+from ..session.session import FileSession
 from ..views import VIEWS
 from ..views.shared import Table
-from ..views.view import EVERY_ROW, LIMIT, View, with_limit
-from ..web.params import parse
+from ..views.view import EVERY_ROW, LIMIT, View, parse, with_limit
 from .entry import printable, say, write
-from .fitting import wrapped
 from .render import (
     ALL_COLUMNS,
     TableLayout,
@@ -37,6 +35,7 @@ from .render import (
     print_tables,
     progress_bar,
     width_of,
+    wrapped,
     write_csv,
 )
 
@@ -192,7 +191,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     if trace.notice():
         say(trace.notice(), hint="choose with --run, --worker, --span")
     with progress_bar(trace.path) as on_progress:
-        answer = view.build(open_file(trace.path, on_progress).asked(view), query)
+        answer = view.build(FileSession(trace.path, on_progress).asked(view), query)
     tables = view.tables(answer)
     if form == "table":
         _print(answer, tables, values)

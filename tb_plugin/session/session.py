@@ -1,7 +1,7 @@
 """An opened trace: its facts, columns, artifacts and events, always through the cache.
 
-    session = open_file("log/host_7.1694128201545.pt.trace.json.gz")  # command line, library
-    session = open_entry(catalog, entry, event_files)                 # server
+    session = FileSession("log/host_7.1694128201545.pt.trace.json.gz")  # command line, library
+    session = CatalogSession(catalog, entry, event_files)               # server
     view.build(session.asked(view), query)
 
 Results of one of them are in the cache for the others.
@@ -14,7 +14,7 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,12 +27,19 @@ from ..base.errors import UnavailableError
 from ..base.lru import LruCache
 from ..store.cache import artifacts, content_key
 from ..store.cache.artifacts import Making, Target, make_missing
-from ..store.cache.disk import Cache, encode_summary, publish_columns, publish_summary
+from ..store.cache.disk import (
+    Cache,
+    encode_summary,
+    first_that_takes,
+    publish_columns,
+    publish_summary,
+    with_path,
+)
 from ..store.cache.location import open_cache
 from ..store.cache.memory import ArtifactCache, made_here
 from ..store.catalog import READER, Entry
 from ..store.discovery.walk import FileVersion, shown
-from ..store.ingest.worker import first_that_takes, load_callable, with_path
+from ..store.ingest.worker import load_callable
 from ..trace.event_text import Rereader
 from ..trace.model import Trace
 from ..trace.raw import OnProgress
@@ -129,11 +136,6 @@ class CatalogSession(Session):
         return self._files.of(self._entry, self.trace()).event(row)
 
 
-def open_entry(catalog: Traces, entry: Entry, files: EventFiles) -> Session:
-    """A session of a trace of the catalog."""
-    return CatalogSession(catalog, entry, files)
-
-
 # --- a trace in memory ----------------------------------------------------------------------------
 
 
@@ -168,11 +170,6 @@ class TraceSession(Session):
         return self._file.event(row)
 
 
-def session_of(trace: Trace, facts: Facts | None = None) -> Session:
-    """A session of a trace that was read before."""
-    return TraceSession(trace, facts)
-
-
 # --- one file -------------------------------------------------------------------------------------
 
 
@@ -181,8 +178,9 @@ class FileSession(Session):
 
     What was read and made is kept in the cache under the same keys as the server's, so a second
     session, or the server, reads nothing. A cache that cannot be written costs only that.
+    ``on_progress`` gets the progress of reading.
 
-    Every answer may raise:
+    The constructor and every answer may raise:
         TraceFormatError: the file is no trace; ``kind`` says what it is instead.
         OSError: it cannot be read.
     """
@@ -195,12 +193,16 @@ class FileSession(Session):
         self._cache = _lasting(open_cache())
         notes = next(iter(self._cache.roots), None)
         self._digest = content_key.digest(path, self._version, code, notes)
-        self._artifacts = ArtifactCache(self._cache)
+        self._trimmed = False
         self._known_facts: Facts | None = None
         self._known_trace: Trace | None = None
         self._file: Rereader | None = None
         self._in_memory: TraceSession | None = None
         self._lock = threading.RLock()
+
+    @cached_property
+    def _artifacts(self) -> ArtifactCache:
+        return ArtifactCache(self._cache)
 
     def facts(self) -> Facts:
         with self._lock:
@@ -272,7 +274,7 @@ class FileSession(Session):
         return self._publish(store)
 
     def _publish(self, *stores: Callable[[Path, str], None]) -> bool:
-        """True if the cache took everything."""
+        """True if the cache took everything; the first time, old entries make room for it."""
         token = secrets.token_hex(8)
         kept = True
         try:
@@ -280,21 +282,14 @@ class FileSession(Session):
                 kept &= first_that_takes(self._cache.roots, partial(_with_token, store, token))[0]
         finally:
             self._cache.clear_token(token)
-        self._cache.trim({self._digest})
+        if not self._trimmed:
+            self._cache.trim({self._digest})
+            self._trimmed = True
         return kept
 
 
 def _with_token(store: Callable[[Path, str], None], token: str, root: Path) -> None:
     store(root, token)
-
-
-def open_file(path: str, on_progress: OnProgress | None = None) -> FileSession:
-    """A session of a trace file of this machine; ``on_progress`` gets the progress if it is read.
-
-    Raises:
-        OSError: the file cannot be looked at.
-    """
-    return FileSession(path, on_progress)
 
 
 def _lasting(cache: Cache) -> Cache:

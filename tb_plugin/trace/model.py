@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 
 from ..base.arrays import I8, I16, I32, I64, Sparse
@@ -113,6 +114,11 @@ class DeviceTable:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    def rows_of(self, device: int) -> slice:
+        """The rows of one device: rows are in order by stream, and streams by device."""
+        low, high = np.searchsorted(self.device, (device, device + 1)).tolist()
+        return slice(low, high)
 
     @property
     def end(self) -> I64:

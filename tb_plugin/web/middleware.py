@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from werkzeug import Request
 
 from ..base.errors import KinetoscopeError, NotFoundError
-from .params import short
+from ..views.view import short
 from .responses import Answer, error_answer
 
 if TYPE_CHECKING:

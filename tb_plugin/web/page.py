@@ -13,7 +13,7 @@ from types import MappingProxyType
 from werkzeug import Request
 
 from ..base.errors import NotFoundError
-from .params import short
+from ..views.view import short
 from .responses import NEVER_CHANGES, REVALIDATE, Answer, digest, kept, packed, takes_gzip
 
 STATIC = Path(__file__).resolve().parent.parent / "static"

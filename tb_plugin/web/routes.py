@@ -19,14 +19,13 @@ from ..analysis.steps import outliers
 from ..base.errors import NotFoundError
 from ..base.native import reader
 from ..session.catalog import Traces
-from ..session.session import EventFiles, open_entry
+from ..session.session import CatalogSession, EventFiles
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
 from ..trace.model import WORST_FIRST
-from ..views.view import Part, View, view_among
+from ..views.view import Part, S, View, once, parse, short, view_among
 from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
-from .params import S, once, parse, short
 from .responses import (
     NEVER_CHANGES,
     REVALIDATE,
@@ -172,7 +171,7 @@ def view(site: Site, request: Request, path: str) -> Answer:
     choice, query = _asked_of_trace(request, (part or chosen).query)
 
     def build(entry: Entry) -> Body:
-        subject = open_entry(site.catalog, entry, site.files).subject(chosen)
+        subject = CatalogSession(site.catalog, entry, site.files).subject(chosen)
         if part is None:
             return chosen.build(subject if chosen.artifact else subject.facts, query)
         body = part.build(subject, query)

@@ -11,8 +11,16 @@ import pytest
 from numpy.typing import NDArray
 
 from kinetoscope.base.arrays import I32, I64
-from kinetoscope.base.checksums import sealed, unsealed
-from kinetoscope.base.columnar import DamagedError, Writer, arrow_column, load, numbers, store
+from kinetoscope.base.columnar import (
+    DamagedError,
+    Writer,
+    arrow_column,
+    load,
+    numbers,
+    sealed,
+    store,
+    unsealed,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

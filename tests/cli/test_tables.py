@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kinetoscope.cli.fitting import name_parts, shortened_name, wrapped
-from kinetoscope.cli.render import TableLayout, drawn
+from kinetoscope.cli.render import TableLayout, drawn, name_parts, shortened_name, wrapped
 from kinetoscope.cli.show import show
 from kinetoscope.views import VIEWS
 from kinetoscope.views.shared import Column, Table

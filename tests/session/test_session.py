@@ -11,7 +11,7 @@ import pytest
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
 from kinetoscope.session import session
-from kinetoscope.session.session import FileSession, open_file, session_of
+from kinetoscope.session.session import FileSession, TraceSession
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
 from kinetoscope.views import view_named
@@ -58,22 +58,22 @@ def everything(opened: FileSession) -> tuple[object, ...]:
 
 
 def test_the_second_session_reads_and_makes_nothing(reads: list[str], path: str) -> None:
-    first = everything(open_file(path))
-    assert everything(open_file(path)) == first
+    first = everything(FileSession(path))
+    assert everything(FileSession(path)) == first
     assert reads == [path]
     assert [path] == MADE
 
 
 def test_facts_alone_are_enough_for_a_second_look(reads: list[str], path: str) -> None:
-    facts = open_file(path).facts()
-    assert open_file(path).facts() == facts
-    assert len(open_file(path).trace().host) == 9
+    facts = FileSession(path).facts()
+    assert FileSession(path).facts() == facts
+    assert len(FileSession(path).trace().host) == 9
     assert reads == [path]
 
 
 def test_what_the_server_read_is_not_read_again(reads: list[str], path: str) -> None:
     assert run("doctor", Path(path).parent.parent).exit_code == 0  # reads as the server does
-    assert [step.dur_ns for step in open_file(path).facts().steps] == [100_000, 150_000, 100_000]
+    assert [step.dur_ns for step in FileSession(path).facts().steps] == [100_000, 150_000, 100_000]
     assert reads == []
 
 
@@ -84,10 +84,10 @@ def test_a_second_show_reads_nothing(reads: list[str], path: str) -> None:
 
 
 def test_a_changed_file_is_read_again(reads: list[str], path: str) -> None:
-    before = open_file(path).facts().steps
+    before = FileSession(path).facts().steps
     write_trace(Path(path), scale=2)
     os.utime(path, ns=(1, 1))
-    after = open_file(path).facts().steps
+    after = FileSession(path).facts().steps
     assert [step.dur_ns for step in after] == [2 * step.dur_ns for step in before]
     assert reads == [path, path]
 
@@ -97,8 +97,8 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "file"))
-    first = everything(open_file(path))
-    assert everything(open_file(path)) == first
+    first = everything(FileSession(path))
+    assert everything(FileSession(path)) == first
     assert reads == [path, path]
 
 
@@ -106,11 +106,11 @@ def test_a_file_that_is_no_trace_says_so(reads: list[str], tmp_path: Path) -> No
     file = tmp_path / "x.json"
     file.write_text("no JSON")
     with pytest.raises(TraceFormatError):
-        open_file(str(file)).facts()
+        FileSession(str(file)).facts()
 
 
 def test_a_view_says_why_a_trace_cannot_fill_it() -> None:
     """An op alone: nothing ran on a device."""
-    opened = session_of(trace_of([x("aten::mm", 0, 9)]))
+    opened = TraceSession(trace_of([x("aten::mm", 0, 9)]))
     with pytest.raises(UnavailableError, match="device"):
         opened.asked(view_named("kernels"))

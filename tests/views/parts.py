@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.session.session import session_of
+from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.read import read
 from kinetoscope.views.timeline.contract import TimelineManifest
@@ -23,7 +23,7 @@ class Asked:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.subject: Subject = session_of(trace, summarize(trace)).subject(VIEW)
+        self.subject: Subject = TraceSession(trace, summarize(trace)).subject(VIEW)
 
     def manifest(self, **query: Any) -> TimelineManifest:
         """The view itself."""

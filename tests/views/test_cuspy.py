@@ -18,7 +18,7 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.analysis.timeline.build.counters import series_of
 from kinetoscope.analysis.timeline.tracks import divide, groups_of
 from kinetoscope.base.intervals import union
-from kinetoscope.session.session import session_of
+from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.build.categories import LAUNCH_FLOWS
 from kinetoscope.trace.build.metadata import identify, take_census
 from kinetoscope.trace.build.route import sort_out
@@ -60,7 +60,7 @@ def recorded(which: str) -> Recorded:
 @cache
 def kernel_view(which: str, steps: str = "all") -> Kernels:
     trace, facts, _ = recorded(which)
-    subject = session_of(trace, facts).subject(kernels.VIEW)
+    subject = TraceSession(trace, facts).subject(kernels.VIEW)
     return kernels.build(subject, KernelQuery(steps=steps, limit=1000))
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
-from kinetoscope.session.session import session_of
+from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.read import read
 from kinetoscope.views import VIEWS
 from kinetoscope.views.view import Part, Subject, View
@@ -138,7 +138,7 @@ def test_every_view_answers(by: dict[Place, str]) -> None:
         assert_valid(facts)
         for view in VIEWS:
             try:
-                subject = session_of(trace, facts).subject(view)
+                subject = TraceSession(trace, facts).subject(view)
             except UnavailableError:
                 continue
             answer = view.build(subject if view.artifact else facts, view.query())

@@ -8,7 +8,7 @@ import pytest
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError
-from kinetoscope.session.session import session_of
+from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.views import VIEWS, view_named
 from kinetoscope.views.view import Subject, View
@@ -45,7 +45,7 @@ def test_an_answer_is_json_and_comes_back(view: View) -> None:
 
 def asked(view: View, trace: Trace, facts: Facts) -> Facts | Subject:
     """What the view is built from."""
-    return session_of(trace, facts).subject(view) if view.artifact else facts
+    return TraceSession(trace, facts).subject(view) if view.artifact else facts
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.views.timeline.view import VIEW
-from kinetoscope.views.view import Part
-from kinetoscope.web.params import parse
+from kinetoscope.views.view import Part, parse
 from tests.drawing import memory
 from tests.views.parts import Asked, asked
 

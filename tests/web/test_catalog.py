@@ -14,7 +14,7 @@ from werkzeug.test import Client
 
 from kinetoscope.session import session
 from kinetoscope.session.catalog import facts_catalog
-from kinetoscope.session.session import open_file
+from kinetoscope.session.session import FileSession
 from kinetoscope.store.discovery.logdirs import resolve
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
@@ -218,8 +218,8 @@ def test_what_the_catalog_kept_is_found_by_content(
     monkeypatch.setattr(session, "read", read)
     copy = tmp_path / "copy.json.gz"
     copy.write_bytes(next(logdir.glob("run/*")).read_bytes())
-    assert open_file(str(copy)).facts().path == str(copy)
+    assert FileSession(str(copy)).facts().path == str(copy)
     assert paths == []
     other = str(write_trace(tmp_path / "other.json", op="aten::add"))
-    open_file(other).facts()
+    FileSession(other).facts()
     assert paths == [other]

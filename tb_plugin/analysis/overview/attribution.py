@@ -31,7 +31,6 @@ from ...base.intervals import (
     union,
 )
 from ...trace.model import DeviceClass, HostKind, Trace
-from ..devices import rows_of
 from ..event_names import HostRole
 from ..facts import Breakdown, HostPartition, Longest, Partition
 from ..host_activity import Hosts
@@ -104,7 +103,7 @@ def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> lis
     device: DataLoader, a blocking call, any other runtime call, an op, annotation or Python frame;
     else it is unattributed.
     """
-    rows = rows_of(trace, device)
+    rows = trace.device.rows_of(device)
     compute, communication, copies, memsets = (
         _busy(trace, rows, klass)
         for klass in (
@@ -146,7 +145,7 @@ _PARTS = (
 
 def longest_activity(trace: Trace, windows: Windows, device: int) -> list[tuple[Longest, ...]]:
     """Per step, the longest activity of each class of a device that began in its window."""
-    rows = rows_of(trace, device)
+    rows = trace.device.rows_of(device)
     ts, dur = trace.device.ts[rows], trace.device.dur[rows]
     found: list[list[Longest]] = [[] for _ in range(len(windows))]
     for klass, part in _PARTS:

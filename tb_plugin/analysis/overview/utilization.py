@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I32, I64
 from ...base.intervals import length_within, union
 from ...trace.model import DeviceClass, Trace
-from ..devices import rows_of
 from ..event_names import of_names
 from ..facts import DeviceFacts, Gauges
 from ..recording import no_launch_figure
@@ -306,7 +305,7 @@ def gauges(trace: Trace, windows: Windows, device: int) -> list[StepGauges]:
 
 def kernel_rows(trace: Trace, device: int) -> I64:
     """Rows of the kernels of a device, those of collectives too."""
-    rows = rows_of(trace, device)
+    rows = trace.device.rows_of(device)
     klass = trace.device.klass[rows]
     kernel = (klass == DeviceClass.COMPUTE) | (klass == DeviceClass.COMMUNICATION)
     result: I64 = np.flatnonzero(kernel).astype(np.int64) + rows.start

@@ -1,4 +1,4 @@
-"""A rule: a small function from the facts of chosen steps to a finding, or to None.
+"""Rules of advice: each maps the facts of chosen steps to a finding, or to None.
 
 All thresholds of the rules are here; ratios are of the chosen steps' time unless said. So are the
 inputs that rules need, each with the recipe to record it.
@@ -6,10 +6,12 @@ inputs that rules need, each with the recipe to record it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..overview.findings import Finding, Gain, Reference, Severity
+from ...base.units import share
+from ..overview.findings import Explanation, Finding, Gain, Reference, Sentence, Severity, Unchecked
+from ..overview.headline import CAPTURE, CUT, NOTHING
 from ..recording import WITH_DEVICE
 from ..selection import Selection
 
@@ -156,3 +158,102 @@ CAPACITY = Need(
         for device in chosen.facts.devices
     ),
 )
+
+
+# --- all rules at once ----------------------------------------------------------------------------
+
+_ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
+
+
+def check_all(
+    rules: Iterable[Rule], selection: Selection
+) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
+    """The findings of the rules, the largest gain ceiling first, and rules that could not run."""
+    findings: list[Finding] = []
+    unchecked: list[Unchecked] = []
+    for rule in rules:
+        missing = next((need for need in rule.needs if not need.met(selection)), None)
+        if missing is not None:
+            unchecked.append(Unchecked(rule.id, rule.title, missing.text))
+        elif (finding := rule.check(selection)) is not None:
+            findings.append(finding)
+    findings.sort(key=_rank)
+    return tuple(findings), tuple(unchecked)
+
+
+def unanswered(
+    rules: Iterable[Rule], selection: Selection, said: Sentence, findings: tuple[Finding, ...]
+) -> Explanation | None:
+    """Why the cause in the headline has no finding, and where to look; None where it has one."""
+    answering = {rule.id for rule in rules if said.cause in rule.answers}
+    if any(finding.id in answering for finding in findings):
+        return None
+    if said.cause in (CUT, "uninstrumented_ns"):
+        return _cut() if said.cause == CUT else _uninstrumented(selection)
+    return _UNANSWERED.get(said.cause, _IDLE_IS_SMALL) if said.cause else None
+
+
+_KERNELS = (Reference("The longest kernels", "kernels"),)
+_OPERATORS = (Reference("The longest operators", "operators"),)
+_TRACE = (Reference("These steps in the trace", "timeline"),)
+_COMPUTES = Explanation("The host computes: no rule speaks of its operators.", _OPERATORS)
+_COMMUNICATES = Explanation(
+    f"The rule on communication asks for more than {share(COMMUNICATION_RATIO)} of the time, with "
+    "nothing else running.",
+    _TRACE,
+)
+_LOADS = Explanation(
+    f"The rule on the DataLoader asks for more than {share(DATALOADER_RATIO)} of the time, with "
+    "nothing else running.",
+    _TRACE,
+)
+_IDLE_IS_SMALL = Explanation(
+    f"The rule on idle devices asks for {share(IDLE_RATIO)} of the time, apart from the "
+    "DataLoader.",
+    _TRACE,
+)
+_UNANSWERED: Mapping[str, Explanation | None] = {
+    NOTHING: None,
+    CAPTURE: Explanation(
+        "Capturing a graph happens once. To see how the device is used, record steps that replay "
+        "it.",
+        _TRACE,
+    ),
+    "compute_ns": Explanation(
+        "The device works most of the time: what is left to gain is in its kernels.", _KERNELS
+    ),
+    "forward_ns": _COMPUTES,
+    "backward_ns": _COMPUTES,
+    "optimizer_ns": _COMPUTES,
+    "runtime_ns": Explanation("The host calls the runtime: no rule speaks of that.", _OPERATORS),
+    "python_ns": Explanation("The host runs Python: no rule speaks of that.", _OPERATORS),
+    "compile_ns": Explanation(
+        "Code is compiled when it first runs, or when shapes change: run some steps before the "
+        "recording starts.",
+        _TRACE,
+    ),
+    "exposed_communication_ns": _COMMUNICATES,
+    "communication_ns": _COMMUNICATES,
+    "idle_dataloader_ns": _LOADS,
+    "dataloader_ns": _LOADS,
+}
+
+
+def _cut() -> Explanation:
+    return Explanation(
+        "What is missing could be the cause of anything: rules on times were not checked. Record "
+        "again, or copy the whole file.",
+        (Reference("Where it ends", "health"),),
+    )
+
+
+def _uninstrumented(selection: Selection) -> Explanation:
+    if selection.facts.counts.get("python", 0):
+        text = "Neither ops nor Python frames were recorded on this thread in that time."
+    else:
+        text = "Record with `with_stack=True` to see the Python that ran there."
+    return Explanation(text, _TRACE)
+
+
+def _rank(finding: Finding) -> tuple[int, float]:
+    return _ORDER[finding.severity], -(finding.gain.ratio if finding.gain else 0.0)

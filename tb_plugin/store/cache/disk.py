@@ -21,14 +21,15 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from isal import isal_zlib
 
+from ..discovery.walk import shown
 from ..ingest import resources
 from . import content_key
 
@@ -303,3 +304,26 @@ def encode_summary(
     """A summary as it is stored."""
     text = msgspec.json.encode(summary)
     return StoredSummary(path, size, events, seconds, isal_zlib.crc32(text), msgspec.Raw(text))
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def with_path(summary: S, path: str) -> S:
+    """The summary of the file at ``path``, as text: a stored one may come from a copy elsewhere."""
+    if "path" in summary.__struct_fields__:
+        return msgspec.structs.replace(summary, path=shown(path))
+    return summary
+
+
+def first_that_takes(roots: Sequence[Path], store: Callable[[Path], None]) -> tuple[bool, str]:
+    """True if any root accepted it, and the reasons of the roots before that."""
+    notes = []
+    for root in roots:
+        try:
+            store(root)
+        except OSError as error:
+            notes.append(f"{shown(str(root))}: {error.strerror or error}")
+        else:
+            return True, "; ".join(notes)
+    return False, "; ".join(notes)

@@ -25,9 +25,9 @@ from ...base.lru import LruCache
 from ...trace.model import Trace
 from ..ingest import pool, resources
 from ..ingest.events import S
-from ..ingest.worker import load_callable, with_path
+from ..ingest.worker import load_callable
 from . import artifacts
-from .disk import Cache, entry, remove, used, workspace
+from .disk import Cache, entry, remove, used, with_path, workspace
 
 SUMMARIES_KEPT, TRACES_KEPT = 256, 4
 IN_PROCESS_BYTES = 256 << 20  # of memory: up to this, a trace no disk has room for is read here

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -27,11 +27,17 @@ from ...base.errors import KinetoscopeError
 from ...trace.model import HealthRecord
 from ..cache import artifacts
 from ..cache.artifacts import Making, Target, make_missing
-from ..cache.disk import Cache, encode_summary, publish_columns, publish_summary
+from ..cache.disk import (
+    Cache,
+    encode_summary,
+    first_that_takes,
+    publish_columns,
+    publish_summary,
+    with_path,
+)
 from ..contract import StepFigures
 from ..discovery.walk import FileVersion, shown
 from . import resources
-from .events import S
 from .protocol import (
     Changed,
     Failed,
@@ -57,13 +63,10 @@ def rank_of(summary: msgspec.Struct) -> int | None:
 
 
 def truncation_of(summary: msgspec.Struct) -> str:
-    """The health note that the file is truncated, else ""."""
+    """The health note that the file ends before the recording did, else ""."""
     health = getattr(summary, "health", None)
-    if isinstance(health, HealthRecord):
-        for note in health.notes:
-            if "truncated" in note.kind:
-                return f"{note.title}. {note.consequence}"
-    return ""
+    note = health.cut if isinstance(health, HealthRecord) else None
+    return f"{note.title}. {note.consequence}" if note else ""
 
 
 _EARLIEST_NS = 45 * 31_556_952 * 10**9  # 2015: an earlier start is no wall clock
@@ -81,13 +84,6 @@ def steps_of(summary: msgspec.Struct) -> StepFigures | None:
         script=getattr(summary, "script", ""),
         recorded=began / 1e9 if began > _EARLIEST_NS else 0.0,
     )
-
-
-def with_path(summary: S, path: str) -> S:
-    """The summary of the file at ``path``, as text: a stored one may come from a copy elsewhere."""
-    if "path" in summary.__struct_fields__:
-        return msgspec.structs.replace(summary, path=shown(path))
-    return summary
 
 
 if sys.platform != "win32":
@@ -233,19 +229,6 @@ class Reporter:
             self._phase, self._next = message.phase, now + REPORT_SECONDS
         self._out.write(msgspec.json.encode(message) + b"\n")
         self._out.flush()
-
-
-def first_that_takes(roots: Sequence[Path], store: Callable[[Path], None]) -> tuple[bool, str]:
-    """True if any root accepted it, and the reasons of the roots before that."""
-    notes = []
-    for root in roots:
-        try:
-            store(root)
-        except OSError as error:
-            notes.append(f"{shown(str(root))}: {error.strerror or error}")
-        else:
-            return True, "; ".join(notes)
-    return False, "; ".join(notes)
 
 
 def _changed(job: ReadCommand) -> bool:

@@ -16,7 +16,8 @@ from ...analysis.overview.findings import (
 from ...analysis.overview.headline import headline
 from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
-from ...analysis.rules import RULES, check_all, unanswered
+from ...analysis.rules import RULES
+from ...analysis.rules.rule import check_all, unanswered
 from ...analysis.selection import Selection, select
 from ...analysis.steps import outliers
 from ...analysis.wording import device_name
@@ -145,7 +146,7 @@ class Overview(Struct, frozen=True):
 def build(facts: Facts, query: OverviewQuery) -> Overview:
     """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
     selection = select(facts, query.steps, query.device)
-    findings, unchecked = check_all(selection)
+    findings, unchecked = check_all(RULES, selection)
     sentence = headline(selection)
     return Overview(
         sentence=sentence,
@@ -158,7 +159,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=findings,
-        unanswered=unanswered(selection, sentence, findings),
+        unanswered=unanswered(RULES, selection, sentence, findings),
         unchecked=unchecked,
         rule_count=len(RULES),
         missing={key: why for key, why in facts.unavailable.items() if key in ("steps", "devices")},
@@ -478,7 +479,7 @@ def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View
 
 def badge(facts: Facts) -> int | None:
     """Number of findings for the steps shown by default."""
-    return len(check_all(select(facts))[0]) or None
+    return len(check_all(RULES, select(facts))[0]) or None
 
 
 VIEW = View(

@@ -12,7 +12,8 @@ from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview import headline as headlines
 from kinetoscope.analysis.overview.findings import Sentence
 from kinetoscope.analysis.overview.headline import headline
-from kinetoscope.analysis.rules import check_all, unanswered
+from kinetoscope.analysis.rules import RULES
+from kinetoscope.analysis.rules.rule import check_all, unanswered
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
@@ -230,13 +231,15 @@ def test_a_file_that_ends_early_says_so_first_and_gets_no_finding_on_times(
     chosen = select(cut_off(tmp_path / "worker0.pt.trace.json", compressed=compressed))
     said = headline(chosen)
     assert re.match(r"The file ends after \S+\s\S+ of an unknown length: ", said.headline)
-    findings, unchecked = check_all(chosen)
+    findings, unchecked = check_all(RULES, chosen)
     assert findings == ()
     assert "ends in the middle" in next(one.needs for one in unchecked if one.id == "IN1")
-    why = unanswered(chosen, said, findings)
+    why = unanswered(RULES, chosen, said, findings)
     assert why is not None
     assert "rules on times were not checked" in why.text
-    assert [one.id for one in check_all(select(summarize(draw(WHOLE, names={"D": LOADER}))))[0]]
+    assert [
+        one.id for one in check_all(RULES, select(summarize(draw(WHOLE, names={"D": LOADER}))))[0]
+    ]
 
 
 def test_a_chosen_step_that_was_cut_off() -> None:
@@ -258,7 +261,7 @@ CAUSES = [*headlines._DEVICE_CAUSES, *headlines._HOST_CAUSES, *headlines._HOST_W
 @pytest.mark.parametrize("cause", [*CAUSES, headlines.CUT, headlines.CAPTURE])
 def test_what_the_sentence_blames_has_a_finding_or_a_reason(cause: str) -> None:
     chosen = select(summarize(draw("op |aaa|")))
-    why = unanswered(chosen, Sentence("", "", cause=cause), ())
+    why = unanswered(RULES, chosen, Sentence("", "", cause=cause), ())
     assert why is not None
     assert why.text.endswith(".")
     assert why.links

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from kinetoscope.analysis.overview.findings import Finding
-from kinetoscope.analysis.rules import RULES, check_all
-from kinetoscope.analysis.rules.rule import severity_of
+from kinetoscope.analysis.rules import RULES
+from kinetoscope.analysis.rules.rule import check_all, severity_of
 from kinetoscope.analysis.selection import select
 from kinetoscope.analysis.summarize import summarize
 from tests.analysis.rules.checks import NCCL
@@ -43,7 +43,7 @@ def everything() -> tuple[Finding, ...]:
         deviceProperties=[{**V100, "id": 0}, {**V100, "id": 1}],
         events=[memory(1, 1, 31 << 30)],
     )
-    findings, unchecked = check_all(select(summarize(trace)))
+    findings, unchecked = check_all(RULES, select(summarize(trace)))
     assert unchecked == ()
     return findings
 
@@ -97,7 +97,7 @@ def test_severity_follows_the_gain() -> None:
 
 
 def test_a_trace_without_anything_leaves_every_rule_unchecked() -> None:
-    findings, unchecked = check_all(select(summarize(draw(""))))
+    findings, unchecked = check_all(RULES, select(summarize(draw(""))))
     assert findings == ()
     assert {one.id for one in unchecked} == {rule.id for rule in RULES}
     assert all(one.needs and one.title for one in unchecked)
