@@ -2,6 +2,10 @@
 
 ``Hosts`` holds the host events with their roles as interval sets: built once, used by several
 analyses. ``traits`` are the facts apart from times that the advice depends on.
+
+``RULES`` tell the role of an event by its name: data, tried in order, the first match wins. Names
+come last in classification: kinds, links and args are asked first where they exist. The rules are
+only for facts that nothing but the name shows, such as a DataLoader's range.
 """
 
 from __future__ import annotations
@@ -9,27 +13,111 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base import arrays
+from ..base.arrays import I8, I32, distinct, matches, of_names
 from ..base.intervals import Intervals, merge, union
 from ..trace.model import DeviceClass, HostKind, Link, Trace
-from .event_names import (
-    BACKEND_RANGE,
-    COPY_CALL,
-    NEED_NOT_WAIT,
-    PAGEABLE,
-    HostRole,
-    distinct,
-    matches,
-    of_names,
-    roles_of,
-)
 from .facts import RunTraits
 from .overview.utilization import are_eligible
+
+# --- roles by name --------------------------------------------------------------------------------
+
+
+class HostRole(IntEnum):
+    """The part of a step that a host event is, beyond its kind."""
+
+    NONE = 0
+    STEP = 1  # marks a step; is no work itself
+    DATALOADER = 2
+    COMMUNICATION = 3
+    COMPILE = 4
+    OPTIMIZER = 5
+    BACKWARD = 6
+    BLOCKING = 7  # a runtime call that waits for the device, or may
+    WAITING = 8  # a Python frame that does nothing but wait
+
+
+RULES: tuple[tuple[HostRole, str], ...] = (
+    (HostRole.STEP, r"^ProfilerStep#\d"),
+    (HostRole.DATALOADER, r"^enumerate\(Data(Loader|Pipe)\)#"),
+    # Collectives by back end, and the ops that call them.
+    (HostRole.COMMUNICATION, r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):"),
+    (HostRole.COMMUNICATION, r"^(c10d|_?c10d_functional(_autograd)?|symm_mem|torch_ccl)::"),
+    (HostRole.COMMUNICATION, r"^record_param_comms$"),
+    (HostRole.OPTIMIZER, r"^Optimizer\.(step|zero_grad)\b"),
+    # Compilation that happens inside the window, not the calls of what was compiled before.
+    (HostRole.COMPILE, r"\(dynamo_timed\)$"),
+    (HostRole.COMPILE, r"^(entire_frame_compile|backend_compile|_compile\b|compile_fx)"),
+    (HostRole.COMPILE, r"^(cu|hip)ModuleLoad|^(nv|hip)rtcCompile"),
+    (HostRole.BACKWARD, r"^autograd::engine::evaluate_function: "),
+    (HostRole.BACKWARD, r"Backward\d*$"),
+    (HostRole.BACKWARD, r"run_backward\b"),  # the Python frame that holds the caller meanwhile
+    # The C function behind `Work.wait`, locks, queues and processes.
+    (HostRole.WAITING, r"^<built-in method (wait|acquire|poll|barrier) of (?!Tensor\b)"),
+    # CUDA, HIP, MUSA; Ascend calls are written with their library before them.
+    (HostRole.BLOCKING, r"^(cuda|cu|hip|musa)\w*Synchronize"),
+    (
+        HostRole.BLOCKING,
+        r"^(cuda|cu|hip|musa)(Memcpy|MemcpyWithStream|Memcpy[DH]to[DH](_v2)?|MemcpyPeer)$",
+    ),
+    (
+        HostRole.BLOCKING,
+        r"^(cuda|cu|hip|musa)(Malloc(Host)?|Free(Host)?|Host(Alloc|Malloc|Free))(_\w+)?$",
+    ),
+    (HostRole.BLOCKING, r"^cuMem(Alloc|Free)(_v2)?$"),
+    (HostRole.BLOCKING, r"^(\w+@)?aclrt(Synchronize|Memcpy(2d)?$|Malloc(Host)?$|Free(Host)?$)"),
+    # Level Zero and SYCL, MTIA.
+    (HostRole.BLOCKING, r"^(ur|pi)(QueueFinish|EventWait)|^ze\w+Synchronize$"),
+    (HostRole.BLOCKING, r"^synchronize(Stream|Device|Event)?$"),
+)
+
+BACKEND_RANGE = re.compile(r"^(nccl|gloo|mpi|ucc|xccl|hccl|rccl|eccl|ccl|oneccl):")
+"""Ranges that last as long as a collective is under way, whatever their thread does meanwhile."""
+
+COPY_CALL = re.compile(r"mem_?cpy|copy", re.IGNORECASE)
+"""Runtime calls that copy."""
+
+PAGEABLE = re.compile(r"Pageable")
+"""Copies from or to memory that the operating system may move."""
+
+NEED_NOT_WAIT = re.compile(r"Pinned|[DP]to[DP]|Device -> Device")
+"""Copies that can be enqueued and left to themselves."""
+
+_PATTERNS = tuple((role, re.compile(pattern)) for role, pattern in RULES)
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+# Rules about a name's beginning are tried there alone, not at each of its characters.
+_BEGINNING = _any_of(pattern for _, pattern in RULES if pattern.startswith("^"))
+_ANYWHERE = _any_of(pattern for _, pattern in RULES if not pattern.startswith("^"))
+
+
+def role_of(name: str) -> HostRole:
+    """The role of one name."""
+    if _BEGINNING.match(name) is None and _ANYWHERE.search(name) is None:
+        return HostRole.NONE
+    for role, pattern in _PATTERNS:
+        if pattern.search(name):
+            return role
+    return HostRole.NONE
+
+
+def roles_of(strings: Sequence[str], codes: I32) -> I8:
+    """The role of each code's name; shape as ``codes``."""
+    return of_names(strings, codes, role_of, np.int8)
+
+
+# --- the host -------------------------------------------------------------------------------------
+
 
 Mask = NDArray[np.bool_]
 
@@ -257,7 +345,7 @@ _SERVING: tuple[tuple[str, tuple[str, ...], str], ...] = (
 def traits(trace: Trace, hosts: Hosts) -> RunTraits:
     """Reads the traits of a run from its names, its metadata and its device activity."""
     host = trace.host
-    names = [trace.strings[code] for code in distinct(host.name, len(trace.strings))]
+    names = [trace.strings[code] for code in distinct(host.name, len(trace.strings)).tolist()]
     loader = np.flatnonzero(hosts.loader)
     pageable = matches(trace.strings, trace.device.name, PAGEABLE)
     pageable &= trace.device.klass == DeviceClass.COPY
@@ -282,7 +370,7 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
 def _backends(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
     """Communication libraries that were used or that the recording names."""
     found = {match[1] for name in names if (match := _BACKEND.match(name))}
-    kernels = distinct(trace.device.name, len(trace.strings))
+    kernels = distinct(trace.device.name, len(trace.strings)).tolist()
     if any(_NCCL_KERNEL.search(trace.strings[code]) for code in kernels):
         found.add("nccl")
     declared = _declared(trace.recording.backend, trace.recording.metadata)

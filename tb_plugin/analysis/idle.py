@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import I32, I64, distinct_values, take, where
+from ..base.arrays import I32, I64, distinct_values, of_names, take, where
 from ..base.intervals import (
     EMPTY,
     Intervals,
@@ -35,7 +35,6 @@ from ..base.intervals import (
     union,
 )
 from ..trace.model import HostKind, Trace
-from .event_names import of_names
 from .facts import First, Held, HeldName, Idle, IdleTables, Place
 from .host_activity import Hosts
 from .steps import Windows

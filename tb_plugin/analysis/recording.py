@@ -16,11 +16,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import Sparse, distinct_values
+from ..base.arrays import Sparse, distinct, distinct_values, of_names
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Trace
-from .event_names import distinct, of_names
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 from .kernel_families import family_of
 from .modules.sources import source_of
@@ -265,7 +264,7 @@ def classified(trace: Trace) -> dict[str, int]:
     codes = device.name[rows]
     families: dict[str, int] = {}
     time = np.bincount(codes, device.dur[rows], minlength=len(trace.strings))
-    for code in distinct(codes, len(trace.strings)):
+    for code in distinct(codes, len(trace.strings)).tolist():
         family = family_of(trace.strings[code])
         families[family] = families.get(family, 0) + int(time[code])
     return {**families, **result, "unclassified": families.get("unclassified", 0)}

@@ -10,7 +10,8 @@ the library, for few rows, and for arrays of other types than columns have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,6 +175,24 @@ def seen(codes: NDArray[Any], size: int) -> Mask:
 def distinct(codes: NDArray[Any], size: int) -> I32:
     """The codes below ``size`` that occur, ascending; O(n) without a sort."""
     return where(seen(codes, size))
+
+
+def matches(strings: Sequence[str], codes: I32, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Which codes' names match; shape as ``codes``."""
+    return of_names(strings, codes, lambda name: pattern.search(name) is not None, np.bool_)
+
+
+def of_names(
+    strings: Sequence[str], codes: I32, ask: Callable[[str], int], dtype: type[np.generic]
+) -> NDArray[Any]:
+    """``ask(name)`` for each code's name; each distinct name is asked once.
+
+    Names are asked about in the order of their codes. Shape as ``codes``.
+    """
+    answer = np.zeros(len(strings), dtype)
+    for code in distinct(codes, len(strings)).tolist():
+        answer[code] = ask(strings[code])
+    return take(answer, codes)
 
 
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:

@@ -36,10 +36,8 @@ from .build.times import EventRows, base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace
 from .io.sniff import is_folded, special_file
-from .link.autograd import Autograd, link_backward
-from .link.collectives import find_collectives
-from .link.flows import launch_arrows, match_flows
-from .link.kernel_class import classify
+from .link.collectives import classify, find_collectives
+from .link.flows import Autograd, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts
 from .link.steps import find_steps, step_at
 from .model import DeviceTable, HostTable, StepTable, Trace

@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64
-from ..event_names import of_names
+from ...base.arrays import F64, I32, I64, of_names
 from .model import OperatorColumns
 
 

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, B
+from ...base.arrays import F64, I32, I64, B, of_names
 from ...trace.model import DeviceClass, DeviceKind
-from ..event_names import of_names
 from ..kernel_families import Family, families
 from ..overview.utilization import MatrixUse
 from .groups import Grouped, group, in_steps, named

@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, B
-from ..event_names import of_names
+from ...base.arrays import F64, I32, I64, B, of_names
 from ..overview.utilization import ELIGIBLE_OPS
 from .groups import Grouped, group, in_steps, named, paired, unpaired
 from .model import CallKind, Calls, OperatorColumns

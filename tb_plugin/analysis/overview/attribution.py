@@ -31,9 +31,8 @@ from ...base.intervals import (
     union,
 )
 from ...trace.model import DeviceClass, HostKind, Trace
-from ..event_names import HostRole
 from ..facts import Breakdown, HostPartition, Longest, Partition
-from ..host_activity import Hosts
+from ..host_activity import HostRole, Hosts
 from ..steps import Windows
 
 

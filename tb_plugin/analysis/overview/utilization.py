@@ -27,10 +27,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64
+from ...base.arrays import F64, I32, I64, of_names
 from ...base.intervals import length_within, union
 from ...trace.model import DeviceClass, Trace
-from ..event_names import of_names
 from ..facts import DeviceFacts, Gauges
 from ..recording import no_launch_figure
 from ..selection import Selection

@@ -13,11 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from ...base.arrays import I32, I64, distinct_values
+from ...base.arrays import I32, I64, distinct, distinct_values
 from ...trace.build.host import OVERHEAD_PID
 from ...trace.model import Device, DeviceClass, HostKind, RangeTable, Trace
-from ..event_names import HostRole, distinct, roles_of
-from ..host_activity import main_thread
+from ..host_activity import HostRole, main_thread, roles_of
 from .build.slices import narrow
 from .model import Group, Places
 
@@ -197,7 +196,7 @@ def divide(trace: Trace, groups: TrackGroups, python: I32 | None) -> Division:
     found = [
         (part, number, make(number))
         for part, (column, make) in enumerate(parts)
-        for number in distinct(column[column >= 0], int(column.max(initial=0)) + 1)
+        for number in distinct(column[column >= 0], int(column.max(initial=0)) + 1).tolist()
     ]
     found.sort(key=lambda one: (one[2].group, one[2].rank))
     track = np.empty(sum(len(column) for column, _ in parts), narrow(len(found)))

@@ -15,8 +15,7 @@ from ..build.devices import Devices
 from ..build.host import Host
 from ..build.metadata import Census, ProcessMetadata
 from ..build.route import UnusedRows
-from ..link.autograd import Autograd
-from ..link.flows import MatchedFlows
+from ..link.flows import Autograd, MatchedFlows
 from ..link.launches import Launches
 from ..model import (
     COSTLY,

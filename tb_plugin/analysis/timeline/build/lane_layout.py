@@ -20,10 +20,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.arrays import F64, I32, I64, U8
+from ....base.arrays import F64, I32, I64, U8, matches
 from ....base.intervals import Intervals, length_before
 from ....trace.model import HostKind, Trace
-from ...event_names import matches
 from ..model import Narrow, Places, Track
 from ..tracks import Heading, TrackGroups, divide
 from .lanes import Lanes, assign_lanes

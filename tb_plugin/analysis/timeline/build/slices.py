@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.arrays import I32, I64, U8
+from ....base.arrays import I32, I64, U8, distinct
 from ....base.group_sums import sums_by
 from ....base.native import call
 from ....trace.model import DeviceClass, DeviceKind, HostKind, RangeTable, Trace
-from ...event_names import HostRole, distinct, role_of
+from ...host_activity import HostRole, role_of
 from ..model import FlowKind, NameIndex, Places, SliceFlag, SliceFlows, SliceKind, Tables
 
 
@@ -95,7 +95,7 @@ def column(trace: Trace, name: str) -> NDArray[Any]:
 def names_of(trace: Trace) -> tuple[tuple[str, ...], I32]:
     """The distinct names of slices, and the code of each slice's name."""
     codes = column(trace, "name")
-    used = distinct(codes, len(trace.strings))
+    used = distinct(codes, len(trace.strings)).tolist()
     new = np.zeros(max(len(trace.strings), 1), np.int32)
     new[used] = np.arange(len(used), dtype=np.int32)
     return tuple(trace.strings[code] for code in used), new[codes]
@@ -163,7 +163,7 @@ def _host_kinds(trace: Trace) -> U8:
         (trace.host.kind == HostKind.OP) | (trace.host.kind == HostKind.ANNOTATION)
     )
     is_loader = np.zeros(max(len(trace.strings), 1), np.bool_)
-    for code in distinct(trace.host.name[marked], len(trace.strings)):
+    for code in distinct(trace.host.name[marked], len(trace.strings)).tolist():
         is_loader[code] = role_of(trace.strings[code]) is HostRole.DATALOADER
     kinds[marked[is_loader[trace.host.name[marked]]]] = SliceKind.LOADER
     return kinds

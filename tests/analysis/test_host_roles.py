@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinetoscope.analysis.event_names import HostRole, distinct, of_names, role_of, roles_of
+from kinetoscope.analysis.host_activity import HostRole, role_of, roles_of
+from kinetoscope.base.arrays import of_names
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,6 @@ def test_columns_of_codes() -> None:
     strings = ("", "nccl:all_reduce", "aten::mm", "unused")
     codes = np.array([2, 1, 1, 2], np.int32)
     assert roles_of(strings, codes).tolist() == [0, 3, 3, 0]
-    assert distinct(codes, len(strings)) == [1, 2]
     assert roles_of(strings, np.zeros(0, np.int32)).tolist() == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.trace.link.kernel_class import COLLECTIVE_OPS, NAME_RULES, class_of_name
+from kinetoscope.trace.link.collectives import COLLECTIVE_OPS, NAME_RULES, class_of_name
 from kinetoscope.trace.model import DeviceClass, DeviceKind, Trace
 from tests.trace.drawn import annotation, drawn, kernel, launch, x
 
