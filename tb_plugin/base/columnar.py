@@ -286,16 +286,6 @@ class Writer:
         return self._hot is None or column in self._hot.get(path, ())
 
 
-def store(table: object, folder: Path, stem: str) -> None:
-    """Stores a dataclass in an empty folder; all its columns are to be mapped.
-
-    Raises:
-        OSError: no room, or no permission.
-    """
-    with Writer(folder) as writer:
-        writer.close(table, stem)
-
-
 def _append_columns(
     files: _Files, stem: str, columns: Mapping[str, Array], is_hot: Callable[[str], bool]
 ) -> dict[str, ColumnPlace]:

@@ -18,7 +18,6 @@ from kinetoscope.base.columnar import (
     load,
     numbers,
     sealed,
-    store,
     unsealed,
 )
 
@@ -91,6 +90,11 @@ def test_every_kind_of_field_comes_back(
     assert np.isnan(found.factor)
     for column in (found.grid, found.parts[4].ts, found.parts[-1].ts, found.more[0].first):
         assert not column.flags.writeable
+
+
+def store(table: object, folder: Path, stem: str) -> None:
+    with Writer(folder) as writer:
+        writer.close(table, stem)
 
 
 @pytest.mark.parametrize("count", [1, 1000])

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from kinetoscope.analysis.timeline.build.lane_layout import is_of_others, is_plumbing
+from kinetoscope.analysis.timeline.build.lane_layout import of_others, plumbing
 from kinetoscope.analysis.timeline.build.lanes import TOLERANCE_NS
 from kinetoscope.analysis.timeline.model import LANE_BLOCK, TILE_BUCKETS, SliceFlag, Timeline, Track
 from kinetoscope.analysis.timeline.tiles import cut
 from kinetoscope.base.intervals import union
+from tests.drawing import trace_of
+from tests.trace.drawn import python
+
+
+def left_out(layout: str, names: Sequence[str]) -> list[bool]:
+    """Which Python frames of these names the layout "filtered" or "user" leaves out."""
+    frames = [python(name, ts, 1) for ts, name in enumerate([*names, "train.py(1): main"])]
+    trace = trace_of(frames)
+    hidden = of_others(trace) if layout == "user" else plumbing(trace)
+    assert hidden is not None
+    return list(map(bool, hidden[:-1]))
 
 
 def check_layout(timeline: Timeline, name: str, count: int) -> None:
@@ -18,8 +31,8 @@ def check_layout(timeline: Timeline, name: str, count: int) -> None:
     hidden = np.flatnonzero(layout.lane < 0)
     assert name in ("filtered", "user") or not len(hidden)
     assert sorted([*layout.order.tolist(), *hidden.tolist()]) == list(range(count))
-    is_hidden = is_of_others if name == "user" else is_plumbing
-    assert all(is_hidden(timeline.names[code]) for code in set(slices.name[hidden].tolist()))
+    codes = sorted(set(slices.name[hidden].tolist()))
+    assert all(left_out(name, [timeline.names[code] for code in codes]))
     for lane in range(len(layout.lane_first) - 1):
         ids = layout.order[layout.lane_first[lane] : layout.lane_first[lane + 1]]
         assert len(ids), "no lane is empty"

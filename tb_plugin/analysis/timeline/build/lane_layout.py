@@ -110,17 +110,6 @@ RULES: tuple[tuple[str, str], ...] = (
 _ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in RULES))
 
 
-def is_plumbing(name: str) -> bool:
-    """True if a frame of this name is internal and left out.
-
-    >>> is_plumbing("torch/nn/modules/module.py(1773): _wrapped_call_impl")
-    True
-    >>> is_plumbing("train.py(12): main")
-    False
-    """
-    return _ANY.search(name) is not None
-
-
 def plumbing(trace: Trace) -> NDArray[np.bool_]:
     """True for host rows that are left out."""
     hit = trace.host.kind == HostKind.PYTHON
@@ -166,19 +155,11 @@ def _of_others() -> re.Pattern[str]:
     )
 
 
-def is_of_others(name: str) -> bool:
-    """True if a frame is not the user's own code: of Python, torch, or an installed package.
-
-    >>> is_of_others("torch/nn/modules/module.py(1773): _wrapped_call_impl")
-    True
-    >>> is_of_others("train.py(12): main")
-    False
-    """
-    return _of_others().search(name) is not None
-
-
 def of_others(trace: Trace) -> NDArray[np.bool_] | None:
-    """True for Python frames that are not the user's own; None where no frame would remain."""
+    """True for Python frames of Python, torch, or an installed package: not the user's own code.
+
+    None where no frame would remain.
+    """
     frames = trace.host.kind == HostKind.PYTHON
     rows = np.flatnonzero(frames)
     hit = np.zeros(len(frames), np.bool_)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.timeline.build.lane_layout import RULES, is_of_others, is_plumbing
+from kinetoscope.analysis.timeline.build.lane_layout import RULES
 from kinetoscope.analysis.timeline.model import LAYOUTS, SliceFlag, SliceKind, Timeline
-from tests.analysis.timeline.checks import check_layout
+from tests.analysis.timeline.checks import check_layout, left_out
 from tests.analysis.timeline.made import timeline_of
 from tests.drawing import PID, V100, draw, memory, trace_of
 
@@ -140,7 +140,7 @@ def test_where_no_frame_is_your_own_all_are_shown_and_it_is_said() -> None:
     ],
 )
 def test_whose_code_a_frame_is(name: str, others: bool) -> None:
-    assert is_of_others(name) is others
+    assert left_out("user", [name]) == [others]
 
 
 def test_filtered_lifts_what_is_below_the_plumbing() -> None:
@@ -169,7 +169,7 @@ def test_filtered_lifts_what_is_below_the_plumbing() -> None:
     ],
 )
 def test_what_is_plumbing(name: str, hidden: bool) -> None:
-    assert is_plumbing(name) == hidden
+    assert left_out("filtered", [name]) == [hidden]
 
 
 def test_every_rule_says_what_it_hides() -> None:
