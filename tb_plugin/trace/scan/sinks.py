@@ -1,8 +1,4 @@
-"""Where do decoded events go, and how are many decoded at once?
-
-A ``Sink`` puts events into columns when a file is scanned, into a list when events are read again.
-Its ``Runs`` decode many sound events at once, with the same meaning as member by member.
-"""
+"""Where do decoded events go? Into columns when a file is scanned, into a list when read again."""
 
 from __future__ import annotations
 
