@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import distinct_values, is_any
 from ..trace.model import Device, Trace
-from .facts import DeviceFacts, DeviceStep, Facts, StepFacts
+from .facts import DeviceFacts, DeviceStep, Facts, Idle, IdleTables, StepFacts
 from .host_activity import Hosts, hosts_of, traits
 from .idle import IdleCauses
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
@@ -25,8 +25,8 @@ def summarize(trace: Trace) -> Facts:
     """The facts of a trace: a few kilobytes per step, whatever the size of the file."""
     hosts = hosts_of(trace)
     windows = step_windows(trace)
-    causes = IdleCauses(trace, hosts, windows)
-    steps = _steps(trace, hosts, windows, causes)
+    idle, idle_tables = _idle(trace, hosts, windows)
+    steps = _steps(trace, hosts, windows, idle)
     devices = _device_facts(trace)
     rows = counts(trace)
     recording = recording_facts(trace)
@@ -50,19 +50,29 @@ def summarize(trace: Trace) -> Facts:
         unavailable=unavailable(steps, trace.steps.source, devices, rows, recording),
         health=trace.health,
         recording=recording,
-        idle=causes.tables(),
+        idle=idle_tables,
     )
 
 
+def _idle(
+    trace: Trace, hosts: Hosts, windows: Windows
+) -> tuple[dict[int, list[Idle]], IdleTables]:
+    """The idle time of each used device by step, and the names in it; nothing without devices."""
+    used = [row for row, device in enumerate(trace.devices) if device.used]
+    if not used:
+        return {}, IdleTables()
+    causes = IdleCauses(trace, hosts, windows)
+    return {row: causes.of_device(row) for row in used}, causes.tables()
+
+
 def _steps(
-    trace: Trace, hosts: Hosts, windows: Windows, causes: IdleCauses
+    trace: Trace, hosts: Hosts, windows: Windows, idle: Mapping[int, Sequence[Idle]]
 ) -> tuple[StepFacts, ...]:
     by_category = breakdowns(trace, hosts, windows)
-    used = [row for row, device in enumerate(trace.devices) if device.used]
+    used = tuple(idle)
     on_host = None if used else host_partitions(trace, hosts, windows)
     parts = {row: partitions(trace, hosts, windows, row) for row in used}
     longest = {row: longest_activity(trace, windows, row) for row in used}
-    idle = {row: causes.of_device(row) for row in used}
     measures = {row: gauges(trace, windows, row) for row in used}
     return tuple(
         StepFacts(
