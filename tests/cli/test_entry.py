@@ -81,7 +81,7 @@ SHOWING = (sys.executable, "-m", "kinetoscope.cli")
 def test_a_reader_that_has_seen_enough_is_no_error(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    """Like `| head`, but so that nobody reads at all."""
+    """Like `| head`, but the pipe is closed before it is read."""
     path = str(write_trace(tmp_path / "x.json"))
     read_end, write_end = os.pipe()
     os.close(read_end)

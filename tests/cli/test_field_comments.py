@@ -1,4 +1,4 @@
-"""Comments of fields come from the source, where the people who write it look."""
+"""Comments of fields come from the source of the Structs."""
 
 from __future__ import annotations
 

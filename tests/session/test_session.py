@@ -1,4 +1,4 @@
-"""One opened trace: what was read once is not read again, by whomever."""
+"""One opened trace: what was read once is not read again, by any program."""
 
 from __future__ import annotations
 

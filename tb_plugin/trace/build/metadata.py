@@ -72,7 +72,7 @@ _LABELS = {label.casefold(): kind for label, kind in DEVICE_LABELS.items()}
 
 @dataclass(frozen=True, slots=True)
 class DeviceLabel:
-    """What a process label says: "GPU 3" is (GPU, 3); "NPU" is (NPU, None)."""
+    """The device in a process label: "GPU 3" is (GPU, 3); "NPU" is (NPU, None)."""
 
     type: str
     index: int | None

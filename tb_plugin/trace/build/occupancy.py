@@ -47,7 +47,7 @@ _MOST = 1 << 40  # blocks or threads of a launch; beyond, the text is no launch
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one multiprocessor of a device can hold, and how many there are."""
+    """The capacity of one multiprocessor of a device, and the number of multiprocessors."""
 
     multiprocessors: int
     blocks: int
@@ -103,7 +103,7 @@ def limits_of(
 
 
 def resident_blocks(limits: Limits, launched: Launched) -> I64:
-    """How many blocks stay on a multiprocessor at once, at most; 0: not one fits."""
+    """The most blocks that stay on a multiprocessor at once; 0 if not one fits."""
     warps = -(-launched.threads // WARP)
     active = np.minimum(limits.blocks, limits.threads // WARP // np.maximum(warps, 1))
     of_warp = _round_up(WARP * launched.registers, _REGISTERS_AT_ONCE)

@@ -158,7 +158,7 @@ def bounds(ts: I64) -> Bounds:
 
 
 def believable(ts: I64, limits: Bounds) -> NDArray[np.bool_]:
-    """Which stamps are on the time axis."""
+    """True for stamps that are on the time axis."""
     return np.asarray((ts >= limits.low) & (ts <= limits.high) & (ts != MISSING))
 
 

@@ -322,7 +322,7 @@ class _Sides:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Autograd:
-    """``forward`` has an entry per host row."""
+    """Links from backward to forward ops; ``forward`` has an entry per host row."""
 
     forward: I32
     flows: FlowTable

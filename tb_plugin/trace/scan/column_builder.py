@@ -66,7 +66,7 @@ def sparse_dtype(column: str) -> type[np.generic]:
 
 
 class Columns(Protocol):
-    """Where rows go, and what comes of them."""
+    """Columns that grow while a file is scanned."""
 
     @property
     def codes(self) -> Mapping[str, int]:
@@ -75,7 +75,7 @@ class Columns(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         ...
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
@@ -87,11 +87,11 @@ class Columns(Protocol):
         ...
 
     def add_block(self, offset: int, length: int, rows: int) -> None:
-        """The last ``rows`` rows came from this part of the text."""
+        """Note that the last ``rows`` rows came from this part of the text."""
         ...
 
     def check_phases(self) -> None:
-        """Some row must have a phase.
+        """Check that some row has a phase.
 
         Raises:
             TraceFormatError: the members of the array are no events.
@@ -103,7 +103,7 @@ class Columns(Protocol):
         ...
 
     def blocks(self) -> Blocks:
-        """Where the rows are in the text."""
+        """The places of the rows in the text."""
         ...
 
 
@@ -118,14 +118,14 @@ class BlockTable:
         self._blocks.append((offset, length, first_row))
 
     def finish(self, rows: int) -> Blocks:
-        """Where the rows are, of which there are so many."""
+        """The places of ``rows`` rows."""
         table = np.array(self._blocks, np.int64).reshape(-1, 3)
         first_row = np.append(table[:, 2], rows)
         return Blocks(table[:, 0].copy(), table[:, 1].copy(), first_row)
 
 
 def not_events() -> TraceFormatError:
-    """What is said of an array without a phase anywhere."""
+    """The error for an array in which no member has a phase."""
     return TraceFormatError(
         "not_events",
         "This is a JSON array, but not of trace events.",
@@ -140,7 +140,7 @@ class SharedRows:
         self._by_length: dict[int, list[NDArray[np.int32]]] = {}
 
     def share(self, row: NDArray[np.int32]) -> NDArray[np.int32]:
-        """``row``, or an equal array that was here before."""
+        """``row``, or an equal array that was shared before."""
         alike = self._by_length.setdefault(len(row), [])
         for known in alike:
             if np.array_equal(known, row):
@@ -150,7 +150,7 @@ class SharedRows:
 
 
 class Codes(dict[str, int]):
-    """Text → code; a new text gets the next one. Code 0 is the empty text."""
+    """Codes of texts; a new text gets the next code, the empty text has code 0."""
 
     def __init__(self) -> None:
         super().__init__({"": 0})
@@ -208,12 +208,12 @@ class RawColumns:
         column[1].add(value)
 
     def add_block(self, offset: int, length: int, rows: int) -> None:
-        """The last ``rows`` rows came from this part of the text."""
+        """Note that the last ``rows`` rows came from this part of the text."""
         if rows:
             self._blocks.add(offset, length, self.rows - rows)
 
     def check_phases(self) -> None:
-        """Some row must have a phase.
+        """Check that some row has a phase.
 
         Raises:
             TraceFormatError: the members of the array are no events.
@@ -241,12 +241,12 @@ class RawColumns:
         )
 
     def blocks(self) -> Blocks:
-        """Where the rows are in the text."""
+        """The places of the rows in the text."""
         return self._blocks.finish(self.rows)
 
 
 def _narrow(name: str, value: NDArray[Any]) -> NDArray[Any]:
-    """As int32, if that is what the column should be and all values fit."""
+    """The column as int32, if it should be and all values fit."""
     if name not in NAMING:
         return value
     narrow = value.astype(np.int32)
@@ -254,7 +254,7 @@ def _narrow(name: str, value: NDArray[Any]) -> NDArray[Any]:
 
 
 def in_order_of_use(found: FinishedColumns) -> FinishedColumns:
-    """The same with codes that count texts in the order of their first use, as ``raw`` says.
+    """The columns with codes in the order of their first use, as ``raw`` demands.
 
     Texts without use go. Codes are changed in place.
     """
@@ -297,24 +297,24 @@ class Places(Protocol):
         ...
 
     def of(self, index: int) -> int:
-        """Where the event with this index in the chunk begins."""
+        """The place of the event with this index in the chunk."""
         ...
 
 
 class KnownPlaces:
-    """Written down when the events were read."""
+    """Places that were noted when the events were read."""
 
     def __init__(self, starts: Sequence[int]) -> None:
         self._starts = starts
         self.floor = starts[0]
 
     def of(self, index: int) -> int:
-        """Where the event with this index in the chunk begins."""
+        """The place of the event with this index in the chunk."""
         return self._starts[index]
 
 
 class BlockPlaces:
-    """In a block of strict JSON: the members of ``array``, the first of them at ``floor``."""
+    """Places in a block of strict JSON: of the members of ``array``, the first at ``floor``."""
 
     def __init__(self, array: bytes, floor: int) -> None:
         self._array = array
@@ -322,7 +322,7 @@ class BlockPlaces:
         self.floor = floor
 
     def of(self, index: int) -> int:
-        """Where the event with this index in the chunk begins."""
+        """The place of the event with this index in the chunk."""
         if not self._starts:
             self._starts = list(starts_of_members(self._array))
         return self.floor - 1 + self._starts[index]

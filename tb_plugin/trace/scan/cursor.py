@@ -45,7 +45,7 @@ def _number_of(variable: str, default: float) -> Callable[[], float]:
 
 @dataclass(frozen=True, slots=True)
 class ScanLimits:
-    """What bounds memory and time. ``docs/files.md`` lists what a user may set."""
+    """Limits of memory and time. ``docs/files.md`` lists those that a user may set."""
 
     block_bytes: int = 512 * 1024  # What a block becomes while it is decoded should fit a cache.
     value_bytes: int = 16 * MIB  # of one event or one top-level value
@@ -82,7 +82,7 @@ class Guard:
         self._began = time.thread_time()
 
     def check(self, text: int, in_events: int, rows: int) -> None:
-        """To be called now and then: ``text`` bytes were used, of which some made ``rows`` events.
+        """Check the limits after ``text`` bytes, of which some made ``rows`` events.
 
         Raises:
             TraceFormatError: a limit is reached; the message names the file and the limit.
@@ -133,7 +133,7 @@ class Guard:
 
 
 class Effort:
-    """How much of a text may be looked at in vain: in proportion to what was read of it.
+    """The part of a text that may be looked at in vain: in proportion to what was read.
 
     Where text is damaged, a value may seem to begin at every byte and to go on to the end. Looking
     that far for each would take time that is quadratic in the size of the file.
@@ -148,7 +148,7 @@ class Effort:
         self.wasted = 0
 
     def spare(self, place: int) -> int:
-        """How many bytes may be looked at in vain, at this place of the text."""
+        """The number of bytes that may be looked at in vain at this place of the text."""
         return max(0, self.FREE_BYTES + self.PER_BYTE * place - self.wasted)
 
 
@@ -215,7 +215,7 @@ _MAX_SEEN = 1000
 
 
 class Readable(Protocol):
-    """What yields the text."""
+    """A source of the text."""
 
     def read(self, n: int, /) -> bytes:
         """Up to n bytes; b"" only at the end."""
@@ -243,7 +243,7 @@ class TextWindow:
 
     @property
     def place(self) -> int:
-        """Of ``pos`` in the text."""
+        """The place of ``pos`` in the text."""
         return self.offset + self.pos
 
     @property
@@ -335,7 +335,7 @@ FIRST_BYTES = 2 * 1024
 
 
 class Lookahead(enum.Enum):
-    """What lies at the position."""
+    """Kinds of text at the position."""
 
     VALUE = "a whole value"
     DAMAGE = "text that is no JSON, whatever follows"
@@ -344,7 +344,7 @@ class Lookahead(enum.Enum):
 
 
 class Probe(NamedTuple):
-    """What was found at a position."""
+    """The text found at a position."""
 
     found: Lookahead
     length: int  # of a whole value, else −1
@@ -352,7 +352,7 @@ class Probe(NamedTuple):
 
 
 def probe(window: TextWindow, limit: int, spare: int) -> Probe:
-    """What begins at ``window.pos``.
+    """The value that begins at ``window.pos``, or why there is none.
 
     A value larger than ``limit`` is oversized. ``spare`` is how far a look may be in vain: beyond
     it, a value that does not end counts as damage.

@@ -43,11 +43,11 @@ class Sink(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many it has taken."""
+        """The number of events taken."""
         ...
 
     def runs(self, limits: ScanLimits) -> Runs:
-        """How it takes many events at once."""
+        """The way in which it takes many events at once."""
         ...
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
@@ -66,7 +66,7 @@ class Runs(Protocol):
         ...
 
     def singles(self) -> int:
-        """How many members to read one by one where no run is possible."""
+        """The number of members to read one by one where no run is possible."""
         ...
 
 
@@ -88,7 +88,7 @@ class EventReader:
 
     @property
     def rows(self) -> int:
-        """How many events there are so far."""
+        """The number of events so far."""
         return self._sink.rows
 
     def read(self, window: TextWindow) -> bool:
@@ -97,7 +97,7 @@ class EventReader:
         return self._read(window)
 
     def read_lines(self, window: TextWindow) -> bool:
-        """Reads events that stand one behind the other, to the end of the text.
+        """Read events that follow one another without a list, to the end of the text.
 
         False when that is in the middle of an event.
         """
@@ -270,7 +270,7 @@ class EventReader:
 
 
 class _Stops:
-    """Where the next event, or the end of the list, seems to be: no text is searched twice.
+    """Places where the next event or the end of the list seems to be; no text is searched twice.
 
     Places are those of the text, so that they stay right when the window moves.
     """
@@ -401,7 +401,7 @@ class BlockRuns:
         return taken
 
     def singles(self) -> int:
-        """More and more, as long as there is damage."""
+        """The number of members to read one by one: it grows while there is damage."""
         few = self._few
         self._few = min(2 * few, _MANY)
         return few

@@ -186,7 +186,7 @@ def int_or_text(text: str) -> int | NumberText:
 
 
 def is_read_as_int(number: int) -> bool:
-    """Whether ``int_or_text`` makes an int of the text of it; other decoders know no end."""
+    """True if ``int_or_text`` reads the text of this integer as an int: it is short enough."""
     return number.bit_length() <= 4 * _INT_CHARS and len(str(number)) <= _INT_CHARS
 
 

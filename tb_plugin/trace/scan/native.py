@@ -118,7 +118,7 @@ class NativeColumns:
 
     @property
     def rows(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return self._rows
 
     def run(self, data: bytes, start: int, stop: int, max_bytes: int) -> tuple[int, bool]:
@@ -146,12 +146,12 @@ class NativeColumns:
         self.call("put", _NUMBER[name], len(rows), rows.ctypes.data, values.ctypes.data)
 
     def add_block(self, offset: int, length: int, rows: int) -> None:
-        """The last ``rows`` rows came from this part of the text."""
+        """Note that the last ``rows`` rows came from this part of the text."""
         if rows:
             self._blocks.add(offset, length, self.rows - rows)
 
     def check_phases(self) -> None:
-        """Some row must have a phase.
+        """Check that some row has a phase.
 
         Raises:
             TraceFormatError: the members of the array are no events.
@@ -175,7 +175,7 @@ class NativeColumns:
         return found if self.in_order else in_order_of_use(found)
 
     def blocks(self) -> Blocks:
-        """Where the rows are in the text."""
+        """The places of the rows in the text."""
         return self._blocks.finish(self.rows)
 
     def _take(self, names: tuple[str, ...], known: SharedRows) -> dict[str, Sparse]:
@@ -218,7 +218,7 @@ class NativeColumns:
 
 
 class _Codes(dict[str, int]):
-    """Codes that the library has given; it keeps them, here is only what was asked lately."""
+    """Codes that the library has given; only those asked for lately are kept here."""
 
     def __init__(self, columns: NativeColumns) -> None:
         super().__init__()
@@ -254,7 +254,7 @@ _ODD_BYTES = 64 * 1024
 
 
 class NativeSink:
-    """Into the columns of a RawTrace that the library grows."""
+    """A sink into columns that the library grows."""
 
     def __init__(self, columns: NativeColumns, faults: FaultLog) -> None:
         self.columns = columns
@@ -262,20 +262,20 @@ class NativeSink:
 
     @property
     def rows(self) -> int:
-        """How many it has taken."""
+        """The number of events taken."""
         return self.columns.rows
 
     @cached_property
     def _others(self) -> ColumnsSink:
-        """For events that the library leaves; most files have none."""
+        """The sink of events that the library leaves; most files have none."""
         return ColumnsSink(self.columns, self._faults)
 
     def runs(self, limits: ScanLimits) -> Runs:
-        """By the library."""
+        """Blocks of events by the library."""
         return NativeRuns(self.columns, BlockRuns(self._block, _small(limits)), limits)
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
-        """Value by value."""
+        """Take events value by value."""
         self._others.events(events, starts, end)
 
     def _block(self, array: bytes, place: int) -> None:
@@ -333,7 +333,7 @@ class NativeRuns:
         return taken
 
     def singles(self) -> int:
-        """One at first, and more where the library takes nothing between them."""
+        """The number of members to read one by one; it grows where the library takes none between."""
         few = self._few
         self._few = min(2 * few, _MANY)
         self._singles += few

@@ -46,7 +46,7 @@ _SIMPLE = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r":
 
 
 class Unrepairable(Exception):
-    """The text is no value, whatever is tolerated. ``at`` is how far it was understood."""
+    """The text cannot be read as a value. ``at`` is how far it was understood."""
 
     def __init__(self, at: int = 0) -> None:
         super().__init__(at)
@@ -86,7 +86,7 @@ def repair_front(text: bytes) -> tuple[Json, int, tuple[str, ...]]:
 
 
 def _nearly_strict(text: bytes) -> tuple[Json, tuple[str, ...]] | None:
-    """What the parser would say of the commonest damage, at the speed of the strict decoder.
+    """The parser's result for the commonest damage, at the speed of the strict decoder.
 
     That is bytes that are no UTF-8, NaN and Infinity, control characters, and backslashes of a
     writer that does not escape.
@@ -192,7 +192,7 @@ class _Parser:
         return items
 
     def members(self, close: str, member: Callable[[str], None]) -> None:
-        """What stands between two brackets, to behind the closing one."""
+        """The members between two brackets, to behind the closing one."""
         self.at += 1
         while True:
             char = self.blank()

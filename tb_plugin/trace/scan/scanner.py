@@ -261,7 +261,7 @@ class RootReader:
         return last.start() - window.pos if last else -1
 
     def _behind(self) -> None:
-        """What stands behind the root: documents and events are read, other text is counted."""
+        """Read the text behind the root: documents and events; other text is counted."""
         window = self._window
         while (char := window.gap(self._faults)) and char != b"\0":
             window.fill(SNIFF_BYTES)
@@ -368,7 +368,7 @@ _TAIL = 4096  # Who writes more blanks between two lines gets along without the 
 
 
 class EventLines:
-    """``begun`` and what ``text`` goes on with; a line break between two objects is a comma."""
+    """Events line by line as a list: a line break between two objects becomes a comma."""
 
     def __init__(self, begun: bytes, text: Readable) -> None:
         self._waiting = begun  # Read, and not yet looked through.

@@ -19,7 +19,7 @@ _AT = re.compile(r"\(byte (\d+)\)")
 
 
 class ColumnsSink:
-    """Into the columns of a RawTrace."""
+    """A sink into the columns of a RawTrace."""
 
     def __init__(self, columns: Columns, faults: FaultLog) -> None:
         self.columns = columns
@@ -28,11 +28,11 @@ class ColumnsSink:
 
     @property
     def rows(self) -> int:
-        """How many it has taken."""
+        """The number of events taken."""
         return self.columns.rows
 
     def runs(self, limits: ScanLimits) -> Runs:
-        """Block by block."""
+        """Decode block by block."""
         return BlockRuns(self.block, limits)
 
     def block(self, array: bytes, place: int) -> None:
@@ -58,24 +58,24 @@ class ColumnsSink:
         self.columns.add_block(place, len(array) - 2, count)
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:
-        """Value by value."""
+        """Take events value by value."""
         add_by_reference(self.columns, self._faults, events, KnownPlaces(starts))
         self.columns.add_block(starts[0], end - starts[0], len(events))
 
 
 class ListSink:
-    """Into ``kept``, as Python values."""
+    """A sink into ``kept``, as Python values."""
 
     def __init__(self) -> None:
         self.kept: list[Event] = []
 
     @property
     def rows(self) -> int:
-        """How many it has taken."""
+        """The number of events taken."""
         return len(self.kept)
 
     def runs(self, limits: ScanLimits) -> Runs:
-        """Block by block."""
+        """Decode block by block."""
         return BlockRuns(self._block, limits)
 
     def _block(self, array: bytes, place: int) -> None:  # noqa: ARG002  # the form of a taker
@@ -83,7 +83,7 @@ class ListSink:
         self.kept += objects(array)
 
     def events(self, events: Sequence[Event], starts: Sequence[int], end: int) -> None:  # noqa: ARG002
-        """As they are."""
+        """Keep the events as they are."""
         self.kept += events
 
 

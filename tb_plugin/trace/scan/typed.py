@@ -213,7 +213,7 @@ _NULL = -1
 
 
 class OddBlock(Exception):
-    """Strict JSON, but with values of types that only the loose way reads."""
+    """Strict JSON with values of types that only the reference reads."""
 
 
 class NestedCodes(dict[bytes, int]):
@@ -240,7 +240,7 @@ class Chunk:
         self._notes: list[tuple[str, int, str, Json]] = []
 
     def append_to(self, columns: Columns, faults: FaultLog, places: Places) -> None:
-        """Hands everything over."""
+        """Append the chunk to the columns."""
         for name, (values, given) in self._sparse.items():
             rows = np.flatnonzero(given)
             columns.add_sparse(name, rows, values[rows])
@@ -428,7 +428,7 @@ class TypedBlocks:
         self._layouts: dict[int, ArgLayout] = {}
 
     def add(self, block: bytes, places: Places) -> int:
-        """Appends the events of a JSON array; how many there are.
+        """Append the events of a JSON array, and return their number.
 
         Raises:
             OddBlock, msgspec.ValidationError: ``reference`` must read it. Nothing was appended.
@@ -473,7 +473,7 @@ class TypedBlocks:
             chunk.counter(row, args[row])
 
     def _layout(self, code: int) -> ArgLayout:
-        """Of a category; the categories beyond a number share one."""
+        """The layout of a category; beyond a number of categories, one is shared."""
         if code not in self._layouts and len(self._layouts) >= MAX_LAYOUTS:
             code = _SHARED
         return self._layouts.setdefault(code, ArgLayout())

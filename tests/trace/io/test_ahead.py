@@ -1,4 +1,4 @@
-"""Reading ahead changes nothing but who waits for whom, and leaves no thread behind."""
+"""Reading ahead changes no text and no fault, and leaves no thread behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who launched what: by correlation, by arrows, by External id, or nobody known."""
+"""The launch of each kernel: by correlation, by arrows, by External id, or unknown."""
 
 from __future__ import annotations
 
