@@ -54,9 +54,7 @@ def summarize(trace: Trace) -> Facts:
     )
 
 
-def _idle(
-    trace: Trace, hosts: Hosts, windows: Windows
-) -> tuple[dict[int, list[Idle]], IdleTables]:
+def _idle(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[dict[int, list[Idle]], IdleTables]:
     """The idle time of each used device by step, and the names in it; nothing without devices."""
     used = [row for row, device in enumerate(trace.devices) if device.used]
     if not used:

@@ -333,7 +333,7 @@ class NativeRuns:
         return taken
 
     def singles(self) -> int:
-        """The number of members to read one by one; it grows where the library takes none between."""
+        """The number of members to read one by one; it grows where the library takes none."""
         few = self._few
         self._few = min(2 * few, _MANY)
         self._singles += few
