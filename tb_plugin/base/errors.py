@@ -73,3 +73,8 @@ class UnavailableError(KinetoscopeError):
     kind = "not_available"
     status = 409
     exit_code = 6
+
+
+def short(text: str, length: int = 80) -> str:
+    """A text from outside, shortened for a message."""
+    return text if len(text) <= length else text[:length] + "…"

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec
-from ..base.errors import NotFoundError, QueryError
+from ..base.errors import NotFoundError, QueryError, short
 from ..trace.model import Trace
 from .shared import Table
 
@@ -152,11 +152,6 @@ def once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
             raise QueryError(f"the parameter {short(name)!r} is given twice")
         found[name] = value
     return found
-
-
-def short(text: str, length: int = 80) -> str:
-    """A text from outside, shortened for a message."""
-    return text if len(text) <= length else text[:length] + "…"
 
 
 _FIELD = re.compile(r" - at `\$\.(\w+)")

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from werkzeug import Request
 
-from ..base.errors import KinetoscopeError, NotFoundError
-from ..views.view import short
+from ..base.errors import KinetoscopeError, NotFoundError, short
 from .responses import Answer, error_answer
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from types import MappingProxyType
 
 from werkzeug import Request
 
-from ..base.errors import NotFoundError
-from ..views.view import short
+from ..base.errors import NotFoundError, short
 from .responses import NEVER_CHANGES, REVALIDATE, Answer, digest, kept, packed, takes_gzip
 
 STATIC = Path(__file__).resolve().parent.parent / "static"

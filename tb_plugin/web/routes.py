@@ -16,14 +16,14 @@ from werkzeug import Request
 from .. import __version__
 from ..analysis.facts import Facts
 from ..analysis.steps import outliers
-from ..base.errors import NotFoundError
+from ..base.errors import NotFoundError, short
 from ..base.native import reader
 from ..session.catalog import Traces
 from ..session.session import CatalogSession, EventFiles
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
 from ..trace.model import WORST_FIRST
-from ..views.view import Part, S, View, once, parse, short, view_among
+from ..views.view import Part, S, View, once, parse, view_among
 from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
 from .responses import (

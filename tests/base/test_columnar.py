@@ -11,15 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from kinetoscope.base.arrays import I32, I64
-from kinetoscope.base.columnar import (
-    DamagedError,
-    Writer,
-    arrow_column,
-    load,
-    numbers,
-    sealed,
-    unsealed,
-)
+from kinetoscope.base.checksums import sealed, unsealed
+from kinetoscope.base.columnar import DamagedError, Writer, arrow_column, load, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

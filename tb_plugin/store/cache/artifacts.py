@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
-from ...base.columnar import sealed, unsealed
+from ...base.checksums import sealed, unsealed
 from . import content_key, disk
 
 if TYPE_CHECKING:
