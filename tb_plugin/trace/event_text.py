@@ -1,6 +1,6 @@
 """Single events of a trace file, read again with all their keys.
 
-A compressed file is entered at a point before the event (``io/gzip_index.py``); where there is none
+A compressed file is entered at a point before the event (``io/gzip.py``); where there is none
 it is inflated up to the event, half a second of CPU time per GB. In a block of strict JSON an event
 is found by its position, without decoding the others. The last blocks are kept in memory for the
 next event. ``event_texts`` reads many events in one pass.
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base.arrays import I64
 from ..base.errors import NotFoundError
-from .io.gzip import NotTheFile, can_seek
+from .io.gzip import CHUNK, NotTheFile, can_seek
 from .io.source import Source, Text, TextAt
 from .raw import NO_POINTS, Blocks, FaultLog, SeekIndex
 from .scan.cursor import Readable, ScanLimits, TextWindow

@@ -16,7 +16,7 @@ from ...base.arrays import F64, I8, I32, I64, is_any, take, where
 from ...base.group_sums import summed
 from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..call_tree.paths import innermost
-from ..event_names import HostRole, roles_of
+from ..host_activity import HostRole, roles_of
 from ..idle import idle_pieces
 from ..operators.calls import spread
 from ..operators.credit import credit

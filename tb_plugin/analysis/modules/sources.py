@@ -26,7 +26,7 @@ import numpy as np
 from ...base.arrays import I8, I32, I64, B
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
-from ..event_names import of_names
+from ...base.arrays import of_names
 from .model import NONE, ModuleTree, Phase
 
 SOURCES: Mapping[str, str] = MappingProxyType(
