@@ -23,10 +23,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, B
+from ...base.arrays import I8, I32, I64, B, of_names
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
-from ...base.arrays import of_names
 from .model import NONE, ModuleTree, Phase
 
 SOURCES: Mapping[str, str] = MappingProxyType(
