@@ -21,7 +21,7 @@ from .build.slices import narrow
 from .model import Group, Places
 
 # c10 DeviceType → the type of device as the trace names it; "" fits any.
-_TYPES = {1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 18: "HPU", 20: ""}
+_TYPES = {1: "GPU", 6: "GPU", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: ""}
 HOST = 0  # c10 DeviceType of the CPU
 
 

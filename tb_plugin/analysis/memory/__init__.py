@@ -1,0 +1,1 @@
+"""Memory: who holds how much, when, and why."""

@@ -1,0 +1,478 @@
+"""The stored columns of the Memory view: made once per trace, then memory-mapped."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...base.arrays import I8, I32, I64, B, distinct, take, where
+from ...base.columnar import load, store
+from ...trace.model import HostKind, Trace
+from ..call_tree.paths import call_paths, innermost
+from ..event_names import HostRole, matches, of_names
+from ..host_activity import Hosts, hosts_of
+from ..idle import is_own_frame
+from ..operators.calls import call_tree
+from ..operators.stacks import frame_place, written_frames
+from ..recording import says
+from .categories import (
+    RULES,
+    BlockEnds,
+    backward_passes,
+    classify,
+    host_places,
+    states_per_parameter,
+)
+from .curve import highest, layer_totals
+from .events import SHARED, Counted, Pairs, hosts_of_events, pair, sort_events
+from .model import (
+    BEFORE,
+    NONE,
+    AllocatorCalls,
+    Category,
+    MemoryBlocks,
+    MemoryColumns,
+    MemoryDevice,
+    MemoryEvents,
+    OpPaths,
+    OpTimes,
+    StepRanges,
+    Strays,
+)
+
+NAME = "memory"
+MAKE = f"{__name__}:make_memory"
+_STEM = "memory"
+_WRAPPERS = re.compile(r"^(DataParallel|DistributedDataParallel)\.forward$")
+_ALLOCATOR = re.compile(
+    r"^(cuda|hip|musa)(Malloc|Free)(Async|Managed|Pitch)?(_v\d+)?$"
+    r"|^(cuMem|hipMem)(Alloc|Free|Create|Map|Unmap|Release|AddressReserve)(Async)?(_v\d+)?$"
+    r"|^(ur|pi)(USM\w*Alloc|USMFree)$|^aclrt(Malloc|Free)(Physical|Align32)?$"
+)
+_RECORD = "record with torch 1.11 or later and `profile_memory=True`"
+NO_TOTALS = (
+    "The allocator's totals were not recorded, so the curve is the change since the recording"
+    f" began: {_RECORD}."
+)
+NO_ADDRESSES = (
+    "Addresses were not recorded, so it is not known which release belongs to which allocation:"
+    f" {_RECORD}."
+)
+T = TypeVar("T", MemoryBlocks, Strays)
+
+
+def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) -> MemoryColumns:
+    """The columns of a trace."""
+    hosts = hosts_of(trace)
+    operator = operator_rows(hosts)
+    owners = _owners(trace, operator)
+    on_share(0.3)
+    counted = sort_events(trace)
+    rows = np.concatenate([one.rows for one in counted] or [np.empty(0, np.int64)])
+    host_row = hosts_of_events(trace)[rows]
+    events = _events(trace, counted, rows, owners, host_row)
+    on_share(0.5)
+    classes = _Classes(hosts, operator)
+    devices: list[MemoryDevice] = []
+    blocks: list[MemoryBlocks] = []
+    strays: list[Strays] = []
+    first = first_block = 0
+    for one in counted:
+        mine = slice(first, first + len(one.rows))
+        address = trace.memory.address[one.rows]
+        has_addresses = bool((address != 0).all())
+        pairs = pair(events.ts[mine], events.bytes[mine], address if has_addresses else address[:0])
+        table = _blocks(pairs, address, first, classes.rules(pairs, host_row[mine]))
+        _add_owners(table, owners, host_row)
+        for end in (table.allocation, table.release):
+            known = np.flatnonzero(end >= 0)
+            events.block[end[known]] = first_block + known
+        device = _device(trace, one, events, mine, slice(first_block, first_block + len(table)))
+        devices.append(_with_base(device, events, table, has_addresses=has_addresses))
+        blocks.append(table)
+        strays.append(_strays(device, events, table, pairs))
+        first, first_block = mine.stop, first_block + len(table)
+    on_share(0.8)
+    found = MemoryColumns(
+        strings=owners.strings,
+        devices=tuple(devices),
+        events=events,
+        blocks=_joined(MemoryBlocks, blocks),
+        strays=_joined(Strays, strays),
+        paths=owners.paths,
+        ops=_op_times(trace, operator),
+        steps=_steps(trace),
+        allocator=_allocator_calls(trace),
+        end_ns=max(trace.end_ns, int(events.ts.max(initial=-1)) + 1),
+        trains=classes.trains,
+        missing=_missing(trace, devices),
+    )
+    states = states_per_parameter(trace)
+    return _compact(
+        dataclasses.replace(
+            found, devices=tuple(_with_totals(found, device, states) for device in devices)
+        )
+    )
+
+
+def operator_rows(hosts: Hosts) -> B:
+    """The host rows that count as ops here: no ranges of steps, loaders, optimizers, wrappers."""
+    host, strings = hosts.trace.host, hosts.trace.strings
+    ranges = np.isin(hosts.role, (HostRole.STEP, HostRole.DATALOADER, HostRole.OPTIMIZER))
+    wrapper = matches(strings, host.name, _WRAPPERS)
+    return np.asarray((host.kind == HostKind.OP) & ~ranges & ~wrapper & ~hosts.marker)
+
+
+# --- owners ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Owners:
+    """What stands around each host row, −1 for nothing."""
+
+    strings: tuple[str, ...]
+    paths: OpPaths
+    path: I32
+    op: I32
+    module: I32  # code
+    frame: I32  # code
+
+
+def _owners(trace: Trace, operator: B) -> _Owners:
+    host = trace.host
+    tree = call_tree(host)
+    up, name, path = call_paths(tree.survives & operator, host.name, tree.parent)
+    module = _around(host.kind == HostKind.MODULE, host.name, host.parent)
+    frame, strings = _frames(trace)
+    # What a backward op works for is told by the op of the forward pass that it belongs to.
+    forward = innermost(host.forward.astype(np.int32), host.parent)
+    for column, always in ((module, False), (frame, True)):
+        lent = where(forward >= 0)
+        lent = lent[column[forward[lent]] >= 0]
+        if not always:
+            lent = lent[column[lent] < 0]
+        column[lent] = column[forward[lent]]
+    op = _around(operator, np.arange(len(host), dtype=np.int32), host.parent)
+    return _Owners(strings, OpPaths(up, name), path, op, module, frame)
+
+
+def _around(mask: B, value: I32, parent: I32) -> I32:
+    """The value of the innermost marked row at or above each row, −1 where there is none."""
+    return innermost(np.where(mask, value, np.int32(NONE)), parent)
+
+
+def _frames(trace: Trace) -> tuple[I32, tuple[str, ...]]:
+    """The innermost Python frame of the user's code around each host row, else of any; texts.
+
+    Frames that the recorder wrote as text beside an op get codes behind those of the trace.
+    """
+    host, strings = trace.host, list(trace.strings)
+    python = host.kind == HostKind.PYTHON
+    python &= of_names(trace.strings, host.name, lambda name: frame_place(name)[1] > 0, np.bool_)
+    own_code = np.zeros(len(strings), bool)
+    for code in distinct(host.name[python], len(strings)).tolist():
+        own_code[code] = is_own_frame(strings[code])
+    own = _around(python & own_code[host.name], host.name, host.parent)
+    frame = np.where(own >= 0, own, _around(python, host.name, host.parent))
+    written = host.args.get("call_stack")
+    if written is not None:
+        code_of: dict[str, int] = {}
+        of_text = np.full(len(strings), NONE, np.int32)
+        for code in distinct(written.value.astype(np.int32), len(strings)).tolist():
+            frames = written_frames(strings[code])
+            text = next((one for one in frames if is_own_frame(one)), frames[0] if frames else "")
+            if text:
+                of_text[code] = code_of.setdefault(text, len(strings) + len(code_of))
+        told = np.full(len(host), NONE, np.int32)
+        told[written.row] = of_text[written.value]
+        frame = np.where(own >= 0, own, np.where(frame >= 0, frame, innermost(told, host.parent)))
+        strings += list(code_of)
+    return frame.astype(np.int32), tuple(strings)
+
+
+# --- events and blocks ----------------------------------------------------------------------------
+
+
+def _events(
+    trace: Trace, counted: Sequence[Counted], rows: I64, owners: _Owners, host_row: I32
+) -> MemoryEvents:
+    memory = trace.memory
+    size, reserved = memory.bytes[rows], memory.total_reserved[rows].copy()
+    allocated, first = np.zeros(len(rows), np.int64), 0
+    for one in counted:
+        mine = slice(first, first + len(one.rows))
+        total = memory.total_allocated[one.rows]
+        allocated[mine] = total if _has_totals(one, total) else np.cumsum(size[mine])
+        if one.key == SHARED or not (reserved[mine] > 0).any():
+            reserved[mine] = NONE
+        first = mine.stop
+    return MemoryEvents(
+        ts=memory.ts[rows],
+        bytes=size,
+        allocated=allocated,
+        reserved=reserved,
+        path=_at(owners.path, host_row),
+        block=np.full(len(rows), NONE, np.int32),
+        op=_at(owners.op, host_row),
+        raw=memory.raw[rows].astype(np.int32),
+    )
+
+
+def _has_totals(one: Counted, total: I64) -> bool:
+    return one.key != SHARED and bool((total >= 0).all())
+
+
+def _at(column: I32, rows: I32) -> I32:
+    found = np.full(len(rows), NONE, np.int32)
+    known = rows >= 0
+    found[known] = take(column, rows[known])
+    return found
+
+
+class _Classes:
+    """Rules of blocks; phases are found once for all devices."""
+
+    def __init__(self, hosts: Hosts, operator: B) -> None:
+        self._hosts = hosts
+        self._places = host_places(hosts, operator)
+        self._passes = backward_passes(hosts, self._places)
+
+    @property
+    def trains(self) -> bool:
+        """Whether autograd ran, or kept a record of some op."""
+        return bool(len(self._passes) or self._places.recorded.any())
+
+    def rules(self, pairs: Pairs, host_row: I32) -> I8:
+        """The rule of each block; ``host_row`` by event of the device."""
+        known = (pairs.allocation >= 0) | (pairs.start == BEFORE)
+        ends = BlockEnds(
+            pairs.start,
+            pairs.end,
+            _at(host_row, pairs.allocation.astype(np.int32)),
+            _at(host_row, pairs.release.astype(np.int32)),
+            np.asarray(known),
+        )
+        return classify(self._hosts, self._places, self._passes, ends)
+
+
+def _blocks(pairs: Pairs, address: I64, first: int, rule: I8) -> MemoryBlocks:
+    allocation = np.where(pairs.allocation >= 0, pairs.allocation + first, NONE)
+    release = np.where(pairs.release >= 0, pairs.release + first, NONE)
+    event = np.where(pairs.allocation >= 0, pairs.allocation, pairs.release)
+    category = np.array([one.category for one in RULES], np.int8)
+    nothing = np.full(len(pairs.start), NONE, np.int32)
+    return MemoryBlocks(
+        start=pairs.start,
+        end=pairs.end,
+        bytes=pairs.bytes,
+        address=address[event] if len(event) else address[:0],
+        allocation=allocation.astype(np.int32),
+        release=release.astype(np.int32),
+        path=nothing,
+        op=nothing.copy(),
+        module=nothing.copy(),
+        frame=nothing.copy(),
+        category=category[rule],
+        rule=rule,
+    )
+
+
+def _add_owners(blocks: MemoryBlocks, owners: _Owners, host_row: I32) -> None:
+    """Owners by the allocation; the ops of what was there before are those that release it."""
+    born = _at(host_row, blocks.allocation)
+    touched = np.where(born >= 0, born, _at(host_row, np.where(born < 0, blocks.release, NONE)))
+    for name, row in (("path", touched), ("op", touched), ("module", born), ("frame", born)):
+        getattr(blocks, name)[:] = _at(getattr(owners, name), row)
+
+
+def _device(
+    trace: Trace, one: Counted, events: MemoryEvents, mine: slice, blocks: slice
+) -> MemoryDevice:
+    return MemoryDevice(
+        key=one.key,
+        label=one.label,
+        kind=one.kind,
+        number=one.number,
+        capacity_bytes=one.capacity_bytes,
+        first=mine.start,
+        stop=mine.stop,
+        first_block=blocks.start,
+        stop_block=blocks.stop,
+        has_totals=_has_totals(one, trace.memory.total_allocated[one.rows]),
+        has_reserved=bool((events.reserved[mine] >= 0).any()),
+        has_addresses=False,
+        base_bytes=0,
+        kept_bytes=0,
+        gradient_bytes=0,
+        kept_states_bytes=0,
+        without_bytes=(),
+    )
+
+
+def _with_base(
+    device: MemoryDevice, events: MemoryEvents, blocks: MemoryBlocks, *, has_addresses: bool
+) -> MemoryDevice:
+    base = int(events.allocated[device.first] - events.bytes[device.first])
+    there = int(blocks.bytes[blocks.start == BEFORE].sum())
+    if not device.has_totals:
+        base = there  # at least so much was there
+        events.allocated[device.events] += there
+    return dataclasses.replace(
+        device, has_addresses=has_addresses, base_bytes=base, kept_bytes=base - there
+    )
+
+
+def _strays(
+    device: MemoryDevice, events: MemoryEvents, blocks: MemoryBlocks, pairs: Pairs
+) -> Strays:
+    """What has to be added to the changes of the blocks to get those of the total."""
+    rows: list[I64] = []
+    kinds: list[I8] = []
+    sizes: list[I64] = []
+
+    def add(row: I64, category: I8 | int, size: I64) -> None:
+        kept = np.flatnonzero(size != 0)
+        rows.append(row[kept])
+        sizes.append(size[kept])
+        kinds.append(np.broadcast_to(np.asarray(category, np.int8), row.shape)[kept])
+
+    mine = device.events
+    first = int(events.allocated[mine.start] - events.bytes[mine.start])
+    jump = np.diff(events.allocated[mine], prepend=first) - events.bytes[mine]
+    add(np.arange(mine.start, mine.stop), Category.UNKNOWN, jump)
+    # A release of another size than its allocation.
+    ends = np.flatnonzero((blocks.allocation >= 0) & (blocks.release >= 0))
+    release = blocks.release[ends].astype(np.int64)
+    differs = -events.bytes[release] - blocks.bytes[ends]
+    add(release, blocks.category[ends], differs)
+    add(release, Category.UNKNOWN, -differs)
+    # A block whose release was lost ends when its address is given out again.
+    again = pairs.lost_event + mine.start
+    add(again, blocks.category[pairs.lost], -blocks.bytes[pairs.lost])
+    add(again, Category.UNKNOWN, blocks.bytes[pairs.lost])
+    row = np.concatenate(rows)
+    order = np.argsort(row, kind="stable")
+    return Strays(
+        row[order].astype(np.int32), np.concatenate(kinds)[order], np.concatenate(sizes)[order]
+    )
+
+
+def _with_totals(columns: MemoryColumns, device: MemoryDevice, states: int) -> MemoryDevice:
+    """The figures that take a walk over all events."""
+    if not device.has_addresses:
+        return device
+    gradients = int(layer_totals(columns, device, Category.GRADIENT).max(initial=0))
+    kept = max(device.kept_bytes, 0)
+    # What was kept is parameters and the optimizer's states; gradients are as large as parameters.
+    of_states = min(states * gradients, max(kept - gradients, 0)) if gradients else 0
+    device = dataclasses.replace(device, gradient_bytes=gradients, kept_states_bytes=of_states)
+    without = tuple(highest(columns, device, category) for category in Category)
+    return dataclasses.replace(device, without_bytes=without)
+
+
+def _joined(kind: type[T], tables: Sequence[T]) -> T:
+    names = [field.name for field in dataclasses.fields(kind)]
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(table, name) for table in tables]) for name in names
+    }
+    return kind(**columns)
+
+
+# --- the rest -------------------------------------------------------------------------------------
+
+
+def _op_times(trace: Trace, operator: B) -> OpTimes:
+    host = trace.host
+    rows = where(operator & call_tree(host).survives)
+    ts, name = take(host.ts, rows), take(host.name, rows)
+    end = ts + take(host.dur, rows)
+    by_start, by_end = np.argsort(ts, kind="stable"), np.argsort(end, kind="stable")
+    return OpTimes(ts[by_start], name[by_start], end[by_end], name[by_end])
+
+
+def _steps(trace: Trace) -> StepRanges:
+    steps = trace.steps
+    return StepRanges(steps.name, steps.number, steps.ts, steps.end, steps.source != "whole_trace")
+
+
+def _allocator_calls(trace: Trace) -> AllocatorCalls:
+    host = trace.host
+    runtime = where(host.kind == HostKind.RUNTIME)
+    found = matches(trace.strings, host.name[runtime], _ALLOCATOR)
+    rows = runtime[found]
+    rows = rows[np.argsort(host.ts[rows], kind="stable")]
+    return AllocatorCalls(host.ts[rows], host.dur[rows], host.name[rows], rows.astype(np.int32))
+
+
+def _missing(trace: Trace, devices: Sequence[MemoryDevice]) -> dict[str, str]:
+    host, missing = trace.host, {}
+    if any(not device.has_totals and device.key != SHARED for device in devices):
+        missing["totals"] = NO_TOTALS
+    if any(not device.has_addresses for device in devices):
+        missing["addresses"] = NO_ADDRESSES
+    if not (host.kind == HostKind.MODULE).any():
+        missing["modules"] = (
+            "Module calls were not recorded, so blocks are not told apart by module: record with"
+            " `with_stack=True`."
+        )
+    if not (host.kind == HostKind.PYTHON).any() and not says(trace, "call_stack"):
+        missing["stacks"] = (
+            "Python frames were not recorded, so the line that allocates is not known: record with"
+            " `with_stack=True`."
+        )
+    if trace.steps.source == "whole_trace":
+        missing["steps"] = (
+            "No step is marked, so growth from step to step is not known: call `prof.step()` after"
+            " each step and give `profile()` a `schedule`."
+        )
+    return missing
+
+
+def _compact(columns: MemoryColumns) -> MemoryColumns:
+    """The same with those texts only that some column refers to."""
+    codes = [
+        columns.paths.name, columns.blocks.module, columns.blocks.frame,
+        columns.ops.name_by_start, columns.steps.name, columns.allocator.name,
+    ]  # fmt: skip
+    used = np.zeros(len(columns.strings), bool)
+    for column in codes:
+        used[column[column >= 0]] = True
+    place = np.full(len(used) + 1, NONE, np.int32)  # the last one stands for −1
+    kept = np.flatnonzero(used)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    ops, blocks = columns.ops, columns.blocks
+    return dataclasses.replace(
+        columns,
+        strings=tuple(columns.strings[code] for code in kept.tolist()),
+        paths=dataclasses.replace(columns.paths, name=place[columns.paths.name]),
+        blocks=dataclasses.replace(blocks, module=place[blocks.module], frame=place[blocks.frame]),
+        ops=dataclasses.replace(
+            ops, name_by_start=place[ops.name_by_start], name_by_end=place[ops.name_by_end]
+        ),
+        steps=dataclasses.replace(columns.steps, name=place[columns.steps.name]),
+        allocator=dataclasses.replace(columns.allocator, name=place[columns.allocator.name]),
+    )
+
+
+def make_memory(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
+    """Fills an empty folder; tells which share of the work is done.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    store(memory_of(trace, on_share), folder, _STEM)
+
+
+def open_memory(folder: Path) -> MemoryColumns:
+    """The columns again, mapped.
+
+    Raises:
+        DamagedError: a file is not there, or damaged.
+    """
+    return load(MemoryColumns, folder, _STEM)

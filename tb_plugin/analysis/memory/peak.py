@@ -1,0 +1,125 @@
+"""What is alive at an instant, and what would be the highest total without it?
+
+``alive`` divides the total after one event by category, module, op and size. ``peaks`` finds the
+highest total of a device, and the second one that would be left if the first were lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...base.arrays import I64
+from .categories import NO_RULE, PERSISTENT, STATES_BEFORE
+from .curve import by_category, layers_at, second_peak
+from .model import BEFORE, NONE, Category, MemoryColumns, MemoryDevice
+
+
+class Peaks(NamedTuple):
+    """Events of a device, counted from its first, after which its total is highest; −1 for none."""
+
+    first: int
+    second: int  # the highest apart from the first, in the step of the first; see second_peak
+
+
+def peaks(columns: MemoryColumns, device: MemoryDevice) -> Peaks:
+    """The two peaks of a device. What was there before the first event may be higher than both."""
+    allocated = columns.events.allocated[device.events]
+    if not len(allocated):
+        return Peaks(NONE, NONE)
+    first = int(allocated.argmax())
+    ts = columns.events.ts[device.events]
+    step = step_at(columns, int(ts[first]))
+    mask = np.ones(len(ts), bool)
+    if step >= 0:
+        mask = (ts >= columns.steps.start[step]) & (ts < columns.steps.end[step])
+    return Peaks(first, second_peak(allocated, first, mask))
+
+
+def step_at(columns: MemoryColumns, ts: int) -> int:
+    """The step that holds an instant on the host; −1 where none does, or none is marked."""
+    steps = columns.steps
+    if not steps.marked:
+        return NONE
+    at = int(np.searchsorted(steps.start, ts, side="right")) - 1
+    return at if at >= 0 and ts < int(steps.end[at]) else NONE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Blocks of one category, module, op and size that are alive at an instant."""
+
+    category: Category
+    module: int  # code, −1
+    path: int  # row of OpPaths, −1
+    bytes: int  # of one
+    count: int
+    block: int  # row of MemoryBlocks: the first of them; −1 for what no block stands for
+    rule: int  # row of RULES
+
+    @property
+    def total_bytes(self) -> int:
+        """What they take together."""
+        return self.bytes * self.count
+
+
+def alive(columns: MemoryColumns, device: MemoryDevice, row: int) -> tuple[Group, ...]:
+    """What the total after an event consists of, the largest first; sums to it exactly.
+
+    ``row`` counts from the first event of the device; −1 is before it. What was there before the
+    recording began and is never released, and what no event explains, are groups of one.
+    """
+    blocks, mine = columns.blocks, device.blocks
+    event = row + device.first
+    ts = int(columns.events.ts[event]) if row >= 0 else BEFORE
+    born = blocks.allocation[mine] <= event if row >= 0 else blocks.start[mine] == BEFORE
+    release = blocks.release[mine]
+    open_ = np.where(release >= 0, release > event, blocks.end[mine] > ts)
+    rows = np.flatnonzero(born & open_) + mine.start
+    groups = list(_grouped(columns, rows))
+    sums = np.zeros(len(Category), np.int64)
+    for one in groups:
+        sums[one.category] += one.total_bytes
+    at = np.array([row], np.int64)
+    wanted = layers_at(columns, device, at, by_category(columns, device))[:, 0]
+    for category in Category:
+        rest = int(wanted[category] - sums[category])
+        if rest:
+            groups.append(Group(category, NONE, NONE, rest, 1, NONE, _rule_of_rest(category)))
+    return tuple(sorted(groups, key=lambda one: -one.total_bytes))
+
+
+def _rule_of_rest(category: Category) -> int:
+    return {Category.PARAMETER: PERSISTENT, Category.OPTIMIZER: STATES_BEFORE}.get(
+        category, NO_RULE
+    )
+
+
+def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[Group]:
+    blocks = columns.blocks
+    keys = (
+        blocks.bytes[rows], blocks.path[rows], blocks.module[rows], blocks.rule[rows],
+        blocks.category[rows],
+    )  # fmt: skip
+    order = np.lexsort(keys)
+    if not len(order):
+        return
+    new = np.zeros(len(order), bool)
+    new[0] = True
+    for key in keys:
+        new[1:] |= np.diff(key[order]) != 0
+    first = np.flatnonzero(new)
+    count = np.diff(np.append(first, len(order)))
+    for at, many in zip(rows[order[first]].tolist(), count.tolist(), strict=True):
+        yield Group(
+            Category(int(blocks.category[at])),
+            int(blocks.module[at]),
+            int(blocks.path[at]),
+            int(blocks.bytes[at]),
+            many,
+            at,
+            int(blocks.rule[at]),
+        )

@@ -1,0 +1,87 @@
+"""How much did each op allocate, of any range of time? The seven figures of the classic table.
+
+An allocator event belongs to the innermost op that runs on its thread at that instant. *Self*
+counts the events of the op alone, the others those of the ops inside it, too; a release counts for
+the op that runs when it happens. Events outside of all ops have a row of their own, so the self
+increases of all rows sum to the change of the curve.
+
+Chains of ops are few where events are many: events are added up by chain, then along the chains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.arrays import I32, I64
+from ..call_tree.paths import sums_below
+from .curve import rows_between
+from .model import NONE, MemoryColumns, MemoryDevice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistics:
+    """One row per name of an op, in any order; shape (n,)."""
+
+    name: I32  # code, −1 outside of ops
+    calls: I64  # that touch the range; −1 outside of ops
+    increase: I64  # allocated less released, with ops inside
+    self_increase: I64
+    allocations: I64
+    self_allocations: I64
+    allocated: I64  # bytes, releases aside
+    self_allocated: I64
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+def statistics(columns: MemoryColumns, device: MemoryDevice, start: int, end: int) -> Statistics:
+    """The ops of a device with an event in [start, end)."""
+    events, paths, mine = columns.events, columns.paths, device.events
+    span = rows_between(columns, device, start, end)
+    rows = slice(mine.start + span.start, mine.start + span.stop)
+    path, size = events.path[rows], events.bytes[rows]
+    count = len(paths)
+    cell = path + 1  # the first one is outside of ops
+    grows = size > 0
+    born = cell[grows]
+    own = np.stack(
+        [
+            np.bincount(cell, size, count + 1),
+            np.bincount(born, minlength=count + 1),
+            np.bincount(born, size[grows], count + 1),
+        ]
+    ).astype(np.int64)
+    seen = np.bincount(cell, minlength=count + 1)
+    below = np.stack([sums_below(row[1:], paths.parent) for row in own])
+    touched = sums_below(seen[1:].astype(np.int64), paths.parent) > 0
+    names = len(columns.strings)
+    used = np.flatnonzero(np.bincount(paths.name[touched], minlength=names))
+    place = np.zeros(names, np.int64)
+    place[used] = np.arange(len(used))
+    group = place[paths.name[touched]]
+    total = np.stack([_sums(group, row[touched], len(used)) for row in below])
+    self_ = np.stack([_sums(group, row[1:][touched], len(used)) for row in own])
+    calls = calls_between(columns, start, end)[used]
+    name = used.astype(np.int32)
+    if seen[0]:
+        outside = own[:, :1]
+        total, self_ = np.hstack([total, outside]), np.hstack([self_, outside])
+        name, calls = np.append(name, np.int32(NONE)), np.append(calls, NONE)
+    return Statistics(name, calls, total[0], self_[0], total[1], self_[1], total[2], self_[2])
+
+
+def _sums(group: I64, value: I64, count: int) -> I64:
+    found = np.zeros(count, np.int64)
+    np.add.at(found, group, value)
+    return found
+
+
+def calls_between(columns: MemoryColumns, start: int, end: int) -> I64:
+    """How many calls of each name touch [start, end); by code."""
+    ops, names = columns.ops, len(columns.strings)
+    begun = ops.name_by_start[: np.searchsorted(ops.start, end)]
+    over = ops.name_by_end[: np.searchsorted(ops.end, start, side="right")]
+    return np.bincount(begun, minlength=names) - np.bincount(over, minlength=names)

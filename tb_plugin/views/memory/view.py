@@ -1,0 +1,594 @@
+"""Memory: what fills it, when is it fullest, and does it grow?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from ...analysis.facts import Facts
+from ...analysis.memory import artifact
+from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS
+from ...analysis.memory.categories import RULES
+from ...analysis.memory.curve import (
+    LayerKeys,
+    by_category,
+    by_code,
+    curve,
+    layers_at,
+)
+from ...analysis.memory.events import TYPE_NAMES
+from ...analysis.memory.growth import (
+    LEAST_STEPS,
+    Growth,
+    StepMemory,
+    after_warm_up,
+    growth,
+    leaking_sites,
+    steps_of,
+)
+from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
+from ...analysis.memory.peak import alive, peaks
+from ...analysis.timeline.tracks import HOST
+from ...base.artifact_spec import ArtifactSpec
+from ...base.units import duration, plural, share, size, times
+from ..shared import Column, Table
+from ..view import Part, Scope, Subject, View
+from . import contract as answers
+from .rows import (
+    LABELS,
+    NAMES,
+    Chosen,
+    alive_tree,
+    block_details,
+    chosen_of,
+    device_of,
+    event_window,
+    leak_site,
+    main_rule,
+    statistics_window,
+    step_name,
+)
+
+MOST_MODULES = 8
+MOST_SITES = 20
+DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "allocated": "Bytes in use, as the allocator counted them at each allocation and release.",
+        "reserved": "Bytes that the allocator holds on the device, in use or ready for use.",
+        "capacity": "Memory of the device, by the `deviceProperties` of the file.",
+        "name": "The op that ran on the thread of the event. `aten::empty` is shown with the op"
+        " that called it, as `aten::ones (aten::empty)`.",
+        "bytes": "Size of the block.",
+        "allocated_ns": "When it was allocated; nothing if that is outside of the range.",
+        "released_ns": "When it was released; nothing if that is outside of the range.",
+        "alive_ns": "From its allocation to its release, if both are in the range.",
+        "category": "What it holds, concluded from where it was allocated and how long it lived.",
+        "calls": "Calls of the op that touch the range.",
+        "increase_bytes": "Allocated less released, with the ops inside.",
+        "self_increase_bytes": "Allocated less released by the op alone. The rows sum to the change"
+        " of the curve.",
+        "allocations": "How often memory was allocated, with the ops inside.",
+        "self_allocations": "How often the op alone allocated memory.",
+        "allocation_bytes": "Bytes allocated, releases aside, with the ops inside.",
+        "self_allocation_bytes": "Bytes allocated by the op alone, releases aside.",
+    }
+)
+_REMEDIES: Mapping[Category, str] = MappingProxyType(
+    {
+        Category.PARAMETER: "sharding parameters over ranks, or a smaller type for them",
+        Category.OPTIMIZER: "optimizer states in 8 bits, or sharded over ranks",
+        Category.INPUT: "smaller batches",
+        Category.COMMUNICATION: "smaller buckets, or fewer unsharded at a time",
+        Category.GRADIENT: "sharding gradients over ranks, or releasing them before the forward"
+        " pass (`zero_grad(set_to_none=True)`)",
+        Category.AUTOGRAD: "smaller batches",
+        Category.ACTIVATION: "activation checkpointing or smaller batches",
+        Category.TEMPORARY: "smaller pieces in the ops that allocate most at once",
+    }
+)
+_VERBS: Mapping[Category, str] = MappingProxyType(
+    {
+        Category.PARAMETER: "Parameters fill",
+        Category.OPTIMIZER: "Optimizer state fills",
+        Category.INPUT: "Inputs fill",
+        Category.COMMUNICATION: "Communication buffers fill",
+        Category.UNKNOWN: "Blocks of unknown use fill",
+        Category.GRADIENT: "Gradients fill",
+        Category.AUTOGRAD: "Gradients of activations fill",
+        Category.ACTIVATION: "Activations fill",
+        Category.TEMPORARY: "Temporaries of single ops fill",
+    }
+)
+_CAUSES = (
+    "a loss that is kept with its graph, as in `total += loss` without `.item()` or `.detach()`",
+    "a list that grows by a tensor each step",
+    "a hook, or a cache, that keeps outputs",
+)
+OUTSIDE = "(outside of ops)"
+NO_CAPACITY = "The file does not tell the memory of this device (`deviceProperties`)."
+NO_RESERVED = "No reserved total was recorded: this allocator keeps no memory in reserve."
+NOT_COUNTED = (
+    "What the host allocated before the recording began is not in these totals: torch counts host"
+    " memory from the first event it reports."
+)
+
+
+def build(subject: Subject, query: answers.MemoryQuery) -> answers.Memory:
+    """The memory of a device over a range. Raises QueryError."""
+    columns: MemoryColumns = subject.artifact("")
+    chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
+    device = chosen.device
+    found = peaks(columns, device)
+    peak = _peak(columns, device, found.first)
+    steps = steps_of(columns, device)
+    counted = _counted_steps(subject.facts, columns)
+    without = _without(device, peak)
+    grown = _growth(steps, counted, columns)
+    of_range = answers.StatisticsQuery(
+        device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
+    )
+    blocks = answers.MemoryEventQuery(
+        device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
+    )
+    headline, detail = words(columns, device, peak, without)
+    return answers.Memory(
+        headline=headline,
+        detail=detail,
+        device=device.key,
+        devices=tuple(_device_row(columns, one) for one in columns.devices),
+        start_ns=chosen.start,
+        end_ns=chosen.end,
+        recording_end_ns=columns.end_ns,
+        steps=_marks(columns),
+        peak=peak,
+        second=_peak(columns, device, found.second) if found.second >= 0 else None,
+        without=without,
+        head_room=_head_room(columns, device, peak),
+        growth=grown,
+        churn=_churn(columns, steps, counted, peak.bytes if device.has_totals else 0),
+        curve=_curve(chosen, query.by, query.points),
+        statistics=statistics_window(subject, of_range),
+        events=event_window(subject, blocks),
+        categories={NAMES[one]: LABELS[one] for one in Category},
+        missing=dict(columns.missing),
+        definitions=dict(DEFINITIONS),
+    )
+
+
+def _marks(columns: MemoryColumns) -> tuple[answers.StepMark, ...]:
+    steps = columns.steps
+    if not steps.marked:
+        return ()
+    rows = zip(
+        steps.name.tolist(), steps.number.tolist(), steps.start.tolist(), steps.end.tolist(),
+        strict=True,
+    )  # fmt: skip
+    return tuple(
+        answers.StepMark(columns.strings[name], number, start, end)
+        for name, number, start, end in rows
+    )
+
+
+def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryDeviceRow:
+    events, mine = columns.events, device.events
+    missing = {}
+    if not device.has_totals:
+        missing["totals"] = NO_TOTALS
+    if not device.has_reserved:
+        missing["reserved"] = NO_RESERVED if device.has_totals else NO_TOTALS
+    if device.capacity_bytes is None and device.kind != HOST:
+        missing["capacity"] = NO_CAPACITY
+    if not device.has_addresses:
+        missing["blocks"] = NO_ADDRESSES
+    if device.kind == HOST and device.has_totals:
+        missing["before"] = NOT_COUNTED
+    highest = max(device.base_bytes, int(events.allocated[mine].max(initial=0)))
+    return answers.MemoryDeviceRow(
+        key=device.key,
+        label=device.label,
+        type=TYPE_NAMES.get(device.kind, f"type{device.kind}"),
+        events=mine.stop - mine.start,
+        capacity_bytes=device.capacity_bytes,
+        peak_bytes=highest if device.has_totals else None,
+        peak_reserved_bytes=int(events.reserved[mine].max()) if device.has_reserved else None,
+        has_blocks=device.has_addresses,
+        missing=missing,
+    )
+
+
+# --- the peak -------------------------------------------------------------------------------------
+
+
+def _peak(columns: MemoryColumns, device: MemoryDevice, row: int) -> answers.MemoryPeak:
+    """The total after an event, counted from the first of the device."""
+    event = device.first + row
+    ts = int(columns.events.ts[event])
+    return answers.MemoryPeak(
+        ts=ts,
+        bytes=int(columns.events.allocated[event]),
+        reserved_bytes=int(columns.events.reserved[event]) if device.has_reserved else None,
+        step=step_name(columns, ts),
+        categories=_shares(columns, device, row) if device.has_addresses else (),
+    )
+
+
+def _shares(
+    columns: MemoryColumns, device: MemoryDevice, row: int
+) -> tuple[answers.CategoryShare, ...]:
+    groups = alive(columns, device, row)
+    total = sum(one.total_bytes for one in groups)
+    found = []
+    for category in Category:
+        mine = [one for one in groups if one.category == category]
+        if mine:
+            held = sum(one.total_bytes for one in mine)
+            rule = RULES[main_rule(mine)]
+            found.append(
+                answers.CategoryShare(
+                    NAMES[category],
+                    LABELS[category],
+                    held,
+                    held / total if total else 0.0,
+                    rule.confidence,
+                    rule.why,
+                )
+            )
+    return tuple(sorted(found, key=lambda one: -one.bytes))
+
+
+def _without(device: MemoryDevice, peak: answers.MemoryPeak) -> tuple[answers.WithoutCategory, ...]:
+    if not device.has_addresses:
+        return ()
+    found = [
+        answers.WithoutCategory(
+            NAMES[category],
+            LABELS[category],
+            device.without_bytes[category],
+            peak.bytes - device.without_bytes[category],
+        )
+        for category in Category
+    ]
+    gains = [one for one in found if one.gain_bytes > 0]
+    return tuple(sorted(gains, key=lambda one: -one.gain_bytes))
+
+
+def words(
+    columns: MemoryColumns,
+    device: MemoryDevice,
+    peak: answers.MemoryPeak,
+    without: tuple[answers.WithoutCategory, ...],
+) -> tuple[str, str]:
+    """What fills the peak, and what would lower it most."""
+    where = f" in {peak.step}" if peak.step else ""
+    if not device.has_totals:
+        return (
+            f"Allocated memory rises by up to {size(peak.bytes)} above where the recording began.",
+            NO_TOTALS,
+        )
+    if not peak.categories:
+        return (
+            f"The peak of {size(peak.bytes)} is reached{where} at {duration(peak.ts)}.",
+            NO_ADDRESSES,
+        )
+    by_name = {name: category for category, name in NAMES.items()}
+    first = peak.categories[0]
+    headline = (
+        f"{_VERBS[by_name[first.category]]} {share(first.ratio)} of the peak of"
+        f" {size(peak.bytes)}{where}."
+    )
+    for one in without:
+        category = by_name[one.category]
+        remedy = _REMEDIES.get(category)
+        if category == Category.ACTIVATION and not columns.trains:
+            remedy = "smaller batches"
+        if remedy:
+            return headline, (
+                f"Without any {_ANY[category]} the peak would be {size(one.peak_bytes)}:"
+                f" {remedy} can lower it by up to {size(one.gain_bytes)}."
+            )
+    return headline, ""
+
+
+_ANY: Mapping[Category, str] = MappingProxyType(
+    {
+        Category.PARAMETER: "parameters",
+        Category.OPTIMIZER: "optimizer state",
+        Category.INPUT: "inputs",
+        Category.COMMUNICATION: "communication buffers",
+        Category.GRADIENT: "gradients",
+        Category.AUTOGRAD: "gradients of activations",
+        Category.ACTIVATION: "activations",
+        Category.TEMPORARY: "temporaries",
+    }
+)
+
+
+def _head_room(
+    columns: MemoryColumns, device: MemoryDevice, peak: answers.MemoryPeak
+) -> answers.HeadRoom | None:
+    if device.capacity_bytes is None or not device.has_reserved:
+        return None
+    reserved = int(columns.events.reserved[device.events].max())
+    free = max(device.capacity_bytes - reserved, 0)
+    ratio = reserved / device.capacity_bytes
+    unused = share((reserved - peak.bytes) / reserved) if reserved else ""
+    return answers.HeadRoom(
+        capacity_bytes=device.capacity_bytes,
+        reserved_bytes=reserved,
+        free_bytes=free,
+        ratio=ratio,
+        sentence=f"{size(reserved)} of {size(device.capacity_bytes)} are reserved at most;"
+        f" {size(free)} are left. {unused} of what is reserved is never in use at once.",
+    )
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def _counted_steps(facts: Facts, columns: MemoryColumns) -> tuple[int, ...]:
+    """The steps that say something of growth."""
+    if not columns.steps.marked or len(facts.steps) != len(columns.steps):
+        return ()
+    return after_warm_up(tuple(step.excluded for step in facts.steps))
+
+
+def _growth(
+    steps: StepMemory, counted: tuple[int, ...], columns: MemoryColumns
+) -> answers.GrowthAnswer:
+    found = growth(steps.end_bytes[list(counted)])
+    return answers.GrowthAnswer(
+        found.verdict,
+        found.bytes_per_step,
+        found.rising,
+        found.steps,
+        _growth_sentence(found, columns),
+    )
+
+
+def _growth_sentence(found: Growth, columns: MemoryColumns) -> str:
+    if not columns.steps.marked:
+        return columns.missing["steps"]
+    if found.verdict == "not known":
+        return (
+            f"Too few steps to tell whether memory grows: {found.steps} after the warm-up; record"
+            f" {LEAST_STEPS + 1} or more."
+        )
+    if found.verdict == "leak":
+        return (
+            f"Memory grows by {size(found.bytes_per_step)} a step: it rose after {found.rising} of"
+            f" {plural(found.steps - 1, 'step')}."
+        )
+    return f"No leak over {plural(found.steps, 'step')}."
+
+
+def _churn(
+    columns: MemoryColumns, steps: StepMemory, counted: tuple[int, ...], peak_bytes: int
+) -> answers.ChurnAnswer:
+    marked = columns.steps.marked and bool(len(columns.steps))
+    rows = list(counted) or list(range(len(steps.end_bytes)))
+    often = float(steps.allocations[rows].mean()) if rows else 0.0
+    total = float(steps.allocated_bytes[rows].mean()) if rows else 0.0
+    calls = columns.allocator
+    late = calls.ts >= int(columns.steps.end[0]) if marked else np.zeros(len(calls), bool)
+    number, spent = int(late.sum()), int(calls.dur[late].sum())
+    reuse = total / peak_bytes if peak_bytes > 0 else None
+    where = "per step" if marked else "in the recording"
+    sentence = f"{round(often):,} allocations {where}, {size(total)} in all"
+    sentence += f", {times(reuse)} the peak." if reuse is not None else "."
+    if number:
+        sentence += (
+            f" After the first step the device was asked for memory, or given some back,"
+            f" {plural(number, 'time')}: {duration(spent)} on the host."
+        )
+    elif marked and len(calls):
+        sentence += " After the first step no memory was asked of the device."
+    return answers.ChurnAnswer(often, total, reuse, number, spent, sentence)
+
+
+def steps_memory(subject: Subject, query: answers.StepsQuery) -> answers.StepsMemory:
+    """Memory from step to step. Raises QueryError."""
+    columns: MemoryColumns = subject.artifact("")
+    device = device_of(columns, query.device)
+    steps = steps_of(columns, device)
+    counted = _counted_steps(subject.facts, columns)
+    grown = _growth(steps, counted, columns)
+    row = peaks(columns, device).first
+    peak_bytes = int(columns.events.allocated[device.first + row]) if device.has_totals else 0
+    leaks = grown.verdict == "leak"
+    sites = leaking_sites(columns, device, counted, MOST_SITES) if leaks else ()
+    return answers.StepsMemory(
+        rows=tuple(_step_row(columns, steps, at, at in counted) for at in range(len(columns.steps)))
+        if columns.steps.marked
+        else (),
+        growth=grown,
+        churn=_churn(columns, steps, counted, peak_bytes),
+        sites=tuple(leak_site(columns, site) for site in sites),
+        causes=_CAUSES if leaks else (),
+        missing=columns.missing.get("steps", ""),
+    )
+
+
+def _step_row(
+    columns: MemoryColumns,
+    steps: StepMemory,
+    at: int,
+    counts: bool,
+) -> answers.StepMemoryRow:
+    return answers.StepMemoryRow(
+        name=columns.strings[int(columns.steps.name[at])],
+        number=int(columns.steps.number[at]),
+        counts=counts,
+        start_bytes=int(steps.start_bytes[at]),
+        end_bytes=int(steps.end_bytes[at]),
+        peak_bytes=int(steps.peak_bytes[at]),
+        allocations=int(steps.allocations[at]),
+        allocated_bytes=int(steps.allocated_bytes[at]),
+        device_calls=int(steps.device_calls[at]),
+        device_ns=int(steps.device_ns[at]),
+    )
+
+
+# --- the curve ------------------------------------------------------------------------------------
+
+
+def curve_part(subject: Subject, query: answers.MemoryQuery) -> answers.MemoryCurve:
+    """The curve of a range. Raises QueryError."""
+    chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
+    return _curve(chosen, query.by, query.points)
+
+
+def _curve(chosen: Chosen, by: answers.LayerBy, points: int) -> answers.MemoryCurve:
+    columns, device = chosen.columns, chosen.device
+    found = curve(columns, device, chosen.start, chosen.end, points)
+    layers: tuple[answers.MemoryLayer, ...] = ()
+    if device.has_addresses and by != "total":
+        names, keys = _keys(columns, device, by)
+        values = layers_at(columns, device, found.row, keys)
+        layers = tuple(
+            answers.MemoryLayer(key, label, tuple(values[at].tolist()))
+            for at, (key, label) in enumerate(names)
+            if values[at].any()
+        )
+    return answers.MemoryCurve(
+        device=device.key,
+        start_ns=chosen.start,
+        end_ns=chosen.end,
+        ts=tuple(found.ts.tolist()),
+        allocated=tuple(found.allocated.tolist()),
+        reserved=tuple(found.reserved.tolist()) if device.has_reserved else None,
+        layers=layers,
+        is_change=not device.has_totals,
+        events=found.events,
+        is_exact=found.events == len(found.row) - 2,
+        peak_ns=int(found.ts[found.peak]),
+        peak_bytes=int(found.allocated[found.peak]),
+    )
+
+
+def _keys(
+    columns: MemoryColumns, device: MemoryDevice, by: answers.LayerBy
+) -> tuple[list[tuple[str, str]], LayerKeys]:
+    """(key, label) of each layer from bottom to top, and what belongs to it."""
+    if by == "category":
+        return [(NAMES[one], LABELS[one]) for one in Category], by_category(columns, device)
+    held: dict[int, int] = {}
+    for group in alive(columns, device, peaks(columns, device).first):
+        if group.module >= 0:
+            held[group.module] = held.get(group.module, 0) + group.total_bytes
+    chosen = sorted(held, key=lambda code: -held[code])[:MOST_MODULES]
+    names = [(columns.strings[code], columns.strings[code]) for code in chosen]
+    return [*names, ("", "Everything else")], by_code(
+        columns, device, columns.blocks.module, chosen
+    )
+
+
+# --- in a terminal --------------------------------------------------------------------------------
+
+
+def tables(answer: answers.Memory) -> tuple[Table, ...]:
+    """Ops, blocks, categories of the peak, devices."""
+    operators = tuple(_cells(row, _STATISTICS) for row in answer.statistics.rows)
+    found = [
+        Table("By operator", _columns(_STATISTICS), operators, answer.statistics.count),
+    ]
+    if not answer.events.missing:
+        rows = tuple(_cells(row, _EVENTS) for row in answer.events.rows)
+        found.append(Table("Events", _columns(_EVENTS), rows, answer.events.count))
+    if answer.peak.categories:
+        shares = tuple((one.label, one.bytes, one.ratio, one.confidence, one.why)
+                       for one in answer.peak.categories)  # fmt: skip
+        found.append(Table("At the peak", _SHARES, shares))
+    devices = tuple(tuple(getattr(row, column.key) for column in _DEVICES)
+                    for row in answer.devices)  # fmt: skip
+    found.append(Table("Devices", _DEVICES, devices))
+    return tuple(found)
+
+
+def _cells(
+    row: answers.StatisticsRow | answers.MemoryEventRow, keys: tuple[str, ...]
+) -> tuple[str | int | float | None, ...]:
+    return (row.name or OUTSIDE, *(getattr(row, key) for key in keys[1:]))
+
+
+_LABELS = {
+    "name": "Operator",
+    "calls": "Calls",
+    "increase_bytes": "Size increase",
+    "self_increase_bytes": "Self size increase",
+    "allocations": "Allocations",
+    "self_allocations": "Self allocations",
+    "allocation_bytes": "Allocation size",
+    "self_allocation_bytes": "Self allocation size",
+    "bytes": "Size",
+    "allocated_ns": "Allocated",
+    "released_ns": "Released",
+    "alive_ns": "Alive",
+    "category": "Category",
+    "module": "Module",
+    "line": "Line",
+}
+_STATISTICS = (
+    "name", "calls", "increase_bytes", "self_increase_bytes", "allocations", "self_allocations",
+    "allocation_bytes", "self_allocation_bytes",
+)  # fmt: skip
+_EVENTS = (
+    "name", "bytes", "allocated_ns", "released_ns", "alive_ns", "category", "module", "line",
+)  # fmt: skip
+_SHARES = (
+    Column("category", "Category", DEFINITIONS["category"]),
+    Column("bytes", "Size"),
+    Column("ratio", "Share"),
+    Column("confidence", "Confidence"),
+    Column("why", "Because", kind="text", is_minor=True),
+)
+_DEVICES = (
+    Column("key", "Key", "Names the device in --device."),
+    Column("label", "Device"),
+    Column("events", "Events"),
+    Column("peak_bytes", "Peak allocated", DEFINITIONS["allocated"]),
+    Column("peak_reserved_bytes", "Peak reserved", DEFINITIONS["reserved"]),
+    Column("capacity_bytes", "Capacity", DEFINITIONS["capacity"]),
+)
+
+
+def _columns(keys: tuple[str, ...]) -> tuple[Column, ...]:
+    return tuple(
+        Column(
+            key,
+            _LABELS[key],
+            DEFINITIONS.get(key, ""),
+            kind="name" if key in ("name", "module") else "path" if key == "line" else "value",
+            is_minor=key in ("module", "line"),
+        )
+        for key in keys
+    )
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why there is nothing to show."""
+    return None if facts.counts.get("memory", 0) else facts.unavailable["memory"]
+
+
+VIEW = View(
+    stem="memory",
+    title="Memory",
+    key="m",
+    question="What fills the memory, when is it fullest, and does it grow?",
+    scope=Scope.TRACE,
+    query=answers.MemoryQuery,
+    answer=answers.Memory,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_memory),
+    parts=(
+        Part("curve", answers.MemoryQuery, answers.MemoryCurve, curve_part),
+        Part("events", answers.MemoryEventQuery, answers.MemoryEventTable, event_window),
+        Part("statistics", answers.StatisticsQuery, answers.StatisticsTable, statistics_window),
+        Part("alive", answers.AliveQuery, answers.AliveTree, alive_tree),
+        Part("block", answers.BlockQuery, answers.BlockDetails, block_details),
+        Part("steps", answers.StepsQuery, answers.StepsMemory, steps_memory),
+    ),
+)
