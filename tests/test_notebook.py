@@ -248,7 +248,7 @@ def test_the_table_of_a_view_is_a_frame(trace: OpenTrace) -> None:
 
 @pytest.mark.parametrize("view", [view.stem for view in views.VIEWS])
 def test_every_view_has_the_tables_that_the_command_line_writes(view: str, tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "x.pt.trace.json")
+    path = write_trace(tmp_path / "x.pt.trace.json", more=[memory(15, 512)])
     tables = kinetoscope.open(path).tables(view)
     for number, frame in enumerate(tables.values(), start=1):
         written = run("show", view, path, "--format", "csv", "--table", number).stdout
@@ -269,8 +269,8 @@ def test_a_table_that_cannot_be_had_says_why(trace: OpenTrace) -> None:
     with pytest.raises(NotFoundError) as error:
         trace.table("kernels", "Clases")
     assert "2 Classes" in error.value.hint
-    with pytest.raises(NotFoundError, match="no view 'memory'"):
-        trace.table("memory")
+    with pytest.raises(NotFoundError, match="no view 'memoir'"):
+        trace.table("memoir")
     with pytest.raises(QueryError) as wrong:
         trace.table("operators", group_by="nmae")
     assert "shape" in wrong.value.hint

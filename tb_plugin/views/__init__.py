@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import health
 from .kernels import view as kernels
+from .memory import view as memory
 from .modules import view as modules
 from .operators import view as operators
 from .overview import view as overview
@@ -15,6 +16,7 @@ VIEWS: tuple[View, ...] = (
     operators.VIEW,
     kernels.VIEW,
     timeline.VIEW,
+    memory.VIEW,
     modules.VIEW,
     health.VIEW,
 )

@@ -115,7 +115,7 @@ def test_the_same_statistics_and_events_of_a_range(file: str, part: tuple[float,
 
 def zero_of(file: str) -> int:
     """Its zero in ns of ours, by the first event that both have."""
-    theirs = former(file)["curve"]["rows"]["CPU"][0][0]
+    theirs: float = former(file)["curve"]["rows"]["CPU"][0][0]
     return int(subject(file).trace().memory.ts[0]) - round(theirs * 1000)
 
 

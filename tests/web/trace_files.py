@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
-from tests.trace.drawn import annotation, kernel, launch, x
+from tests.trace.drawn import Event, annotation, kernel, launch, x
 
 STEPS_US = ((0, 100), (100, 150), (250, 100))
 """Begin and length of each step; the one in the middle is longer."""
 
 
-def write_trace(path: Path, *, op: str = "aten::mm", scale: int = 1) -> Path:
-    """A trace of three steps: in each an op launches a kernel of 40 µs (times ``scale``)."""
-    events = []
+def write_trace(
+    path: Path, *, op: str = "aten::mm", scale: int = 1, more: Iterable[Event] = ()
+) -> Path:
+    """A trace of three steps: in each an op launches a kernel of 40 µs (times ``scale``).
+
+    ``more`` are further events.
+    """
+    events = [*more]
     for number, (start, length) in enumerate(STEPS_US):
         at = start * scale
         events += [

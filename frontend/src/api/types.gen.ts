@@ -2,6 +2,8 @@
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
+export type CategoryConfidence = "high" | "medium" | "low";
+
 export type ColumnKind = "value" | "name" | "path" | "words" | "text";
 
 export type First = "" | "call" | "kernel";
@@ -12,9 +14,15 @@ export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annota
 
 export type KernelGroupBy = "name" | "properties" | "class";
 
+export type LayerBy = "category" | "module" | "total";
+
 export type LayoutName = "merged" | "split" | "filtered" | "user";
 
 export type MatrixUseName = "yes" | "no" | "unknown" | "none";
+
+export type MemoryCategory = "parameter" | "optimizer" | "input" | "communication" | "unknown" | "gradient" | "autograd" | "activation" | "temporary";
+
+export type MemoryEventSort = "name" | "bytes" | "allocated_ns" | "released_ns" | "alive_ns" | "category";
 
 export type ModuleMetric = "device" | "op" | "host" | "idle";
 
@@ -26,7 +34,52 @@ export type Severity = "high" | "medium" | "low" | "info";
 
 export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "failed";
 
+export type StatisticsSort = "name" | "calls" | "increase_bytes" | "self_increase_bytes" | "allocations" | "self_allocations" | "allocation_bytes" | "self_allocation_bytes";
+
 export type TrackKind = "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges";
+
+/** One box of the treemap. Parents come before their children; children sum to their parent. */
+export interface AliveNode {
+  /** index in the same list, −1 for a category */
+  readonly parent: number;
+  readonly kind: "category" | "module" | "op" | "rest" | "size";
+  /** "" = no module, no op */
+  readonly name: string;
+  readonly category: MemoryCategory;
+  readonly bytes: number;
+  /** blocks; 0 where no block stands for it */
+  readonly count: number;
+  /** of kind "size": the size of each */
+  readonly each_bytes: number | null;
+  /** innermost frame of the user's code; of kind "size" */
+  readonly line: string;
+  /** one of them; of kind "size" */
+  readonly block: number | null;
+  /** the op of that one, on the timeline */
+  readonly slice: number | null;
+  readonly confidence: CategoryConfidence;
+  readonly why: string;
+}
+
+/** What is alive, and when. */
+export interface AliveQuery {
+  readonly device?: string;
+  readonly at?: "peak" | "second" | "time";
+  /** with `at` "time" */
+  readonly at_ns?: number;
+  /** groups; what is smaller is added up */
+  readonly limit?: number;
+}
+
+/** What a total consists of. */
+export interface AliveTree {
+  /** null: there is no such instant */
+  readonly ts: number | null;
+  readonly bytes: number;
+  readonly nodes: readonly AliveNode[];
+  /** why there is nothing to show; "" = there is */
+  readonly missing: string;
+}
 
 /** A question, and whether this recording can answer it. */
 export interface Answerable {
@@ -115,6 +168,36 @@ export interface Arrow {
   readonly count: number;
 }
 
+/** One block. */
+export interface BlockDetails {
+  readonly block: number;
+  readonly device: string;
+  readonly bytes: number;
+  /** hexadecimal */
+  readonly address: string;
+  readonly life_start_ns: number | null;
+  readonly life_end_ns: number | null;
+  readonly category: MemoryCategory;
+  readonly label: string;
+  readonly confidence: CategoryConfidence;
+  readonly why: string;
+  /** around the allocation, outermost first */
+  readonly ops: readonly string[];
+  readonly module: string;
+  readonly line: string;
+  /** of the op that allocated it */
+  readonly slice: number | null;
+  /** around the release */
+  readonly release_ops: readonly string[];
+  readonly release_slice: number | null;
+  readonly step: string;
+}
+
+/** One block. */
+export interface BlockQuery {
+  readonly block: number;
+}
+
 /**
  * A step by the classic categories: each instant counts for the first active one.
  *
@@ -163,6 +246,31 @@ export interface Catalog {
   readonly files: readonly FileInfo[];
   /** files may be cut to the first 2,000 */
   readonly files_total: number;
+}
+
+/** A category's part of a total, and how sure that is. */
+export interface CategoryShare {
+  readonly category: MemoryCategory;
+  readonly label: string;
+  readonly bytes: number;
+  readonly ratio: number;
+  /** of most of its bytes */
+  readonly confidence: CategoryConfidence;
+  /** the rule that most of its bytes are there by */
+  readonly why: string;
+}
+
+/** Allocations of a usual step, and calls to the device after the first. */
+export interface ChurnAnswer {
+  readonly allocations_per_step: number;
+  readonly bytes_per_step: number;
+  /** bytes allocated per step by the peak */
+  readonly reuse_ratio: number | null;
+  /** calls such as cudaMalloc after the first step */
+  readonly device_calls: number;
+  /** their time on the host */
+  readonly device_ns: number;
+  readonly sentence: string;
 }
 
 /** The setup of the recording: label → value, in order. */
@@ -419,6 +527,27 @@ export interface Gauge {
   readonly help: string;
 }
 
+/** The test for a leak. */
+export interface GrowthAnswer {
+  readonly verdict: "leak" | "none" | "not known";
+  readonly bytes_per_step: number;
+  /** of the differences from step to step */
+  readonly rising: number;
+  /** that count: without warm-up and unfinished ones */
+  readonly steps: number;
+  readonly sentence: string;
+}
+
+/** How much of the device is left at the highest reserved total. */
+export interface HeadRoom {
+  readonly capacity_bytes: number;
+  readonly reserved_bytes: number;
+  readonly free_bytes: number;
+  /** reserved by capacity */
+  readonly ratio: number;
+  readonly sentence: string;
+}
+
 /** The answer. */
 export interface Health {
   readonly sentence: Sentence;
@@ -628,6 +757,190 @@ export interface LaunchedKernel {
 export interface LayoutQuery {
   /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks */
   readonly layout?: LayoutName;
+}
+
+/** Blocks of one op, module, line and size, allocated in step after step and never released. */
+export interface LeakSite {
+  readonly name: string;
+  readonly module: string;
+  readonly line: string;
+  /** of one */
+  readonly bytes: number;
+  readonly count: number;
+  readonly steps: number;
+  readonly block: number;
+  readonly slice: number | null;
+}
+
+/** A device's memory over a range. */
+export interface Memory {
+  /** what fills the peak */
+  readonly headline: string;
+  /** what would lower it most */
+  readonly detail: string;
+  /** key of the device shown */
+  readonly device: string;
+  readonly devices: readonly MemoryDeviceRow[];
+  /** of the range */
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly recording_end_ns: number;
+  /** () where none is marked */
+  readonly steps: readonly StepMark[];
+  readonly peak: MemoryPeak;
+  /** what would be the peak if the first were lowered; in its step */
+  readonly second: MemoryPeak | null;
+  /** the largest gain first */
+  readonly without: readonly WithoutCategory[];
+  readonly head_room: HeadRoom | null;
+  readonly growth: GrowthAnswer;
+  readonly churn: ChurnAnswer;
+  readonly curve: MemoryCurve;
+  readonly statistics: StatisticsTable;
+  readonly events: MemoryEventTable;
+  /** category → label, bottom to top of the stack */
+  readonly categories: Readonly<Record<string, string>>;
+  readonly missing: Readonly<Record<string, string>>;
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
+/**
+ * A staircase: a point holds until the next one. The ends of the range are points.
+ *
+ * Layers come from the bottom to the top and sum to `allocated` at every point. Of many events
+ * those stay that are seen: no peak is lost.
+ */
+export interface MemoryCurve {
+  readonly device: string;
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly ts: readonly number[];
+  readonly allocated: readonly number[];
+  /** null: not recorded */
+  readonly reserved: readonly number[] | null;
+  /** () where blocks are not known, or only the total is wanted */
+  readonly layers: readonly MemoryLayer[];
+  /** totals are not recorded: it is the change since the recording began */
+  readonly is_change: boolean;
+  /** allocations and releases of the range */
+  readonly events: number;
+  /** every event of the range is a point */
+  readonly is_exact: boolean;
+  /** the highest point of the range */
+  readonly peak_ns: number;
+  readonly peak_bytes: number;
+}
+
+/** One counter of allocated bytes that the recording has. */
+export interface MemoryDeviceRow {
+  /** names it in a query */
+  readonly key: string;
+  /** "GPU 0 · Tesla V100-SXM2-32GB", "CPU" */
+  readonly label: string;
+  /** "cuda", "hip", "xpu", "mps", "privateuse1", "cpu" … */
+  readonly type: string;
+  readonly events: number;
+  /** by deviceProperties */
+  readonly capacity_bytes: number | null;
+  /** highest allocated total; null: totals are not recorded */
+  readonly peak_bytes: number | null;
+  readonly peak_reserved_bytes: number | null;
+  /** releases are known to belong to allocations */
+  readonly has_blocks: boolean;
+  /** "totals", "reserved", "capacity", "blocks", "before" → why not */
+  readonly missing: Readonly<Record<string, string>>;
+}
+
+/** A window of the blocks with an end in a range. */
+export interface MemoryEventQuery {
+  readonly device?: string;
+  readonly steps?: string;
+  readonly start_ns?: number | null;
+  readonly end_ns?: number | null;
+  readonly search?: string;
+  readonly min_bytes?: number;
+  readonly max_bytes?: number | null;
+  readonly category?: MemoryCategory | null;
+  readonly sort_by?: MemoryEventSort;
+  readonly ascending?: boolean;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+/** One block with an end in the range; times outside of the range are null. */
+export interface MemoryEventRow {
+  /** names it in a `block` request */
+  readonly block: number;
+  /** "aten::mm"; "aten::ones (aten::empty)" for aten::empty of aten::ones; "" = no op */
+  readonly name: string;
+  readonly bytes: number;
+  readonly allocated_ns: number | null;
+  readonly released_ns: number | null;
+  readonly alive_ns: number | null;
+  /** Whole recording, to mark it on the curve: null = before it, or not released within it */
+  readonly life_start_ns: number | null;
+  readonly life_end_ns: number | null;
+  readonly category: MemoryCategory;
+  /** "" = not known */
+  readonly module: string;
+  /** innermost frame of the user's code: "train.py(12): step"; "" = not known */
+  readonly line: string;
+  /** of the op on the timeline */
+  readonly slice: number | null;
+}
+
+/** A window of the rows, and what all that match come to. */
+export interface MemoryEventTable {
+  readonly rows: readonly MemoryEventRow[];
+  readonly offset: number;
+  /** that match */
+  readonly count: number;
+  /** of all that match */
+  readonly bytes: number;
+  /** of the device's blocks: the classic table began at a quarter of it */
+  readonly largest_bytes: number;
+  /** why there is none; "" = it is known */
+  readonly missing: string;
+}
+
+/** One layer of the stack, as long as the curve. */
+export interface MemoryLayer {
+  /** a category; the name of a module, or "" for everything else */
+  readonly key: string;
+  readonly label: string;
+  /** at each point of the curve */
+  readonly values: readonly number[];
+}
+
+/** A highest total; the categories sum to it. */
+export interface MemoryPeak {
+  readonly ts: number;
+  readonly bytes: number;
+  readonly reserved_bytes: number | null;
+  /** "" outside of steps */
+  readonly step: string;
+  /** the largest first; () where blocks are not known */
+  readonly categories: readonly CategoryShare[];
+}
+
+/** A device and a range of time. */
+export interface MemoryQuery {
+  /** Device by its key: "cuda:0", "hip:1", "cpu"; "" = the first accelerator, else the host */
+  readonly device?: string;
+  /** Steps by their numbers, from the first of them to the last: "3", "2-5"; "" = the recording */
+  readonly steps?: string;
+  /** start of the range; goes before steps */
+  readonly start_ns?: number | null;
+  /** end of the range; goes before steps */
+  readonly end_ns?: number | null;
+  /** what the curve is divided by */
+  readonly by?: LayerBy;
+  /** points of the curve, about */
+  readonly points?: number;
+  /** ops whose name has these words; "" = all */
+  readonly search?: string;
+  /** rows of each table */
+  readonly limit?: number;
 }
 
 /** Busy share of every track over the whole trace, in this many columns. */
@@ -1333,6 +1646,49 @@ export interface StackRow {
   readonly frames: readonly CallFrame[];
 }
 
+/** A window of the ops over a range. */
+export interface StatisticsQuery {
+  readonly device?: string;
+  readonly steps?: string;
+  readonly start_ns?: number | null;
+  readonly end_ns?: number | null;
+  readonly search?: string;
+  readonly sort_by?: StatisticsSort;
+  readonly ascending?: boolean;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+/** One op by name. Self: the op alone; the others with the ops inside it. */
+export interface StatisticsRow {
+  /** "" = outside of all ops */
+  readonly name: string;
+  /** that touch the range */
+  readonly calls: number | null;
+  /** allocated less released */
+  readonly increase_bytes: number;
+  readonly self_increase_bytes: number;
+  readonly allocations: number;
+  readonly self_allocations: number;
+  /** releases aside */
+  readonly allocation_bytes: number;
+  readonly self_allocation_bytes: number;
+}
+
+/**
+ * A window of the rows; the sums are those of all rows of the range, whatever is searched.
+ *
+ * `increase_bytes` is the change of the curve over the range.
+ */
+export interface StatisticsTable {
+  readonly rows: readonly StatisticsRow[];
+  readonly offset: number;
+  readonly count: number;
+  readonly increase_bytes: number;
+  readonly allocations: number;
+  readonly allocation_bytes: number;
+}
+
 /** Lengths of the steps of a span, once it has been read. */
 export interface StepFigures {
   /** of the steps shown by default */
@@ -1352,6 +1708,29 @@ export interface StepInfo {
   readonly dur_ns: number;
   readonly excluded: string | null;
   readonly outlier: boolean;
+}
+
+/** A step on the host. */
+export interface StepMark {
+  readonly name: string;
+  readonly number: number;
+  readonly start_ns: number;
+  readonly end_ns: number;
+}
+
+/** One step. */
+export interface StepMemoryRow {
+  readonly name: string;
+  readonly number: number;
+  /** for growth: no warm-up, not cut off */
+  readonly counts: boolean;
+  readonly start_bytes: number;
+  readonly end_bytes: number;
+  readonly peak_bytes: number;
+  readonly allocations: number;
+  readonly allocated_bytes: number;
+  readonly device_calls: number;
+  readonly device_ns: number;
 }
 
 /** One step as the charts draw it. Values are exact integers that sum to `dur_ns`. */
@@ -1375,6 +1754,23 @@ export interface StepTo {
   /** 1-based among all hits; 0 when that is not known */
   readonly position: number;
   readonly count: number;
+}
+
+/** Memory from step to step. */
+export interface StepsMemory {
+  readonly rows: readonly StepMemoryRow[];
+  readonly growth: GrowthAnswer;
+  readonly churn: ChurnAnswer;
+  /** of a leak */
+  readonly sites: readonly LeakSite[];
+  /** of leaks such as this, usually */
+  readonly causes: readonly string[];
+  readonly missing: string;
+}
+
+/** The steps of a device. */
+export interface StepsQuery {
+  readonly device?: string;
 }
 
 /** One category of the mean step; the first row is the step itself. */
@@ -1555,6 +1951,14 @@ export interface ViewState {
   readonly badge: number | null;
 }
 
+/** The highest total if a category took nothing: the most that any remedy for it can gain. */
+export interface WithoutCategory {
+  readonly category: MemoryCategory;
+  readonly label: string;
+  readonly peak_bytes: number;
+  readonly gain_bytes: number;
+}
+
 /** One process of a run, with its spans in time order. */
 export interface WorkerInfo {
   readonly name: string;
@@ -1568,6 +1972,7 @@ export interface ViewAnswers {
   readonly operators: Operators;
   readonly kernels: Kernels;
   readonly timeline: TimelineManifest;
+  readonly memory: Memory;
   readonly modules: Modules;
   readonly health: Health;
 }
@@ -1578,6 +1983,7 @@ export interface ViewQueries {
   readonly operators: OperatorQuery;
   readonly kernels: KernelQuery;
   readonly timeline: LayoutQuery;
+  readonly memory: MemoryQuery;
   readonly modules: ModulesQuery;
   readonly health: HealthQuery;
 }
@@ -1604,6 +2010,12 @@ export interface PartAnswers {
   readonly "timeline/rows": SliceRows;
   readonly "timeline/flows": FlowAnswer;
   readonly "timeline/bundles": FlowAnswer;
+  readonly "memory/curve": MemoryCurve;
+  readonly "memory/events": MemoryEventTable;
+  readonly "memory/statistics": StatisticsTable;
+  readonly "memory/alive": AliveTree;
+  readonly "memory/block": BlockDetails;
+  readonly "memory/steps": StepsMemory;
   readonly "modules/table": ModuleTable;
 }
 
@@ -1632,5 +2044,11 @@ export interface PartQueries {
   readonly "timeline/flows": FlowsQuery;
   readonly "timeline/bundles": BundlesQuery;
   readonly "timeline/export": ExportQuery;
+  readonly "memory/curve": MemoryQuery;
+  readonly "memory/events": MemoryEventQuery;
+  readonly "memory/statistics": StatisticsQuery;
+  readonly "memory/alive": AliveQuery;
+  readonly "memory/block": BlockQuery;
+  readonly "memory/steps": StepsQuery;
   readonly "modules/table": ModulesQuery;
 }

@@ -25,6 +25,7 @@ export const VIEWS: readonly PageView[] = [
   view("operators", true, () => import("./operators")),
   view("kernels", true, () => import("./kernels")),
   view("timeline", true, () => import("./timeline"), true),
+  view("memory", true, () => import("./memory")),
   view("modules", true, () => import("./modules")),
   view("health", false, () => import("./health")),
 ];

@@ -30,7 +30,7 @@ from .categories import (
     states_per_parameter,
 )
 from .curve import highest, layer_totals
-from .events import SHARED, Counted, Pairs, hosts_of_events, pair, sort_events
+from .events import SHARED, Counted, EventPairs, hosts_of_events, pair, sort_events
 from .model import (
     BEFORE,
     NONE,
@@ -248,7 +248,7 @@ class _Classes:
         """Whether autograd ran, or kept a record of some op."""
         return bool(len(self._passes) or self._places.recorded.any())
 
-    def rules(self, pairs: Pairs, host_row: I32) -> I8:
+    def rules(self, pairs: EventPairs, host_row: I32) -> I8:
         """The rule of each block; ``host_row`` by event of the device."""
         known = (pairs.allocation >= 0) | (pairs.start == BEFORE)
         ends = BlockEnds(
@@ -261,7 +261,7 @@ class _Classes:
         return classify(self._hosts, self._places, self._passes, ends)
 
 
-def _blocks(pairs: Pairs, address: I64, first: int, rule: I8) -> MemoryBlocks:
+def _blocks(pairs: EventPairs, address: I64, first: int, rule: I8) -> MemoryBlocks:
     allocation = np.where(pairs.allocation >= 0, pairs.allocation + first, NONE)
     release = np.where(pairs.release >= 0, pairs.release + first, NONE)
     event = np.where(pairs.allocation >= 0, pairs.allocation, pairs.release)
@@ -329,7 +329,7 @@ def _with_base(
 
 
 def _strays(
-    device: MemoryDevice, events: MemoryEvents, blocks: MemoryBlocks, pairs: Pairs
+    device: MemoryDevice, events: MemoryEvents, blocks: MemoryBlocks, pairs: EventPairs
 ) -> Strays:
     """What has to be added to the changes of the blocks to get those of the total."""
     rows: list[I64] = []
@@ -379,7 +379,10 @@ def _with_totals(columns: MemoryColumns, device: MemoryDevice, states: int) -> M
 def _joined(kind: type[T], tables: Sequence[T]) -> T:
     names = [field.name for field in dataclasses.fields(kind)]
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(table, name) for table in tables]) for name in names
+        name: np.concatenate([getattr(table, name) for table in tables])
+        if tables
+        else np.empty(0, np.int32)
+        for name in names
     }
     return kind(**columns)
 

@@ -184,7 +184,7 @@ def backward_passes(hosts: Hosts, places: HostPlaces) -> Intervals:
     """From the first op of each backward pass to the next op that is none of it.
 
     The engine takes time between its ops, and releases what it held after the last one; so a pass
-    lasts until the next top-level op of another kind, or the optimizer, begins.
+    lasts until the next top-level op of another kind, or the optimizer, begins, or the step ends.
     """
     host = hosts.trace.host
     backward = hosts.ranges(in_backward(hosts))
@@ -193,7 +193,7 @@ def backward_passes(hosts: Hosts, places: HostPlaces) -> Intervals:
     others |= hosts.with_role(HostRole.OPTIMIZER) & (places.top_op < 0)
     if not len(backward):
         return backward
-    starts = np.sort(host.ts[others])
+    starts = np.sort(np.concatenate([host.ts[others], hosts.trace.steps.end]))
     # What begins while autograd runs is of another thread, and ends no pass.
     inside = np.searchsorted(backward.start, starts, side="right") - 1
     within = (inside >= 0) & (starts < backward.end[np.maximum(inside, 0)])
@@ -248,7 +248,7 @@ def classify(hosts: Hosts, places: HostPlaces, passes: Intervals, blocks: BlockE
     in_pass = _of(places.backward, born) >= 0
     born_in = np.searchsorted(passes.start, blocks.start, side="right") - 1
     pass_end = np.append(passes.end, NEVER)[np.where(born_in >= 0, born_in, len(passes))]
-    say(WITHIN_BACKWARD, in_pass & (blocks.end <= pass_end))
+    say(WITHIN_BACKWARD, in_pass & ~survives & (blocks.end <= pass_end))
     say(GRADIENTS, in_pass)
 
     say(COPIED_IN, _of(places.copies_in, top) > 0)

@@ -144,7 +144,7 @@ def by_code(
     key[chosen] = np.arange(len(chosen))
     of_block = key[code_of_block]
     block = columns.events.block[device.events]
-    of_event = np.where(block >= 0, of_block[block], np.int16(count - 1))
+    of_event = np.append(of_block, key[-1:])[block]  # the last one stands for −1
     there = slice(device.first_block, device.first_block + pre_window(columns, device))
     base = np.zeros(count, np.int64)
     np.add.at(base, of_block[there], columns.blocks.bytes[there])

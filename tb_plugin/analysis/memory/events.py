@@ -139,7 +139,7 @@ def hosts_of_events(trace: Trace) -> I32:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class EventPairs:
     """Blocks of one device in order of allocation; events count from the first of the device.
 
     ``lost`` are blocks whose release was not recorded: their address was given out again.
@@ -154,7 +154,7 @@ class Pairs:
     lost_event: I64  # with which each of them shows
 
 
-def pair(ts: I64, size: I64, address: I64) -> Pairs:
+def pair(ts: I64, size: I64, address: I64) -> EventPairs:
     """Allocations with their releases, by address.
 
         +a  +b  −a  −c  +b
@@ -192,7 +192,7 @@ def pair(ts: I64, size: I64, address: I64) -> Pairs:
     place = np.empty(len(rank), np.intp)
     place[rank] = np.arange(len(rank))
     again = np.flatnonzero(taken_again)
-    return Pairs(
+    return EventPairs(
         allocation=allocation[rank],
         release=result_release[rank],
         start=result_start[rank],

@@ -95,7 +95,7 @@ def growth(end_bytes: I64) -> Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class AllocationSite:
     """Blocks of one op, module, line and size that were allocated and never released."""
 
     block: int  # row of MemoryBlocks: the last of them
@@ -106,7 +106,7 @@ class Site:
 
 def leaking_sites(
     columns: MemoryColumns, device: MemoryDevice, chosen: tuple[int, ...], most: int
-) -> tuple[Site, ...]:
+) -> tuple[AllocationSite, ...]:
     """Sites of blocks that outlive the two steps after theirs, the largest sum first.
 
     ``chosen`` are the consecutive steps of the test; the last two are too young to tell. A site
@@ -133,7 +133,9 @@ def leaking_sites(
         group = rows[order[low:high]]
         in_steps = len(np.unique(step[group - mine.start]))
         if in_steps >= RISING_RATIO * len(old):
-            found.append(Site(int(group[-1]), int(blocks.bytes[group[0]]), len(group), in_steps))
+            found.append(
+                AllocationSite(int(group[-1]), int(blocks.bytes[group[0]]), len(group), in_steps)
+            )
     return tuple(sorted(found, key=lambda one: -one.bytes * one.count)[:most])
 
 

@@ -49,7 +49,7 @@ def step_at(columns: MemoryColumns, ts: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class AliveGroup:
     """Blocks of one category, module, op and size that are alive at an instant."""
 
     category: Category
@@ -66,7 +66,7 @@ class Group:
         return self.bytes * self.count
 
 
-def alive(columns: MemoryColumns, device: MemoryDevice, row: int) -> tuple[Group, ...]:
+def alive(columns: MemoryColumns, device: MemoryDevice, row: int) -> tuple[AliveGroup, ...]:
     """What the total after an event consists of, the largest first; sums to it exactly.
 
     ``row`` counts from the first event of the device; −1 is before it. What was there before the
@@ -88,7 +88,7 @@ def alive(columns: MemoryColumns, device: MemoryDevice, row: int) -> tuple[Group
     for category in Category:
         rest = int(wanted[category] - sums[category])
         if rest:
-            groups.append(Group(category, NONE, NONE, rest, 1, NONE, _rule_of_rest(category)))
+            groups.append(AliveGroup(category, NONE, NONE, rest, 1, NONE, _rule_of_rest(category)))
     return tuple(sorted(groups, key=lambda one: -one.total_bytes))
 
 
@@ -98,7 +98,7 @@ def _rule_of_rest(category: Category) -> int:
     )
 
 
-def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[Group]:
+def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[AliveGroup]:
     blocks = columns.blocks
     keys = (
         blocks.bytes[rows], blocks.path[rows], blocks.module[rows], blocks.rule[rows],
@@ -114,7 +114,7 @@ def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[Group]:
     first = np.flatnonzero(new)
     count = np.diff(np.append(first, len(order)))
     for at, many in zip(rows[order[first]].tolist(), count.tolist(), strict=True):
-        yield Group(
+        yield AliveGroup(
             Category(int(blocks.category[at])),
             int(blocks.module[at]),
             int(blocks.path[at]),

@@ -9,8 +9,6 @@ both tables. Its parts, each of one device:
     alive       AliveTree         what a total consists of, at a peak or at any instant
     block       BlockDetails      one block: its ends, its ops, its line, why it is in its category
     steps       StepsMemory       growth from step to step, allocations, calls to the device
-    map         AddressMap        the bands of addresses in use, which tiles refer to
-    map_tiles   bytes             blocks by address and time, as a frame (``views/memory/tiles.py``)
 
 A range is [start_ns, end_ns). None is the start, or the end, of the recording.
 """

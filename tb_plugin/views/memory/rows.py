@@ -12,9 +12,9 @@ from ...analysis.facts import Facts
 from ...analysis.memory.artifact import NO_ADDRESSES
 from ...analysis.memory.categories import RULES
 from ...analysis.memory.curve import rows_between
-from ...analysis.memory.growth import Site
+from ...analysis.memory.growth import AllocationSite
 from ...analysis.memory.model import BEFORE, NEVER, Category, MemoryColumns, MemoryDevice
-from ...analysis.memory.peak import Group, alive, peaks, step_at
+from ...analysis.memory.peak import AliveGroup, alive, peaks, step_at
 from ...analysis.memory.statistics import Statistics, statistics
 from ...analysis.operators.groups import named
 from ...base.arrays import I32, I64, B
@@ -368,16 +368,16 @@ class _Nodes:
         self._columns, self._most = columns, most
         self._has_modules = "modules" not in columns.missing
 
-    def of(self, groups: tuple[Group, ...]) -> tuple[answers.AliveNode, ...]:
+    def of(self, groups: tuple[AliveGroup, ...]) -> tuple[answers.AliveNode, ...]:
         """All boxes, larger siblings first; groups come by size."""
-        tree: dict[tuple[object, ...], list[Group]] = {}
-        rest: dict[Category, list[Group]] = {}
+        tree: dict[tuple[object, ...], list[AliveGroup]] = {}
+        rest: dict[Category, list[AliveGroup]] = {}
         for number, group in enumerate(groups):
             if number < self._most:
                 tree.setdefault(self._keys(group), []).append(group)
             else:
                 rest.setdefault(group.category, []).append(group)
-        inner: dict[tuple[object, ...], list[Group]] = {}
+        inner: dict[tuple[object, ...], list[AliveGroup]] = {}
         for key, found in tree.items():
             for depth in range(1, len(key) + 1):
                 inner.setdefault(key[:depth], []).extend(found)
@@ -387,16 +387,16 @@ class _Nodes:
         self._add(nodes, inner, tree, rest, (), -1)
         return tuple(nodes)
 
-    def _keys(self, group: Group) -> tuple[object, ...]:
+    def _keys(self, group: AliveGroup) -> tuple[object, ...]:
         module = (known_text(self._columns, group.module),) if self._has_modules else ()
         return (group.category, *module, path_name(self._columns, group.path))
 
     def _add(
         self,
         nodes: list[answers.AliveNode],
-        inner: dict[tuple[object, ...], list[Group]],
-        tree: dict[tuple[object, ...], list[Group]],
-        rest: dict[Category, list[Group]],
+        inner: dict[tuple[object, ...], list[AliveGroup]],
+        tree: dict[tuple[object, ...], list[AliveGroup]],
+        rest: dict[Category, list[AliveGroup]],
         above: tuple[object, ...],
         parent: int,
     ) -> None:
@@ -418,7 +418,9 @@ class _Nodes:
             if depth == 0 and isinstance(key[0], Category) and key[0] in rest:
                 nodes.append(self._node(at, "rest", "", rest[key[0]]))
 
-    def _node(self, parent: int, kind: str, name: str, groups: list[Group]) -> answers.AliveNode:
+    def _node(
+        self, parent: int, kind: str, name: str, groups: list[AliveGroup]
+    ) -> answers.AliveNode:
         rule = RULES[main_rule(groups)]
         return answers.AliveNode(
             parent=parent,
@@ -435,7 +437,7 @@ class _Nodes:
             why=rule.why,
         )
 
-    def _leaf(self, parent: int, group: Group) -> answers.AliveNode:
+    def _leaf(self, parent: int, group: AliveGroup) -> answers.AliveNode:
         blocks, at = self._columns.blocks, group.block
         rule = RULES[group.rule]
         return answers.AliveNode(
@@ -454,7 +456,7 @@ class _Nodes:
         )
 
 
-def main_rule(groups: list[Group]) -> int:
+def main_rule(groups: list[AliveGroup]) -> int:
     """The rule by which most bytes of some groups are where they are."""
     sums: dict[int, int] = {}
     for one in groups:
@@ -462,7 +464,7 @@ def main_rule(groups: list[Group]) -> int:
     return max(sums, key=lambda rule: sums[rule])
 
 
-def leak_site(columns: MemoryColumns, site: Site) -> answers.LeakSite:
+def leak_site(columns: MemoryColumns, site: AllocationSite) -> answers.LeakSite:
     """A site of a leak."""
     blocks, at = columns.blocks, site.block
     return answers.LeakSite(

@@ -1,0 +1,229 @@
+"""The answers of the Memory view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
+from kinetoscope.session.session import session_of
+from kinetoscope.views.memory.contract import AliveTree, Memory
+from kinetoscope.views.memory.rows import first_of
+from kinetoscope.views.memory.view import OUTSIDE, VIEW, tables
+from kinetoscope.views.view import Subject
+from tests.analysis.memory.made import HIP, MadeMemory
+from tests.drawing import V100, draw, memory
+
+PICTURE = """
+    step   |11111111111111111111|
+    module |mmmmmmm             |
+    frame  | fffff              |
+    op     | aaaa  bbbb  dd     |
+    op     |  cc                |
+"""
+NAMES = {
+    "a": "aten::linear",
+    "c": "aten::empty",
+    "b": "autograd::engine::evaluate_function: AddmmBackward0",
+}
+
+
+def made() -> MadeMemory:
+    device = MadeMemory(base=1000)
+    device.allocate(2, "x", 64)  # by aten::empty in aten::linear, released in backward
+    device.allocate(4, "t", 500)  # by aten::linear, released in it
+    device.release(4.5, "t")
+    device.allocate(8, "g", 128)  # in backward, stays
+    device.release(9, "x")
+    device.release(15, "q", 100)  # was there before; outside of ops
+    return device
+
+
+def subject_of(*devices: MadeMemory, picture: str = PICTURE, **options: Any) -> Subject:
+    events = [event for one in devices for event in one.events]
+    options = {"names": NAMES, **options}
+    return session_of(draw(picture, events=events, **options)).subject(VIEW)
+
+
+@pytest.fixture(name="subject", scope="module")
+def drawn() -> Subject:
+    return subject_of(made(), deviceProperties=[V100])
+
+
+def ask(subject: Subject, part: str = "", **query: Any) -> Any:
+    """An answer that has gone through JSON."""
+    one: Any = VIEW if not part else next(one for one in VIEW.parts if one.stem == part)
+    built = one.build(subject, msgspec.convert(query, one.query))
+    return msgspec.json.decode(msgspec.json.encode(built), type=one.answer)
+
+
+def test_the_sentence_says_what_fills_the_peak_and_what_would_lower_it(subject: Subject) -> None:
+    answer: Memory = ask(subject)
+    assert answer.peak.bytes == 1000 + 64 + 500
+    assert answer.headline == (
+        "Parameters fill 57.5\u00a0% of the peak of 1.53\u00a0KiB in ProfilerStep#1."
+    )
+    assert "can lower it by up to 900\u00a0B" in answer.detail
+    assert [(one.category, one.bytes) for one in answer.peak.categories] == [
+        ("parameter", 900),
+        ("temporary", 500),
+        ("unknown", 100),
+        ("activation", 64),
+    ]
+    # Without temporaries the peak would be elsewhere: 1000 + 64 + 128.
+    assert {one.category: one.peak_bytes for one in answer.without}["temporary"] == 1192
+
+
+def test_the_table_has_the_blocks_with_an_end_in_the_range(subject: Subject) -> None:
+    def shown(**query: Any) -> list[tuple[Any, ...]]:
+        rows = ask(subject, "events", **query).rows
+        return [
+            (one.name, one.bytes, one.allocated_ns, one.released_ns, one.alive_ns) for one in rows
+        ]
+
+    linear, backward = "aten::linear", "autograd::engine::evaluate_function: AddmmBackward0"
+    empty = "aten::linear (aten::empty)"
+    assert shown() == [
+        (empty, 64, 2000, 9000, 7000),
+        (linear, 500, 4000, 4500, 500),
+        (backward, 128, 8000, None, None),
+        ("", 100, None, 15000, None),
+    ]
+    assert shown(start_ns=3000, end_ns=9000) == [
+        (linear, 500, 4000, 4500, 500),
+        (backward, 128, 8000, None, None),
+    ]
+    assert shown(start_ns=9000, end_ns=9001) == [(empty, 64, None, 9000, None)]
+    assert [row[1] for row in shown(sort_by="bytes", ascending=False, offset=1, limit=2)] == [
+        128,
+        100,
+    ]
+    assert [row[1] for row in shown(min_bytes=100, max_bytes=128)] == [128, 100]
+    assert [row[0] for row in shown(search="EMPTY linear")] == [empty]
+    assert [row[1] for row in shown(category="gradient")] == [128]
+
+
+def test_a_hovered_row_knows_its_whole_life(subject: Subject) -> None:
+    (row,) = ask(subject, "events", start_ns=9000, end_ns=9001).rows
+    assert (row.life_start_ns, row.life_end_ns) == (2000, 9000)
+    assert (row.category, row.module, row.line) == (
+        "activation", "nn.Module: m_0", "train.py(1): f",
+    )  # fmt: skip
+
+
+def test_statistics_are_the_seven_figures_and_sum_to_the_curve(subject: Subject) -> None:
+    table = ask(subject, "statistics", sort_by="name", ascending=True)
+    rows = {row.name: msgspec.structs.astuple(row)[1:] for row in table.rows}
+    assert rows == {
+        "": (None, -100, -100, 0, 0, 0, 0),
+        "aten::empty": (1, 64, 64, 1, 1, 64, 64),
+        "aten::linear": (1, 64, 0, 2, 1, 564, 500),
+        "autograd::engine::evaluate_function: AddmmBackward0": (1, 64, 64, 1, 1, 128, 128),
+    }
+    curve = ask(subject, "curve")
+    assert table.increase_bytes == curve.allocated[-1] - curve.allocated[0] == 28
+
+
+def test_the_curve_has_exact_ends_and_layers_that_sum_to_it(subject: Subject) -> None:
+    curve = ask(subject, "curve", start_ns=3000, end_ns=8500)
+    assert curve.ts == (3000, 4000, 4500, 8000, 8500)
+    assert curve.allocated == (1064, 1564, 1064, 1192, 1192)
+    assert curve.reserved == (2064, 2564, 2064, 2192, 2192)
+    assert (curve.peak_ns, curve.peak_bytes, curve.is_exact) == (4000, 1564, True)
+    sums = tuple(map(sum, zip(*(layer.values for layer in curve.layers), strict=True)))
+    assert sums == curve.allocated
+    by_module = ask(subject, "curve", by="module")
+    assert [layer.key for layer in by_module.layers] == ["nn.Module: m_0", ""]
+    assert ask(subject, "curve", by="total").layers == ()
+
+
+def test_the_tree_of_the_peak_sums_at_every_level(subject: Subject) -> None:
+    tree: AliveTree = ask(subject, "alive")
+    assert (tree.ts, tree.bytes) == (4000, 1564)
+    assert sum(node.bytes for node in tree.nodes if node.parent < 0) == tree.bytes
+    for at, node in enumerate(tree.nodes):
+        children = [child.bytes for child in tree.nodes if child.parent == at]
+        assert not children or sum(children) == node.bytes
+        assert node.parent < at
+    kinds = {node.kind for node in tree.nodes}
+    assert kinds == {"category", "module", "op", "size"}
+    cut: AliveTree = ask(subject, "alive", limit=1)
+    assert cut.bytes == tree.bytes
+    assert sum(node.bytes for node in cut.nodes if node.kind in ("size", "rest")) == tree.bytes
+    later: AliveTree = ask(subject, "alive", at="time", at_ns=8200)
+    assert later.bytes == 1192
+    assert ask(subject, "alive", at="time", at_ns=0).bytes == 1000
+
+
+def test_a_block_says_why_it_is_in_its_category(subject: Subject) -> None:
+    (row,) = ask(subject, "events", category="gradient").rows
+    block = ask(subject, "block", block=row.block)
+    assert (block.category, block.confidence) == ("gradient", "high")
+    assert "backward pass" in block.why
+    assert block.ops == ("autograd::engine::evaluate_function: AddmmBackward0",)
+    with pytest.raises(NotFoundError):
+        ask(subject, "block", block=99)
+
+
+def test_head_room_is_told_where_the_capacity_is(subject: Subject) -> None:
+    room = ask(subject).head_room
+    assert room.capacity_bytes == 32 << 30
+    assert room.reserved_bytes == 2564
+    # The file does not describe this device.
+    answer = ask(subject_of(made()))
+    assert answer.head_room is None
+    assert "deviceProperties" in answer.devices[0].missing["capacity"]
+
+
+def test_a_device_is_chosen_by_its_key() -> None:
+    other = MadeMemory(kind=HIP, device=1)
+    other.allocate(3, "o", 7)
+    host = MadeMemory(kind=0, device=-1)
+    host.allocate(3, "h", 5)
+    subject = subject_of(made(), other, host)
+    assert [one.key for one in ask(subject).devices] == ["cuda:0", "hip:1", "cpu"]
+    assert ask(subject).device == "cuda:0"
+    assert ask(subject, device="cpu").peak.bytes == 5
+    assert ask(subject, "curve", device="cpu").reserved is None
+    with pytest.raises(QueryError, match="cuda:7") as error:
+        ask(subject, device="cuda:7")
+    assert "hip:1" in error.value.hint
+    with pytest.raises(QueryError, match="empty"):
+        ask(subject, "curve", start_ns=5, end_ns=5)
+
+
+def test_what_is_not_recorded_is_said_and_is_no_zero() -> None:
+    events = [memory(2, 64, None), memory(3, -16, None)]
+    subject = session_of(draw(PICTURE, events=events)).subject(VIEW)
+    answer: Memory = ask(subject)
+    (device,) = answer.devices
+    assert (device.peak_bytes, device.peak_reserved_bytes) == (None, None)
+    assert answer.curve.is_change
+    assert answer.curve.layers == ()
+    assert answer.peak.categories == ()
+    for text in (answer.events.missing, ask(subject, "alive").missing, *device.missing.values()):
+        assert text.endswith(".")
+    assert "profile_memory=True" in answer.detail
+    # The statistics need neither.
+    assert answer.statistics.increase_bytes == 48
+
+
+def test_without_allocator_events_the_view_says_how_to_record_them() -> None:
+    with pytest.raises(UnavailableError, match="profile_memory=True"):
+        subject_of()
+
+
+def test_a_terminal_gets_every_figure(subject: Subject) -> None:
+    found = tables(ask(subject))
+    assert [table.title for table in found] == ["By operator", "Events", "At the peak", "Devices"]
+    assert OUTSIDE in {row[0] for row in found[0].rows}
+
+
+@pytest.mark.parametrize(("offset", "limit"), [(0, 3), (2, 2), (4, 100), (9, 1), (0, 5)])
+def test_a_window_is_part_of_the_whole_order(offset: int, limit: int) -> None:
+    key = np.array([5, 1, 5, 0, 1, 1, 9, 5])
+    whole = np.argsort(key, kind="stable")
+    assert first_of(key, offset, limit).tolist() == whole[offset : offset + limit].tolist()
