@@ -103,6 +103,6 @@ export function stepTimeTitle(step: StepTime | null): string {
   }
   const { figures, before } = step;
   const mean = `Mean of ${figures.count} ${figures.count === 1 ? "step" : "steps"}`;
-  const why = figures.script === "" ? "of a name like it" : "of the same script";
+  const why = figures.script === "" ? "with a similar name" : "of the same script";
   return before === null ? mean : `${mean}, against ${before.run}, the run before ${why}`;
 }

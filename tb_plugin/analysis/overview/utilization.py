@@ -89,12 +89,12 @@ def _tensor_cores(gauges: Gauges, device: DeviceFacts) -> Measure:
             number = ".".join(map(str, device.capability))
             return Measure(key, None, f"Compute capability {number} has no tensor cores.")
     elif device.vendor not in ("NVIDIA", "AMD", ""):
-        return Measure(key, None, f"Kernel names of {device.vendor} devices do not tell.")
+        return Measure(key, None, f"Kernel names of {device.vendor} devices do not say.")
     if not gauges.op_kernel_ns:
         return Measure(key, None, "No kernel of the chosen steps is linked to an op.")
     # Names that do not tell make the figure a lower bound; where they prevail it says nothing.
     if gauges.tensor_core_unknown_ns > max(gauges.tensor_core_ns, gauges.op_kernel_ns / 2):
-        return Measure(key, None, "The names of most kernels do not tell.")
+        return Measure(key, None, "The names of most kernels do not say.")
     return Measure(key, gauges.tensor_core_ns / gauges.op_kernel_ns)
 
 

@@ -135,7 +135,7 @@ class TestTensorCores:
     def test_names_that_do_not_tell(self) -> None:
         trace = self.of(TRITON, TRITON)
         assert shown(trace)["tensor_core"] is None
-        assert "do not tell" in reasons(trace)["tensor_core"]
+        assert "do not say" in reasons(trace)["tensor_core"]
 
     def test_before_volta_there_are_none(self) -> None:
         trace = self.of(PLAIN, PLAIN, computeMajor=6, name="Quadro GP100")

@@ -85,7 +85,7 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
         <tr>
           <th>Figure</th>
           <th className="num">here</th>
-          <th className="num">held against</th>
+          <th className="num">compared with</th>
         </tr>
       </thead>
       <tbody>
@@ -117,7 +117,7 @@ function Details({ finding }: { finding: Finding }) {
         )}
         {gain === null ? null : (
           <p>
-            <span className="label">How the ceiling is formed</span> <Prose text={gain.method} />
+            <span className="label">How the ceiling is computed</span> <Prose text={gain.method} />
           </p>
         )}
         <p className="dim">

@@ -177,7 +177,7 @@ function PythonMenu() {
         label="Python frames"
         title={
           isAll
-            ? "No Python frame is of code of your own by its path: all are shown"
+            ? "By their paths, no Python frame is code of your own: all are shown"
             : hidden > 0
               ? `${plural(hidden, "Python frame")} of libraries hidden`
               : ""

@@ -221,7 +221,7 @@ export const COMMANDS: readonly Described[] = [
     ["mark", "Mark the selection or area for a moment", "M"],
     ["mark-keep", "Keep a note there", "Shift M"],
   ]),
-  ...grouped("Arranging and taking away", [
+  ...grouped("Arranging and saving", [
     ["pin", "Pin the track at the pointer", "P"],
     ["hide", "Hide it", "H"],
     ["collapse", "Fold it", "C"],

@@ -200,7 +200,7 @@ export default function TracksMenu() {
           disabled={formatArrangement(link.arrangement) === ""}
           onClick={() => actions.arrange(UNARRANGED)}
         >
-          As at first
+          Reset
         </button>
       </div>
       <div className="tl-scroll-list">
