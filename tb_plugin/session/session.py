@@ -25,12 +25,14 @@ from ..analysis.summarize import summarize
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import UnavailableError
 from ..base.lru import LruCache
-from ..store.cache import artifacts, content_key
-from ..store.cache.artifacts import Making, Target, make_missing
+from ..store.cache import content_key, disk
 from ..store.cache.disk import (
     Cache,
+    Making,
+    Target,
     encode_summary,
     first_that_takes,
+    make_missing,
     publish_columns,
     publish_summary,
     with_path,
@@ -264,8 +266,8 @@ class FileSession(Session):
 
     def _make(self, spec: ArtifactSpec[Any], variant: str) -> bool:
         """Makes an artifact in the cache; False where there is no room for it."""
-        trace, version = self.trace(), artifacts.version_of(spec.make)
-        wanted = artifacts.needed(spec.variants, variant)
+        trace, version = self.trace(), disk.version_of(spec.make)
+        wanted = disk.needed_variants(spec.variants, variant)
         making = Making(load_callable(spec.make), version, spec.name, wanted)
 
         def store(root: Path, token: str) -> None:

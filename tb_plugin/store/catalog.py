@@ -35,8 +35,8 @@ import msgspec
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..trace.model import Trace
-from .cache import artifacts, content_key
-from .cache.disk import Cache
+from .cache import content_key
+from .cache.disk import Cache, needed_variants
 from .cache.location import close_session, open_cache
 from .cache.memory import ArtifactCache, MemoryCache
 from .catalog_snapshot import PoolStatus, Published, publish
@@ -306,7 +306,7 @@ class CatalogService(Generic[S]):
 
     def _made(self, entry: Entry, spec: ArtifactSpec[Any], variant: str) -> KinetoscopeError:
         """Have an artifact made; the answer to the request for it."""
-        variants = artifacts.needed(spec.variants, variant)
+        variants = needed_variants(spec.variants, variant)
         self.apply(ArtifactAsked(entry.key, entry.digest, spec.make, spec.name, variants))
         answer = self._state.answer_of(entry.key, entry.digest)
         if answer is None:

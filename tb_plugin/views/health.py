@@ -13,7 +13,7 @@ from ..base.units import count as count_text
 from ..base.units import plural, size
 from ..trace.model import HealthRecord, Note, worst_first
 from .shared import Column, Table
-from .view import Scope, View
+from .view import View
 
 
 class HealthQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -300,7 +300,6 @@ VIEW = View(
     title="Health",
     key="h",
     question="What was read, what is missing, and how to record it better?",
-    scope=Scope.TRACE,
     query=HealthQuery,
     answer=Health,
     build=build,

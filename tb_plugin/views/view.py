@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,14 +21,6 @@ S = TypeVar("S", bound=Struct)
 LIMIT = "limit"
 """The field of a query that says how many rows of a table are wanted."""
 EVERY_ROW = 2**31 - 1
-
-
-class Scope(Enum):
-    """The range that a view is computed over."""
-
-    TRACE = "trace"  # one worker × span
-    RUN = "run"  # all ranks of a span
-    PAIR = "pair"  # two traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +66,6 @@ class View:
     title: str  # "Overview"
     key: str  # the letter after g that opens it
     question: str  # "Where did the step's time go?"
-    scope: Scope
     query: type[Struct]
     answer: type[Struct]
     build: Callable[[Any, Any], Struct]

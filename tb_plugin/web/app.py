@@ -1,23 +1,53 @@
 """The WSGI application: the API below api/, the page everywhere else.
 
-TensorBoard and the standalone server mount the same one; it knows paths only relative to its root.
+A route is a function from a request to an answer; ``ROUTES`` is the table of them. TensorBoard and
+the standalone server mount the same application; it knows paths only relative to its root.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
+from msgspec import Struct
 from werkzeug import Request
 
-from ..base.errors import KinetoscopeError, NotFoundError
+from .. import __version__
+from ..analysis.facts import Facts
+from ..analysis.steps import outliers
+from ..base.errors import KinetoscopeError, NotFoundError, short
+from ..base.native import reader
 from ..session.catalog import Traces
-from ..views.view import View
-from . import routes
+from ..session.session import CatalogSession, EventFiles
+from ..store.catalog import BeingRead, Entry
+from ..store.contract import Catalog
+from ..trace.model import WORST_FIRST
+from ..views.view import Part, S, View, once, parse, view_among
+from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
+from .middleware import refuse_other_sites
 from .page import Page, page_alone
-from .responses import Answer, error_answer
+from .responses import (
+    NEVER_CHANGES,
+    REVALIDATE,
+    Answer,
+    Body,
+    Download,
+    answer_digest,
+    body_answer,
+    digest,
+    error_answer,
+    json_answer,
+    program,
+    unchanged,
+)
+from .source_files import NamedFiles, SourceQuery, source_place, started_in
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -26,6 +56,267 @@ log = logging.getLogger(__name__)
 
 API_PREFIX = "/api/"
 METHODS = ("GET", "HEAD")
+
+
+def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
+    """Steps, the state of each view, and the health of the trace."""
+    severities = {note.severity for note in facts.health.notes}
+    return TraceInfo(
+        digest=answer_digest(entry.digest),
+        run=entry.run,
+        worker=entry.worker,
+        span=entry.span,
+        rank=entry.rank,
+        device_type=facts.device_type,
+        step_source=facts.step_source,
+        steps=_steps(facts),
+        views=tuple(_state(view, facts) for view in views),
+        note_count=len(facts.health.costly),
+        worst=next((s for s in WORST_FIRST if s in severities), "good"),
+    )
+
+
+def _state(view: View, facts: Facts) -> ViewState:
+    reason = view.unavailable(facts)
+    return ViewState(view.stem, reason, None if reason else view.badge(facts))
+
+
+def _steps(facts: Facts) -> tuple[StepInfo, ...]:
+    marks = outliers(facts)
+    return tuple(
+        StepInfo(
+            index=step.index,
+            number=step.number,
+            name=step.name,
+            dur_ns=step.dur_ns,
+            excluded=step.excluded,
+            outlier=marks[step.index],
+        )
+        for step in facts.steps
+    )
+
+
+Host = Literal["tensorboard", "standalone"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Shared dependencies of the routes."""
+
+    catalog: Traces
+    views: Mapping[str, View]  # by stem, in tab order
+    host: Host
+    files: EventFiles
+    named: NamedFiles
+    started_in: Path | None  # the working directory when the server was started
+
+
+class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
+    """No parameters."""
+
+
+class Choice(Struct, frozen=True, forbid_unknown_fields=True):
+    """One trace; by default the newest run, the first worker, the last span.
+
+    ``digest`` as told by the catalog makes the answer one that never changes.
+    """
+
+    run: str = ""
+    worker: str = ""
+    span: str = ""
+    digest: str = ""
+
+
+class FileChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """One file as the catalog names it."""
+
+    path: str
+    logdir: str
+
+
+def info(site: Site, request: Request) -> Answer:
+    """The version of this program, and its views."""
+    _asked(request, Nothing)
+    views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
+    vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
+    body = Info(__version__, reader(), site.host, vscode, views, RECIPE)
+    return json_answer(request, body)
+
+
+def catalog(site: Site, request: Request) -> Answer:
+    """Everything below the logdirs."""
+    _asked(request, Nothing)
+    return _catalog_answer(request, site.catalog.snapshot())
+
+
+def rescan(site: Site, request: Request) -> Answer:
+    """Looks again at once."""
+    refuse_other_sites(request)
+    _asked(request, Nothing)
+    return _catalog_answer(request, site.catalog.rescan())
+
+
+def retry(site: Site, request: Request) -> Answer:
+    """Reads a failed or refused file again."""
+    refuse_other_sites(request)
+    file = _asked(request, FileChoice)
+    return _catalog_answer(request, site.catalog.retry(file.logdir, file.path))
+
+
+def trace(site: Site, request: Request) -> Answer:
+    """Data of one trace that the shell needs."""
+    choice = _asked(request, Choice)
+
+    def build(entry: Entry) -> Body:
+        return trace_info(entry, site.catalog.summary(entry), tuple(site.views.values()))
+
+    return _trace_answer(site, request, choice, build)
+
+
+def view(site: Site, request: Request, path: str) -> Answer:
+    """One view of one trace, or one part of it: ``timeline``, ``timeline/tiles``."""
+    stem, slash, name = path.partition("/")
+    chosen = site.views.get(stem) or view_among(site.views.values(), stem)
+    part = part_named(chosen, name) if slash else None
+    choice, query = _asked_of_trace(request, (part or chosen).query)
+
+    def build(entry: Entry) -> Body:
+        subject = CatalogSession(site.catalog, entry, site.files).subject(chosen)
+        if part is None:
+            return chosen.build(subject if chosen.artifact else subject.facts, query)
+        body = part.build(subject, query)
+        return Download(part.file(subject, query), body) if part.file else body
+
+    return _trace_answer(site, request, choice, build)
+
+
+def part_named(view: View, name: str) -> Part:
+    """The part of a view.
+
+    Raises:
+        NotFoundError: there is none of this name.
+    """
+    for part in view.parts:
+        if part.stem == name:
+            return part
+    known = ", ".join(part.stem for part in view.parts)
+    raise NotFoundError(
+        f"there is no part {short(name)!r} of the view {view.stem}",
+        hint=f"parts: {known}" if known else f"ask for api/view/{view.stem} itself",
+    )
+
+
+def source(site: Site, request: Request) -> Answer:
+    """The place of a source file of a stack. It depends on the disk, so it is not cached."""
+    choice, query = _asked_of_trace(request, SourceQuery)
+    try:
+        entry = _located(site, choice)
+        place = source_place(site.catalog, entry, query, site.named, site.started_in)
+        return json_answer(request, place)
+    except BeingRead as error:
+        return _reading_answer(request, error)
+
+
+ROUTES: Mapping[str, Callable[[Site, Request], Answer]] = MappingProxyType(
+    {
+        "info": info,
+        "catalog": catalog,
+        "rescan": rescan,
+        "retry": retry,
+        "trace": trace,
+        "source": source,
+    }
+)
+VIEW_PREFIX = "view/"
+
+
+def answer(site: Site, request: Request, name: str) -> Answer:
+    """The answer of the route below api/.
+
+    Raises:
+        KinetoscopeError: whatever the route cannot do.
+    """
+    if name.startswith(VIEW_PREFIX):
+        return view(site, request, name[len(VIEW_PREFIX) :])
+    if name not in ROUTES:
+        raise NotFoundError(f"there is no address api/{short(name)}")
+    return ROUTES[name](site, request)
+
+
+def _catalog_answer(request: Request, body: Catalog) -> Answer:
+    etag = digest(body.version, program())
+    return unchanged(request, etag) or json_answer(request, _for_page(body), etag=etag)
+
+
+def _for_page(body: Catalog) -> Catalog:
+    """The catalog with digests that also name the program."""
+    runs = tuple(
+        msgspec.structs.replace(
+            run,
+            workers=tuple(
+                msgspec.structs.replace(
+                    worker,
+                    spans=tuple(
+                        msgspec.structs.replace(span, digest=answer_digest(span.digest))
+                        for span in worker.spans
+                    ),
+                )
+                for worker in run.workers
+            ),
+        )
+        for run in body.runs
+    )
+    return msgspec.structs.replace(body, runs=runs)
+
+
+def _trace_answer(
+    site: Site, request: Request, choice: Choice, build: Callable[[Entry], Body]
+) -> Answer:
+    """The answer of a trace: 304 before anything is computed, 202 while it is being read.
+
+    Where the file has changed since the page learned its digest, the answer is that of the file as
+    it is now, and not kept.
+    """
+    try:
+        entry = _located(site, choice)
+        current = answer_digest(entry.digest)
+        cache = NEVER_CHANGES if choice.digest == current else REVALIDATE
+        etag = digest(current, request.path, request.query_string)
+        return unchanged(request, etag, cache=cache) or body_answer(
+            request, build(entry), etag=etag, cache=cache
+        )
+    except BeingRead as error:
+        return _reading_answer(request, error)
+
+
+def _asked(request: Request, query: type[S]) -> S:
+    """The parameters of a request. Raises QueryError."""
+    return parse(once(request.args.items(multi=True)), query)
+
+
+def _asked_of_trace(request: Request, query: type[S]) -> tuple[Choice, S]:
+    """The trace and the parameters of a request. Raises QueryError."""
+    given = once(request.args.items(multi=True))
+    common = {key: given.pop(key) for key in Choice.__struct_fields__ if key in given}
+    return parse(common, Choice), parse(given, query)
+
+
+def _located(site: Site, choice: Choice) -> Entry:
+    """The chosen trace.
+
+    Raises:
+        NotFoundError: there is no such trace.
+        BeingRead: the file is being read.
+    """
+    return site.catalog.locate(choice.run or None, choice.worker or None, choice.span or None)
+
+
+def _reading_answer(request: Request, error: BeingRead) -> Answer:
+    """The answer while a trace is being read: try again."""
+    return json_answer(request, Reading(error.progress), status=error.status, cache="no-store")
+
+
+# --- the application ------------------------------------------------------------------------------
 
 
 class MethodError(KinetoscopeError):
@@ -42,21 +333,21 @@ class InternalError(KinetoscopeError):
 
 
 def create_app(
-    catalog: Traces, views: tuple[View, ...], host: routes.Host, page: Page | None = None
+    catalog: Traces, views: tuple[View, ...], host: Host, page: Page | None = None
 ) -> WSGIApplication:
     """The application over a catalog. Every request gets a response; errors are JSON."""
-    site = routes.site(catalog, views, host)
+    by_stem = MappingProxyType({v.stem: v for v in views})
+    site = Site(catalog, by_stem, host, EventFiles(), NamedFiles(), started_in())
     files = page or (page_alone() if host == "standalone" else Page())
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
-        answer = _guarded(site, files, request)
-        return answer(environ, start_response)
+        return _guarded(site, files, request)(environ, start_response)
 
     return app
 
 
-def _guarded(site: routes.Site, page: Page, request: Request) -> Answer:
+def _guarded(site: Site, page: Page, request: Request) -> Answer:
     try:
         return _answer(site, page, request)
     except KinetoscopeError as error:
@@ -69,13 +360,13 @@ def _guarded(site: routes.Site, page: Page, request: Request) -> Answer:
         )
 
 
-def _answer(site: routes.Site, page: Page, request: Request) -> Answer:
+def _answer(site: Site, page: Page, request: Request) -> Answer:
     if request.method not in METHODS:
-        answer = error_answer(request, MethodError("only GET and HEAD are answered here"))
-        answer.headers["Allow"] = ", ".join(METHODS)
-        return answer
+        refused = error_answer(request, MethodError("only GET and HEAD are answered here"))
+        refused.headers["Allow"] = ", ".join(METHODS)
+        return refused
     if request.path.startswith(API_PREFIX):
-        return routes.answer(site, request, request.path[len(API_PREFIX) :])
+        return answer(site, request, request.path[len(API_PREFIX) :])
     if request.path == API_PREFIX.rstrip("/"):
         raise NotFoundError("there is no address api")
     return page.answer(request, request.path.lstrip("/") or "index.html")

@@ -12,7 +12,7 @@ from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.views import VIEWS, view_named
 from kinetoscope.views.view import Subject, View
-from kinetoscope.web.routes import Choice
+from kinetoscope.web.app import Choice
 from tests.drawing import draw
 
 

@@ -25,7 +25,7 @@ from kinetoscope.store.contract import (
 )
 from kinetoscope.trace.model import HealthRecord, Note, Trace
 from kinetoscope.views.shared import Column, Table
-from kinetoscope.views.view import Part, Scope, Subject, View
+from kinetoscope.views.view import Part, Subject, View
 
 RUN, WORKER, SPAN = "resnet/50 & <b>", "host.1_7", "1"
 """Names as users make them: they travel in query strings and are never markup."""
@@ -122,7 +122,6 @@ def length_view(counted: Counted | None = None) -> View:
         title="Lengths",
         key="l",
         question="How long is each step?",
-        scope=Scope.TRACE,
         query=LengthQuery,
         answer=Lengths,
         build=build,

@@ -12,8 +12,7 @@ from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug.test import Client, TestResponse
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.web.app import create_app
-from kinetoscope.web.routes import Choice
+from kinetoscope.web.app import Choice, create_app
 from tests.web.drawn import (
     CHOICE,
     Counted,

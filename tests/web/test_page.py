@@ -12,9 +12,8 @@ import pytest
 from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug.test import Client
 
-from kinetoscope.web.app import create_app
+from kinetoscope.web.app import Host, create_app
 from kinetoscope.web.page import CONTENT_POLICY, Page
-from kinetoscope.web.routes import Host
 from tests.web.drawn import DrawnCatalog
 
 SCRIPT = b"export function render() {}\n" * 100

@@ -26,7 +26,7 @@ from ...trace.model import Trace
 from ..ingest import pool, resources
 from ..ingest.events import S
 from ..ingest.worker import load_callable
-from . import artifacts
+from . import disk
 from .disk import Cache, entry, remove, used, with_path, workspace
 
 SUMMARIES_KEPT, TRACES_KEPT = 256, 4
@@ -113,8 +113,8 @@ KEPT = 8
 USE_SECONDS = 60.0
 MAPPED_BYTES = 448 << 20  # of files in this process's memory: beyond, all are opened anew
 LOOK_SECONDS = 0.2
-# of memory: up to this, what no disk has room for is made here
 _MEMORY = "/dev/shm"  # noqa: S108  a file system in memory, where the system has one
+_STATM = Path("/proc/self/statm")
 _ROOM = "Make room on the disk, or set KINETOSCOPE_CACHE_DIR to a folder that has some."
 
 
@@ -160,7 +160,7 @@ class ArtifactCache:
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._looked = now
-            if resources.mapped_bytes() > MAPPED_BYTES:
+            if mapped_bytes() > MAPPED_BYTES:
                 self._kept.let_go(lambda one: one.entry is not None)
 
     def make_here(
@@ -183,13 +183,13 @@ class ArtifactCache:
         return content
 
     def _open(self, digest: str, spec: ArtifactSpec[Any], variant: str) -> _Open | None:
-        version = artifacts.version_of(spec.make)
+        version = disk.version_of(spec.make)
         for root in sorted(self._cache.roots, key=_is_shared):
             folders = [
-                artifacts.place(root, digest, spec.name, one)
-                for one in artifacts.needed(spec.variants, variant)
+                disk.artifact_folder(root, digest, spec.name, one)
+                for one in disk.needed_variants(spec.variants, variant)
             ]
-            if not all(artifacts.is_whole(folder, version) for folder in folders):
+            if not all(disk.is_whole(folder, version) for folder in folders):
                 continue
             try:
                 if _is_shared(root):
@@ -209,13 +209,13 @@ class ArtifactCache:
         for folder in folders:
             copy = workspace(root, secrets.token_hex(8)) / folder.name
             shutil.copytree(folder, copy)
-            artifacts.publish(copy, root, digest, version)
+            disk.publish_artifact(copy, root, digest, version)
             copy.parent.rmdir()
-        return [entry(root, digest) / artifacts.ARTIFACTS / folder.name for folder in folders]
+        return [entry(root, digest) / disk.ARTIFACTS / folder.name for folder in folders]
 
 
 def _key(digest: str, spec: ArtifactSpec[Any], variant: str) -> str:
-    return f"{digest} {artifacts.folder_name(spec.name, variant)}"
+    return f"{digest} {spec.name} {variant}"
 
 
 def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
@@ -234,8 +234,8 @@ def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
                 prefix="kinetoscope-", dir=parent, ignore_cleanup_errors=True
             ) as root:
                 folder = Path(root)
-                for one in artifacts.needed(spec.variants, variant):
-                    folder = Path(root, artifacts.folder_name(spec.name, one))
+                for one in disk.needed_variants(spec.variants, variant):
+                    folder = Path(root, disk.folder_name(spec.name, one))
                     folder.mkdir()
                     make(trace, folder, lambda _: None, *([one] if one else []))
                 # What is mapped stays readable when its file is gone.
@@ -243,6 +243,15 @@ def made_here(trace: Trace, spec: ArtifactSpec[T], variant: str) -> T:
         except OSError as error:
             problem = problem or error.strerror or str(error)
     raise UnavailableError(f"There is no room to prepare this view: {problem}.", hint=_ROOM)
+
+
+def mapped_bytes() -> int:
+    """Resident bytes of this process that are pages of files; 0 where unknown."""
+    try:
+        shared = _STATM.read_text(encoding="ascii").split()[2]
+        return int(shared) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0
 
 
 @functools.cache

@@ -150,15 +150,6 @@ def free_memory() -> int:
     return free
 
 
-def mapped_bytes() -> int:
-    """Resident bytes of this process that are pages of files; 0 where unknown."""
-    try:
-        shared = (_ROOT / "proc/self/statm").read_text(encoding="ascii").split()[2]
-        return int(shared) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return 0
-
-
 def _groups(controller: str) -> Iterator[Path]:
     """The control groups of this process that may have limits, and all above them."""
     tree = _ROOT / "sys/fs/cgroup"

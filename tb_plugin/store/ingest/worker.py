@@ -25,12 +25,14 @@ import msgspec
 
 from ...base.errors import KinetoscopeError
 from ...trace.model import HealthRecord
-from ..cache import artifacts
-from ..cache.artifacts import Making, Target, make_missing
+from ..cache import disk
 from ..cache.disk import (
     Cache,
+    Making,
+    Target,
     encode_summary,
     first_that_takes,
+    make_missing,
     publish_columns,
     publish_summary,
     with_path,
@@ -179,7 +181,7 @@ def make(job: MakeCommand, say: Callable[[Message], None]) -> None:
     if trace is None:
         say(Gone())
         return
-    version, events = artifacts.version_of(job.make), trace.health.events
+    version, events = disk.version_of(job.make), trace.health.events
     making = Making(load_callable(job.make), version, job.name, job.variants)
 
     def on_share(share: float) -> None:

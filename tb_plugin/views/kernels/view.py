@@ -23,7 +23,7 @@ from ...analysis.recording import NO_DEVICE
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
 from ..shared import Column, ColumnKind, SharePart, Table, column_named, share_parts
-from ..view import Part, Scope, Subject, View
+from ..view import Part, Subject, View
 from . import contract as answers
 from .rows import SORTS, chosen_of, copy_rows, details, rows_of
 
@@ -245,7 +245,6 @@ VIEW = View(
     title="Kernel",
     key="k",
     question="What runs on the device, how well, and what launched it?",
-    scope=Scope.TRACE,
     query=answers.KernelQuery,
     answer=answers.Kernels,
     build=build,

@@ -34,7 +34,7 @@ from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share, size, times
 from ..shared import Column, Table
-from ..view import Part, Scope, Subject, View
+from ..view import Part, Subject, View
 from . import contract as answers
 from .rows import (
     LABELS,
@@ -576,7 +576,6 @@ VIEW = View(
     title="Memory",
     key="m",
     question="What fills the memory, when is it fullest, and does it grow?",
-    scope=Scope.TRACE,
     query=answers.MemoryQuery,
     answer=answers.Memory,
     build=build,

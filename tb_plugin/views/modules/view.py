@@ -13,7 +13,7 @@ from ...analysis.modules.sources import SOURCES
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, share
 from ..shared import Column, ColumnKind, Table, steps_of
-from ..view import Part, Scope, Subject, View
+from ..view import Part, Subject, View
 from . import contract as answers
 from .rows import TreeRows, tree_rows
 
@@ -246,7 +246,6 @@ VIEW = View(
     title="Module",
     key="l",
     question="Which modules ran, what did each cost, and what belongs to none?",
-    scope=Scope.TRACE,
     query=answers.ModulesQuery,
     answer=answers.Modules,
     build=build,

@@ -25,7 +25,7 @@ from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
 from ..shared import Column, Flame, Table, flame_of, share_parts, steps_of
-from ..view import Part, Scope, Subject, View
+from ..view import Part, Subject, View
 from . import contract as answers
 from .contract import (
     FlameGraphQuery,
@@ -411,7 +411,6 @@ VIEW = View(
     title="Operator",
     key="p",
     question="Which operations take the time, and what calls them?",
-    scope=Scope.TRACE,
     query=answers.OperatorQuery,
     answer=answers.Operators,
     build=build,

@@ -23,7 +23,7 @@ from ...analysis.steps import outliers
 from ...analysis.wording import device_name
 from ...base.units import NBSP
 from ..shared import Column, Table
-from ..view import Scope, View
+from ..view import View
 from .legend import BREAKDOWN, DEVICE_PARTS, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, LegendEntry
 
 
@@ -487,7 +487,6 @@ VIEW = View(
     title="Overview",
     key="o",
     question="Where did the step's time go?",
-    scope=Scope.TRACE,
     query=OverviewQuery,
     answer=Overview,
     build=build,

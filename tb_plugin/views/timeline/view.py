@@ -30,7 +30,7 @@ from ...analysis.timeline.model import (
 from ...analysis.timeline.range.sums import Area
 from ...trace.event_text import event_texts
 from ..shared import Column, Flame, Table
-from ..view import Part, Scope, Subject, View
+from ..view import Part, Subject, View
 from . import arrows, details, search, tiles
 from . import range as in_range
 from .common import (
@@ -361,7 +361,6 @@ VIEW = View(
     title="Trace",
     key="t",
     question="What ran when, on every thread and stream?",
-    scope=Scope.TRACE,
     query=LayoutQuery,
     answer=TimelineManifest,
     build=build,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError, UnavailableError
-from kinetoscope.store.cache import artifacts, memory
+from kinetoscope.store.cache import disk, memory
 from kinetoscope.store.cache.disk import COLUMNS, Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService
 from kinetoscope.store.contract import ReadProgress
@@ -50,7 +50,7 @@ def ask(service: CatalogService[FakeFacts], variant: str = "", spec: Rows = ROWS
 
 def folder_of(service: CatalogService[FakeFacts], cache: Cache, variant: str = "rows") -> Path:
     digest = service.locate(None, None, None).digest
-    return artifacts.place(cache.roots[0], digest, "rows", variant)
+    return disk.artifact_folder(cache.roots[0], digest, "rows", variant)
 
 
 def test_made_when_it_is_asked_for_and_kept_beside_the_columns(
@@ -76,10 +76,10 @@ def test_what_has_many_pages_in_memory_is_opened_anew(
     folder = folder_of(service, cache)
     shutil.rmtree(folder)
     monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(resources, "mapped_bytes", lambda: memory.MAPPED_BYTES)
+    monkeypatch.setattr(memory, "mapped_bytes", lambda: memory.MAPPED_BYTES)
     assert ask(service) == 3
     assert not folder.exists()  # Few pages: it stays open.
-    monkeypatch.setattr(resources, "mapped_bytes", lambda: memory.MAPPED_BYTES + 1)
+    monkeypatch.setattr(memory, "mapped_bytes", lambda: memory.MAPPED_BYTES + 1)
     assert ask(service) == 3
     assert folder.exists()
 
@@ -130,8 +130,8 @@ def test_other_code_makes_it_anew(
     service = served(logdir, serve)
     ask(service)
     folder = folder_of(service, cache)
-    assert artifacts.is_whole(folder, artifacts.version_of(ROWS.make))
-    assert not artifacts.is_whole(folder, "of another version")
+    assert disk.is_whole(folder, disk.version_of(ROWS.make))
+    assert not disk.is_whole(folder, "of another version")
 
 
 # --- what goes wrong ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 
 from kinetoscope.base.lru import LruCache
 from kinetoscope.base.native import Native
+from kinetoscope.store.cache import memory
 from kinetoscope.store.ingest import resources
 from kinetoscope.store.ingest.pool import PoolLimits
 
@@ -40,12 +41,13 @@ def test_without_groups_the_machine_itself_counts(a_machine: Machine) -> None:
     assert (resources.core_count(), resources.free_memory()) == (12, 16 * GIB)
 
 
-def test_pages_of_files_in_memory(a_machine: Machine) -> None:
-    assert resources.mapped_bytes() > 0 or not Path("/proc/self/statm").exists()
-    a_machine({"proc/self/statm": "900 500 300 1 0 80 0\n"})
-    assert resources.mapped_bytes() == 300 * os.sysconf("SC_PAGE_SIZE")
-    a_machine({"proc/self/statm": "what?\n"})
-    assert resources.mapped_bytes() == 0
+def test_pages_of_files_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory.mapped_bytes() > 0 or not Path("/proc/self/statm").exists()
+    told = tmp_path / "statm"
+    monkeypatch.setattr(memory, "_STATM", told)
+    for text, pages in (("900 500 300 1 0 80 0\n", 300), ("what?\n", 0)):
+        told.write_text(text)
+        assert memory.mapped_bytes() == pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_container_has_what_its_limits_leave(a_machine: Machine) -> None:
