@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kinetoscope.session.session import session_of
+from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.read import read
 from kinetoscope.views.memory.contract import MemoryEventQuery, MemoryQuery, StatisticsQuery
 from kinetoscope.views.memory.rows import event_window, statistics_window
@@ -57,7 +57,7 @@ def former(file: str, *span: int) -> dict[str, Any]:
 
 @cache
 def subject(file: str) -> Subject:
-    return session_of(read(TRACES / file)).subject(VIEW)
+    return TraceSession(read(TRACES / file)).subject(VIEW)
 
 
 def device_key(name: str) -> str:

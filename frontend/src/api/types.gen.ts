@@ -1120,7 +1120,7 @@ export interface NamesQuery {
 
 /** One thing to know about a trace. */
 export interface Note {
-  /** key of note_kinds.CATALOG */
+  /** key of health.notes.CATALOG */
   readonly kind: string;
   readonly severity: string;
   /** "Allocator events carry no addresses or totals" */

@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, B, distinct, take, where
-from ...base.columnar import load, store
+from ...base.arrays import I8, I32, I64, B, distinct, matches, of_names, take, where
+from ...base.columnar import Writer, load
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
-from ..event_names import HostRole, matches, of_names
-from ..host_activity import Hosts, hosts_of
+from ..host_activity import HostRole, Hosts, hosts_of
 from ..idle import is_own_frame
 from ..operators.calls import call_tree
 from ..operators.stacks import frame_place, written_frames
@@ -469,7 +468,8 @@ def make_memory(trace: Trace, folder: Path, on_share: Callable[[float], None]) -
     Raises:
         OSError: no room, or no permission.
     """
-    store(memory_of(trace, on_share), folder, _STEM)
+    with Writer(folder) as writer:
+        writer.close(memory_of(trace, on_share), _STEM)
 
 
 def open_memory(folder: Path) -> MemoryColumns:

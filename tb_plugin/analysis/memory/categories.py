@@ -19,12 +19,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, B, distinct_values
+from ...base.arrays import I8, I32, I64, B, distinct_values, matches
 from ...base.intervals import Intervals
 from ...trace.model import DeviceKind, HostKind, Trace
 from ..call_tree.paths import innermost
-from ..event_names import HostRole, matches
-from ..host_activity import Hosts
+from ..host_activity import HostRole, Hosts
 from .model import BEFORE, NEVER, NONE, Category
 
 Confidence = Literal["high", "medium", "low"]

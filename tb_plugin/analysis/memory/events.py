@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B, take
-from ...trace.build.nest import innermost_at, outer_rows
+from ...trace.build.nest import innermost_at, nest
 from ...trace.model import MemoryTable, Trace
 from ..timeline.tracks import HOST, allocating_devices, memory_devices
 from .model import BEFORE, NEVER, NONE
@@ -126,7 +126,7 @@ def hosts_of_events(trace: Trace) -> I32:
     first = np.ones(len(host), bool)
     np.not_equal(host.thread[1:], host.thread[:-1], out=first[1:])
     end = host.ts + host.dur
-    outer = outer_rows(host.ts, end, first)
+    outer = nest(host.ts, host.dur, first, np.zeros(len(host), np.int8), 0).outer
     begin = np.searchsorted(host.thread, np.arange(len(trace.threads) + 1)).tolist()
     start = np.full(len(memory), NONE, np.int64)
     for thread in range(len(trace.threads)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
-from kinetoscope.session.session import session_of
+from kinetoscope.session.session import TraceSession
 from kinetoscope.views.memory.contract import AliveTree, Memory
 from kinetoscope.views.memory.rows import first_of
 from kinetoscope.views.memory.view import OUTSIDE, VIEW, tables
@@ -45,7 +45,7 @@ def made() -> MadeMemory:
 def subject_of(*devices: MadeMemory, picture: str = PICTURE, **options: Any) -> Subject:
     events = [event for one in devices for event in one.events]
     options = {"names": NAMES, **options}
-    return session_of(draw(picture, events=events, **options)).subject(VIEW)
+    return TraceSession(draw(picture, events=events, **options)).subject(VIEW)
 
 
 @pytest.fixture(name="subject", scope="module")
@@ -197,7 +197,7 @@ def test_a_device_is_chosen_by_its_key() -> None:
 
 def test_what_is_not_recorded_is_said_and_is_no_zero() -> None:
     events = [memory(2, 64, None), memory(3, -16, None)]
-    subject = session_of(draw(PICTURE, events=events)).subject(VIEW)
+    subject = TraceSession(draw(PICTURE, events=events)).subject(VIEW)
     answer: Memory = ask(subject)
     (device,) = answer.devices
     assert (device.peak_bytes, device.peak_reserved_bytes) == (None, None)
