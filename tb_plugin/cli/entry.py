@@ -59,6 +59,7 @@ def _written_out(match: re.Match[str]) -> str:
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "show": "Shows a view of a trace as a table, JSON or CSV.",
+        "snapshot": "Explains a memory snapshot, or compares two.",
         "doctor": "Lists every file: whether it is used, and if not, why.",
         "serve": "Serves the page without TensorBoard.",
         "demo": "Records a small training and shows it in TensorBoard.",

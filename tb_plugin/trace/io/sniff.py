@@ -46,7 +46,7 @@ _BINARY = (
         "memory_snapshot",
         rb"\x80[\x02-\x05]",
         "This is a Python pickle, probably a CUDA memory snapshot.",
-        "Open memory snapshots at pytorch.org/memory_viz; a trace is a .json or .json.gz file.",
+        "kinetoscope snapshot FILE explains memory snapshots; a trace is a .json or .json.gz file.",
     ),
     _other("image", rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP", "This is an image.", _RECORD),
     _other("pdf", rb"%PDF-", "This is a PDF document.", _RECORD),

@@ -155,6 +155,17 @@ def _of_others() -> re.Pattern[str]:
     )
 
 
+def is_of_others(frame: str) -> bool:
+    """True if a frame is not the user's own code: of Python, torch, or an installed package.
+
+    >>> is_of_others("torch/nn/modules/module.py(1773): _wrapped_call_impl")
+    True
+    >>> is_of_others("train.py(12): main")
+    False
+    """
+    return _of_others().search(frame) is not None
+
+
 def of_others(trace: Trace) -> NDArray[np.bool_] | None:
     """True for Python frames of Python, torch, or an installed package: not the user's own code.
 

@@ -1,0 +1,1 @@
+"""What do Python pickles that torch writes hold? Read without running anything of them."""

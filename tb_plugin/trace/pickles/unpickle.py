@@ -1,0 +1,568 @@
+"""Pickles of plain data, read as a stream: nothing in them is run, and little of them is kept.
+
+Containers, strings, numbers and bytes are built; whatever names code (a class, a function, a
+persistent object) is refused by its name before anything of it is looked up. A caller that knows
+what the records of the file look like *folds* each of them into something small as soon as it is
+complete, so that a gigabyte of records costs the memory of their columns.
+
+The format: the comments of ``Lib/pickletools.py`` of CPython, protocols 0 to 5.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from ...base.errors import TraceFormatError
+from ..raw import shorten
+
+CHUNK = 1 << 20
+AHEAD = 512
+"""Bytes that are in memory before an opcode is looked at: more than any short argument needs."""
+
+Fold: TypeAlias = Callable[["dict[Any, Any] | list[Any]"], object]
+"""What a complete dict or list becomes before it is put into another one; itself if it stays."""
+
+
+class ByteStream(Protocol):
+    """Where the bytes come from."""
+
+    def read(self, n: int, /) -> bytes:
+        """Up to n bytes; b"" only at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PickleLimits:
+    """What a pickle may cost. Beyond it, it is refused with the limit that it broke.
+
+    Attributes:
+        depth: containers that are open within each other.
+        pending: values read but not yet put into a container. Picklers hand over a thousand.
+        kept: values inside containers that were not folded.
+        text: bytes of one string.
+        number: bytes or digits of one integer.
+    """
+
+    depth: int = 200
+    pending: int = 200_000
+    kept: int = 4_000_000
+    text: int = 64 << 20
+    number: int = 40
+
+
+LIMITS = PickleLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Unpickled:
+    """The value of a pickle.
+
+    Attributes:
+        value: the outermost value, with what was complete of it.
+        damage: why the rest is missing, as a sentence; "" when the pickle is whole.
+        offset: how many bytes were understood.
+    """
+
+    value: object
+    damage: str
+    offset: int
+
+
+def unpickle(
+    stream: ByteStream,
+    fold: Fold = lambda container: container,
+    *,
+    limits: PickleLimits = LIMITS,
+) -> Unpickled:
+    """The plain data in a pickle; of a damaged one, what comes before the damage.
+
+    Costs time linear in the bytes and memory in what ``fold`` leaves of them, and eight bytes for
+    each value that the pickle numbers for later use.
+
+    Raises:
+        TraceFormatError: ``unsafe_pickle`` when it names code, ``pickle_limit`` when it is beyond
+            ``limits``, ``pickle`` when nothing of it could be read.
+    """
+    machine = _Machine(stream, fold, limits)
+    damage = ""
+    try:
+        machine.run()
+    except _DamageError as error:
+        damage = str(error)
+    return Unpickled(machine.close(damage), damage, machine.offset)
+
+
+class _DamageError(Exception):
+    """The bytes from here on are no pickle."""
+
+
+class _Dict(dict[Any, Any]):
+    slot = -1  # in the memo
+    is_plain = False  # it was offered to fold, and stays
+
+
+class _List(list[Any]):
+    slot = -1
+    is_plain = False
+
+
+class _Machine:
+    """The stack machine that a pickle is a program of, without the instructions that call."""
+
+    def __init__(self, stream: ByteStream, fold: Fold, limits: PickleLimits) -> None:
+        self.stream, self.fold, self.limits = stream, fold, limits
+        self.data, self.at = b"", 0
+        self.before = 0  # bytes of the stream that went before data
+        self.at_end = False
+        self.instruction = 0  # where in data the present one begins
+        self.stack: list[Any] = []
+        self.marks: list[list[Any]] = []  # the stacks below the marks
+        self.memo: list[Any] = []
+        self.texts: dict[str, str] = {}
+        self.kept = 0
+        self.has_stopped = False
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Execute instructions up to STOP."""
+        while not self.has_stopped:
+            self.refill(AHEAD + 1)
+            data = self.data
+            safe = len(data) if self.at_end else len(data) - AHEAD
+            if self.at >= len(data):
+                raise _DamageError(f"it ends after {self.before + self.at:,} bytes")
+            if len(self.stack) > self.limits.pending:
+                raise self.beyond("values outside any container", self.limits.pending)
+            try:
+                # An instruction with a long argument may read on: then data is another.
+                while self.at < safe and self.data is data and not self.has_stopped:
+                    self.instruction = at = self.at
+                    self.at = at + 1
+                    _DO[data[at]](self)
+            except (IndexError, struct.error):
+                raise _DamageError(self.where("an instruction lacks its values")) from None
+
+    @property
+    def offset(self) -> int:
+        """How many bytes stand before the present instruction."""
+        return self.before + self.instruction
+
+    def close(self, damage: str) -> object:
+        """The outermost value; containers that are still open get what was read for them."""
+        while self.marks or len(self.stack) > 1:
+            with suppress(_DamageError):
+                self._close_innermost()
+        if not self.stack:
+            hint = "Write it again with torch.cuda.memory._dump_snapshot()."
+            raise TraceFormatError(
+                "pickle", f"This is no pickle that can be read: {damage}.", hint=hint
+            )
+        return self.stack[0]
+
+    def _close_innermost(self) -> None:
+        if not self.marks:
+            self._close_chain(self.stack)
+            return
+        items = self.close_mark()
+        target = self.stack[-1] if self.stack else None
+        if isinstance(target, _List):
+            target.extend(self.folded(items))
+        elif isinstance(target, _Dict):
+            last = max(
+                (at for at in range(0, len(items), 2) if isinstance(items[at], str)), default=0
+            )
+            self.put_pairs(target, items[:last])
+            self._close_chain([target, *items[last:]])
+
+    def _close_chain(self, chain: list[Any]) -> None:
+        """Put what stands above a container into it: a member of one comes without a mark."""
+        while len(chain) > 1:
+            value, below = chain.pop(), chain[-1]
+            if isinstance(below, _List):
+                below.extend(self.folded([value]))
+            elif len(chain) > 1 and isinstance(chain[-2], _Dict):
+                self.put_pairs(chain[-2], [chain.pop(), value])
+
+    # --- bytes ----------------------------------------------------------------------------------
+
+    def refill(self, n: int) -> None:
+        """Have n bytes in memory from here on, unless the stream ends before."""
+        if len(self.data) - self.at >= n or self.at_end:
+            return
+        pieces = [self.data[self.at :]]
+        have = len(pieces[0])
+        while have < n or len(pieces) == 1:
+            piece = self.stream.read(max(CHUNK, n - have))
+            if not piece:
+                self.at_end = True
+                break
+            pieces.append(piece)
+            have += len(piece)
+        self.before += self.at
+        self.instruction -= self.at
+        self.data, self.at = b"".join(pieces), 0
+
+    def take(self, n: int) -> bytes:
+        """The next n bytes."""
+        if n > self.limits.text:
+            raise self.beyond("bytes in one string", self.limits.text)
+        if len(self.data) - self.at < n:
+            self.refill(n)
+            if len(self.data) < n:
+                claim = f"a string claims {n:,} bytes, and {len(self.data) - self.at:,} are left"
+                raise _DamageError(self.where(claim))
+        self.at += n
+        return self.data[self.at - n : self.at]
+
+    def number(self, form: struct.Struct) -> int:
+        """An argument of a fixed width."""
+        value: int = form.unpack_from(self.data, self.at)[0]
+        self.at += form.size
+        return value
+
+    def line(self) -> bytes:
+        """The bytes up to the end of the line: an argument of protocol 0."""
+        end = self.data.find(b"\n", self.at)
+        while end < 0 and not self.at_end:
+            if len(self.data) - self.at > self.limits.text:
+                raise self.beyond("bytes in one string", self.limits.text)
+            self.refill(len(self.data) - self.at + CHUNK)
+            end = self.data.find(b"\n", self.at)
+        if end < 0:
+            raise _DamageError(self.where("a line has no end"))
+        line, self.at = self.data[self.at : end], end + 1
+        return line
+
+    # --- what goes wrong ------------------------------------------------------------------------
+
+    def where(self, what: str) -> str:
+        return f"{what} at byte {self.offset:,}"
+
+    def beyond(self, what: str, most: int) -> TraceFormatError:
+        return TraceFormatError(
+            "pickle_limit",
+            f"This pickle has more than {most:,} {what} at byte {self.offset:,}; it was not read.",
+            hint="No file that torch writes is like this one.",
+        )
+
+    def refuse(self, name: str) -> TraceFormatError:
+        return TraceFormatError(
+            "unsafe_pickle",
+            f"This pickle wants to run code ({shorten(name)}, at byte {self.offset:,}). "
+            "It was not opened further, and nothing of it was run.",
+            hint="A file of torch holds only lists, dicts, numbers and strings. "
+            "Ask where this one comes from before you load it anywhere.",
+        )
+
+    # --- containers -----------------------------------------------------------------------------
+
+    def open_mark(self) -> None:
+        if len(self.marks) >= self.limits.depth:
+            raise self.beyond("containers within each other", self.limits.depth)
+        self.marks.append(self.stack)
+        self.stack = []
+
+    def close_mark(self) -> list[Any]:
+        items, self.stack = self.stack, self.marks.pop()
+        return items
+
+    def folded(self, items: list[Any]) -> list[Any]:
+        """The items as they go into a container: each dict and list has had its chance to fold."""
+        self.kept += len(items)
+        for i, item in enumerate(items):
+            if isinstance(item, (_Dict, _List)) and not item.is_plain:
+                small = self.fold(item)
+                if small is item:
+                    item.is_plain = True
+                    continue
+                self.kept -= len(item) * (2 if isinstance(item, _Dict) else 1)
+                items[i] = small
+                if item.slot >= 0:
+                    self.memo[item.slot] = small
+        if self.kept > self.limits.kept:
+            raise self.beyond("values", self.limits.kept)
+        return items
+
+    def put_pairs(self, target: _Dict, items: list[Any]) -> None:
+        values = self.folded(items[1::2])
+        self.kept += len(values)
+        try:
+            target.update(zip(items[::2], values, strict=True))
+        except (TypeError, ValueError):
+            raise _DamageError(self.where("a dict has a key that cannot be one")) from None
+
+    def put_items(self) -> None:
+        items = self.close_mark()
+        target = self.stack[-1]
+        if type(target) is not _Dict:
+            raise _DamageError(self.where("values for a dict that is none"))
+        self.put_pairs(target, items)
+
+    def put_item(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self.marks.append(self.stack)
+        self.stack = [key, value]
+        self.put_items()
+
+    def append_items(self) -> None:
+        items = self.close_mark()
+        target = self.stack[-1]
+        if type(target) is not _List:
+            raise _DamageError(self.where("values for a list that is none"))
+        target.extend(self.folded(items))
+
+    def append_item(self) -> None:
+        item = self.stack.pop()
+        self.marks.append(self.stack)
+        self.stack = [item]
+        self.append_items()
+
+    def tuple_of(self, n: int) -> None:
+        if n > len(self.stack):
+            raise IndexError
+        items = self.stack[len(self.stack) - n :]
+        del self.stack[len(self.stack) - n :]
+        self.stack.append(tuple(self.folded(items)))
+
+    def tuple_of_marked(self) -> None:
+        items = self.close_mark()
+        self.stack.append(tuple(self.folded(items)))
+
+    def dict_of_marked(self) -> None:
+        items = self.close_mark()
+        self.stack.append(_Dict())
+        self.put_pairs(self.stack[-1], items)
+
+    def list_of_marked(self) -> None:
+        items = self.close_mark()
+        self.stack.append(_List(self.folded(items)))
+
+    def pop(self) -> None:
+        if self.stack:
+            self.stack.pop()
+        else:
+            self.close_mark()
+
+    # --- the memo -------------------------------------------------------------------------------
+
+    def remember(self, index: int) -> None:
+        """Number the value on top, as every pickler does: one after the other."""
+        value = self.stack[-1]
+        if index == len(self.memo):
+            self.memo.append(value)
+        elif index < len(self.memo):
+            self.memo[index] = value
+        else:
+            raise _DamageError(self.where(f"value {index} is numbered before {len(self.memo)}"))
+        if type(value) is _Dict or type(value) is _List:
+            value.slot = index
+
+    def recall(self, index: int) -> None:
+        self.stack.append(self.memo[index])
+
+    def recall_run(self) -> None:
+        """Recall what one or several GET instructions in a row name: three in four, in stacks."""
+        run = _RUN.match(self.data, self.at - 1)
+        if run is None:
+            raise IndexError
+        indices = np.frombuffer(run.group(), _RUN_ITEM)["index"].tolist()
+        self.stack.extend(map(self.memo.__getitem__, indices))
+        self.at = run.end()
+
+    # --- numbers and texts ----------------------------------------------------------------------
+
+    def push_text(self, encoded: bytes, encoding: str = "utf-8") -> None:
+        try:
+            text = encoded.decode(encoding, "surrogatepass" if encoding == "utf-8" else "strict")
+        except UnicodeDecodeError:
+            text = encoded.decode("utf-8", "replace")
+        if len(self.texts) > 1 << 18:
+            self.texts.clear()  # one copy of what repeats; what does not repeat must not stay
+        self.stack.append(self.texts.setdefault(text, text))
+
+    def push_long(self, n: int) -> None:
+        if not 0 <= n <= self.limits.number:
+            raise self.beyond("bytes in one number", self.limits.number)
+        self.stack.append(int.from_bytes(self.take(n), "little", signed=True))
+
+    def push_digits(self) -> None:
+        line = self.line()
+        if line in (b"00", b"01"):
+            self.stack.append(line == b"01")
+            return
+        digits = line.removesuffix(b"L")
+        if len(digits) > self.limits.number:
+            raise self.beyond("digits in one number", self.limits.number)
+        try:
+            self.stack.append(int(digits or b"0"))
+        except ValueError:
+            raise _DamageError(self.where("an integer that is none")) from None
+
+    def push_float_line(self) -> None:
+        try:
+            self.stack.append(float(self.line()))
+        except ValueError:
+            raise _DamageError(self.where("a number that is none")) from None
+
+    def push_quoted(self) -> None:
+        line = self.line().strip()
+        if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
+            raise _DamageError(self.where("a string without quotes"))
+        self.push_text(line[1:-1].decode("unicode_escape", "replace").encode("utf-8", "replace"))
+
+    def start(self) -> None:
+        protocol = self.number(_U1)
+        if protocol > 5:
+            raise _DamageError(self.where(f"protocol {protocol} is not known"))
+
+    def stop(self) -> None:
+        if self.marks or len(self.stack) != 1:
+            raise _DamageError(self.where("it stops inside a container"))
+        self.has_stopped = True
+
+    def refuse_named(self) -> None:
+        module, name = self.line(), self.line()
+        raise self.refuse(f"{module.decode('utf-8', 'replace')}.{name.decode('utf-8', 'replace')}")
+
+    def refuse_stacked(self) -> None:
+        names = [str(part) for part in self.stack[-2:] if isinstance(part, str)]
+        raise self.refuse(".".join(names) or "a name")
+
+    def unknown(self) -> None:
+        code = self.data[self.at - 1]
+        raise _DamageError(self.where(f"no instruction has the code {code}"))
+
+
+_U1, _U2, _U4, _U8 = map(struct.Struct, ("<B", "<H", "<I", "<Q"))
+_I4, _F8 = struct.Struct("<i"), struct.Struct(">d")
+_RUN = re.compile(rb"(?:j.{4}){1,4096}", re.DOTALL)
+_RUN_ITEM = np.dtype([("code", "u1"), ("index", "<u4")])
+Instruction: TypeAlias = Callable[[_Machine], None]
+
+
+def _push(value: object) -> Instruction:
+    return lambda m: m.stack.append(value)
+
+
+def _number(form: struct.Struct) -> Instruction:
+    return lambda m: m.stack.append(m.number(form))
+
+
+def _text(form: struct.Struct) -> Instruction:
+    return lambda m: m.push_text(m.take(m.number(form)))
+
+
+def _bytes(form: struct.Struct) -> Instruction:
+    return lambda m: m.stack.append(m.take(m.number(form)))
+
+
+def _latin(form: struct.Struct) -> Instruction:
+    return lambda m: m.push_text(m.take(m.number(form)), "latin-1")
+
+
+def _refused(name: str) -> Instruction:
+    def refuse(m: _Machine) -> None:
+        raise m.refuse(name)
+
+    return refuse
+
+
+def _index(m: _Machine) -> int:
+    line = m.line()
+    if not line.isdigit() or len(line) > 12:
+        raise IndexError
+    return int(line)
+
+
+def _skip_frame(m: _Machine) -> None:
+    m.number(_U8)  # how much to read at once: of no use to a stream
+
+
+def _pop_marked(m: _Machine) -> None:
+    m.close_mark()
+
+
+_INSTRUCTIONS: dict[bytes, Instruction] = {
+    b"\x80": _Machine.start,
+    b"\x95": _skip_frame,
+    b".": _Machine.stop,
+    b"(": _Machine.open_mark,
+    b"0": _Machine.pop,
+    b"1": _pop_marked,
+    b"2": lambda m: m.stack.append(m.stack[-1]),
+    # containers
+    b"}": lambda m: m.stack.append(_Dict()),
+    b"]": lambda m: m.stack.append(_List()),
+    b")": _push(()),
+    b"u": _Machine.put_items,
+    b"s": _Machine.put_item,
+    b"e": _Machine.append_items,
+    b"a": _Machine.append_item,
+    b"t": _Machine.tuple_of_marked,
+    b"d": _Machine.dict_of_marked,
+    b"l": _Machine.list_of_marked,
+    b"\x85": lambda m: m.tuple_of(1),
+    b"\x86": lambda m: m.tuple_of(2),
+    b"\x87": lambda m: m.tuple_of(3),
+    # the memo
+    b"\x94": lambda m: m.remember(len(m.memo)),
+    b"q": lambda m: m.remember(m.number(_U1)),
+    b"r": lambda m: m.remember(m.number(_U4)),
+    b"p": lambda m: m.remember(_index(m)),
+    b"h": lambda m: m.recall(m.number(_U1)),
+    b"j": _Machine.recall_run,
+    b"g": lambda m: m.recall(_index(m)),
+    # constants and numbers
+    b"N": _push(None),
+    b"\x88": _push(True),
+    b"\x89": _push(False),
+    b"K": _number(_U1),
+    b"M": _number(_U2),
+    b"J": lambda m: m.stack.append(m.number(_I4)),
+    b"G": lambda m: m.stack.append(m.number(_F8)),
+    b"\x8a": lambda m: m.push_long(m.number(_U1)),
+    b"\x8b": lambda m: m.push_long(m.number(_I4)),
+    b"I": _Machine.push_digits,
+    b"L": _Machine.push_digits,
+    b"F": _Machine.push_float_line,
+    # texts and bytes
+    b"\x8c": _text(_U1),
+    b"X": _text(_U4),
+    b"\x8d": _text(_U8),
+    b"U": _latin(_U1),
+    b"T": _latin(_I4),
+    b"C": _bytes(_U1),
+    b"B": _bytes(_U4),
+    b"\x8e": _bytes(_U8),
+    b"\x96": _bytes(_U8),
+    b"V": lambda m: m.push_text(m.line().decode("raw_unicode_escape").encode()),
+    b"S": _Machine.push_quoted,
+    # whatever names code
+    b"c": _Machine.refuse_named,
+    b"i": _Machine.refuse_named,
+    b"\x93": _Machine.refuse_stacked,
+    b"R": _refused("a call"),
+    b"b": _refused("the state of an object"),
+    b"o": _refused("an object"),
+    b"\x81": _refused("an object"),
+    b"\x92": _refused("an object"),
+    b"P": _refused("a persistent object"),
+    b"Q": _refused("a persistent object"),
+    b"\x82": _refused("a registered class"),
+    b"\x83": _refused("a registered class"),
+    b"\x84": _refused("a registered class"),
+    b"\x97": _refused("a buffer outside the file"),
+    b"\x98": _refused("a buffer outside the file"),
+    b"\x8f": _refused("a set"),
+    b"\x90": _refused("a set"),
+    b"\x91": _refused("a set"),
+}
+_DO: list[Instruction] = [_INSTRUCTIONS.get(bytes([code]), _Machine.unknown) for code in range(256)]
