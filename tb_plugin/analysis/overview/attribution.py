@@ -19,7 +19,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, seen, where
+from ...base.arrays import I64, seen
 from ...base.intervals import (
     EMPTY,
     Intervals,
@@ -241,7 +241,7 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     waits = hosts.frame & (hosts.with_role(HostRole.WAITING) | backward)
     waiting = of(waits)
     if len(waiting):
-        waiting = subtract(waiting, of(_begun_inside(hosts, hosts.frame & ~waits, waiting)))
+        waiting = subtract(waiting, of(hosts.frame & ~waits & _begun_inside(hosts, waiting)))
     modules, frames = (subtract(of(mask), waiting) for mask in (module, hosts.frame & ~module))
     runtime = of(hosts.runtime)
     worked = merge(ops, runtime, modules, frames)
@@ -261,12 +261,13 @@ def _host_layers_by_rank(trace: Trace, hosts: Hosts) -> Iterator[Intervals]:
     yield loader
 
 
-def _begun_inside(hosts: Hosts, mask: NDArray[np.bool_], ranges: Intervals) -> NDArray[np.bool_]:
-    """Of the events of a mask, those that begin inside a range, after its first instant."""
-    rows = where(mask)
-    ts = hosts.trace.host.ts[rows]
-    at = np.searchsorted(ranges.start, ts, side="left") - 1
-    rows = rows[(at >= 0) & (ts < ranges.end[at])]
-    inside = np.zeros(len(mask), np.bool_)
-    inside[rows] = True
+def _begun_inside(hosts: Hosts, ranges: Intervals) -> NDArray[np.bool_]:
+    """True for events of the main thread that begin inside a range, after its first instant."""
+    host, thread = hosts.trace.host, slice(*hosts.first[hosts.main : hosts.main + 2].tolist())
+    ts = host.ts[thread]  # ascends
+    opened = np.zeros(len(ts) + 1, np.int32)
+    np.add.at(opened, np.searchsorted(ts, ranges.start, side="right"), 1)
+    np.add.at(opened, np.searchsorted(ts, ranges.end, side="left"), -1)
+    inside = np.zeros(len(host), np.bool_)
+    inside[thread] = np.cumsum(opened[:-1]) > 0
     return inside
