@@ -4,12 +4,14 @@ Importing it costs nothing: no torch, no TensorBoard, no pandas. It keeps the pr
 profiler owes to the job it watches: whatever goes wrong when a trace is saved, training goes on.
 """
 
+from .module_ranges import ModuleRanges
 from .trace_handler import ExportError, TraceHandler, tensorboard_trace_handler
 from .writer import LocalWriter, Publication, Writer
 
 __all__ = [
     "ExportError",
     "LocalWriter",
+    "ModuleRanges",
     "Publication",
     "TraceHandler",
     "Writer",

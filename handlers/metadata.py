@@ -17,6 +17,7 @@ could not be found out is null.
 - `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
   `with_flops`, `with_modules`, as far as it has them
 - `handler`: its options `use_gzip`, `compresslevel`, `use_python_export`
+- `modules`: type of each module by its name in the model, if the handler was given one
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def describe(
     cycle: int,
     source_roots: Sequence[str] | None,
     handler_options: Mapping[str, bool | int],
+    modules: Mapping[str, str] | None = None,
 ) -> dict[str, object]:
     """The metadata object of one trace. `source_roots` None: the directories of `sys.path`."""
     return {
@@ -62,6 +64,7 @@ def describe(
         **_torch_versions(),
         "profiler": _profiler_options(prof),
         "handler": dict(handler_options),
+        **({} if modules is None else {"modules": dict(modules)}),
     }
 
 

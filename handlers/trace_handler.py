@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .metadata import describe, to_json
+from .module_ranges import ModuleRanges
 from .naming import TraceName, is_remote, worker_of
 from .process import current_process
 from .writer import LocalWriter, Publication, Writer
@@ -59,7 +60,7 @@ class _Memory:
     reported: set[tuple[str, int | None]] = field(default_factory=set)
 
 
-def tensorboard_trace_handler(
+def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
     dir_name: str | os.PathLike[str],
     worker_name: str | None = None,
     use_gzip: bool = True,
@@ -69,6 +70,7 @@ def tensorboard_trace_handler(
     compresslevel: int = 6,
     source_roots: Sequence[str] | None = None,
     writer: Writer | None = None,
+    modules: Any = None,  # noqa: ANN401  # an nn.Module; torch is not imported here
 ) -> TraceHandler:
     """For `torch.profiler.profile(on_trace_ready=…)`: save each trace under `dir_name`, a logdir.
 
@@ -89,9 +91,14 @@ def tensorboard_trace_handler(
         source_roots: directories that hold the source files named in stacks. By default those of
             `sys.path`. They are written into the trace, for people to read.
         writer: publishes the files. By default into the local directory `dir_name`.
+        modules: a model, or several by name. While a profiler records, each forward of their
+            modules is a range with the name of the module, so that the Module view works without
+            `with_stack`. `handler.module_ranges.remove()` takes the hooks away again. They stay
+            with this process: a pickled handler has none.
 
     Raises:
         ValueError: `raise_errors` is set and `dir_name` is remote, such as `s3://bucket/logs`.
+        TypeError: `raise_errors` is set and `modules` is no model.
     """
     options = Options(
         dir_name=os.fspath(dir_name),
@@ -102,7 +109,10 @@ def tensorboard_trace_handler(
         compresslevel=compresslevel,
         source_roots=None if source_roots is None else tuple(map(str, source_roots)),
     )
-    return TraceHandler(options, writer)
+    handler = TraceHandler(options, writer)
+    if modules is not None:
+        handler.module_ranges = _module_ranges(modules, raise_errors=raise_errors)
+    return handler
 
 
 class TraceHandler:
@@ -115,6 +125,7 @@ class TraceHandler:
         self._options = options
         self._writer = writer or _local_writer(options)
         self._memory = _Memory()
+        self.module_ranges: ModuleRanges | None = None
 
     def __reduce__(self) -> tuple[type[TraceHandler], tuple[Options, Writer | None]]:
         return TraceHandler, (self._options, self._writer)
@@ -147,6 +158,7 @@ class TraceHandler:
                 "compresslevel": options.compresslevel,
                 "use_python_export": options.use_python_export,
             },
+            modules=None if self.module_ranges is None else self.module_ranges.names,
         )
         staged = self._writer.stage(name)
         try:
@@ -194,6 +206,16 @@ def _local_writer(options: Options) -> LocalWriter | None:
         raise ValueError(message)
     _log.warning("%s", message)
     return None
+
+
+def _module_ranges(modules: Any, *, raise_errors: bool) -> ModuleRanges | None:  # noqa: ANN401
+    try:
+        return ModuleRanges(modules)
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:  # odd models
+        _log.warning("kinetoscope records no modules: %s", error)
+        if raise_errors:
+            raise
+        return None
 
 
 def _export(prof: Profiler, staged: Path, *, use_python_export: bool) -> None:

@@ -104,6 +104,7 @@ def test_a_view_has_the_same_name_everywhere() -> None:
 
 BORDERS = frozenset(
     {
+        "handlers/module_ranges.py",
         "handlers/trace_handler.py",
         "tb_plugin/store/catalog.py",
         "tb_plugin/store/discovery/poller.py",
