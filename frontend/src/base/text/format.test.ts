@@ -59,6 +59,8 @@ describe("time in columns has one unit", () => {
   });
   it("leaves the unit to the header", () => {
     expect(inScale(98_589_000, timeScale(177_592_000))).toBe("98.6");
+    expect(inScale(400, timeScale(6_078_000))).toBe("<\u00a00.001");
+    expect(inScale(0, timeScale(6_078_000))).toBe("0.000");
   });
 });
 

@@ -27,6 +27,14 @@ export function fixed(value: number, decimals: number): string {
   return isNegative ? MINUS + text : text;
 }
 
+/** As `fixed`, but what is there and less than the last decimal is not 0: `< 0.01`. */
+export function notZero(value: number, decimals: number): string {
+  const least = 10 ** -decimals;
+  return value > 0 && value < least / 2
+    ? `<${NBSP}${fixed(least, decimals)}`
+    : fixed(value, decimals);
+}
+
 /** How many decimals leave three significant digits. */
 function decimalsFor(value: number): number {
   const magnitude = Math.abs(value);
@@ -88,7 +96,7 @@ export function axisNumber(value: number): string {
 
 /** A time in a scale, without its unit: `98.6`. */
 export function inScale(ns: number, scale: Scale): string {
-  return fixed(ns / scale.unit.size, scale.decimals);
+  return notZero(ns / scale.unit.size, scale.decimals);
 }
 
 /** A time in a scale, with its unit: `98.6 ms`. */

@@ -1,7 +1,7 @@
 import { toProblem } from "../../api/problem";
 import type { Kernels as Answer, Kernels } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
-import { bytes, count, DASH, fixed, share, time } from "../../base/text/format";
+import { bytes, count, DASH, notZero, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Swatch } from "../../components/charts/category";
 import { ViewLink } from "../../components/controls/view_link";
@@ -63,7 +63,7 @@ export function Classes({ answer, isOld }: { answer: Kernels; isOld: boolean }) 
 /** Tensor cores, and copies with their rates. */
 
 /** Bytes per second as people compare them: decimal. */
-const rate = (perSecond: number) => fixed(perSecond / 1e9, perSecond < 99.5e9 ? 1 : 0);
+const rate = (perSecond: number) => notZero(perSecond / 1e9, perSecond < 99.5e9 ? 1 : 0);
 
 export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
   const { tensor_core, kernel_ns, copies, definitions } = answer;
