@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 from benchmarks._measure import tree_cpu_seconds
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.store.catalog import CatalogService
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 
 LOOK_SECONDS = 0.01
 

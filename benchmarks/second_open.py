@@ -32,7 +32,7 @@ COLUMNS = """
 import json, sys, time
 from kinetoscope.analysis.facts import Facts
 from kinetoscope.store.catalog import CatalogService
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 
 def touch(service, run):
     trace = service.trace(service.locate(run, None, None))

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::ffi::{guarded, slice, slice_mut};
-use crate::nest::{nest, Nesting, Rows, Tolerance};
+use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 
 /// Returns the number of overruns, or `PANICKED`.
 ///
@@ -46,5 +46,25 @@ pub unsafe extern "C" fn kinetoscope_nest(
             two_clocks,
         };
         nest(rows, tolerance, &mut to) as i64
+    })
+}
+
+/// Returns 0, or `PANICKED`.
+///
+/// # Safety
+/// The pointers lead to `rows` values each.
+#[no_mangle]
+pub unsafe extern "C" fn kinetoscope_outer_rows(
+    ts: *const i64,
+    end: *const i64,
+    first: *const u8,
+    rows: i64,
+    outer: *mut i32,
+) -> i64 {
+    guarded(|| {
+        let rows = rows as usize;
+        let (ts, end, first) = (slice(ts, rows), slice(end, rows), slice(first, rows));
+        outer_rows(ts, end, first, slice_mut(outer, rows));
+        0
     })
 }

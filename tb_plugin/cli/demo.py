@@ -17,7 +17,7 @@ import click
 
 from ..base.errors import KinetoscopeError, UnavailableError
 from ..session.files import look
-from ..store.discovery.logdirs import resolve
+from ..store.discovery.walk import resolve
 from ..web.plugin import plugin_name
 from ..web.serve import Address, free_port
 from .entry import end_gently, say

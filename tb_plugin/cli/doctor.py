@@ -33,7 +33,7 @@ from ..store.cache.location import open_cache
 from ..store.catalog import CatalogService, Timing
 from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk
-from ..store.discovery.logdirs import resolve
+from ..store.discovery.walk import resolve
 from ..store.ingest.worker import truncation_of
 from ..trace.io.sniff import special_file
 from ..trace.model import COSTLY, Note

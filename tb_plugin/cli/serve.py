@@ -12,7 +12,7 @@ from ..base.errors import QueryError
 from ..session.catalog import facts_catalog
 from ..session.files import local
 from ..store.catalog import CatalogService
-from ..store.discovery.logdirs import resolve
+from ..store.discovery.walk import resolve
 from ..views import VIEWS
 from ..web.app import create_app
 from ..web.serve import LOOPBACK, Address, listen, url

@@ -9,7 +9,7 @@ from ..analysis.facts import Facts
 from ..base.artifact_spec import ArtifactSpec
 from ..store.catalog import CatalogService, Entry, Timing
 from ..store.contract import Catalog
-from ..store.discovery.logdirs import Logdir
+from ..store.discovery.walk import Logdir
 from ..trace.model import Trace
 
 T = TypeVar("T")

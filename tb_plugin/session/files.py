@@ -17,7 +17,10 @@ from ..store.catalog import pick
 from ..store.catalog_snapshot import PoolStatus, publish
 from ..store.catalog_state import Record
 from ..store.contract import Catalog, ErrorInfo
-from ..store.discovery.logdirs import (
+from ..store.discovery.poller import judge
+from ..store.discovery.stability import Patience
+from ..store.discovery.walk import (
+    Key,
     Logdir,
     Outcome,
     remote_problem,
@@ -25,9 +28,6 @@ from ..store.discovery.logdirs import (
     walk,
     without_file_scheme,
 )
-from ..store.discovery.poller import judge
-from ..store.discovery.stability import Patience
-from ..store.discovery.walk import Key
 from ..trace.io.sniff import special_file
 
 Place: TypeAlias = tuple[str, str, str]

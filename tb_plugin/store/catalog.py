@@ -55,9 +55,8 @@ from .catalog_state import (
     Retried,
 )
 from .contract import Catalog, ErrorInfo, ReadProgress, RunInfo, WorkerInfo
-from .discovery.logdirs import Logdir
 from .discovery.poller import Poller, Timing
-from .discovery.walk import Key
+from .discovery.walk import Key, Logdir
 from .ingest.events import Answered, PoolEvent, S
 from .ingest.jobs import Work
 from .ingest.pool import IngestPool, PoolLimits

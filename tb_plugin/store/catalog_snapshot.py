@@ -20,8 +20,7 @@ from .contract import (
     WorkerInfo,
 )
 from .discovery import file_names, stability
-from .discovery.logdirs import Logdir
-from .discovery.walk import Key, shown
+from .discovery.walk import Key, Logdir, shown
 
 FILES_SHOWN = 2000
 _LAZY = "Older than the ones read in advance: it is read when it is opened."

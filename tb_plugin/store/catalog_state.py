@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 from .contract import ErrorInfo, State, StepFigures
 from .discovery import file_names, stability
 from .discovery.file_names import TraceName
-from .discovery.logdirs import Outcome
-from .discovery.walk import FileVersion, FoundFile, Key
+from .discovery.walk import FileVersion, FoundFile, Key, Outcome
 from .ingest import resources
 from .ingest.events import (
     Answered,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 
 from ..session.catalog import Traces, facts_catalog
-from ..store.discovery.logdirs import Logdir, resolve
+from ..store.discovery.walk import Logdir, resolve
 from .middleware import mounted
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ def test_what_a_folder_is_not_searched_for_is_listed_too(tmp_path: Path) -> None
 def test_folders_that_cannot_be_read_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kinetoscope.store.discovery.logdirs.UNREADABLE_SHOWN", 1)
+    monkeypatch.setattr("kinetoscope.store.discovery.walk.UNREADABLE_SHOWN", 1)
     listed = os.scandir
 
     def refuse(path: str) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from kinetoscope.store.cache.disk import Cache
 from kinetoscope.store.cache.location import close_session, open_cache
 from kinetoscope.store.catalog import CatalogService
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.store.ingest.pool import PoolLimits
 from tests.store.fakes import QUICK, READ, SUMMARIZE, FakeFacts
 

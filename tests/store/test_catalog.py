@@ -15,7 +15,7 @@ from kinetoscope.base.errors import NotFoundError, TraceFormatError
 from kinetoscope.store.cache.disk import Cache, entry
 from kinetoscope.store.catalog import BeingRead, CatalogService, Timing
 from kinetoscope.store.contract import SpanInfo
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.store.ingest.pool import PoolLimits
 from kinetoscope.trace.model import Trace
 from tests.store.conftest import CacheAt, Serve, needs_permissions

@@ -32,8 +32,7 @@ from kinetoscope.store.catalog_state import (
     Seen,
 )
 from kinetoscope.store.contract import ErrorInfo
-from kinetoscope.store.discovery.logdirs import Outcome
-from kinetoscope.store.discovery.walk import FileVersion, FoundFile, Key
+from kinetoscope.store.discovery.walk import FileVersion, FoundFile, Key, Outcome
 from kinetoscope.store.ingest.events import (
     Answered,
     Cancel,

@@ -15,7 +15,7 @@ from werkzeug.test import Client
 from kinetoscope.session import session
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.session import FileSession
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
 from kinetoscope.views import VIEWS

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from werkzeug.test import Client, EnvironBuilder, run_wsgi_app
 
 from kinetoscope.session.catalog import facts_catalog
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
 from tests.drawing import draw_at, memory

@@ -20,7 +20,7 @@ from werkzeug.test import Client
 
 from kinetoscope.base.errors import NotFoundError, QueryError
 from kinetoscope.session.catalog import facts_catalog
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.views import VIEWS
 from kinetoscope.web.app import create_app
 from kinetoscope.web.source_files import (

@@ -24,9 +24,8 @@ from ..catalog_state import (
 )
 from ..ingest.protocol import info_of
 from . import file_names, stability
-from .logdirs import Logdir, Outcome, walk
 from .stability import Patience
-from .walk import Key
+from .walk import Key, Logdir, Outcome, walk
 
 log = logging.getLogger(__name__)
 

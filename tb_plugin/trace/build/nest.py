@@ -60,8 +60,7 @@ def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesti
 
     ``first`` marks the first row of each thread; ``clock`` is a number per source of time stamps.
     """
-    ts, end = np.ascontiguousarray(ts, np.int64), np.ascontiguousarray(ts + dur, np.int64)
-    first = np.ascontiguousarray(first, bool)
+    ts, end, first = _handed(ts, ts + dur, first)
     rows = len(ts)
     clock = np.ascontiguousarray(clock, np.int8)
     outer, parent = np.empty(rows, np.int32), np.empty(rows, np.int32)
@@ -75,16 +74,32 @@ def nest(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesti
     return Nesting(outer, parent, depth, self_ns, Sparse(row[:count].copy(), over[:count].copy()))
 
 
+def outer_rows(ts: I64, end: I64, first: Flags) -> I32:
+    """For each row the latest started earlier row of its thread still open then, or −1."""
+    ts, end, first = _handed(ts, end, first)
+    outer = np.empty(len(ts), np.int32)
+    done = call("kinetoscope_outer_rows", ts, end, first, len(ts), outer)
+    return outer_rows_in_python(ts, end, first) if done is None else outer
+
+
+def _handed(ts: I64, end: I64, first: Flags) -> tuple[I64, I64, Flags]:
+    return (
+        np.ascontiguousarray(ts, np.int64),
+        np.ascontiguousarray(end, np.int64),
+        np.ascontiguousarray(first, bool),
+    )
+
+
 def nest_in_python(ts: I64, dur: I64, first: Flags, clock: I8, tolerance_ns: int) -> Nesting:
     """The reference of ``nest``."""
     end = ts + dur
-    outer = _outer_rows(ts, end, first)
+    outer = outer_rows_in_python(ts, end, first)
     parent, overrun = _parents(ts, end, first, outer, clock, tolerance_ns)
     return Nesting(outer, parent, depth_of(parent), exclusive(ts, end, first, outer), overrun)
 
 
-def _outer_rows(ts: I64, end: I64, first: Flags) -> I32:
-    """For each row the latest started earlier row of its thread still open then, or −1."""
+def outer_rows_in_python(ts: I64, end: I64, first: Flags) -> I32:
+    """The reference of ``outer_rows``."""
     outer = np.arange(-1, len(ts) - 1, dtype=np.int32)
     outer[first] = -1
     active = np.flatnonzero(~first)

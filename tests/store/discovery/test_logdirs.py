@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.store.discovery.logdirs import resolve
+from kinetoscope.store.discovery.walk import resolve
 
 
 @pytest.mark.parametrize(

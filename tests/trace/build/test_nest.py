@@ -19,6 +19,8 @@ from kinetoscope.trace.build.nest import (
     innermost_at,
     nest,
     nest_in_python,
+    outer_rows,
+    outer_rows_in_python,
 )
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
@@ -213,6 +215,8 @@ def test_both_agree_on_hostile_data(seed: int) -> None:
     assert_same(
         nest(ts, dur, first, clock, tolerance), nest_in_python(ts, dur, first, clock, tolerance)
     )
+    outer = outer_rows_in_python(ts, ts + dur, first)
+    assert outer_rows(ts, ts + dur, first).tolist() == outer.tolist()
 
 
 @needs_native
@@ -283,8 +287,9 @@ def test_innermost_at_an_instant(events: list[Event], instants: list[int]) -> No
     first = np.zeros(len(events), bool)
     first[0] = True
     at = np.array(instants, np.int64)
-    nesting = nest(ts, end - ts, first, np.zeros(len(events), np.int8), 0)
-    found = innermost_at(end, nesting.outer, at, np.searchsorted(ts, at, side="right") - 1)
+    found = innermost_at(
+        end, outer_rows(ts, end, first), at, np.searchsorted(ts, at, side="right") - 1
+    )
     for instant, row in zip(instants, found.tolist(), strict=True):
         open_ = [j for j in range(len(events)) if ts[j] <= instant < end[j]]
         assert row == max(open_, default=-1)
