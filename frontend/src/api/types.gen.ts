@@ -38,6 +38,32 @@ export type StatisticsSort = "name" | "calls" | "increase_bytes" | "self_increas
 
 export type TrackKind = "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges";
 
+/** Addresses in use that lie together. Offsets go on from band to band without a gap. */
+export interface AddressBand {
+  /** hexadecimal */
+  readonly address: string;
+  /** of its first byte */
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** What the tiles of a device refer to. */
+export interface AddressMap {
+  readonly device: string;
+  /** offsets are below it */
+  readonly bytes: number;
+  readonly end_ns: number;
+  /** by address */
+  readonly bands: readonly AddressBand[];
+  /** of time, in a tile */
+  readonly tile_buckets: number;
+  readonly tile_rows: number;
+  /** what the picture cannot show */
+  readonly note: string;
+  /** why there is none; "" = there is */
+  readonly missing: string;
+}
+
 /** One box of the treemap. Parents come before their children; children sum to their parent. */
 export interface AliveNode {
   /** index in the same list, −1 for a category */
@@ -770,6 +796,22 @@ export interface LeakSite {
   readonly steps: number;
   readonly block: number;
   readonly slice: number | null;
+}
+
+/** The addresses of a device. */
+export interface MapQuery {
+  readonly device?: string;
+}
+
+/** Tiles of the address map at one level. */
+export interface MapTilesQuery {
+  readonly device?: string;
+  /** log2 of ns per bucket */
+  readonly level?: number;
+  /** log2 of bytes per row */
+  readonly row_level?: number;
+  /** time tile and row tile of each: "0.0,1.0"; at most 8 */
+  readonly tiles?: string;
 }
 
 /** A device's memory over a range. */
@@ -2015,6 +2057,8 @@ export interface PartAnswers {
   readonly "memory/statistics": StatisticsTable;
   readonly "memory/alive": AliveTree;
   readonly "memory/block": BlockDetails;
+  readonly "memory/map": AddressMap;
+  readonly "memory/map_tiles": ArrayBuffer;
   readonly "memory/steps": StepsMemory;
   readonly "modules/table": ModuleTable;
 }
@@ -2049,6 +2093,8 @@ export interface PartQueries {
   readonly "memory/statistics": StatisticsQuery;
   readonly "memory/alive": AliveQuery;
   readonly "memory/block": BlockQuery;
+  readonly "memory/map": MapQuery;
+  readonly "memory/map_tiles": MapTilesQuery;
   readonly "memory/steps": StepsQuery;
   readonly "modules/table": ModulesQuery;
 }

@@ -20,6 +20,7 @@ from ..idle import is_own_frame
 from ..operators.calls import call_tree
 from ..operators.stacks import frame_place, written_frames
 from ..recording import says
+from .address_map import bands_of
 from .categories import (
     RULES,
     BlockEnds,
@@ -33,6 +34,7 @@ from .events import SHARED, Counted, EventPairs, hosts_of_events, pair, sort_eve
 from .model import (
     BEFORE,
     NONE,
+    AddressBands,
     AllocatorCalls,
     Category,
     MemoryBlocks,
@@ -45,7 +47,7 @@ from .model import (
     Strays,
 )
 
-NAME = "memory"
+NAME = "memory-2"
 MAKE = f"{__name__}:make_memory"
 _STEM = "memory"
 _WRAPPERS = re.compile(r"^(DataParallel|DistributedDataParallel)\.forward$")
@@ -63,7 +65,7 @@ NO_ADDRESSES = (
     "Addresses were not recorded, so it is not known which release belongs to which allocation:"
     f" {_RECORD}."
 )
-T = TypeVar("T", MemoryBlocks, Strays)
+T = TypeVar("T", MemoryBlocks, Strays, AddressBands)
 
 
 def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) -> MemoryColumns:
@@ -81,22 +83,29 @@ def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) 
     devices: list[MemoryDevice] = []
     blocks: list[MemoryBlocks] = []
     strays: list[Strays] = []
-    first = first_block = 0
+    bands: list[AddressBands] = []
+    first = first_block = first_band = 0
     for one in counted:
         mine = slice(first, first + len(one.rows))
         address = trace.memory.address[one.rows]
         has_addresses = bool((address != 0).all())
         pairs = pair(events.ts[mine], events.bytes[mine], address if has_addresses else address[:0])
         table = _blocks(pairs, address, first, classes.rules(pairs, host_row[mine]))
+        found_bands = bands_of(table.address, table.bytes)
+        table.offset[:] = found_bands.of_block
+        band = AddressBands(found_bands.address, found_bands.offset, found_bands.bytes)
         _add_owners(table, owners, host_row)
         for end in (table.allocation, table.release):
             known = np.flatnonzero(end >= 0)
             events.block[end[known]] = first_block + known
-        device = _device(trace, one, events, mine, slice(first_block, first_block + len(table)))
+        spans = mine, slice(first_block, first_block + len(table))
+        device = _device(trace, one, events, spans, slice(first_band, first_band + len(band)))
         devices.append(_with_base(device, events, table, has_addresses=has_addresses))
         blocks.append(table)
+        bands.append(band)
         strays.append(_strays(device, events, table, pairs))
         first, first_block = mine.stop, first_block + len(table)
+        first_band += len(band)
     on_share(0.8)
     found = MemoryColumns(
         strings=owners.strings,
@@ -104,6 +113,7 @@ def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) 
         events=events,
         blocks=_joined(MemoryBlocks, blocks),
         strays=_joined(Strays, strays),
+        bands=_joined(AddressBands, bands),
         paths=owners.paths,
         ops=_op_times(trace, operator),
         steps=_steps(trace),
@@ -271,6 +281,7 @@ def _blocks(pairs: EventPairs, address: I64, first: int, rule: I8) -> MemoryBloc
         end=pairs.end,
         bytes=pairs.bytes,
         address=address[event] if len(event) else address[:0],
+        offset=np.zeros(len(event), np.int64),
         allocation=allocation.astype(np.int32),
         release=release.astype(np.int32),
         path=nothing,
@@ -291,8 +302,9 @@ def _add_owners(blocks: MemoryBlocks, owners: _Owners, host_row: I32) -> None:
 
 
 def _device(
-    trace: Trace, one: Counted, events: MemoryEvents, mine: slice, blocks: slice
+    trace: Trace, one: Counted, events: MemoryEvents, spans: tuple[slice, slice], bands: slice
 ) -> MemoryDevice:
+    mine, blocks = spans
     return MemoryDevice(
         key=one.key,
         label=one.label,
@@ -303,6 +315,8 @@ def _device(
         stop=mine.stop,
         first_block=blocks.start,
         stop_block=blocks.stop,
+        first_band=bands.start,
+        stop_band=bands.stop,
         has_totals=_has_totals(one, trace.memory.total_allocated[one.rows]),
         has_reserved=bool((events.reserved[mine] >= 0).any()),
         has_addresses=False,

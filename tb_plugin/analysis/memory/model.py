@@ -52,6 +52,8 @@ class MemoryDevice:
     stop: int
     first_block: int
     stop_block: int
+    first_band: int
+    stop_band: int
     has_totals: bool  # else ``allocated`` is the change since the recording began
     has_reserved: bool
     has_addresses: bool
@@ -97,6 +99,7 @@ class MemoryBlocks:
     end: I64  # ts of the release; NEVER where it is not released
     bytes: I64
     address: I64
+    offset: I64  # of the address in the bands of the device, see AddressBands
     allocation: I32  # row of MemoryEvents, −1
     release: I32  # row of MemoryEvents, −1
     path: I32  # row of OpPaths: the ops that allocated it, else those that released it; −1
@@ -124,6 +127,21 @@ class Strays:
 
     def __len__(self) -> int:
         return len(self.event)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddressBands:
+    """Where the addresses of blocks lie together, device by device, ascending; shape (bands,).
+
+    What lies between bands was never used: it is left out, and offsets go on without it.
+    """
+
+    address: I64
+    offset: I64  # of its first byte: the bytes of all bands below
+    bytes: I64
+
+    def __len__(self) -> int:
+        return len(self.address)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,6 +201,7 @@ class MemoryColumns:
     events: MemoryEvents
     blocks: MemoryBlocks
     strays: Strays
+    bands: AddressBands
     paths: OpPaths
     ops: OpTimes
     steps: StepRanges

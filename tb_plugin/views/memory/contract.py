@@ -8,6 +8,8 @@ both tables. Its parts, each of one device:
     statistics  StatisticsTable   the seven figures of each op over a range: search, order, window
     alive       AliveTree         what a total consists of, at a peak or at any instant
     block       BlockDetails      one block: its ends, its ops, its line, why it is in its category
+    map         AddressMap        the bands of addresses in use, which tiles refer to
+    map_tiles   bytes             blocks by address and time, as a frame (``views/memory/tiles.py``)
     steps       StepsMemory       growth from step to step, allocations, calls to the device
 
 A range is [start_ns, end_ns). None is the start, or the end, of the recording.
@@ -319,6 +321,42 @@ class BlockDetails(Struct, frozen=True):
     release_ops: tuple[str, ...]  # around the release
     release_slice: int | None
     step: str
+
+
+class MapQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The addresses of a device."""
+
+    device: DeviceKey = ""
+
+
+class AddressBand(Struct, frozen=True):
+    """Addresses in use that lie together. Offsets go on from band to band without a gap."""
+
+    address: str  # hexadecimal
+    offset: int  # of its first byte
+    bytes: int
+
+
+class AddressMap(Struct, frozen=True):
+    """What the tiles of a device refer to."""
+
+    device: str
+    bytes: int  # offsets are below it
+    end_ns: int
+    bands: tuple[AddressBand, ...]  # by address
+    tile_buckets: int  # of time, in a tile
+    tile_rows: int
+    note: str  # what the picture cannot show
+    missing: str  # why there is none; "" = there is
+
+
+class MapTilesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Tiles of the address map at one level."""
+
+    device: DeviceKey = ""
+    level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of ns per bucket
+    row_level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of bytes per row
+    tiles: str = "0.0"  # time tile and row tile of each: "0.0,1.0"; at most 8
 
 
 class StepsQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -50,6 +50,7 @@ from .rows import (
     statistics_window,
     step_name,
 )
+from .tiles import address_map, map_tiles
 
 MOST_MODULES = 8
 MOST_SITES = 20
@@ -588,6 +589,8 @@ VIEW = View(
         Part("statistics", answers.StatisticsQuery, answers.StatisticsTable, statistics_window),
         Part("alive", answers.AliveQuery, answers.AliveTree, alive_tree),
         Part("block", answers.BlockQuery, answers.BlockDetails, block_details),
+        Part("map", answers.MapQuery, answers.AddressMap, address_map),
+        Part("map_tiles", answers.MapTilesQuery, None, map_tiles),
         Part("steps", answers.StepsQuery, answers.StepsMemory, steps_memory),
     ),
 )
