@@ -1,6 +1,7 @@
 import type { Catalog, TraceInfo } from "../api/types.gen";
 import { plural } from "../base/text/format";
 import { CopyButton } from "../components/controls/copy_button";
+import { IconButton } from "../components/controls/icon_button";
 import { ViewLink } from "../components/controls/view_link";
 import {
   CheckIcon,
@@ -73,15 +74,9 @@ function ThemeButton() {
     return null;
   }
   return (
-    <button
-      type="button"
-      className="btn quiet icon"
-      aria-label={`Use the ${other} theme`}
-      title={`Use the ${other} theme`}
-      onClick={theme.toggle}
-    >
+    <IconButton label={`Use the ${other} theme`} onClick={theme.toggle}>
       <ThemeIcon />
-    </button>
+    </IconButton>
   );
 }
 
@@ -131,7 +126,6 @@ export function ContextBar(props: ContextBarProps) {
       <button
         type="button"
         className="btn quiet"
-        aria-label="Search or jump"
         title="Search or jump (Ctrl K)"
         onClick={onSearch}
       >
@@ -149,15 +143,9 @@ export function ContextBar(props: ContextBarProps) {
         <span className="unseen">Copy link to this view</span>
       </CopyButton>
       <ThemeButton />
-      <button
-        type="button"
-        className="btn quiet icon wide-only"
-        aria-label="Keys and help"
-        title="Keys and help (?)"
-        onClick={onHelp}
-      >
+      <IconButton className="wide-only" label="Keys and help" keys="?" onClick={onHelp}>
         ?
-      </button>
+      </IconButton>
     </div>
   );
 }

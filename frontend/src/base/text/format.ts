@@ -185,3 +185,15 @@ export function moment(secondsSinceEpoch: number): string {
   const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join("-");
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
+
+/** A value of a series, in the unit that it comes with. */
+export function inUnit(value: number, unit: string): string {
+  switch (unit) {
+    case "bytes":
+      return bytes(value);
+    case "ratio":
+      return share(value);
+    default:
+      return Number.isInteger(value) ? count(value) : fixed(value, 2);
+  }
+}

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { type PlainTable, toCsv, toTsv } from "../../base/text/delimited";
 import { count, plural } from "../../base/text/format";
-import { Popover } from "../overlays/popover";
+import { Menu, MenuItem } from "../overlays/menu";
 import { useCopy } from "./copy_button";
 
 interface CopyTableProps {
@@ -22,9 +22,8 @@ const FORMS = [
 export function CopyTable({ label, table, note = "", isWaiting = false }: CopyTableProps) {
   const [state, copy] = useCopy();
   return (
-    <Popover
+    <Menu
       className="btn quiet small"
-      kind="menu"
       label={`Copy ${label}`}
       button={
         <span aria-live="polite">
@@ -32,32 +31,21 @@ export function CopyTable({ label, table, note = "", isWaiting = false }: CopyTa
         </span>
       }
     >
-      {(close) => (
-        <div role="menu" aria-label={`Copy ${label}`}>
-          {FORMS.map(([words, purpose, form]) => (
-            <button
-              key={words}
-              type="button"
-              role="menuitem"
-              className="option"
-              disabled={isWaiting}
-              onClick={() => {
-                close();
-                copy(form(table()));
-              }}
-            >
-              <span className="grow">{words}</span>
-              <span className="hint">{purpose}</span>
-            </button>
-          ))}
-          {note === "" ? null : (
-            <p className="empty" role="status">
-              {note}
-            </p>
-          )}
-        </div>
+      {FORMS.map(([words, purpose, form]) => (
+        <MenuItem
+          key={words}
+          words={words}
+          hint={purpose}
+          isDisabled={isWaiting}
+          run={() => copy(form(table()))}
+        />
+      ))}
+      {note === "" ? null : (
+        <p className="empty" role="status">
+          {note}
+        </p>
       )}
-    </Popover>
+    </Menu>
   );
 }
 

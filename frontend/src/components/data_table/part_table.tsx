@@ -4,7 +4,6 @@
  */
 import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { toProblem } from "../../api/problem";
 import type { PartQueries } from "../../api/types.gen";
 import type { PlainTable } from "../../base/text/delimited";
 import { plural } from "../../base/text/format";
@@ -101,7 +100,7 @@ export function PartTable<P extends KeyedPart>(props: PartTableProps<P>) {
           isOld={isOld}
         />
       ) : (
-        <ProblemNote problem={toProblem(problem)} again={again} />
+        <ProblemNote problem={problem} again={again} />
       )}
     </section>
   );

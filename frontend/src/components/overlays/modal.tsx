@@ -1,5 +1,6 @@
 /** A dialog over the page. Esc and a press beside it close it; focus returns where it was. */
 import { type ReactNode, useLayoutEffect, useRef } from "react";
+import { IconButton } from "../controls/icon_button";
 import { CloseIcon } from "../text/icons";
 
 interface ModalProps {
@@ -48,9 +49,9 @@ export function Modal({ title, width, onClose, children }: ModalProps) {
       <header>
         <h2>{title}</h2>
         <span className="grow" />
-        <button type="button" className="btn quiet icon" aria-label="Close" onClick={onClose}>
+        <IconButton label="Close" onClick={onClose}>
           <CloseIcon />
-        </button>
+        </IconButton>
       </header>
       <div className="body">{children}</div>
     </dialog>

@@ -23,7 +23,7 @@ function useDismiss(open: boolean, root: RefObject<HTMLElement | null>, close: (
   }, [open, root, close]);
 }
 
-interface PopoverProps {
+export interface PopoverProps {
   readonly button: ReactNode;
   /** Its name, where the text on the button does not say it. */
   readonly label?: string;

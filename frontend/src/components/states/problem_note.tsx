@@ -1,12 +1,12 @@
 /** An error where its figures would be: the message, the hint, and a way to try again. */
-import type { Problem } from "../../api/problem";
+import { type Problem, toProblem } from "../../api/problem";
 import { CopyButton } from "../controls/copy_button";
 import { ErrorIcon } from "../text/icons";
 import { Prose } from "../text/prose";
 
 interface ProblemNoteProps {
-  readonly problem: Problem;
-  readonly again: () => void;
+  readonly problem: Error;
+  readonly again: () => unknown;
 }
 
 /** What somebody needs who is to help. */
@@ -21,7 +21,8 @@ export function problemDetails(problem: Problem): string {
   return lines.join("\n");
 }
 
-export function ProblemNote({ problem, again }: ProblemNoteProps) {
+export function ProblemNote({ problem: error, again }: ProblemNoteProps) {
+  const problem = toProblem(error);
   return (
     <div className="stack" role="alert">
       <p className="row">
@@ -38,7 +39,7 @@ export function ProblemNote({ problem, again }: ProblemNoteProps) {
         </p>
       )}
       <div className="row wrap">
-        <button type="button" className="btn small" onClick={again}>
+        <button type="button" className="btn small" onClick={() => again()}>
           Try again
         </button>
         <CopyButton className="quiet small" text={() => problemDetails(problem)}>

@@ -1,20 +1,18 @@
-import { toProblem } from "../../api/problem";
 import type { Health as Answer, Answerable, Count, UserValue } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
+import { plainTable } from "../../base/text/delimited";
 import { fixed, plural } from "../../base/text/format";
 import { sum } from "../../base/text/rounding";
 import { harmless } from "../../base/text/shown_name";
 import { CopyButton } from "../../components/controls/copy_button";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Tip } from "../../components/overlays/tip";
+import { ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
-import { ProblemNote } from "../../components/states/problem_note";
-import { ViewReading } from "../../components/states/view_reading";
 import { Hero } from "../../components/text/hero";
 import { Prose } from "../../components/text/prose";
 import { plainText, Snippet } from "../../components/text/snippet";
 import { usePage } from "../../state/page_context";
-import { useView } from "../../state/queries";
 import { Files } from "./files";
 import healthCss from "./health.css?inline";
 import { Notes } from "./notes";
@@ -73,10 +71,10 @@ interface CountsProps {
   readonly isOld: boolean;
 }
 
-const toTable = (counts: readonly Count[]) => ({
-  header: ["kind", "event_count"],
-  rows: counts.map(({ label, count }) => [label, count]),
-});
+const toTable = plainTable<Count>([
+  ["kind", ({ label }) => label],
+  ["event_count", ({ count }) => count],
+]);
 
 /** What is longer needs the width of two. */
 const LINE_MAX = 24;
@@ -158,10 +156,7 @@ function Value({ text, more }: Pick<UserValue, "text" | "more">) {
   );
 }
 
-const valuesTable = (values: readonly UserValue[]) => ({
-  header: ["key", "value"],
-  rows: values.map(({ key, text }) => [key, text]),
-});
+const valuesTable = plainTable<UserValue>(["key", ["value", ({ text }) => text]]);
 
 export function UserValues({ values, more, isOld }: UserValuesProps) {
   if (values.length === 0) {
@@ -229,14 +224,11 @@ function Recording({ health, isOld }: { health: Answer; isOld: boolean }) {
 
 /** The part about the chosen trace; nothing where none is chosen or read yet. */
 function Trace() {
-  const { data, isOld, reading, problem, again } = useView("health", {});
-  if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={again} />;
-  }
-  if (reading !== null) {
-    return <ViewReading progress={reading} />;
-  }
-  return data === undefined ? null : <Recording health={data} isOld={isOld} />;
+  return (
+    <ViewAnswer stem="health" query={{}} waiting="">
+      {(health, isOld) => <Recording health={health} isOld={isOld} />}
+    </ViewAnswer>
+  );
 }
 
 /** The sentence where no trace can be spoken of. */

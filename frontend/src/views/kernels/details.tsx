@@ -1,11 +1,11 @@
 /** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
-import { toProblem } from "../../api/problem";
+
 import type { KernelQuery, KernelRow } from "../../api/types.gen";
 import { count, plural } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
+import { Answered } from "../../components/states/answered";
 import { FirstCalls } from "../../components/states/first_few";
-import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { useAsked, usePart } from "../../state/parts";
@@ -17,70 +17,68 @@ interface DetailsProps {
 }
 
 export function Details({ row, query }: DetailsProps) {
-  const { data, problem, again } = usePart("kernels/row", useAsked(), {
+  const state = usePart("kernels/row", useAsked(), {
     key: row.key,
     steps: query.steps ?? "",
     group_by: query.group_by ?? "name",
   });
-  if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={() => again()} />;
-  }
-  if (data === undefined) {
-    return <p className="dim">Reading…</p>;
-  }
   const allLaunches = (
     <ViewLink stem="kernels" params={{ search: row.name, group: "properties", row: "" }}>
       all of this kernel, as rows of the table
     </ViewLink>
   );
   return (
-    <div className="op-details">
-      <section aria-label="Launches">
-        <h3>
-          Grid and block <span className="dim">{count(data.launches_count)}</span>
-        </h3>
-        <FirstCalls
-          items={data.launches}
-          total={data.launches_count}
-          beyond={allLaunches}
-          lineOf={(one) => ({
-            key: one.key,
-            name: `${launchWords(one.grid)} · ${launchWords(one.block)}`,
-            calls: one.calls,
-            ns: one.total_ns,
-          })}
-        />
-      </section>
-      <section aria-label="Launched by">
-        <h3>
-          Launched by <span className="dim">{plural(data.ops_count, "operator")}</span>
-        </h3>
-        <FirstCalls
-          items={data.ops}
-          total={data.ops_count}
-          lineOf={(one) => ({
-            key: one.name,
-            name:
-              one.name === "" ? (
-                <span className="dim">unknown</span>
-              ) : (
-                <ViewLink stem="operators" params={{ search: one.name }}>
-                  <CodeName name={one.name} />
-                </ViewLink>
-              ),
-            calls: one.calls,
-            ns: one.total_ns,
-          })}
-        />
-        <p className="hint">Found by: {data.row.link}.</p>
-      </section>
-      <section aria-label="Why this class">
-        <h3>Why {harmless(row.kernel_class)}</h3>
-        <p className="prose">{harmless(row.class_why)}.</p>
-        {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
-        {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
-      </section>
-      <SlowCalls title="Slowest" name={row.name} calls={data.slowest} total={data.row.calls} />
-    </div>
+    <Answered state={state}>
+      {(data) => (
+        <div className="op-details">
+          <section aria-label="Launches">
+            <h3>
+              Grid and block <span className="dim">{count(data.launches_count)}</span>
+            </h3>
+            <FirstCalls
+              items={data.launches}
+              total={data.launches_count}
+              beyond={allLaunches}
+              lineOf={(one) => ({
+                key: one.key,
+                name: `${launchWords(one.grid)} · ${launchWords(one.block)}`,
+                calls: one.calls,
+                ns: one.total_ns,
+              })}
+            />
+          </section>
+          <section aria-label="Launched by">
+            <h3>
+              Launched by <span className="dim">{plural(data.ops_count, "operator")}</span>
+            </h3>
+            <FirstCalls
+              items={data.ops}
+              total={data.ops_count}
+              lineOf={(one) => ({
+                key: one.name,
+                name:
+                  one.name === "" ? (
+                    <span className="dim">unknown</span>
+                  ) : (
+                    <ViewLink stem="operators" params={{ search: one.name }}>
+                      <CodeName name={one.name} />
+                    </ViewLink>
+                  ),
+                calls: one.calls,
+                ns: one.total_ns,
+              })}
+            />
+            <p className="hint">Found by: {data.row.link}.</p>
+          </section>
+          <section aria-label="Why this class">
+            <h3>Why {harmless(row.kernel_class)}</h3>
+            <p className="prose">{harmless(row.class_why)}.</p>
+            {row.fused === "" ? null : <p className="prose">Fused: {harmless(row.fused)}</p>}
+            {row.source === "" ? null : <p className="prose clip">From {harmless(row.source)}</p>}
+          </section>
+          <SlowCalls title="Slowest" name={row.name} calls={data.slowest} total={data.row.calls} />
+        </div>
+      )}
+    </Answered>
   );
 }

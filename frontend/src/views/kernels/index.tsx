@@ -1,18 +1,15 @@
-import { toProblem } from "../../api/problem";
-import type { Kernels as Answer, Kernels } from "../../api/types.gen";
+import type { Kernels } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { bytes, count, DASH, notZero, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Swatch } from "../../components/charts/category";
 import { ViewLink } from "../../components/controls/view_link";
 import { Tip } from "../../components/overlays/tip";
+import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
-import { ProblemNote } from "../../components/states/problem_note";
-import { ViewReading } from "../../components/states/view_reading";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
-import { useView } from "../../state/queries";
 import { Fill } from "./fill";
 import kernelsCss from "./kernels.css?inline";
 import { KernelRows } from "./table_view";
@@ -133,7 +130,7 @@ export function CopiesAndCores({ answer, isOld }: { answer: Kernels; isOld: bool
 
 adoptStyles(kernelsCss);
 
-function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; steps: string }) {
+function Figures({ answer, isOld, steps }: { answer: Kernels; isOld: boolean; steps: string }) {
   return (
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />
@@ -151,22 +148,14 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
 const MOST_DRAWN = 1000;
 
 export default function KernelsView() {
-  const values = useValues();
-  const steps = values["steps"] ?? "";
-  const { data, isOld, reading, problem, again } = useView("kernels", { steps, limit: MOST_DRAWN });
-  if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={again} />;
-  }
-  if (reading !== null) {
-    return <ViewReading progress={reading} />;
-  }
-  return data === undefined ? (
-    <div className="stack" aria-hidden="true">
-      <div className="skeleton" style={{ height: 48 }} />
-      <div className="skeleton" style={{ height: 240 }} />
-      <div className="skeleton" style={{ height: 520 }} />
-    </div>
-  ) : (
-    <Figures answer={data} isOld={isOld} steps={steps} />
+  const steps = useValues()["steps"] ?? "";
+  return (
+    <ViewAnswer
+      stem="kernels"
+      query={{ steps, limit: MOST_DRAWN }}
+      waiting={<Skeleton heights={[48, 240, 520]} />}
+    >
+      {(answer, isOld) => <Figures answer={answer} isOld={isOld} steps={steps} />}
+    </ViewAnswer>
   );
 }

@@ -1,13 +1,10 @@
 /** Which modules ran, what did each cost, and what belongs to none? */
-import { toProblem } from "../../api/problem";
 import type { ModuleWhole } from "../../api/types.gen";
 import { share, time } from "../../base/text/format";
+import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
-import { ProblemNote } from "../../components/states/problem_note";
-import { ViewReading } from "../../components/states/view_reading";
 import { Hero } from "../../components/text/hero";
 import { useValues } from "../../state/host/environment";
-import { useView } from "../../state/queries";
 
 /** The parts that sum to all of a time. */
 function Parts({ whole, title }: { whole: ModuleWhole; title: string }) {
@@ -29,28 +26,15 @@ function Parts({ whole, title }: { whole: ModuleWhole; title: string }) {
 }
 
 export default function ModulesView() {
-  const values = useValues();
-  const { data, isOld, reading, problem, again } = useView("modules", {
-    steps: values["steps"] ?? "",
-  });
-  if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={again} />;
-  }
-  if (reading !== null) {
-    return <ViewReading progress={reading} />;
-  }
-  return data === undefined ? (
-    <div className="stack" aria-hidden="true">
-      <div className="skeleton" style={{ height: 48 }} />
-      <div className="skeleton" style={{ height: 240 }} />
-    </div>
-  ) : (
-    <div className={isOld ? "stack stale" : "stack"}>
-      <Hero headline={data.headline} detail={data.detail} />
-      <Parts
-        whole={data.device ?? data.ops}
-        title={data.device === null ? "Time of ops" : "Device time"}
-      />
-    </div>
+  const steps = useValues()["steps"] ?? "";
+  return (
+    <ViewAnswer stem="modules" query={{ steps }} waiting={<Skeleton heights={[48, 240]} />}>
+      {({ headline, detail, device, ops }, isOld) => (
+        <div className={isOld ? "stack stale" : "stack"}>
+          <Hero headline={headline} detail={detail} />
+          <Parts whole={device ?? ops} title={device === null ? "Time of ops" : "Device time"} />
+        </div>
+      )}
+    </ViewAnswer>
   );
 }

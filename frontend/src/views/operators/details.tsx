@@ -1,13 +1,13 @@
 /** What a row consists of: shapes, stacks, kernels, slowest calls, each a door to the events. */
-import { toProblem } from "../../api/problem";
+
 import type { GroupBy, OperatorQuery, OperatorRow, Operators, StackRow } from "../../api/types.gen";
 import { count, DASH, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { EditorChoice } from "../../components/controls/editor_choice";
 import { SourceLink } from "../../components/controls/source_link";
 import { ViewLink } from "../../components/controls/view_link";
+import { Answered } from "../../components/states/answered";
 import { FirstCalls, FirstFew } from "../../components/states/first_few";
-import { ProblemNote } from "../../components/states/problem_note";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { Prose } from "../../components/text/prose";
@@ -73,18 +73,12 @@ function Stack({ stack }: { stack: StackRow }) {
 
 export function Details({ row, query, answer }: DetailsProps) {
   const { steps, group_by, stack_depth } = query;
-  const { data, problem, again } = usePart("operators/row", useAsked(), {
+  const state = usePart("operators/row", useAsked(), {
     key: row.key,
     steps: steps ?? "",
     group_by: group_by ?? "name",
     ...(stack_depth === undefined ? {} : { stack_depth }),
   });
-  if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={() => again()} />;
-  }
-  if (data === undefined) {
-    return <p className="dim">Reading…</p>;
-  }
   const hasDevice = answer.device_ns !== null;
   const allIn = (group: GroupBy) => (
     <ViewLink stem="operators" params={{ search: row.name, group, row: "" }}>
@@ -97,98 +91,104 @@ export function Details({ row, query, answer }: DetailsProps) {
     </ViewLink>
   );
   return (
-    <div className="op-details">
-      <section aria-label="Input shapes">
-        <h3>
-          Input shapes <span className="dim">{count(data.shapes_count)}</span>
-        </h3>
-        {data.shapes_missing === "" ? (
-          <FirstFew items={data.shapes} total={data.shapes_count} beyond={allIn("shape")}>
-            {(shown) => (
-              <table className="plain">
-                <thead>
-                  <tr>
-                    <th>inputs</th>
-                    <th className="num">Calls</th>
-                    {hasDevice ? <th className="num">Device</th> : null}
-                    <th className="num">Mean</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.map((one) => (
-                    <tr key={one.key}>
-                      <td className="name clip" title={harmless(one.detail, 1500)}>
-                        {shapeWords(one.detail)}
-                      </td>
-                      <td className="num">{count(one.calls)}</td>
-                      {hasDevice ? <td className="num">{time(one.device_total_ns ?? 0)}</td> : null}
-                      <td className="num">{time(one.mean_ns)}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+    <Answered state={state}>
+      {(data) => (
+        <div className="op-details">
+          <section aria-label="Input shapes">
+            <h3>
+              Input shapes <span className="dim">{count(data.shapes_count)}</span>
+            </h3>
+            {data.shapes_missing === "" ? (
+              <FirstFew items={data.shapes} total={data.shapes_count} beyond={allIn("shape")}>
+                {(shown) => (
+                  <table className="plain">
+                    <thead>
+                      <tr>
+                        <th>inputs</th>
+                        <th className="num">Calls</th>
+                        {hasDevice ? <th className="num">Device</th> : null}
+                        <th className="num">Mean</th>
+                      </tr>
+                    </thead>
+                    <tbody>
+                      {shown.map((one) => (
+                        <tr key={one.key}>
+                          <td className="name clip" title={harmless(one.detail, 1500)}>
+                            {shapeWords(one.detail)}
+                          </td>
+                          <td className="num">{count(one.calls)}</td>
+                          {hasDevice ? (
+                            <td className="num">{time(one.device_total_ns ?? 0)}</td>
+                          ) : null}
+                          <td className="num">{time(one.mean_ns)}</td>
+                        </tr>
+                      ))}
+                    </tbody>
+                  </table>
+                )}
+              </FirstFew>
+            ) : (
+              <Because text={data.shapes_missing} />
             )}
-          </FirstFew>
-        ) : (
-          <Because text={data.shapes_missing} />
-        )}
-      </section>
-      <section aria-label="Call stacks">
-        <h3>
-          Call stacks <span className="dim">{count(data.stacks_count)}</span>
-        </h3>
-        {data.stacks.length > 0 ? (
-          <>
-            <FirstCalls
-              items={data.stacks}
-              total={data.stacks_count}
-              beyond={allIn("stack")}
-              head={["innermost of your code", "Calls", hasDevice ? "Device" : "Host"]}
-              lineOf={(one) => ({
-                key: one.row.key,
-                name: <Stack stack={one} />,
-                calls: one.row.calls,
-                ns: hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns,
-              })}
-            />
-            <EditorChoice />
-          </>
-        ) : (
-          <Because text={data.stacks_missing} />
-        )}
-      </section>
-      {hasDevice ? (
-        <section aria-label="Kernels">
-          <h3>
-            Kernels <span className="dim">{count(data.kernels_count)}</span>
-          </h3>
-          {data.kernels.length > 0 ? (
-            <FirstCalls
-              items={data.kernels}
-              total={data.kernels_count}
-              beyond={allKernels}
-              lineOf={(one) => ({
-                key: one.name,
-                name: (
-                  <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
-                    <CodeName name={one.name} />
-                  </ViewLink>
-                ),
-                calls: one.calls,
-                ns: one.total_ns,
-              })}
-            />
-          ) : (
-            <Because text={data.kernels_missing} />
-          )}
-        </section>
-      ) : null}
-      <SlowCalls
-        title="Slowest calls"
-        name={row.name}
-        calls={data.slowest}
-        total={data.row.calls}
-      />
-    </div>
+          </section>
+          <section aria-label="Call stacks">
+            <h3>
+              Call stacks <span className="dim">{count(data.stacks_count)}</span>
+            </h3>
+            {data.stacks.length > 0 ? (
+              <>
+                <FirstCalls
+                  items={data.stacks}
+                  total={data.stacks_count}
+                  beyond={allIn("stack")}
+                  head={["innermost of your code", "Calls", hasDevice ? "Device" : "Host"]}
+                  lineOf={(one) => ({
+                    key: one.row.key,
+                    name: <Stack stack={one} />,
+                    calls: one.row.calls,
+                    ns: hasDevice ? (one.row.device_total_ns ?? 0) : one.row.total_ns,
+                  })}
+                />
+                <EditorChoice />
+              </>
+            ) : (
+              <Because text={data.stacks_missing} />
+            )}
+          </section>
+          {hasDevice ? (
+            <section aria-label="Kernels">
+              <h3>
+                Kernels <span className="dim">{count(data.kernels_count)}</span>
+              </h3>
+              {data.kernels.length > 0 ? (
+                <FirstCalls
+                  items={data.kernels}
+                  total={data.kernels_count}
+                  beyond={allKernels}
+                  lineOf={(one) => ({
+                    key: one.name,
+                    name: (
+                      <ViewLink stem="timeline" params={{ select: String(one.longest) }}>
+                        <CodeName name={one.name} />
+                      </ViewLink>
+                    ),
+                    calls: one.calls,
+                    ns: one.total_ns,
+                  })}
+                />
+              ) : (
+                <Because text={data.kernels_missing} />
+              )}
+            </section>
+          ) : null}
+          <SlowCalls
+            title="Slowest calls"
+            name={row.name}
+            calls={data.slowest}
+            total={data.row.calls}
+          />
+        </div>
+      )}
+    </Answered>
   );
 }

@@ -1,5 +1,4 @@
 import { type ReactNode, useCallback, useState } from "react";
-import { toProblem } from "../../api/problem";
 import { partUrl } from "../../api/routes";
 import type { Flame, FlameGraphQuery, FlameMetric, FlameNode } from "../../api/types.gen";
 import { SearchField } from "../../components/controls/search_field";
@@ -110,7 +109,7 @@ export function FlameView({ steps, hasDevice, modes }: FlameViewProps) {
     <section className="panel" aria-label="Flame graph">
       <FlameTools asked={asked} query={query} hasDevice={hasDevice} set={set} modes={modes} />
       {problem !== null ? (
-        <ProblemNote problem={toProblem(problem)} again={() => again()} />
+        <ProblemNote problem={problem} again={again} />
       ) : data === undefined || data.missing !== "" ? (
         <p className="empty">
           <Prose text={data?.missing ?? (isLoading ? "Merging call paths…" : "")} />

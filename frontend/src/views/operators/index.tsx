@@ -1,32 +1,18 @@
-import { toProblem } from "../../api/problem";
-import type { Operators as Answer, Operators } from "../../api/types.gen";
+import type { Operators } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { count, exactTime, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Segmented } from "../../components/controls/segmented";
 import { ViewLink } from "../../components/controls/view_link";
-import { ProblemNote } from "../../components/states/problem_note";
-import { ViewReading } from "../../components/states/view_reading";
+import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { CodeName } from "../../components/text/code_name";
 import { Hero } from "../../components/text/hero";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
-import { useView } from "../../state/queries";
 import { FlameView } from "./flame_view";
 import operatorsCss from "./operators.css?inline";
 import { partsOf, Shares } from "./shares";
 import { OperatorRows } from "./table_view";
-
-/** The shape of what comes. */
-export function Skeleton() {
-  return (
-    <div className="stack" aria-hidden="true">
-      <div className="skeleton" style={{ height: 48 }} />
-      <div className="skeleton" style={{ height: 150 }} />
-      <div className="skeleton" style={{ height: 520 }} />
-    </div>
-  );
-}
 
 /** Device time that is nobody's, with its reason: then everything adds up. */
 
@@ -89,7 +75,7 @@ const MODES = [
 ] as const;
 type Mode = (typeof MODES)[number][0];
 
-function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; steps: string }) {
+function Figures({ answer, isOld, steps }: { answer: Operators; isOld: boolean; steps: string }) {
   const address = useAddress();
   const mode: Mode = useValues()["operators.mode"] === "flame" ? "flame" : "table";
   const modes = (
@@ -121,17 +107,14 @@ function Figures({ answer, isOld, steps }: { answer: Answer; isOld: boolean; ste
 export default function OperatorsView() {
   const values = useValues();
   const steps = values["steps"] ?? "";
-  const { data, isOld, reading, problem, again } = useView("operators", {
-    steps,
-    kinds: "op",
-    limit: 1,
-    parts: partsOf(values["operators.parts"]),
-  });
-  if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={again} />;
-  }
-  if (reading !== null) {
-    return <ViewReading progress={reading} />;
-  }
-  return data === undefined ? <Skeleton /> : <Figures answer={data} isOld={isOld} steps={steps} />;
+  const parts = partsOf(values["operators.parts"]);
+  return (
+    <ViewAnswer
+      stem="operators"
+      query={{ steps, kinds: "op", limit: 1, parts }}
+      waiting={<Skeleton heights={[48, 150, 520]} />}
+    >
+      {(answer, isOld) => <Figures answer={answer} isOld={isOld} steps={steps} />}
+    </ViewAnswer>
+  );
 }

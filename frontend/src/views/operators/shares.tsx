@@ -1,18 +1,17 @@
 /** Four bars: who takes the self and the total time, on the device and on the host. */
+
 import { useId } from "react";
-import { toProblem } from "../../api/problem";
 import type { OperatorSort, Operators, ShareChart } from "../../api/types.gen";
 import { count, plural, share, time } from "../../base/text/format";
 import { harmless, nameParts } from "../../base/text/shown_name";
 import { Select } from "../../components/controls/select";
 import { viewPatch } from "../../components/controls/view_link";
-import { Popover } from "../../components/overlays/popover";
+import { Menu, MenuItem } from "../../components/overlays/menu";
 import { Tip } from "../../components/overlays/tip";
+import { Answered } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
-import { ProblemNote } from "../../components/states/problem_note";
 import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
-import type { Patch } from "../../state/location/fragment";
 import { useAsked, usePart } from "../../state/parts";
 
 /**
@@ -44,64 +43,47 @@ const COLUMN = {
 const LISTED_MAX = 100;
 
 /** The operators that the bar has no room for, the largest first; each filters the table. */
-function RestList({ chart, steps, close }: RestProps & { readonly close: () => void }) {
+function RestList({ chart, steps }: RestProps) {
   const address = useAddress();
   const column = COLUMN[chart.stem];
-  const { data, problem, again } = usePart("operators/table", useAsked(), {
+  const state = usePart("operators/table", useAsked(), {
     steps,
     kinds: "op",
     sort_by: column,
     offset: chart.parts.length,
     limit: Math.min(LISTED_MAX, chart.rest_count),
   });
-  if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={() => again()} />;
-  }
-  if (data === undefined) {
-    return <p className="empty">Reading…</p>;
-  }
-  const beyond = chart.rest_count - data.rows.length;
-  const go = (patch: Patch) => () => {
-    close();
-    address.replace(patch);
-  };
   return (
-    <div role="menu" aria-label={`${chart.title}: the rest`}>
-      <p className="empty">
-        {plural(chart.rest_count, "operator")} more take {time(chart.rest_ns)} (
-        {share(chart.rest_ns / chart.total_ns)})
-      </p>
-      {data.rows.map((row) => (
-        <button
-          key={row.key}
-          type="button"
-          role="menuitem"
-          className="option"
-          onClick={go({ "operators.search": row.name })}
-        >
-          <span className="grow clip">
-            <CodeName name={row.name} />
-          </span>
-          <span className="hint nowrap">
-            {time(row[column] ?? 0)} · {share((row[column] ?? 0) / chart.total_ns)}
-          </span>
-        </button>
-      ))}
-      <button
-        type="button"
-        role="menuitem"
-        className="option"
-        onClick={go({
-          "operators.search": undefined,
-          "operators.kinds": "op",
-          "operators.sort": column,
-          "operators.up": undefined,
-          "operators.mode": undefined,
-        })}
-      >
-        {beyond > 0 ? `${count(beyond)} more: ` : ""}Show all of them in the table, in this order
-      </button>
-    </div>
+    <Answered state={state}>
+      {(data) => (
+        <>
+          <p className="empty">
+            {plural(chart.rest_count, "operator")} more take {time(chart.rest_ns)} (
+            {share(chart.rest_ns / chart.total_ns)})
+          </p>
+          {data.rows.map((row) => (
+            <MenuItem
+              key={row.key}
+              words={<CodeName name={row.name} />}
+              hint={`${time(row[column] ?? 0)} · ${share((row[column] ?? 0) / chart.total_ns)}`}
+              run={() => address.replace({ "operators.search": row.name })}
+            />
+          ))}
+          <MenuItem
+            words={`${chart.rest_count > data.rows.length ? `${count(chart.rest_count - data.rows.length)} more: ` : ""}Show all of them in the table, in this order`}
+            run={() =>
+              address.replace({
+                "operators.search": undefined,
+                "operators.kinds": "op",
+                "operators.sort": column,
+                "operators.up": undefined,
+                "operators.mode": undefined,
+              })
+            }
+          />
+        </>
+      )}
+    </Answered>
   );
 }
 
@@ -116,14 +98,13 @@ function Rest({ chart, steps }: RestProps) {
   const words = `${count(chart.rest_count)} more`;
   return (
     <span className="rest" style={{ flexGrow: ratio }} title={`${words}: ${time(chart.rest_ns)}`}>
-      <Popover
+      <Menu
         className="rest-button"
-        kind="menu"
         label={`${chart.title}: ${words}, ${share(ratio)}`}
         button={ratio >= WORDS_MIN ? <span>{words}</span> : <span>…</span>}
       >
-        {(close) => <RestList chart={chart} steps={steps} close={close} />}
-      </Popover>
+        <RestList chart={chart} steps={steps} />
+      </Menu>
     </span>
   );
 }

@@ -1,4 +1,3 @@
-import { toProblem } from "../../api/problem";
 import type {
   Overview as Answer,
   Configuration as Entry,
@@ -7,15 +6,13 @@ import type {
 } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { count } from "../../base/text/format";
+import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
-import { ProblemNote } from "../../components/states/problem_note";
-import { ViewReading } from "../../components/states/view_reading";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { bestState } from "../../state/location/choice";
 import type { Values } from "../../state/location/fragment";
 import { type Page, usePage } from "../../state/page_context";
-import { useView } from "../../state/queries";
 import { useLasting } from "../../state/timing";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
@@ -52,25 +49,6 @@ export function Configuration({ entries, missing, isOld }: ConfigurationProps) {
         </p>
       ))}
     </Panel>
-  );
-}
-
-/** The shape of what comes, on a first load that takes long enough to be noticed. */
-
-export function Skeleton() {
-  if (!useLasting(true)) {
-    return null;
-  }
-  return (
-    <div className="stack" aria-busy="true">
-      <span className="unseen">Loading</span>
-      <div className="skeleton" style={{ height: 56, maxWidth: 620 }} />
-      <div className="skeleton" style={{ height: 148 }} />
-      <div className="grid">
-        <div className="skeleton span-6" style={{ height: 380 }} />
-        <div className="skeleton span-6" style={{ height: 380 }} />
-      </div>
-    </div>
   );
 }
 
@@ -154,13 +132,14 @@ function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
 export default function Overview() {
   const address = useAddress();
   const values = useValues();
-  const { data, isOld, reading, problem, again } = useView("overview", queryOf(values));
-  if (problem !== null) {
-    const isChoice = values["steps"] !== undefined || values["device"] !== undefined;
-    return (
-      <div className="stack">
-        <ProblemNote problem={toProblem(problem)} again={again} />
-        {isChoice ? (
+  const isChoice = values["steps"] !== undefined || values["device"] !== undefined;
+  return (
+    <ViewAnswer
+      stem="overview"
+      query={queryOf(values)}
+      waiting={<Skeleton heights={[56, 148, 380]} />}
+      remedy={
+        isChoice ? (
           <button
             type="button"
             className="btn small"
@@ -168,12 +147,10 @@ export default function Overview() {
           >
             Show the default steps and device
           </button>
-        ) : null}
-      </div>
-    );
-  }
-  if (reading !== null) {
-    return <ViewReading progress={reading} />;
-  }
-  return data === undefined ? <Skeleton /> : <Figures overview={data} isOld={isOld} />;
+        ) : null
+      }
+    >
+      {(overview, isOld) => <Figures overview={overview} isOld={isOld} />}
+    </ViewAnswer>
+  );
 }

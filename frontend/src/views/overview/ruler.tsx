@@ -1,10 +1,11 @@
-import { useState } from "react";
+import { useId, useState } from "react";
 import type { DeviceCard, Overview, Reference } from "../../api/types.gen";
 import { textWidth, useWidth } from "../../base/measure";
 import { axisNumber, inScale, NBSP, time, withUnit } from "../../base/text/format";
 import { roundTicks } from "../../base/text/ticks";
 import { fillClass } from "../../components/charts/category";
 import { Segmented } from "../../components/controls/segmented";
+import { Select } from "../../components/controls/select";
 import { ViewLink } from "../../components/controls/view_link";
 import { Panel } from "../../components/states/panel";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -133,34 +134,23 @@ function Ticks({ model, width }: { model: RulerModel; width: number }) {
 /** Which device the partition is of, when more than one was used. */
 function DeviceChooser({ devices, row }: { devices: readonly DeviceCard[]; row: number | null }) {
   const address = useAddress();
+  const id = useId();
   const used = devices.filter((device) => device.used);
   if (used.length < 2 || row === null) {
     return null;
   }
+  const choice = {
+    value: String(row),
+    options: used.map((device) => [`${device.row}`, `${device.type} ${device.index}`] as const),
+    onChange: (device: string) => address.replace({ device }),
+  };
   if (used.length <= 4) {
-    return (
-      <Segmented
-        label="Device"
-        value={String(row)}
-        options={used.map((device) => [String(device.row), `${device.type} ${device.index}`])}
-        onChange={(device) => address.replace({ device })}
-      />
-    );
+    return <Segmented label="Device" {...choice} />;
   }
   return (
-    <label className="row hint">
+    <label className="row hint" htmlFor={id}>
       Device
-      <select
-        className="btn small"
-        value={row}
-        onChange={(event) => address.replace({ device: event.target.value })}
-      >
-        {used.map((device) => (
-          <option key={device.row} value={device.row}>
-            {device.type} {device.index}
-          </option>
-        ))}
-      </select>
+      <Select id={id} {...choice} />
     </label>
   );
 }

@@ -1,5 +1,7 @@
 /** The execution summary: the mean step by the classic categories. */
+
 import type { SummaryRow } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
 import { inScale, share, timeScale } from "../../base/text/format";
 import { roundToSum } from "../../base/text/rounding";
 import { Swatch } from "../../components/charts/category";
@@ -50,10 +52,7 @@ export function shownRows(rows: readonly SummaryRow[]): ShownRow[] {
   ];
 }
 
-const toTable = (rows: readonly SummaryRow[]) => ({
-  header: ["category", "mean_ns", "ratio"],
-  rows: rows.map((row) => [row.label, row.mean_ns, row.ratio]),
-});
+const toTable = plainTable<SummaryRow>([["category", ({ label }) => label], "mean_ns", "ratio"]);
 
 interface SummaryProps {
   readonly rows: readonly SummaryRow[];

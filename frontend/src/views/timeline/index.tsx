@@ -1,10 +1,10 @@
 import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
-import { toProblem } from "../../api/problem";
 import type { ReadProgress } from "../../api/types.gen";
 import { recall, remember } from "../../base/storage";
 import { adoptStyles } from "../../base/style/styles";
 import { count, share, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
+import { IconButton } from "../../components/controls/icon_button";
 import { ProblemNote } from "../../components/states/problem_note";
 import { CloseIcon } from "../../components/text/icons";
 import { useCell } from "../../state/cell";
@@ -69,14 +69,9 @@ function Notices({ trouble, dismissError, awaited }: NoticesProps) {
       {trouble === "" ? null : (
         <p className="tl-notice bad" role="alert">
           <span>{trouble}</span>
-          <button
-            type="button"
-            className="btn quiet icon small"
-            aria-label="Dismiss"
-            onClick={dismissError}
-          >
+          <IconButton className="small" label="Dismiss" onClick={dismissError}>
             <CloseIcon />
-          </button>
+          </IconButton>
         </p>
       )}
       {awaited.map(({ worker, words, isLost }) => (
@@ -114,15 +109,9 @@ function Said() {
 function Side({ onClose }: { onClose: () => void }) {
   return (
     <aside className="tl-side" aria-label="Details">
-      <button
-        type="button"
-        className="btn quiet icon small tl-side-close"
-        aria-label="Close the details"
-        title="Close the details"
-        onClick={onClose}
-      >
+      <IconButton className="small tl-side-close" label="Close the details" onClick={onClose}>
         »
-      </button>
+      </IconButton>
       <Details />
     </aside>
   );
@@ -305,7 +294,7 @@ export default function Timeline() {
     return (
       <section className="tl-refused">
         <h1>The timeline cannot be shown</h1>
-        <ProblemNote problem={toProblem(problem)} again={again} />
+        <ProblemNote problem={problem} again={again} />
       </section>
     );
   }

@@ -2,8 +2,10 @@ import { lazy, type ReactNode, Suspense } from "react";
 import type { LayoutName } from "../../api/types.gen";
 import { KIND } from "../../base/style/kind_hues";
 import { count, plural } from "../../base/text/format";
+import { IconButton } from "../../components/controls/icon_button";
+import { Menu, MenuItem } from "../../components/overlays/menu";
 import { Popover } from "../../components/overlays/popover";
-import { CheckIcon, Chevron } from "../../components/text/icons";
+import { Chevron } from "../../components/text/icons";
 import { useCell } from "../../state/cell";
 import { usePage } from "../../state/page_context";
 import type { MouseMode } from "../../timeline/contract";
@@ -18,8 +20,7 @@ import { WorkersMenu } from "./tracks/workers_menu";
 /** A button that opens a choice of one among a few, each with a word of explanation. */
 
 interface ChoiceMenuProps<T extends string> {
-  readonly button: ReactNode;
-  readonly label: string;
+  readonly button: string;
   readonly title?: string;
   readonly value: T;
   /** Value, words, hint. */
@@ -27,13 +28,12 @@ interface ChoiceMenuProps<T extends string> {
   readonly onChange: (value: T) => void;
 }
 
-export function ChoiceMenu<T extends string>(props: ChoiceMenuProps<T>) {
-  const { button, label, title = "", value, options, onChange } = props;
+function ChoiceMenu<T extends string>(props: ChoiceMenuProps<T>) {
+  const { button, title = "", value, options, onChange } = props;
   return (
-    <Popover
+    <Menu
       className="btn tl-choice"
-      kind="menu"
-      label={typeof button === "string" ? button : label}
+      label={button}
       button={
         <>
           <span>{button}</span>
@@ -41,29 +41,17 @@ export function ChoiceMenu<T extends string>(props: ChoiceMenuProps<T>) {
         </>
       }
     >
-      {(close) => (
-        <div role="menu" aria-label={label}>
-          {options.map(([key, words, hint]) => (
-            <button
-              key={key}
-              type="button"
-              role="menuitemradio"
-              aria-checked={key === value}
-              className="option"
-              onClick={() => {
-                close();
-                onChange(key);
-              }}
-            >
-              <span className="tick">{key === value ? <CheckIcon /> : null}</span>
-              <span className="grow nowrap">{words}</span>
-              <span className="hint nowrap">{hint}</span>
-            </button>
-          ))}
-          {title === "" ? null : <p className="empty hint tl-lines">{title}</p>}
-        </div>
-      )}
-    </Popover>
+      {options.map(([key, words, hint]) => (
+        <MenuItem
+          key={key}
+          words={words}
+          hint={hint}
+          isOn={key === value}
+          run={() => onChange(key)}
+        />
+      ))}
+      {title === "" ? null : <p className="empty hint tl-lines">{title}</p>}
+    </Menu>
   );
 }
 
@@ -128,7 +116,6 @@ function ArrowsMenu() {
   return (
     <ChoiceMenu
       button={`Arrows: ${ARROW_WORDS[link.arrows]}${leftOut > 0 ? ", in part" : ""}`}
-      label="Arrows"
       title={leftOut > 0 ? `${cut}\n${hint}` : hint}
       value={link.arrows}
       options={ARROWS}
@@ -174,7 +161,6 @@ function PythonMenu() {
     <>
       <ChoiceMenu
         button={`Python: ${isAll ? "all" : LAYOUT_WORDS[link.layout]}`}
-        label="Python frames"
         title={
           isAll
             ? "By their paths, no Python frame is code of your own: all are shown"
@@ -232,15 +218,9 @@ export function Toolbar() {
         )}
       </Popover>
       <DownloadMenu />
-      <button
-        type="button"
-        className="btn quiet icon"
-        aria-label="Keys"
-        title="Keys (?)"
-        onClick={openHelp}
-      >
+      <IconButton label="Keys" keys="?" onClick={openHelp}>
         ?
-      </button>
+      </IconButton>
     </div>
   );
 }

@@ -1,6 +1,5 @@
 /** Everything about the selected slice; without one, about the trace. */
 
-import { toProblem } from "../../../api/problem";
 import type { SliceDetails, SliceLink, SliceRef } from "../../../api/types.gen";
 import { KIND, kindWord } from "../../../base/style/kind_hues";
 import { count, DASH, exactTime, plural, time, times } from "../../../base/text/format";
@@ -235,7 +234,7 @@ function SelectionDetails({ selection }: { selection: Selection }) {
   if (selection.problem !== null) {
     return (
       <section>
-        <ProblemNote problem={toProblem(selection.problem)} again={selection.again} />
+        <ProblemNote problem={selection.problem} again={selection.again} />
       </section>
     );
   }

@@ -2,24 +2,13 @@
 
 import { useLayoutEffect, useRef } from "react";
 import { kindWord } from "../../../base/style/kind_hues";
-import { bytes, count, DASH, fixed, plural, share, time } from "../../../base/text/format";
+import { DASH, inUnit, plural, share, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { useCell } from "../../../state/cell";
 import type { Hit } from "../../../timeline/contract";
 import { type Hovered, useTimelineContext } from "../state/context";
 
 const MARGIN = 12;
-
-function valueText(value: number, unit: string): string {
-  switch (unit) {
-    case "bytes":
-      return bytes(value);
-    case "ratio":
-      return share(value);
-    default:
-      return Number.isInteger(value) ? count(value) : fixed(value, 2);
-  }
-}
 
 function SliceTip({ hit }: { hit: Extract<Hit, { type: "slice" }> }) {
   const isOverlap = (hit.flags & 1) !== 0;
@@ -58,10 +47,10 @@ function CounterTip({ hit }: { hit: Extract<Hit, { type: "counter" }> }) {
   return (
     <>
       <bdi className="tl-tip-name">{harmless(counter?.label ?? "", 100)}</bdi>
-      <b className="strong">{valueText(hit.last, unit)}</b>
+      <b className="strong">{inUnit(hit.last, unit)}</b>
       {isFlat ? null : (
         <span className="dim">
-          from {valueText(hit.low, unit)} to {valueText(hit.high, unit)} in this pixel
+          from {inUnit(hit.low, unit)} to {inUnit(hit.high, unit)} in this pixel
         </span>
       )}
     </>

@@ -1,5 +1,4 @@
 import { useMemo, useState } from "react";
-import { toProblem } from "../../../api/problem";
 import { partUrl } from "../../../api/routes";
 import type { Flame, FlameNode } from "../../../api/types.gen";
 import { count, plural } from "../../../base/text/format";
@@ -191,7 +190,7 @@ export function AreaFlame({ scope }: { scope: Scope }) {
   const { find, match } = link;
   const isHit = useMemo(() => (find === "" ? null : matcher(find, match)), [find, match]);
   if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={again} />;
+    return <ProblemNote problem={problem} again={again} />;
   }
   if (data === undefined) {
     return <p className="tl-none dim">{isSlow ? "Folding the stacks…" : ""}</p>;

@@ -1,9 +1,10 @@
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
-import { toProblem } from "../../../api/problem";
 import type { AreaAnswer, AreaCounter } from "../../../api/types.gen";
 import { recall, remember } from "../../../base/storage";
-import { bytes, count, DASH, fixed, plural, share, time } from "../../../base/text/format";
+import { DASH, inUnit, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
+import { IconButton } from "../../../components/controls/icon_button";
+import { Select } from "../../../components/controls/select";
 import { Boundary } from "../../../components/states/boundary";
 import { ProblemNote } from "../../../components/states/problem_note";
 import { CloseIcon } from "../../../components/text/icons";
@@ -21,19 +22,8 @@ import { AreaSummary } from "./summary";
 
 /** Each series of values within the area. */
 
-function valueText(value: number | null, unit: string): string {
-  if (value === null) {
-    return DASH;
-  }
-  switch (unit) {
-    case "bytes":
-      return bytes(value);
-    case "ratio":
-      return share(value);
-    default:
-      return Number.isInteger(value) ? count(value) : fixed(value, 2);
-  }
-}
+const valueText = (value: number | null, unit: string): string =>
+  value === null ? DASH : inUnit(value, unit);
 
 function changeText({ delta, unit }: AreaCounter): string {
   const text = valueText(delta, unit);
@@ -295,30 +285,23 @@ export default function AreaPanel({ tab: wanted, rested }: AreaPanelProps) {
       <header className="tl-area-head">
         {scope === null ? null : <Heading scope={scope} />}
         {sources.length > 1 && scope !== null ? (
-          <select
-            className="btn small"
-            aria-label="Worker"
-            value={scope.source.source}
-            onChange={(event) => setChosen(Number(event.target.value))}
-          >
-            {sources.map(({ source, worker }) => (
-              <option key={source} value={source}>
-                {harmless(worker, 60)}
-              </option>
-            ))}
-          </select>
+          <Select
+            label="Worker"
+            options={sources.map(({ source, worker }) => [`${source}`, harmless(worker, 60)])}
+            value={`${scope.source.source}`}
+            onChange={(source) => setChosen(Number(source))}
+          />
         ) : null}
         <span className="grow" />
         <TabList tabs={tabs} current={tab} />
-        <button
-          type="button"
-          className="btn quiet icon small"
-          aria-label="Close the panel"
-          title="Close the panel (Q)"
+        <IconButton
+          className="small"
+          label="Close the panel"
+          keys="Q"
           onClick={() => actions.openTab(null)}
         >
           <CloseIcon />
-        </button>
+        </IconButton>
       </header>
       <div
         className="tl-area-body"
@@ -383,7 +366,7 @@ function AreaAnswered({ tab, scope }: { tab: PanelTab; scope: Scope }) {
   const { data, isLoading, isOld, problem, again } = useAreaAnswer(scope);
   const isSlow = useLasting(isLoading);
   if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={again} />;
+    return <ProblemNote problem={problem} again={again} />;
   }
   if (data === undefined) {
     return <p className="tl-none dim">{isSlow ? "Adding up…" : ""}</p>;

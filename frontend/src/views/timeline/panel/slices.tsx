@@ -1,7 +1,6 @@
 /** Every slice of the area, one by one: sorted and filtered by the server, fetched as it is scrolled. */
 
 import { useState } from "react";
-import { toProblem } from "../../../api/problem";
 import type { RowsQuery, SliceRow } from "../../../api/types.gen";
 import { kindWord } from "../../../base/style/kind_hues";
 import { plainTable } from "../../../base/text/delimited";
@@ -84,7 +83,7 @@ export function AreaSlices({ scope }: { scope: Scope }) {
   );
   const toPlain = plainOf(scope);
   if (problem !== null) {
-    return <ProblemNote problem={toProblem(problem)} again={again} />;
+    return <ProblemNote problem={problem} again={again} />;
   }
   return (
     <>

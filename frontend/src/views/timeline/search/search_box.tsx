@@ -1,7 +1,9 @@
 /** The search over all names: what matches, how often, and from one hit to the next. */
+
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { count, plural, time } from "../../../base/text/format";
 import { walked } from "../../../base/walk";
+import { IconButton } from "../../../components/controls/icon_button";
 import { SearchIcon } from "../../../components/text/icons";
 import { useCell } from "../../../state/cell";
 import { NextIcon, PreviousIcon } from "../icons";
@@ -208,24 +210,12 @@ export function SearchBox() {
       <HitCount />
       {search.isActive ? (
         <span className="nowrap">
-          <button
-            type="button"
-            className="btn quiet icon"
-            aria-label="Previous hit"
-            title="Previous hit (Shift Enter)"
-            onClick={() => actions.hit(false)}
-          >
+          <IconButton label="Previous hit" keys="Shift Enter" onClick={() => actions.hit(false)}>
             <PreviousIcon />
-          </button>
-          <button
-            type="button"
-            className="btn quiet icon"
-            aria-label="Next hit"
-            title="Next hit (Enter)"
-            onClick={() => actions.hit(true)}
-          >
+          </IconButton>
+          <IconButton label="Next hit" keys="Enter" onClick={() => actions.hit(true)}>
             <NextIcon />
-          </button>
+          </IconButton>
         </span>
       ) : null}
     </>

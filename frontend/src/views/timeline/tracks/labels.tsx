@@ -2,12 +2,80 @@
 import { type KeyboardEvent, memo, useMemo, useRef } from "react";
 import { bytes, count, plural, share } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
+import { Menu, MenuItem } from "../../../components/overlays/menu";
 import { Chevron } from "../../../components/text/icons";
 import { useCell } from "../../../state/cell";
 import type { PlacedRow } from "../../../timeline/contract";
+import { DotsIcon } from "../icons";
+import type { ChosenMode } from "../state/arrangement";
 import { useTimelineContext } from "../state/context";
-import { RowMenu } from "./row_menu";
 import type { RowInfo } from "./rows";
+
+const MODES: readonly (readonly [ChosenMode, string, string])[] = [
+  ["full", "Labels", "lanes at full height, deep ones small"],
+  ["deep", "All lanes", "every lane at full height"],
+  ["compact", "Compact", "small lanes without labels"],
+  ["heat", "Strip", "all lanes in one strip"],
+];
+
+interface RowMenuProps {
+  readonly info: RowInfo;
+  readonly isStop: boolean;
+  readonly onFocus: () => void;
+}
+
+/** What can be done with one row: a small button in its label. */
+function RowMenu({ info, isStop, onFocus }: RowMenuProps) {
+  const { actions, engine } = useTimelineContext();
+  const { track } = info;
+  const mode: ChosenMode = info.chosen ?? (info.mode === "hidden" ? "full" : info.mode);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only notes which row has the focus
+    <span className="tl-row-menu" onFocus={onFocus}>
+      <Menu
+        className="btn quiet icon small"
+        label={`Track ${info.label}`}
+        button={<DotsIcon />}
+        row={info.key}
+        tabIndex={isStop ? 0 : -1}
+      >
+        <MenuItem
+          words={info.isPinned ? "Unpin" : "Pin to the top"}
+          hint="P"
+          run={() => actions.pin(info)}
+        />
+        <MenuItem words="Hide" hint="H" run={() => actions.hide(info)} />
+        <MenuItem words="Move up" run={() => actions.moveRow(info, -1)} />
+        <MenuItem words="Move down" run={() => actions.moveRow(info, 1)} />
+        {track === null ? null : (
+          <>
+            <hr />
+            {MODES.map(([key, words, hint]) => (
+              <MenuItem
+                key={key}
+                words={words}
+                hint={hint}
+                isOn={mode === key}
+                run={() => actions.setRowMode(info, key)}
+              />
+            ))}
+            <hr />
+            <MenuItem
+              words="Show from its first to its last slice"
+              run={() => {
+                const { offset } = info.source;
+                engine?.show(
+                  track.first_ns + offset,
+                  Math.max(track.last_ns, track.first_ns + 1) + offset,
+                );
+              }}
+            />
+          </>
+        )}
+      </Menu>
+    </span>
+  );
+}
 
 const TWO_LINES = 30;
 /** Less of a row than this shows no button that could be pressed: the panel below lies over it. */

@@ -1,9 +1,11 @@
 /** All tracks: which are shown, pinned and in which order; filtered by name, kind and how busy they are. */
-import { useState } from "react";
+import { useId, useState } from "react";
 import { count, plural, share } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
+import { IconButton } from "../../../components/controls/icon_button";
+import { SearchField } from "../../../components/controls/search_field";
+import { Select } from "../../../components/controls/select";
 import { matches } from "../../../components/overlays/option_list";
-import { SearchIcon } from "../../../components/text/icons";
 import { formatArrangement, UNARRANGED, withHidden } from "../state/arrangement";
 import { useTimelineContext } from "../state/context";
 import type { RowInfo } from "./rows";
@@ -20,11 +22,11 @@ const FACETS = [
 type Facet = (typeof FACETS)[number][0];
 
 const BUSY = [
-  [0, "any"],
-  [0.0001, "0.01 %"],
-  [0.001, "0.1 %"],
-  [0.01, "1 %"],
-  [0.1, "10 %"],
+  ["0", "any"],
+  ["0.0001", "0.01 %"],
+  ["0.001", "0.1 %"],
+  ["0.01", "1 %"],
+  ["0.1", "10 %"],
 ] as const;
 
 function facetOf({ type, track }: RowInfo): Facet {
@@ -38,14 +40,14 @@ function facetOf({ type, track }: RowInfo): Facet {
 interface TileRequest {
   readonly text: string;
   readonly facet: Facet;
-  readonly busy: number;
+  readonly busy: (typeof BUSY)[number][0];
 }
 
 function isRequested(info: RowInfo, { text, facet, busy }: TileRequest, wholeNs: number): boolean {
   return (
     matches(`${info.label} ${info.detail} ${info.source.worker}`, text) &&
     (facet === "all" || facetOf(info) === facet) &&
-    (info.type === "counter" || info.busyNs >= busy * wholeNs)
+    (info.type === "counter" || info.busyNs >= Number(busy) * wholeNs)
   );
 }
 
@@ -80,22 +82,20 @@ function MoveButtons({ info, label }: { info: RowInfo; label: string }) {
   const { actions } = useTimelineContext();
   return (
     <>
-      <button
-        type="button"
-        className="btn quiet icon small"
-        aria-label={`Move ${label} up`}
+      <IconButton
+        className="small"
+        label={`Move ${label} up`}
         onClick={() => actions.moveRow(info, -1)}
       >
         ↑
-      </button>
-      <button
-        type="button"
-        className="btn quiet icon small"
-        aria-label={`Move ${label} down`}
+      </IconButton>
+      <IconButton
+        className="small"
+        label={`Move ${label} down`}
         onClick={() => actions.moveRow(info, 1)}
       >
         ↓
-      </button>
+      </IconButton>
     </>
   );
 }
@@ -118,7 +118,8 @@ const LISTED_MAX = 400;
 
 export default function TracksMenu() {
   const { model, whole, actions, link } = useTimelineContext();
-  const [tileRequest, setRequest] = useState<TileRequest>({ text: "", facet: "all", busy: 0 });
+  const [tileRequest, setRequest] = useState<TileRequest>({ text: "", facet: "all", busy: "0" });
+  const id = useId();
   const length = whole.end - whole.start;
   const infos = [...model.infos.values()];
   const members = infos.filter((info) => info.type !== "heading");
@@ -138,41 +139,25 @@ export default function TracksMenu() {
   return (
     <div className="tl-tracks-menu">
       <div className="row wrap">
-        <span className="input small grow">
-          <SearchIcon />
-          <input
-            type="search"
-            aria-label="Filter the tracks"
-            placeholder="Filter the tracks"
-            value={tileRequest.text}
-            onChange={(event) => setRequest({ ...tileRequest, text: event.target.value })}
-          />
-        </span>
-        <select
-          className="btn small"
-          aria-label="Kind of track"
+        <SearchField
+          words="Filter the tracks"
+          value={tileRequest.text}
+          onChange={(text) => setRequest({ ...tileRequest, text })}
+        />
+        <Select
+          label="Kind of track"
+          options={FACETS}
           value={tileRequest.facet}
-          onChange={(event) => setRequest({ ...tileRequest, facet: event.target.value as Facet })}
-        >
-          {FACETS.map(([facet, words]) => (
-            <option key={facet} value={facet}>
-              {words}
-            </option>
-          ))}
-        </select>
-        <label className="row hint">
+          onChange={(facet) => setRequest({ ...tileRequest, facet })}
+        />
+        <label className="row hint" htmlFor={id}>
           busy at least
-          <select
-            className="btn small"
+          <Select
+            id={id}
+            options={BUSY}
             value={tileRequest.busy}
-            onChange={(event) => setRequest({ ...tileRequest, busy: Number(event.target.value) })}
-          >
-            {BUSY.map(([ratio, words]) => (
-              <option key={ratio} value={ratio}>
-                {words}
-              </option>
-            ))}
-          </select>
+            onChange={(busy) => setRequest({ ...tileRequest, busy })}
+          />
         </label>
       </div>
       <div className="row wrap">
