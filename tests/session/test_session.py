@@ -12,6 +12,7 @@ from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
 from kinetoscope.session import session
 from kinetoscope.session.session import FileSession, TraceSession
+from kinetoscope.store.cache.disk import Cache
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
 from kinetoscope.views import view_named
@@ -62,6 +63,16 @@ def test_the_second_session_reads_and_makes_nothing(reads: list[str], path: str)
     assert everything(FileSession(path)) == first
     assert reads == [path]
     assert [path] == MADE
+
+
+def test_room_is_made_in_the_cache_once(
+    reads: list[str], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[object] = []
+    monkeypatch.setattr(Cache, "trim", lambda _, digests: kept.append(digests))
+    everything(FileSession(path))  # keeps the summary, the columns, and an artifact
+    assert [path] == MADE == reads
+    assert len(kept) == 1
 
 
 def test_facts_alone_are_enough_for_a_second_look(reads: list[str], path: str) -> None:
