@@ -1,11 +1,21 @@
-//! What every C function of this library shares: pointers become slices here, and no panic leaves.
+//! The functions for C: pointers become slices here, and no panic leaves.
 //!
-//! The modules `*_ffi` hold the functions themselves, one file per subject, and nothing but the
-//! translation. Numbers are 64 bits wide.
+//! This file and `scan/ffi.rs` hold nothing but the translation, and all unsafe code. Numbers are 64
+//! bits wide.
 
 #![allow(unsafe_code)]
+#![allow(clippy::too_many_arguments)]
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use crate::deflate::Walker;
+use crate::groups::{index, ranks, sums, Ranks};
+use crate::lanes::assign;
+use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
+use crate::paths::{find as find_paths, inherit, sum_up};
+use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
+use crate::pyramid::{Level, Room, Slices};
+use crate::rows::{equal_any, find, mark, put, take};
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
@@ -46,6 +56,412 @@ pub unsafe fn slice_mut<'a, T>(data: *mut T, len: usize) -> &'a mut [T] {
         &mut []
     } else {
         std::slice::from_raw_parts_mut(data, len)
+    }
+}
+
+/// A function for C. Its parameters are `read(type; length)` and `write(type; length)`, pointers that
+/// the body has as slices of so many values; `number`, which the body has as usize; and `raw(type)`,
+/// handed on as it comes. The body makes the i64 that is returned; `PANICKED` where it panics.
+macro_rules! exported {
+    ($(
+        $(#[$doc:meta])*
+        $function:ident($($name:ident: $kind:ident $(($($of:tt)+))?),* $(,)?) $body:block
+    )*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Each pointer leads to as many values as the function says.
+        #[no_mangle]
+        pub unsafe extern "C" fn $function(
+            $($name: exported!(@type $kind $(($($of)+))?)),*
+        ) -> i64 {
+            $crate::ffi::guarded(|| {
+                $(#[allow(unused_variables)] // of a length, once it is known
+                let $name = exported!(@value $name $kind $(($($of)+))?);)*
+                $body
+            })
+        }
+    )*};
+    (@type number) => { i64 };
+    (@type raw($type:ty)) => { $type };
+    (@type read($type:ty; $len:expr)) => { *const $type };
+    (@type write($type:ty; $len:expr)) => { *mut $type };
+    (@value $name:ident number) => { $name as usize };
+    (@value $name:ident raw($type:ty)) => { $name };
+    (@value $name:ident read($type:ty; $len:expr)) => {
+        $crate::ffi::slice($name, ($len) as usize)
+    };
+    (@value $name:ident write($type:ty; $len:expr)) => {
+        $crate::ffi::slice_mut($name, ($len) as usize)
+    };
+}
+pub(crate) use exported;
+
+// --- sums, ranks and order by group ---------------------------------------------------------------
+
+exported! {
+    /// Returns 0.
+    kinetoscope_by_name(
+        name: read(i32; count),
+        ts: read(i64; count),
+        dur: read(i64; count),
+        count: number,
+        first: read(i64; names + 1),
+        names: number,
+        rows: write(i32; count),
+        sum_ns: write(i64; names),
+    ) {
+        index(name, ts, dur, first, rows, sum_ns);
+        0
+    }
+
+    /// Returns 0; panics where a code is no group.
+    kinetoscope_group_sums(
+        code: read(i32; rows),
+        value: read(i64; rows),
+        rows: number,
+        groups: number,
+        sum: write(i64; groups),
+        count: write(i64; groups),
+    ) {
+        sums(code, value, sum, count);
+        0
+    }
+
+    /// Returns 0; panics where a code is no group, or the counts are not those of the codes.
+    kinetoscope_group_ranks(
+        code: read(i32; rows),
+        value: read(i64; rows),
+        rows: number,
+        groups: number,
+        count: read(i64; groups),
+        room: write(i64; rows),
+        least: write(i64; groups),
+        median: write(i64; groups),
+        p95: write(i64; groups),
+        most: write(i64; groups),
+        longest: write(i64; groups),
+    ) {
+        let mut found = Ranks { least, median, p95, most, longest };
+        ranks(code, value, count, room, &mut found);
+        0
+    }
+}
+
+// --- nesting, lanes, call paths -------------------------------------------------------------------
+
+exported! {
+    /// Returns the number of overruns.
+    kinetoscope_nest(
+        ts: read(i64; rows),
+        end: read(i64; rows),
+        first: read(u8; rows),
+        clock: read(i8; rows),
+        rows: number,
+        tolerance: raw(i64),
+        two_clocks: raw(i64),
+        outer: write(i32; rows),
+        parent: write(i32; rows),
+        depth: write(i16; rows),
+        self_ns: write(i64; rows),
+        overrun_row: write(i32; rows),
+        overrun_ns: write(i64; rows),
+    ) {
+        let rows = Rows { ts, end, first, clock };
+        let mut to = Nesting { outer, parent, depth, self_ns, overrun_row, overrun_ns };
+        let tolerance = Tolerance { any: tolerance, two_clocks };
+        nest(rows, tolerance, &mut to) as i64
+    }
+
+    /// Returns 0.
+    kinetoscope_outer_rows(
+        ts: read(i64; rows),
+        end: read(i64; rows),
+        first: read(u8; rows),
+        rows: number,
+        outer: write(i32; rows),
+    ) {
+        outer_rows(ts, end, first, outer);
+        0
+    }
+
+    /// Returns 0.
+    kinetoscope_lanes(
+        ts: read(i64; rows),
+        dur: read(i64; rows),
+        first: read(u8; rows),
+        rows: number,
+        tolerance: raw(i64),
+        lane: write(u16; rows),
+        displaced: write(u8; rows),
+    ) {
+        assign(ts, dur, first, tolerance, lane, displaced);
+        0
+    }
+
+    /// Returns the number of nodes.
+    kinetoscope_paths(
+        parent: read(i32; rows),
+        name: read(i32; rows),
+        rows: number,
+        node: write(i32; rows),
+        node_parent: write(i32; rows),
+        first: write(i32; rows),
+    ) {
+        find_paths(parent, name, node, node_parent, first) as i64
+    }
+
+    /// Returns 0; panics where a parent is behind its row.
+    kinetoscope_tree_inherit(parent: read(i32; rows), own: write(i32; rows), rows: number) {
+        inherit(parent, own);
+        0
+    }
+
+    /// Returns 0; panics where a parent is behind its row.
+    kinetoscope_tree_sum_up(parent: read(i32; rows), value: write(i64; rows), rows: number) {
+        sum_up(parent, value);
+        0
+    }
+}
+
+// --- levels of detail -----------------------------------------------------------------------------
+
+exported! {
+    /// Returns 0.
+    kinetoscope_pyramid_count(
+        order: read(i32; rows),
+        rows: number,
+        lane_first: read(i64; lanes + 1),
+        lanes: number,
+        ts: read(i64; ids),
+        dur: read(i64; ids),
+        ids: number,
+        small: write(i64; levels),
+        records: write(i64; levels),
+        levels: number,
+    ) {
+        count_levels(&Slices { order, lane_first, ts, dur }, small, records);
+        0
+    }
+
+    /// Returns 0.
+    kinetoscope_pyramid_first(
+        order: read(i32; rows),
+        rows: number,
+        lane_first: read(i64; lanes + 1),
+        lanes: number,
+        ts: read(i64; ids),
+        dur: read(i64; ids),
+        ids: number,
+        level: number,
+        bucket_first: write(i64; lanes + 1),
+        bucket: write(i64; records),
+        count: write(i64; records),
+        sum_ns: write(i64; records),
+        longest: write(i32; records),
+        records: number,
+        rect_first: write(i64; lanes + 1),
+        rect: write(i32; rects),
+        rects: number,
+    ) {
+        let mut room = Room { bucket_first, bucket, count, sum_ns, longest, rect_first, rect };
+        first_level(&Slices { order, lane_first, ts, dur }, level as u32, &mut room);
+        0
+    }
+
+    /// Returns 0.
+    kinetoscope_pyramid_next(
+        below_bucket_first: read(i64; lanes + 1),
+        below_bucket: read(i64; below_records),
+        below_count: read(i64; below_records),
+        below_sum_ns: read(i64; below_records),
+        below_longest: read(i32; below_records),
+        below_records: number,
+        below_rect_first: read(i64; lanes + 1),
+        below_rect: read(i32; below_rects),
+        below_rects: number,
+        lanes: number,
+        ts: read(i64; ids),
+        dur: read(i64; ids),
+        ids: number,
+        level: number,
+        bucket_first: write(i64; lanes + 1),
+        bucket: write(i64; records),
+        count: write(i64; records),
+        sum_ns: write(i64; records),
+        longest: write(i32; records),
+        records: number,
+        rect_first: write(i64; lanes + 1),
+        rect: write(i32; rects),
+        rects: number,
+    ) {
+        let below = Level {
+            bucket_first: below_bucket_first,
+            bucket: below_bucket,
+            count: below_count,
+            sum_ns: below_sum_ns,
+            longest: below_longest,
+            rect_first: below_rect_first,
+            rect: below_rect,
+        };
+        let slices = Slices { order: &[], lane_first: &[], ts, dur };
+        let mut room = Room { bucket_first, bucket, count, sum_ns, longest, rect_first, rect };
+        next_level(&below, &slices, level as u32, &mut room);
+        0
+    }
+}
+
+// --- rows of columns ------------------------------------------------------------------------------
+
+/// Calls a body with the type of a column's values, and with that of rows.
+macro_rules! typed {
+    ($width:expr, |$value:ident| $body:expr) => {
+        match $width {
+            1 => {
+                type $value = u8;
+                $body
+            }
+            4 => {
+                type $value = u32;
+                $body
+            }
+            8 => {
+                type $value = u64;
+                $body
+            }
+            _ => panic!("values of {} bytes", $width),
+        }
+    };
+    ($width:expr, $row_width:expr, |$value:ident, $row:ident| $body:expr) => {
+        match $row_width {
+            4 => {
+                type $row = i32;
+                typed!($width, |$value| $body)
+            }
+            8 => {
+                type $row = i64;
+                typed!($width, |$value| $body)
+            }
+            _ => panic!("rows of {} bytes", $row_width),
+        }
+    };
+}
+
+exported! {
+    /// Returns 0; panics where a row is not there, and where values or rows have other widths.
+    kinetoscope_rows_take(
+        column: raw(*const u8),
+        size: number,
+        width: number,
+        rows: raw(*const u8),
+        row_width: number,
+        count: number,
+        out: raw(*mut u8),
+    ) {
+        typed!(width, row_width, |Value, Row| {
+            take(
+                slice(column.cast::<Value>(), size),
+                slice(rows.cast::<Row>(), count),
+                slice_mut(out.cast::<Value>(), count),
+            )
+        });
+        0
+    }
+
+    /// Returns 0; panics where a row is not there, and those before it were put.
+    kinetoscope_rows_put(
+        column: raw(*mut u8),
+        size: number,
+        width: number,
+        rows: raw(*const u8),
+        row_width: number,
+        count: number,
+        values: raw(*const u8),
+    ) {
+        typed!(width, row_width, |Value, Row| {
+            put(
+                slice_mut(column.cast::<Value>(), size),
+                slice(rows.cast::<Row>(), count),
+                slice(values.cast::<Value>(), count),
+            )
+        });
+        0
+    }
+
+    /// Returns how often the mask holds.
+    kinetoscope_rows_find(
+        mask: read(u8; count), count: number, out: write(i32; room), room: number,
+    ) {
+        find(mask, out) as i64
+    }
+
+    /// Returns 0; panics where a code is not below `size`.
+    kinetoscope_rows_mark(
+        codes: read(i32; count), count: number, out: write(u8; size), size: number,
+    ) {
+        mark(codes, out);
+        0
+    }
+
+    /// Returns 0; panics where values have other widths.
+    kinetoscope_rows_equal_any(
+        column: raw(*const u8),
+        width: number,
+        count: number,
+        values: raw(*const u8),
+        value_count: number,
+        out: write(u8; count),
+    ) {
+        typed!(width, |Value| equal_any(
+            slice(column.cast::<Value>(), count),
+            slice(values.cast::<Value>(), value_count),
+            out,
+        ));
+        0
+    }
+}
+
+// --- deflate: a walker is a number that was given by `new`, until `free`; one thread uses it ------
+
+/// What `feed` returns where it is no deflate stream.
+const INVALID: i64 = -2;
+
+exported! {
+    /// Returns a walker that notes a boundary every `span` bytes of text.
+    kinetoscope_deflate_new(span: raw(i64)) {
+        Box::into_raw(Box::new(Walker::new(span as u64))) as i64
+    }
+
+    /// Returns 0: a member begins at this bit of the file, and at this byte of the text.
+    kinetoscope_deflate_member(walker: raw(i64), bit: raw(i64), text: raw(i64)) {
+        (*(walker as *mut Walker)).member(bit as u64, text as u64);
+        0
+    }
+
+    /// Returns how many boundaries were written, or `INVALID`; those without room are left out.
+    kinetoscope_deflate_feed(
+        walker: raw(i64),
+        data: read(u8; size),
+        size: number,
+        bits: write(i64; room),
+        texts: write(i64; room),
+        room: number,
+    ) {
+        let mut count = 0;
+        let fed = (*(walker as *mut Walker)).feed(data, |boundary| {
+            if count < bits.len() {
+                bits[count] = boundary.bit as i64;
+                texts[count] = boundary.text as i64;
+                count += 1;
+            }
+        });
+        fed.map_or(INVALID, |()| count as i64)
+    }
+
+    /// Returns 0: the number is a walker no more.
+    kinetoscope_deflate_free(walker: raw(i64)) {
+        drop(Box::from_raw(walker as *mut Walker));
+        0
     }
 }
 

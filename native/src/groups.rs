@@ -1,6 +1,6 @@
-//! Sums and ranks of values by group.
+//! Sums and ranks of values by group, and the rows of each name in order of time.
 //!
-//! The rules, and the references, are in `tb_plugin/base/group_sums.py`.
+//! The references are `tb_plugin/base/group_sums.py` and `tb_plugin/analysis/timeline/build/slices.py`.
 
 /// Adds each value to the sum of its group, and one to its count.
 pub fn sums(code: &[i32], value: &[i64], sum: &mut [i64], count: &mut [i64]) {
@@ -65,6 +65,30 @@ fn rank(count: usize, part: usize, whole: usize) -> usize {
     ((count * part + whole - 1) / whole).max(1) - 1
 }
 
+/// `first` holds the rows before each name: the bounds of its part of `rows`, one more than names.
+/// Writes the rows of each name by (ts, row), and the sum of their durations.
+pub fn index(
+    name: &[i32],
+    ts: &[i64],
+    dur: &[i64],
+    first: &[i64],
+    rows: &mut [i32],
+    sum_ns: &mut [i64],
+) {
+    sum_ns.fill(0);
+    let mut next: Vec<usize> = first.iter().map(|&at| at as usize).collect();
+    for (row, (&name, &dur)) in name.iter().zip(dur).enumerate() {
+        let name = name as usize;
+        rows[next[name]] = row as i32;
+        next[name] += 1;
+        sum_ns[name] += dur;
+    }
+    for bounds in first.windows(2) {
+        // Sorted already but for the borders of threads: the sort merges its few runs.
+        rows[bounds[0] as usize..bounds[1] as usize].sort_by_key(|&row| ts[row as usize]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +124,20 @@ mod tests {
             [1, 2, 19, 20, 21, 100].map(|n| rank(n, 95, 100)),
             [0, 1, 18, 18, 19, 94]
         );
+    }
+
+    #[test]
+    fn each_name_in_order_of_time() {
+        let (mut rows, mut sums) = ([0; 5], [0; 2]);
+        index(
+            &[1, 0, 1, 0, 1],
+            &[5, 5, 3, 9, 5],
+            &[1, 2, 3, 4, 5],
+            &[0, 2, 5],
+            &mut rows,
+            &mut sums,
+        );
+        assert_eq!(rows, [1, 3, 2, 0, 4]);
+        assert_eq!(sums, [6, 9]);
     }
 }

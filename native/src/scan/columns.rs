@@ -1,9 +1,9 @@
-//! What has been read: dense columns, and sparse ones with the row of each value.
+//! What has been read: columns that grow in place and are handed over as they are, no value copied.
+//!
+//! Dense ones have a value for each event, sparse ones the row of each value.
 
-use std::mem::take;
-
-use super::column::{Column, Ints};
 use super::keys::{Kind, Widths};
+use std::mem::take;
 
 /// The values of a sparse column, as many as `row` has.
 pub enum Values {
@@ -121,5 +121,132 @@ impl Columns {
             sparse.row.push(row);
             values.push(code);
         }
+    }
+}
+
+/// Integers, in half the memory as long as all of them are small.
+pub enum Ints {
+    Narrow(Vec<i32>),
+    Wide(Vec<i64>),
+}
+
+impl Default for Ints {
+    fn default() -> Self {
+        Ints::Narrow(Vec::new())
+    }
+}
+
+impl Ints {
+    #[inline(always)]
+    pub fn push(&mut self, value: i64) {
+        match self {
+            Ints::Wide(values) => values.push(value),
+            Ints::Narrow(values) if value == i64::from(value as i32) => values.push(value as i32),
+            Ints::Narrow(_) => self.push_wide(value),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_wide(&mut self, value: i64) {
+        let mut values = std::mem::take(self).into_wide();
+        values.push(value);
+        *self = Ints::Wide(values);
+    }
+
+    pub fn into_wide(self) -> Vec<i64> {
+        match self {
+            Ints::Narrow(values) => values.into_iter().map(i64::from).collect(),
+            Ints::Wide(values) => values,
+        }
+    }
+}
+
+/// A column that belongs to who asked for it.
+pub enum Column {
+    Bytes(Vec<u8>),
+    Codes(Vec<u32>),
+    Narrow(Vec<i32>),
+    Wide(Vec<i64>),
+    Floats(Vec<f64>),
+}
+
+/// Where the values of a column are, how many, and the bytes of each.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub data: *const u8,
+    pub count: usize,
+    pub width: usize,
+}
+
+impl Column {
+    /// The same without memory for more values.
+    pub fn shrunk(mut self) -> Column {
+        match &mut self {
+            Column::Bytes(values) => values.shrink_to_fit(),
+            Column::Codes(values) => values.shrink_to_fit(),
+            Column::Narrow(values) => values.shrink_to_fit(),
+            Column::Wide(values) => values.shrink_to_fit(),
+            Column::Floats(values) => values.shrink_to_fit(),
+        }
+        self
+    }
+
+    pub fn extent(&self) -> Extent {
+        match self {
+            Column::Bytes(values) => extent_of(values),
+            Column::Codes(values) => extent_of(values),
+            Column::Narrow(values) => extent_of(values),
+            Column::Wide(values) => extent_of(values),
+            Column::Floats(values) => extent_of(values),
+        }
+    }
+}
+
+fn extent_of<T>(values: &[T]) -> Extent {
+    Extent {
+        data: values.as_ptr().cast(),
+        count: values.len(),
+        width: std::mem::size_of::<T>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: impl IntoIterator<Item = i64>) -> Ints {
+        let mut column = Ints::default();
+        values.into_iter().for_each(|value| column.push(value));
+        column
+    }
+
+    #[test]
+    fn integers_are_narrow_while_all_of_them_fit() {
+        let small = [0, -1, i64::from(i32::MIN), i64::from(i32::MAX)];
+        assert!(
+            matches!(column(small), Ints::Narrow(values) if values == [0, -1, i32::MIN, i32::MAX])
+        );
+        assert_eq!(column(small).into_wide(), small);
+        for wide in [i64::from(i32::MIN) - 1, i64::from(i32::MAX) + 1, i64::MIN] {
+            for at in 0..=small.len() {
+                let mut given = small.to_vec();
+                given.insert(at, wide);
+                assert!(matches!(column(given.clone()), Ints::Wide(values) if values == given));
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_says_where_it_is() {
+        let values: Vec<u32> = (0..1000).collect();
+        let expected = values.clone();
+        let column = Column::Codes(values).shrunk();
+        let Extent { count, width, .. } = column.extent();
+        assert_eq!((count, width), (1000, 4));
+        assert!(
+            matches!(column, Column::Codes(values) if values == expected && values.capacity() == 1000)
+        );
+        assert_eq!(Column::Floats(Vec::new()).shrunk().extent().count, 0);
     }
 }

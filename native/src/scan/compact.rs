@@ -1,8 +1,7 @@
 //! A nested value as JSON without white space: `json_text` of `values.py`.
 
-use super::bytes::blanks;
+use super::bytes::{blanks, escape, unescape};
 use super::number::number;
-use super::unescape::{escape, unescape};
 use super::Stop;
 
 /// Objects with more keys than this are left: whether one repeats is asked of every pair.

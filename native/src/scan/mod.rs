@@ -6,22 +6,20 @@
 //! everything that is damaged or odd is decided in one place.
 //!
 //! `bytes` white space and strings, `number` numbers, `skip` values nobody asks for, `compact` nested values as texts,
-//! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `column` and `columns` what has been read.
+//! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `columns` what has been read.
 
 pub mod bytes;
-pub mod column;
 pub mod columns;
 pub mod compact;
 pub mod decimal;
 pub mod event;
+pub mod ffi;
 pub mod keys;
-pub mod literal;
 pub mod number;
 pub mod scanner;
 pub mod shapes;
 pub mod skip;
 pub mod texts;
-pub mod unescape;
 pub mod values;
 
 /// Why an event was not taken.

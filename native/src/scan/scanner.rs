@@ -1,13 +1,12 @@
 //! Runs of events into columns.
 
-use super::bytes::{blanks, byte, stop_at, Key};
+use super::bytes::{blanks, byte, stop_at, unescape, Key};
 use super::columns::Columns;
 use super::compact::compact;
 use super::event::{Event, Form, Reader, Text};
 use super::keys::{Keys, Widths, MAX_COLUMNS};
 use super::shapes::Shapes;
 use super::texts::{Meanings, Texts};
-use super::unescape::unescape;
 use super::values::Values;
 use super::Stop;
 
@@ -220,7 +219,7 @@ impl Scanner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::column::Column;
+    use super::super::columns::Column;
     use super::*;
 
     const WIDTHS: Widths = Widths {

@@ -1,15 +1,16 @@
-//! `scan` for C. A scanner lives from `new` to `free`; one thread at a time may use it.
+//! The scanner for C. It lives from `new` to `free`; one thread at a time may use it.
+//! In all functions `scanner` is of `new`.
 
 #![allow(unsafe_code)]
 
 use std::hash::{BuildHasher, Hasher};
 use std::ptr::null_mut;
 
-use crate::ffi::{guarded, slice, slice_mut};
-use crate::scan::bytes::Key;
-use crate::scan::column::{Column, Extent};
-use crate::scan::keys::{Kind, Widths};
-use crate::scan::scanner::{End, Scanner};
+use super::bytes::Key;
+use super::columns::{Column, Extent};
+use super::keys::{Kind, Widths};
+use super::scanner::{End, Scanner};
+use crate::ffi::{exported, guarded, slice, slice_mut};
 
 /// A scanner for these columns (`scan::keys` describes the table), or null.
 ///
@@ -51,70 +52,46 @@ pub unsafe extern "C" fn kinetoscope_scan_free(scanner: *mut Scanner) {
     });
 }
 
-/// Takes the events of `data` that begin from `start` on and before `stop`; `taken` gets the place behind the last one,
-/// and how many rows there are now.
-///
-/// Returns 1 if the reference must read the next member, 0 if the text ends, or `PANICKED`.
-///
-/// # Safety
-/// `scanner` is of `new`, `data` leads to `len` bytes, `taken` to two values.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_run(
-    scanner: *mut Scanner,
-    data: *const u8,
-    len: i64,
-    start: i64,
-    stop: i64,
-    max_bytes: i64,
-    taken: *mut i64,
-) -> i64 {
-    guarded(|| {
-        let data = slice(data, len as usize);
-        let (end, why) = (*scanner).run(data, start as usize, stop as usize, max_bytes as usize);
-        slice_mut(taken, 2).copy_from_slice(&[end as i64, (*scanner).columns.rows() as i64]);
+exported! {
+    /// Takes the events of `data` that begin from `start` on and before `stop`; `taken` gets the place behind the last one,
+    /// and how many rows there are now.
+    ///
+    /// Returns 1 if the reference must read the next member, 0 if the text ends.
+    kinetoscope_scan_run(
+        scanner: raw(*mut Scanner),
+        data: read(u8; len),
+        len: number,
+        start: number,
+        stop: number,
+        max_bytes: number,
+        taken: write(i64; 2),
+    ) {
+        let (end, why) = (*scanner).run(data, start, stop, max_bytes);
+        taken.copy_from_slice(&[end as i64, (*scanner).columns.rows() as i64]);
         i64::from(why == End::Left)
-    })
-}
+    }
 
-/// The code of a text.
-///
-/// # Safety
-/// `scanner` is of `new`, `text` leads to `len` bytes.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_code(
-    scanner: *mut Scanner,
-    text: *const u8,
-    len: i64,
-) -> i64 {
-    guarded(|| i64::from((*scanner).texts.code(slice(text, len as usize))))
-}
+    /// The code of a text.
+    kinetoscope_scan_code(scanner: raw(*mut Scanner), text: read(u8; len), len: number) {
+        i64::from((*scanner).texts.code(text))
+    }
 
-/// Whether some event has a phase.
-///
-/// # Safety
-/// `scanner` is of `new`.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_phased(scanner: *const Scanner) -> i64 {
-    guarded(|| i64::from((*scanner).columns.phased))
-}
+    /// Whether some event has a phase.
+    kinetoscope_scan_phased(scanner: raw(*const Scanner)) {
+        i64::from((*scanner).columns.phased)
+    }
 
-/// Appends events that another reader has read; returns 0. Their sparse values are added with `put`.
-///
-/// # Safety
-/// `scanner` is of `new`, the others lead to `count` values each.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_add(
-    scanner: *mut Scanner,
-    count: i64,
-    phase: *const u8,
-    codes: *const *const u32,
-    ts: *const i64,
-    dur: *const i64,
-) -> i64 {
-    guarded(|| {
-        let count = count as usize;
+    /// Appends events that another reader has read; returns 0. Their sparse values are added with `put`.
+    kinetoscope_scan_add(
+        scanner: raw(*mut Scanner),
+        count: number,
+        phase: read(u8; count),
+        codes: read(*const u32; 4),
+        ts: read(i64; count),
+        dur: read(i64; count),
+    ) {
         let columns = &mut (*scanner).columns;
-        for &phase in slice(phase, count) {
+        for &phase in phase {
             columns.phased |= phase != 0;
             columns.dense.phase.push(phase);
         }
@@ -125,35 +102,25 @@ pub unsafe extern "C" fn kinetoscope_scan_add(
             &mut dense.pid,
             &mut dense.tid,
         ];
-        for (column, &codes) in coded.into_iter().zip(slice(codes, 4)) {
-            slice(codes, count)
-                .iter()
-                .for_each(|&code| column.push(code));
+        for (column, &codes) in coded.into_iter().zip(codes) {
+            slice(codes, count).iter().for_each(|&code| column.push(code));
         }
-        slice(ts, count).iter().for_each(|&ns| dense.ts.push(ns));
-        slice(dur, count).iter().for_each(|&ns| dense.dur.push(ns));
+        ts.iter().for_each(|&ns| dense.ts.push(ns));
+        dur.iter().for_each(|&ns| dense.dur.push(ns));
         0
-    })
-}
+    }
 
-/// Appends values of a sparse column: int64, double or uint32, as its kind is; returns 0.
-///
-/// # Safety
-/// `scanner` is of `new`, `row` and `value` lead to `count` values each.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_put(
-    scanner: *mut Scanner,
-    column: i64,
-    count: i64,
-    row: *const u32,
-    value: *const u8,
-) -> i64 {
-    guarded(|| {
-        let count = count as usize;
+    /// Appends values of a sparse column: int64, double or uint32, as its kind is; returns 0.
+    kinetoscope_scan_put(
+        scanner: raw(*mut Scanner),
+        column: number,
+        count: number,
+        rows: read(u32; count),
+        value: raw(*const u8),
+    ) {
         let scanner = &mut *scanner;
-        let rows = slice(row, count);
         let to = column as u8;
-        match scanner.widths.kind(column as usize) {
+        match scanner.widths.kind(column) {
             Kind::Int => {
                 let values = slice(value.cast::<i64>(), count);
                 rows.iter()
@@ -174,7 +141,7 @@ pub unsafe extern "C" fn kinetoscope_scan_put(
             }
         }
         0
-    })
+    }
 }
 
 /// Where a column is that was handed over, how many values it has, and the bytes of each.
@@ -269,35 +236,28 @@ pub unsafe extern "C" fn kinetoscope_scan_free_column(column: *mut Column) {
     });
 }
 
-/// How many texts there are; `bytes` gets how many bytes they have together.
-///
-/// # Safety
-/// `scanner` is of `new`, `bytes` leads to one value.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_texts(scanner: *const Scanner, bytes: *mut i64) -> i64 {
-    guarded(|| {
+exported! {
+    /// How many texts there are; `bytes` gets how many bytes they have together.
+    kinetoscope_scan_texts(
+        scanner: raw(*const Scanner),
+        bytes: raw(*mut i64),
+    ) {
         let texts = &(*scanner).texts;
         *bytes = texts.arena().len() as i64;
         texts.len() as i64
-    })
-}
+    }
 
-/// Copies out all texts, one behind the other, and where each ends; returns 0.
-///
-/// # Safety
-/// `scanner` is of `new`, `ends` and `text` are as long as `texts` says.
-#[no_mangle]
-pub unsafe extern "C" fn kinetoscope_scan_take_texts(
-    scanner: *const Scanner,
-    ends: *mut i64,
-    text: *mut u8,
-) -> i64 {
-    guarded(|| {
+    /// Copies out all texts, one behind the other, and where each ends; returns 0.
+    kinetoscope_scan_take_texts(
+        scanner: raw(*const Scanner),
+        ends: raw(*mut i64),
+        text: raw(*mut u8),
+    ) {
         let texts = &(*scanner).texts;
         for (to, end) in slice_mut(ends, texts.len()).iter_mut().zip(texts.ends()) {
             *to = end;
         }
         slice_mut(text, texts.arena().len()).copy_from_slice(texts.arena());
         0
-    })
+    }
 }
