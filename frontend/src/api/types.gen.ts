@@ -991,6 +991,17 @@ export interface MinimapQuery {
   readonly layout?: LayoutName;
 }
 
+/** A flame graph of modules. */
+export interface ModuleFlameQuery {
+  readonly steps?: string;
+  /** of device, ops, calls on the host, or idle time before them */
+  readonly metric?: ModuleMetric;
+  /** module; −1 = all roots */
+  readonly root?: number;
+  readonly focus?: number | null;
+  readonly min_ratio?: number;
+}
+
 /** A part of all device time, or of all time of ops. */
 export interface ModulePart {
   /** "modules", "communication", "optimizer", … */
@@ -1059,6 +1070,10 @@ export interface ModuleRow {
   /** a device was idle, and then ran work of it */
   readonly idle_ns: number | null;
   readonly flops: number | null;
+  /** allocated by its ops */
+  readonly born_bytes: number | null;
+  /** … of these, not released by the time the call ended */
+  readonly kept_bytes: number | null;
   /** slice id of the longest call */
   readonly slice: number | null;
 }
@@ -2061,6 +2076,7 @@ export interface PartAnswers {
   readonly "memory/map_tiles": ArrayBuffer;
   readonly "memory/steps": StepsMemory;
   readonly "modules/table": ModuleTable;
+  readonly "modules/flame": Flame;
 }
 
 /** The parameters of each part of a view, by its address. */
@@ -2097,4 +2113,5 @@ export interface PartQueries {
   readonly "memory/map_tiles": MapTilesQuery;
   readonly "memory/steps": StepsQuery;
   readonly "modules/table": ModulesQuery;
+  readonly "modules/flame": ModuleFlameQuery;
 }

@@ -13,11 +13,11 @@ from ...trace.model import Trace
 from ..host_activity import main_thread
 from ..recording import NO_DEVICE, says
 from ..steps import step_windows
-from .costs import costs
+from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
 from .sources import FoundModules, find_modules
 
-NAME = "modules-1"
+NAME = "modules-2"
 MAKE = f"{__name__}:make_modules"
 _STEM = "modules"
 
@@ -62,6 +62,13 @@ def _missing(trace: Trace) -> Mapping[str, str]:
         missing["device"] = NO_DEVICE
     if not says(trace, "input_dims"):
         missing["flops"] = "No input shapes were recorded: record with `record_shapes=True`."
+    counted = allocations(trace)
+    if not counted:
+        missing["memory"] = "No allocator event was recorded: record with `profile_memory=True`."
+    elif not all((trace.memory.address[one.rows] != 0).all() for one in counted):
+        missing["kept"] = (
+            "The allocator events carry no addresses: record with torch 1.11 or later."
+        )
     return missing
 
 

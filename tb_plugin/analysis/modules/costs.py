@@ -1,4 +1,4 @@
-"""What does each module cost: device time, time of ops, FLOPs, idle time, by step and phase?
+"""What does each module cost, by step and phase: device time, time of ops, FLOPs, idle, memory?
 
 Everything is credited once: to the module and phase of the innermost row around it that begins work
 of a module, else to the reason why it is of none. So modules and reasons sum to the whole.
@@ -18,10 +18,13 @@ from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..call_tree.paths import innermost
 from ..host_activity import HostRole, roles_of
 from ..idle import idle_pieces
+from ..memory.events import SHARED, Counted, hosts_of_events, pair, sort_events
+from ..memory.model import NEVER
 from ..operators.calls import spread
 from ..operators.credit import credit
 from ..operators.flops import MODELS, flops_of
 from ..steps import Windows
+from ..timeline.tracks import HOST
 from .model import NONE, ModuleSums, Outside, OutsideSums, Phase
 from .sources import FoundModules
 
@@ -104,6 +107,11 @@ def costs(trace: Trace, found: FoundModules, windows: Windows, main: int) -> Cos
     add("flops", _some(of_host, rows), host.step[rows], flops)
     window, owners, idle_ns = _idle(trace, windows, main, of_device)
     add("idle_ns", owners, window, idle_ns)
+    born = _born(trace, found)
+    owners = _owners_or_none(of_host, born.host)
+    step = np.append(host.step, np.int32(NONE))[born.host]
+    add("born_bytes", owners, step, born.bytes)
+    add("kept_bytes", owners, step, np.where(owners.phase == Phase.BACKWARD, 0, born.kept_bytes))
     return _as_tables(inside, outside, modules)
 
 
@@ -144,6 +152,8 @@ def _dense(key: I64) -> tuple[I64, NDArray[np.integer]]:
 
 
 def _as_tables(inside: dict[str, Part], outside: dict[str, Part], modules: int) -> Costs:
+    del outside["kept_bytes"], outside["ops"], outside["flops"]
+
     def joined(parts: dict[str, Part]) -> tuple[I64, dict[str, NDArray[Any]]]:
         keys = np.unique(np.concatenate([part[0] for part in parts.values()]))
         columns = {}
@@ -161,9 +171,7 @@ def _as_tables(inside: dict[str, Part], outside: dict[str, Part], modules: int) 
         step=(step - 1).astype(np.int32),
         **columns,
     )
-    keys, columns = joined(
-        {name: outside[name] for name in ("device_ns", "activities", "op_ns", "idle_ns")}
-    )
+    keys, columns = joined(outside)
     step, reason = np.divmod(keys, _REASONS)
     return Costs(sums, OutsideSums(reason.astype(np.int8), (step - 1).astype(np.int32), **columns))
 
@@ -215,3 +223,58 @@ def _idle(trace: Trace, windows: Windows, main: int, owners: Owners) -> tuple[I6
     phase = np.append(owners.phase, np.int8(Phase.FORWARD))[following]
     reason = np.append(owners.reason, np.int8(Outside.NOTHING))[following]
     return window, Owners(module, phase, reason), length
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Born:
+    """One entry per allocation: the host row around it, its bytes, and those that outlive a call.
+
+    ``kept_bytes`` are the bytes if they were not released by the end of the innermost call of a
+    module around the allocation; 0 outside of calls.
+    """
+
+    host: I32
+    bytes: I64
+    kept_bytes: I64
+
+
+def allocations(trace: Trace) -> tuple[Counted, ...]:
+    """The allocator events that modules are told: of accelerators, else of the host."""
+    counted = sort_events(trace)
+    accelerators = tuple(one for one in counted if one.kind != HOST)
+    return accelerators or tuple(one for one in counted if one.key != SHARED)
+
+
+def _born(trace: Trace, found: FoundModules) -> Born:
+    memory, calls = trace.memory, found.calls
+    host_row = hosts_of_events(trace)
+    ends = np.full(len(trace.host), NONE, np.int64)
+    ends[calls.host] = calls.end  # of several calls that begin with a row, the innermost is last
+    call = np.full(len(trace.host), NONE, np.int32)
+    call[calls.host] = calls.host
+    around = np.append(innermost(call, trace.host.parent), np.int32(NONE))
+    parts: list[tuple[NDArray[Any], ...]] = []
+    for one in allocations(trace):
+        ts, size = memory.ts[one.rows], memory.bytes[one.rows]
+        blocks = pair(ts, size, memory.address[one.rows])
+        end = np.full(len(one.rows), NEVER, np.int64)
+        known = blocks.allocation >= 0
+        end[blocks.allocation[known]] = blocks.end[known]
+        at = around[host_row[one.rows]]
+        outlives = (at >= 0) & (end >= np.append(ends, NONE)[at])
+        grows = size > 0
+        kept = np.where(outlives, size, 0)
+        parts.append((host_row[one.rows][grows], size[grows], kept[grows]))
+    if not parts:
+        nothing = np.empty(0, np.int64)
+        return Born(np.empty(0, np.int32), nothing, nothing)
+    return Born(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _owners_or_none(owners: Owners, rows: I32) -> Owners:
+    """Whose some rows are; −1 is of no module."""
+    return Owners(
+        np.append(owners.module, np.int32(NONE))[rows],
+        np.append(owners.phase, np.int8(Phase.FORWARD))[rows],
+        np.append(owners.reason, np.int8(Outside.OTHER))[rows],
+    )

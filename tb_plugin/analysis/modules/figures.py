@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64
 from ...base.group_sums import summed
-from ..call_tree.paths import sums_below
+from ..call_tree.flame import FlameTree
+from ..call_tree.paths import innermost, sums_below
 from ..operators.groups import in_steps
 from ..steps import LEAST_RATIO, SIGMAS, sigma_of
 from .model import NONE, ModuleColumns, ModuleTree, Outside, Phase
@@ -43,6 +44,9 @@ class ModuleFigures:
     ops: I64
     flops: F64
     idle_ns: I64
+    idle_own_ns: I64
+    born_bytes: I64
+    kept_bytes: I64
     longest: I64  # row of the longest call, −1
 
 
@@ -79,7 +83,10 @@ def figures_of(columns: ModuleColumns, steps: Steps) -> ModuleFigures:
         activities=below(summed(sums.activities[chosen], module, count)),
         ops=below(summed(sums.ops[chosen], module, count)),
         flops=_real_sums_below(flops, tree.parent),
-        idle_ns=below(summed(sums.idle_ns[chosen], module, count)),
+        idle_ns=below(idle := summed(sums.idle_ns[chosen], module, count)),
+        idle_own_ns=idle,
+        born_bytes=below(summed(sums.born_bytes[chosen], module, count)),
+        kept_bytes=below(summed(sums.kept_bytes[chosen], module, count)),
         longest=_longest(columns, called, count),
     )
 
@@ -100,6 +107,50 @@ def _longest(columns: ModuleColumns, called: NDArray[np.bool_], count: int) -> I
     longest = np.full(count, NONE, np.int64)
     longest[calls.module[order]] = order  # of several the last written stays
     return longest
+
+
+def flame_tree_of(
+    columns: ModuleColumns, figures: ModuleFigures, metric: str, root: int = NONE
+) -> FlameTree:
+    """The tree of modules, or what is in one of them, with own values; rows are modules.
+
+    ``metric``: "device" and "op" time of all phases, "host" time of calls in the forward pass,
+    "idle" time before work.
+    """
+    tree = columns.tree
+    own: I64 = {
+        "device": figures.device_own_ns.sum(axis=0),
+        "op": figures.op_own_ns.sum(axis=0),
+        "host": figures.host_own_ns,
+        "idle": figures.idle_own_ns,
+    }[metric]
+    count, parent = figures.calls, tree.parent
+    if root >= 0:
+        start = np.full(len(tree), NONE, np.int32)
+        start[root] = root
+        inside = innermost(start, parent) == root
+        own, count = np.where(inside, own, 0), np.where(inside, count, 0)
+        parent = np.where(np.arange(len(tree)) == root, np.int32(NONE), parent)
+    strings = columns.strings
+    return FlameTree(
+        parent=np.asarray(parent, np.int32),
+        name=np.arange(len(tree), dtype=np.int32) + np.int32(len(strings)),
+        kind=np.zeros(len(tree), np.int32),
+        own=own,
+        count=count,
+        names=strings,
+        labels=[_label(columns, row) for row in range(len(tree))],
+        kinds=("module",),
+    )
+
+
+def _label(columns: ModuleColumns, row: int) -> str:
+    """The name of a module with what it does not say: its name in the model, or its type."""
+    tree, strings = columns.tree, columns.strings
+    name, type_ = strings[int(tree.name[row])], int(tree.type[row])
+    is_frame = type_ >= 0 and name.startswith(strings[type_])
+    more = int(tree.qualified[row]) if is_frame else type_
+    return f"{name} {strings[more]}".rstrip() if more >= 0 else name
 
 
 @dataclass(frozen=True, slots=True)

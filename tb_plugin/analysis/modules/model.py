@@ -83,6 +83,8 @@ class ModuleSums:
     ops: I64  # ops that no other op of the module contains
     flops: F64  # by models of ops and shapes
     idle_ns: I64  # a device was idle, and then ran work of this module
+    born_bytes: I64  # allocated; of accelerators, else of the host
+    kept_bytes: I64  # … of these, not released by the time the call ended; none of backward
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +97,7 @@ class OutsideSums:
     activities: I64
     op_ns: I64
     idle_ns: I64
+    born_bytes: I64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,4 +110,4 @@ class ModuleColumns:
     sums: ModuleSums
     outside: OutsideSums
     source: str  # how modules are known: a key of ``sources.SOURCES``
-    missing: Mapping[str, str]  # "device", "flops": why it is not there
+    missing: Mapping[str, str]  # "device", "flops", "memory", "kept": why it is not there

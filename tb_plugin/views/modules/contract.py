@@ -67,6 +67,8 @@ class ModuleRow(Struct, frozen=True):
     op_total_ns: int  # own time of ops and of calls of the runtime
     idle_ns: int | None  # a device was idle, and then ran work of it
     flops: float | None
+    born_bytes: int | None  # allocated by its ops
+    kept_bytes: int | None  # … of these, not released by the time the call ended
     slice: int | None  # slice id of the longest call
 
 

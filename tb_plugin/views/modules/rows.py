@@ -25,7 +25,7 @@ _FOLDED = "+"  # ends the key of a row of several siblings, after the first of t
 SORTS = (
     "name", "calls", "ops", "kernels", "total_ns", "self_ns", "forward_ns", "backward_ns",
     "recompute_ns", "ratio", "host_total_ns", "host_self_ns", "mean_ns", "op_total_ns", "idle_ns",
-    "flops",
+    "flops", "born_bytes", "kept_bytes",
 )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ class TreeRows:
         phases = [int(self.by_phase[phase, members].sum()) for phase in Phase]
         calls = _sum(figures.calls, members)
         host = _sum(figures.host_total_ns, members)
-        longest = self._longest(members)
+        missing = self.columns.missing
         type_ = self.text(self.tree.type, first) or ""
         name = self.text(self.tree.name, first) or ""
         total = sum(totals)
@@ -182,8 +182,12 @@ class TreeRows:
             mean_ns=host / calls if calls else None,
             op_total_ns=int(figures.op_total_ns[:, members].sum()),
             idle_ns=_sum(figures.idle_ns, members) if self.has_device else None,
-            flops=None if "flops" in self.columns.missing else float(figures.flops[members].sum()),
-            slice=longest,
+            flops=None if "flops" in missing else float(figures.flops[members].sum()),
+            born_bytes=None if "memory" in missing else _sum(figures.born_bytes, members),
+            kept_bytes=None
+            if "memory" in missing or "kept" in missing
+            else _sum(figures.kept_bytes, members),
+            slice=self._longest(members),
         )
 
     def _longest(self, members: Sequence[int]) -> int | None:

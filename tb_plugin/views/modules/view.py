@@ -7,19 +7,21 @@ from types import MappingProxyType
 
 from ...analysis.facts import Facts
 from ...analysis.modules import artifact
-from ...analysis.modules.figures import OutsideFigures, alike, outside_of
+from ...analysis.modules.figures import OutsideFigures, alike, flame_tree_of, outside_of
 from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
 from ...analysis.modules.sources import SOURCES
 from ...base.artifact_spec import ArtifactSpec
+from ...base.errors import QueryError
 from ...base.units import duration, share
-from ..shared import Column, ColumnKind, Table, steps_of
+from ..shared import Column, ColumnKind, Flame, Table, flame_of, steps_of
 from ..view import Part, Subject, View
 from . import contract as answers
 from .rows import TreeRows, tree_rows
 
 HOW_TO_RECORD = (
     "No module was recorded. Record with `with_stack=True`, which names every `nn.Module` call, or"
-    " cheaper: give the trace handler the model, `tensorboard_trace_handler(dir, modules=model)`."
+    " without stacks: give our trace handler the model,"
+    " `tensorboard_trace_handler(dir, modules=model)`."
 )
 _MOST = 0.9  # one module with this share of what is around it is not yet the answer
 _FEW = 0.5  # less of the time in modules than this, and the answer is where the rest is
@@ -51,6 +53,10 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         " it.",
         "flops": "Floating point operations of its ops by models of ops and shapes, forward,"
         " backward and recompute, with the modules inside it. Ops without a model count nothing.",
+        "born_bytes": "Allocated by its ops and those of the modules inside it, forward, backward"
+        " and recompute: on accelerators, or on the host where none allocated.",
+        "kept_bytes": "Of what is allocated in its calls, the part that is not released as the"
+        " innermost call ends: what it returns, and what it keeps for the backward pass.",
         "spread": "Total of the smallest, the median and the largest of the siblings.",
         "outlier": "Of three siblings or more, the one farthest from their median: by more than 3.5"
         " deviations and 5 %.",
@@ -124,6 +130,16 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
 def table(subject: Subject, query: answers.ModulesQuery) -> answers.ModuleTable:
     """The rows, or those inside a row. Raises QueryError."""
     return tree_rows(subject, query.steps).table(query)
+
+
+def flame(subject: Subject, query: answers.ModuleFlameQuery) -> Flame:
+    """The icicle of all modules, or of one. Raises QueryError."""
+    rows = tree_rows(subject, query.steps)
+    if query.root >= len(rows.tree):
+        raise QueryError("root: there is no such module", hint="Take the node of a box.")
+    missing = rows.columns.missing.get("device", "") if query.metric in ("device", "idle") else ""
+    tree = flame_tree_of(rows.columns, rows.figures, query.metric, query.root)
+    return flame_of(tree, "ns", query.min_ratio, query.focus, missing)
 
 
 def _whole(modules_ns: int, outside: Iterable[tuple[OutsideFigures, int]]) -> answers.ModuleWhole:
@@ -225,6 +241,8 @@ _COLUMNS = (
     _column("mean_ns", "Mean call", is_minor=True),
     _column("op_total_ns", "Ops", is_minor=True),
     _column("flops", "FLOPs", is_minor=True),
+    _column("born_bytes", "Allocated", is_minor=True),
+    _column("kept_bytes", "Kept", is_minor=True),
     _column("members", "Members", is_minor=True),
     _column("least_ns", "Least", is_minor=True),
     _column("median_ns", "Median", is_minor=True),
@@ -252,5 +270,8 @@ VIEW = View(
     tables=tables,
     unavailable=unavailable,
     artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_modules),
-    parts=(Part("table", answers.ModulesQuery, answers.ModuleTable, table),),
+    parts=(
+        Part("table", answers.ModulesQuery, answers.ModuleTable, table),
+        Part("flame", answers.ModuleFlameQuery, Flame, flame),
+    ),
 )

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.analysis.modules.artifact import modules_of
+from kinetoscope.analysis.modules.costs import allocations
 from kinetoscope.analysis.modules.figures import figures_of, outside_of
 from kinetoscope.analysis.modules.model import ModuleColumns, Outside, Phase
 from kinetoscope.analysis.summarize import summarize
@@ -17,7 +18,7 @@ from kinetoscope.trace.model import HostKind, Trace
 from tests.analysis.modules.test_sources import paths
 from tests.collected import FILES, opened
 from tests.conftest import requires_traces
-from tests.drawing import Event, draw, trace_of
+from tests.drawing import Event, draw, memory, trace_of
 
 TRAINING = """
     step    |111111111111111111111111111111|
@@ -146,6 +147,34 @@ def test_flops_count_once() -> None:
     assert figures_of(columns, None).flops.tolist() == [2.0 * 2 * 3 * 4]
 
 
+def test_memory_born_and_kept() -> None:
+    def event(ts: int, size: int, address: int) -> Event:
+        return memory(ts, size, 0) | {
+            "args": {"Device Type": 1, "Device Id": 0, "Bytes": size, "Addr": address,
+                     "Total Allocated": 0, "Total Reserved": 0},
+        }  # fmt: skip
+
+    columns = modules_of(
+        draw(
+            """
+            module  |aaaaaaaaaaaa|
+            module  | bbbb       |
+            op      | xxxx   yy z|
+            """,
+            events=[
+                event(2, 64, 1), event(3, 8, 2), event(4, -8, 2), event(8, 100, 3),
+                event(10, -64, 1), event(20, 5, 4),
+            ],
+        )
+    )  # fmt: skip
+    figures = figures_of(columns, None)
+    assert figures.born_bytes.tolist() == [172, 72]
+    # 64 outlive b, though not a; 100 outlive a.
+    assert figures.kept_bytes.tolist() == [164, 64]
+    assert int(columns.outside.born_bytes.sum()) == 5
+    assert "memory" in modules_of(draw("module |aa|")).missing
+
+
 def test_ops_inside_ops_do_not_count() -> None:
     columns = modules_of(
         draw("""
@@ -192,6 +221,12 @@ def check_sums(trace: Trace) -> None:
     assert own.device_total_ns[:, roots].sum() == parts["device"][0]
     idle = sum(step.partition.idle_ns for one in summarize(trace).steps for step in one.devices)
     assert own.idle_ns[roots].sum() + sum(one.idle_ns for one in outside) == idle
+    allocated = sum(
+        int(np.maximum(trace.memory.bytes[one.rows], 0).sum()) for one in allocations(trace)
+    )
+    outside_bytes = int(columns.outside.born_bytes.sum())
+    assert own.born_bytes[roots].sum() + outside_bytes == allocated
+    assert (own.kept_bytes <= own.born_bytes).all()
     assert min(own.device_own_ns.min(initial=0), own.op_own_ns.min(initial=0)) >= 0
     assert (own.host_own_ns <= own.host_total_ns).all()
     # By steps, and outside of steps, it is the same again.

@@ -13,8 +13,13 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.read import read
-from kinetoscope.views.modules.contract import ModuleRow, Modules, ModulesQuery
-from kinetoscope.views.modules.view import HOW_TO_RECORD, VIEW, build, table, tables
+from kinetoscope.views.modules.contract import (
+    ModuleFlameQuery,
+    ModuleRow,
+    Modules,
+    ModulesQuery,
+)
+from kinetoscope.views.modules.view import HOW_TO_RECORD, VIEW, build, flame, table, tables
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw
@@ -137,6 +142,44 @@ def test_a_key_or_a_column_that_is_not_there_is_refused(subject: Subject) -> Non
             table(subject, ModulesQuery(below=key))
     with pytest.raises(QueryError, match="no column"):
         table(subject, ModulesQuery(sort_by="colour"))
+
+
+def boxes(subject: Subject, **query: Any) -> list[tuple[str, float, float]]:
+    return [
+        (node.name, node.value, node.self_value)
+        for node in flame(subject, ModuleFlameQuery(**query)).nodes
+    ]
+
+
+def test_the_icicle_has_a_box_for_each_module(subject: Subject) -> None:
+    assert boxes(subject)[:3] == [
+        ("Net_0", 9000, 1000), ("Block_2", 5000, 0), ("e_0", 5000, 5000),
+    ]  # fmt: skip
+    assert boxes(subject, root=1) == [("Block_0", 1000, 0), ("e_0", 1000, 1000)]
+    host = boxes(subject, metric="host")
+    assert host[0] == ("Net_0", 22000, 2000)
+    assert sum(own for _, _, own in host) == 22000
+
+
+def test_an_icicle_without_a_device_says_why() -> None:
+    found = flame(subject_of(draw("module |aa|")), ModuleFlameQuery())
+    assert found.missing.startswith("No device activity")
+    assert found.total == 0
+
+
+def test_an_icicle_of_no_module_is_refused(subject: Subject) -> None:
+    with pytest.raises(QueryError, match="no such module"):
+        flame(subject, ModuleFlameQuery(root=99))
+
+
+def test_boxes_say_the_type_or_the_name_in_the_model() -> None:
+    picture = """
+        note    |rrrrrrrr|
+        note    | ssss   |
+        """
+    names = {"r": "[module]Net", "s": "[module]Linear: head"}
+    found = boxes(subject_of(draw(picture, names=names)), metric="host")
+    assert [name for name, *_ in found] == ["Net", "head Linear"]
 
 
 def test_without_modules_the_page_says_what_to_record() -> None:
