@@ -144,9 +144,9 @@ def test_a_key_or_a_column_that_is_not_there_is_refused(subject: Subject) -> Non
         table(subject, ModulesQuery(sort_by="colour"))
 
 
-def boxes(subject: Subject, **query: Any) -> list[tuple[str, float, float]]:
+def boxes(subject: Subject, **query: Any) -> list[tuple[str, int, int]]:
     return [
-        (node.name, node.value, node.self_value)
+        (node.name, int(node.value), int(node.self_value))
         for node in flame(subject, ModuleFlameQuery(**query)).nodes
     ]
 
