@@ -13,7 +13,6 @@ overlap.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -181,12 +180,12 @@ def outliers(facts: Facts) -> tuple[bool, ...]:
     ]
     if len(usual) < 3:
         return (False,) * len(lengths)
-    middle = statistics.median(usual)
+    middle = float(np.median(usual))
     limit = max(SIGMAS * sigma_of(usual), LEAST_RATIO * middle)
     return tuple(abs(length - middle) > limit for length in lengths)
 
 
 def sigma_of(values: Sequence[int]) -> float:
     """The deviation of values by the median distance from their median."""
-    middle = statistics.median(values)
-    return _MAD_TO_SIGMA * statistics.median(abs(value - middle) for value in values)
+    middle = float(np.median(values))
+    return _MAD_TO_SIGMA * float(np.median([abs(value - middle) for value in values]))
