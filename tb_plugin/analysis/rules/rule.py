@@ -196,7 +196,7 @@ def unanswered(
 _KERNELS = (Reference("The longest kernels", "kernels"),)
 _OPERATORS = (Reference("The longest operators", "operators"),)
 _TRACE = (Reference("These steps in the trace", "timeline"),)
-_COMPUTES = Explanation("The host computes: no rule speaks of its operators.", _OPERATORS)
+_COMPUTES = Explanation("The host computes: no rule looks at its operators.", _OPERATORS)
 _COMMUNICATES = Explanation(
     f"The rule on communication asks for more than {share(COMMUNICATION_RATIO)} of the time, with "
     "nothing else running.",
@@ -225,8 +225,8 @@ _UNANSWERED: Mapping[str, Explanation | None] = {
     "forward_ns": _COMPUTES,
     "backward_ns": _COMPUTES,
     "optimizer_ns": _COMPUTES,
-    "runtime_ns": Explanation("The host calls the runtime: no rule speaks of that.", _OPERATORS),
-    "python_ns": Explanation("The host runs Python: no rule speaks of that.", _OPERATORS),
+    "runtime_ns": Explanation("The host calls the runtime: no rule looks at that.", _OPERATORS),
+    "python_ns": Explanation("The host runs Python: no rule looks at that.", _OPERATORS),
     "compile_ns": Explanation(
         "Code is compiled when it first runs, or when shapes change: run some steps before the "
         "recording starts.",
