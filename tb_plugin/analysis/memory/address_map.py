@@ -129,13 +129,20 @@ def _cover(x0: F64, x1: F64, y0: F64, y1: F64, kind: np.ndarray) -> tuple[U8, U8
     Each of these blocks is less than a cell one way, so it touches two cells that way at most; the
     other way its share of each cell is the difference of a function that rises between its ends.
     """
-    grid = np.zeros((len(Category), ROWS * BUCKETS))
+    cells = ROWS * BUCKETS
+    column, row = x0.astype(np.int64), y0.astype(np.int64)
+    inside = (x1 <= column + 1) & (y1 <= row + 1) & (column < BUCKETS) & (row < ROWS)
+    place = (kind.astype(np.int64) * ROWS + row) * BUCKETS + column
+    area = (x1 - x0) * (y1 - y0)
+    grid = np.bincount(place[inside], area[inside], len(Category) * cells).astype(np.float64)
+    grid = grid.reshape(-1, cells)
+    x0, x1, y0, y1, kind = (one[~inside] for one in (x0, x1, y0, y1, kind))
     flat = y1 - y0 < 1
     for category in np.unique(kind).tolist():
         low, high = flat & (kind == category), ~flat & (kind == category)
-        area = _strips(y0[low], y1[low], x0[low], x1[low], ROWS, BUCKETS)
-        area += _strips(x0[high], x1[high], y0[high], y1[high], BUCKETS, ROWS).T
-        grid[category] = area.reshape(-1)
+        strips = _strips(y0[low], y1[low], x0[low], x1[low], ROWS, BUCKETS)
+        strips += _strips(x0[high], x1[high], y0[high], y1[high], BUCKETS, ROWS).T
+        grid[category] += strips.reshape(-1)
     covered = grid.sum(axis=0)
     shown = np.where(covered > 1e-6, np.clip(np.ceil(covered * 255), 1, 255), 0)
     return shown.astype(np.uint8), grid.argmax(axis=0).astype(np.uint8)

@@ -198,13 +198,13 @@ def highest(columns: MemoryColumns, device: MemoryDevice, without: Category) -> 
 def second_peak(allocated: I64, first: int, mask: B) -> int:
     """The highest total apart from the first peak; the row, −1 where the curve has no other.
 
-    Apart is what the curve reaches after it has fallen, on either side, by a tenth of its range
+    Apart is what the curve reaches after it has fallen, on either side, by a quarter of its range
     from the peak. ``mask`` says where to look: in the step of the peak.
     """
     if not len(allocated):
         return NONE
     top = int(allocated[first])
-    limit = top - (top - int(allocated[mask].min(initial=top))) // 10
+    limit = top - (top - int(allocated[mask].min(initial=top))) // 4
     low = np.flatnonzero(allocated < limit)
     before, after = low[low < first], low[low > first]
     apart = mask.copy()

@@ -42,11 +42,8 @@ def steps_of(columns: MemoryColumns, device: MemoryDevice) -> StepMemory:
     grows = np.maximum(events.bytes[mine], 0)
     before = int(allocated[0] - events.bytes[mine.start]) if len(ts) else 0
     low, high = np.searchsorted(ts, steps.start), np.searchsorted(ts, steps.end)
-    held = np.concatenate([[before], allocated])
-    peak = np.array(
-        [int(held[a : b + 1].max()) for a, b in zip(low.tolist(), high.tolist(), strict=True)],
-        np.int64,
-    )
+    held = np.concatenate([[before], allocated, [0]])  # the last one closes the last step
+    peak = np.maximum.reduceat(held, np.stack([low, high + 1], axis=1).reshape(-1))[::2]
     calls = columns.allocator
     first, last = np.searchsorted(calls.ts, steps.start), np.searchsorted(calls.ts, steps.end)
     return StepMemory(

@@ -47,6 +47,7 @@ from .rows import (
     event_window,
     leak_site,
     main_rule,
+    path_name,
     statistics_window,
     step_name,
 )
@@ -76,22 +77,9 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "self_allocation_bytes": "Bytes allocated by the op alone, releases aside.",
     }
 )
-_REMEDIES: Mapping[Category, str] = MappingProxyType(
-    {
-        Category.PARAMETER: "sharding parameters over ranks, or a smaller type for them",
-        Category.OPTIMIZER: "optimizer states in 8 bits, or sharded over ranks",
-        Category.INPUT: "smaller batches",
-        Category.COMMUNICATION: "smaller buckets, or fewer unsharded at a time",
-        Category.GRADIENT: "sharding gradients over ranks, or releasing them before the forward"
-        " pass (`zero_grad(set_to_none=True)`)",
-        Category.AUTOGRAD: "smaller batches",
-        Category.ACTIVATION: "activation checkpointing or smaller batches",
-        Category.TEMPORARY: "smaller pieces in the ops that allocate most at once",
-    }
-)
 _VERBS: Mapping[Category, str] = MappingProxyType(
     {
-        Category.PARAMETER: "Parameters fill",
+        Category.PARAMETER: "Parameters, and what else was there before the recording, fill",
         Category.OPTIMIZER: "Optimizer state fills",
         Category.INPUT: "Inputs fill",
         Category.COMMUNICATION: "Communication buffers fill",
@@ -133,7 +121,7 @@ def build(subject: Subject, query: answers.MemoryQuery) -> answers.Memory:
     blocks = answers.MemoryEventQuery(
         device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
     )
-    headline, detail = words(columns, device, peak, without)
+    headline, detail = words(columns, device, peak, without, subject.facts)
     return answers.Memory(
         headline=headline,
         detail=detail,
@@ -260,6 +248,7 @@ def words(
     device: MemoryDevice,
     peak: answers.MemoryPeak,
     without: tuple[answers.WithoutCategory, ...],
+    facts: Facts,
 ) -> tuple[str, str]:
     """What fills the peak, and what would lower it most."""
     where = f" in {peak.step}" if peak.step else ""
@@ -281,20 +270,50 @@ def words(
     )
     for one in without:
         category = by_name[one.category]
-        remedy = _REMEDIES.get(category)
-        if category == Category.ACTIVATION and not columns.trains:
-            remedy = "smaller batches"
+        remedy = _remedy(columns, device, category, facts)
         if remedy:
             return headline, (
-                f"Without any {_ANY[category]} the peak would be {size(one.peak_bytes)}:"
+                f"Without {_ANY[category]} the peak would be {size(one.peak_bytes)}:"
                 f" {remedy} can lower it by up to {size(one.gain_bytes)}."
             )
+    if not without:
+        return headline, "No category alone would lower it: the total is as high elsewhere."
     return headline, ""
 
 
+def _remedy(columns: MemoryColumns, device: MemoryDevice, category: Category, facts: Facts) -> str:
+    """What lowers a category, as far as this recording allows it; "" for nothing."""
+    has_ranks = (facts.world_size or 1) > 1
+    if category == Category.TEMPORARY:
+        return _smaller_temporary(columns, device)
+    cache = f"a smaller cache of {facts.traits.serving}, or " if facts.traits.serving else ""
+    shard = " or sharding over ranks" if has_ranks else ""
+    return {
+        Category.PARAMETER: f"{cache}a smaller type for parameters{shard}",
+        Category.OPTIMIZER: f"optimizer states in 8 bits{shard}",
+        Category.GRADIENT: f"applying each gradient as soon as it is there{shard}",
+        Category.ACTIVATION: f"activation checkpointing or {_SMALLER}"
+        if columns.trains
+        else _SMALLER,
+        Category.COMMUNICATION: "smaller buckets or fewer unsharded parameters at a time",
+        Category.INPUT: _SMALLER,
+        Category.AUTOGRAD: _SMALLER,
+    }.get(category, "")
+
+
+def _smaller_temporary(columns: MemoryColumns, device: MemoryDevice) -> str:
+    groups = alive(columns, device, peaks(columns, device).first)
+    largest = next((one for one in groups if one.category == Category.TEMPORARY), None)
+    if largest is None:
+        return ""
+    op, held = path_name(columns, largest.path), size(largest.total_bytes)
+    return f"smaller inputs, or a smaller workspace, of `{op}` ({held} at once)"
+
+
+_SMALLER = "smaller batches"
 _ANY: Mapping[Category, str] = MappingProxyType(
     {
-        Category.PARAMETER: "parameters",
+        Category.PARAMETER: "what was there before the recording",
         Category.OPTIMIZER: "optimizer state",
         Category.INPUT: "inputs",
         Category.COMMUNICATION: "communication buffers",
@@ -398,9 +417,10 @@ def steps_memory(subject: Subject, query: answers.StepsQuery) -> answers.StepsMe
     row = peaks(columns, device).first
     peak_bytes = int(columns.events.allocated[device.first + row]) if device.has_totals else 0
     leaks = grown.verdict == "leak"
+    counts = frozenset(counted)
     sites = leaking_sites(columns, device, counted, MOST_SITES) if leaks else ()
     return answers.StepsMemory(
-        rows=tuple(_step_row(columns, steps, at, at in counted) for at in range(len(columns.steps)))
+        rows=tuple(_step_row(columns, steps, at, at in counts) for at in range(len(columns.steps)))
         if columns.steps.marked
         else (),
         growth=grown,

@@ -64,7 +64,8 @@ def test_the_sentence_says_what_fills_the_peak_and_what_would_lower_it(subject: 
     answer: Memory = ask(subject)
     assert answer.peak.bytes == 1000 + 64 + 500
     assert answer.headline == (
-        "Parameters fill 57.5\u00a0% of the peak of 1.53\u00a0KiB in ProfilerStep#1."
+        "Parameters, and what else was there before the recording, fill 57.5\u00a0% of the peak of"
+        " 1.53\u00a0KiB in ProfilerStep#1."
     )
     assert "can lower it by up to 900\u00a0B" in answer.detail
     assert [(one.category, one.bytes) for one in answer.peak.categories] == [
