@@ -18,7 +18,8 @@ from kinetoscope.views.memory.contract import (
     StepsQuery,
 )
 from kinetoscope.views.memory.rows import event_window, statistics_window
-from kinetoscope.views.memory.view import VIEW, build, steps_memory
+from kinetoscope.views.memory.steps import steps_memory
+from kinetoscope.views.memory.view import VIEW, build
 from kinetoscope.views.view import Subject
 
 torch = pytest.importorskip("torch")

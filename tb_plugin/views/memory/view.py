@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import numpy as np
-
 from ...analysis.facts import Facts
 from ...analysis.memory import artifact
 from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS
@@ -19,20 +17,12 @@ from ...analysis.memory.curve import (
     layers_at,
 )
 from ...analysis.memory.events import TYPE_NAMES
-from ...analysis.memory.growth import (
-    LEAST_STEPS,
-    Growth,
-    StepMemory,
-    after_warm_up,
-    growth,
-    leaking_sites,
-    steps_of,
-)
+from ...analysis.memory.growth import steps_of
 from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import alive, peaks
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
-from ...base.units import duration, plural, share, size, times
+from ...base.units import share, size
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -43,18 +33,16 @@ from .rows import (
     alive_tree,
     block_details,
     chosen_of,
-    device_of,
     event_window,
-    leak_site,
     main_rule,
-    path_name,
     statistics_window,
     step_name,
 )
+from .steps import churn_answer, counted_steps, growth_answer, steps_memory
 from .tiles import address_map, map_tiles
+from .words import words
 
 MOST_MODULES = 8
-MOST_SITES = 20
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
         "allocated": "Bytes in use, as the allocator counted them at each allocation and release.",
@@ -77,24 +65,6 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "self_allocation_bytes": "Bytes allocated by the op alone, releases aside.",
     }
 )
-_VERBS: Mapping[Category, str] = MappingProxyType(
-    {
-        Category.PARAMETER: "Parameters, and what else was there before the recording, fill",
-        Category.OPTIMIZER: "Optimizer state fills",
-        Category.INPUT: "Inputs fill",
-        Category.COMMUNICATION: "Communication buffers fill",
-        Category.UNKNOWN: "Blocks of unknown use fill",
-        Category.GRADIENT: "Gradients fill",
-        Category.AUTOGRAD: "Gradients of activations fill",
-        Category.ACTIVATION: "Activations fill",
-        Category.TEMPORARY: "Temporaries of single ops fill",
-    }
-)
-_CAUSES = (
-    "a loss that is kept with its graph, as in `total += loss` without `.item()` or `.detach()`",
-    "a list that grows by a tensor each step",
-    "a hook, or a cache, that keeps outputs",
-)
 OUTSIDE = "(outside of ops)"
 NO_CAPACITY = "The file does not tell the memory of this device (`deviceProperties`)."
 NO_RESERVED = "No reserved total was recorded: this allocator keeps no memory in reserve."
@@ -112,9 +82,9 @@ def build(subject: Subject, query: answers.MemoryQuery) -> answers.Memory:
     found = peaks(columns, device)
     peak = _peak(columns, device, found.first)
     steps = steps_of(columns, device)
-    counted = _counted_steps(subject.facts, columns)
+    counted = counted_steps(subject.facts, columns)
     without = _without(device, peak)
-    grown = _growth(steps, counted, columns)
+    grown = growth_answer(steps, counted, columns)
     of_range = answers.StatisticsQuery(
         device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
     )
@@ -136,7 +106,7 @@ def build(subject: Subject, query: answers.MemoryQuery) -> answers.Memory:
         without=without,
         head_room=_head_room(columns, device, peak),
         growth=grown,
-        churn=_churn(columns, steps, counted, peak.bytes if device.has_totals else 0),
+        churn=churn_answer(columns, steps, counted, peak.bytes if device.has_totals else 0),
         curve=_curve(chosen, query.by, query.points),
         statistics=statistics_window(subject, of_range),
         events=event_window(subject, blocks),
@@ -243,88 +213,6 @@ def _without(device: MemoryDevice, peak: answers.MemoryPeak) -> tuple[answers.Wi
     return tuple(sorted(gains, key=lambda one: -one.gain_bytes))
 
 
-def words(
-    columns: MemoryColumns,
-    device: MemoryDevice,
-    peak: answers.MemoryPeak,
-    without: tuple[answers.WithoutCategory, ...],
-    facts: Facts,
-) -> tuple[str, str]:
-    """What fills the peak, and what would lower it most."""
-    where = f" in {peak.step}" if peak.step else ""
-    if not device.has_totals:
-        return (
-            f"Allocated memory rises by up to {size(peak.bytes)} above where the recording began.",
-            NO_TOTALS,
-        )
-    if not peak.categories:
-        return (
-            f"The peak of {size(peak.bytes)} is reached{where} at {duration(peak.ts)}.",
-            NO_ADDRESSES,
-        )
-    by_name = {name: category for category, name in NAMES.items()}
-    first = peak.categories[0]
-    headline = (
-        f"{_VERBS[by_name[first.category]]} {share(first.ratio)} of the peak of"
-        f" {size(peak.bytes)}{where}."
-    )
-    for one in without:
-        category = by_name[one.category]
-        remedy = _remedy(columns, device, category, facts)
-        if remedy:
-            return headline, (
-                f"Without {_ANY[category]} the peak would be {size(one.peak_bytes)}:"
-                f" {remedy} can lower it by up to {size(one.gain_bytes)}."
-            )
-    if not without:
-        return headline, "No category alone would lower it: the total is as high elsewhere."
-    return headline, ""
-
-
-def _remedy(columns: MemoryColumns, device: MemoryDevice, category: Category, facts: Facts) -> str:
-    """What lowers a category, as far as this recording allows it; "" for nothing."""
-    has_ranks = (facts.world_size or 1) > 1
-    if category == Category.TEMPORARY:
-        return _smaller_temporary(columns, device)
-    cache = f"a smaller cache of {facts.traits.serving}, or " if facts.traits.serving else ""
-    shard = " or sharding over ranks" if has_ranks else ""
-    return {
-        Category.PARAMETER: f"{cache}a smaller type for parameters{shard}",
-        Category.OPTIMIZER: f"optimizer states in 8 bits{shard}",
-        Category.GRADIENT: f"applying each gradient as soon as it is there{shard}",
-        Category.ACTIVATION: f"activation checkpointing or {_SMALLER}"
-        if columns.trains
-        else _SMALLER,
-        Category.COMMUNICATION: "smaller buckets or fewer unsharded parameters at a time",
-        Category.INPUT: _SMALLER,
-        Category.AUTOGRAD: _SMALLER,
-    }.get(category, "")
-
-
-def _smaller_temporary(columns: MemoryColumns, device: MemoryDevice) -> str:
-    groups = alive(columns, device, peaks(columns, device).first)
-    largest = next((one for one in groups if one.category == Category.TEMPORARY), None)
-    if largest is None:
-        return ""
-    op, held = path_name(columns, largest.path), size(largest.total_bytes)
-    return f"smaller inputs, or a smaller workspace, of `{op}` ({held} at once)"
-
-
-_SMALLER = "smaller batches"
-_ANY: Mapping[Category, str] = MappingProxyType(
-    {
-        Category.PARAMETER: "what was there before the recording",
-        Category.OPTIMIZER: "optimizer state",
-        Category.INPUT: "inputs",
-        Category.COMMUNICATION: "communication buffers",
-        Category.GRADIENT: "gradients",
-        Category.AUTOGRAD: "gradients of activations",
-        Category.ACTIVATION: "activations",
-        Category.TEMPORARY: "temporaries",
-    }
-)
-
-
 def _head_room(
     columns: MemoryColumns, device: MemoryDevice, peak: answers.MemoryPeak
 ) -> answers.HeadRoom | None:
@@ -341,113 +229,6 @@ def _head_room(
         ratio=ratio,
         sentence=f"{size(reserved)} of {size(device.capacity_bytes)} are reserved at most;"
         f" {size(free)} are left. {unused} of what is reserved is never in use at once.",
-    )
-
-
-# --- steps ----------------------------------------------------------------------------------------
-
-
-def _counted_steps(facts: Facts, columns: MemoryColumns) -> tuple[int, ...]:
-    """The steps that say something of growth."""
-    if not columns.steps.marked or len(facts.steps) != len(columns.steps):
-        return ()
-    return after_warm_up(tuple(step.excluded for step in facts.steps))
-
-
-def _growth(
-    steps: StepMemory, counted: tuple[int, ...], columns: MemoryColumns
-) -> answers.GrowthAnswer:
-    found = growth(steps.end_bytes[list(counted)])
-    return answers.GrowthAnswer(
-        found.verdict,
-        found.bytes_per_step,
-        found.rising,
-        found.steps,
-        _growth_sentence(found, columns),
-    )
-
-
-def _growth_sentence(found: Growth, columns: MemoryColumns) -> str:
-    if not columns.steps.marked:
-        return columns.missing["steps"]
-    if found.verdict == "not known":
-        return (
-            f"Too few steps to tell whether memory grows: {found.steps} after the warm-up; record"
-            f" {LEAST_STEPS + 1} or more."
-        )
-    if found.verdict == "leak":
-        return (
-            f"Memory grows by {size(found.bytes_per_step)} a step: it rose after {found.rising} of"
-            f" {plural(found.steps - 1, 'step')}."
-        )
-    return f"No leak over {plural(found.steps, 'step')}."
-
-
-def _churn(
-    columns: MemoryColumns, steps: StepMemory, counted: tuple[int, ...], peak_bytes: int
-) -> answers.ChurnAnswer:
-    marked = columns.steps.marked and bool(len(columns.steps))
-    rows = list(counted) or list(range(len(steps.end_bytes)))
-    often = float(steps.allocations[rows].mean()) if rows else 0.0
-    total = float(steps.allocated_bytes[rows].mean()) if rows else 0.0
-    calls = columns.allocator
-    late = calls.ts >= int(columns.steps.end[0]) if marked else np.zeros(len(calls), bool)
-    number, spent = int(late.sum()), int(calls.dur[late].sum())
-    reuse = total / peak_bytes if peak_bytes > 0 else None
-    where = "per step" if marked else "in the recording"
-    sentence = f"{round(often):,} allocations {where}, {size(total)} in all"
-    sentence += f", {times(reuse)} the peak." if reuse is not None else "."
-    if number:
-        sentence += (
-            f" After the first step the device was asked for memory, or given some back,"
-            f" {plural(number, 'time')}: {duration(spent)} on the host."
-        )
-    elif marked and len(calls):
-        sentence += " After the first step no memory was asked of the device."
-    return answers.ChurnAnswer(often, total, reuse, number, spent, sentence)
-
-
-def steps_memory(subject: Subject, query: answers.StepsQuery) -> answers.StepsMemory:
-    """Memory from step to step. Raises QueryError."""
-    columns: MemoryColumns = subject.artifact("")
-    device = device_of(columns, query.device)
-    steps = steps_of(columns, device)
-    counted = _counted_steps(subject.facts, columns)
-    grown = _growth(steps, counted, columns)
-    row = peaks(columns, device).first
-    peak_bytes = int(columns.events.allocated[device.first + row]) if device.has_totals else 0
-    leaks = grown.verdict == "leak"
-    counts = frozenset(counted)
-    sites = leaking_sites(columns, device, counted, MOST_SITES) if leaks else ()
-    return answers.StepsMemory(
-        rows=tuple(_step_row(columns, steps, at, at in counts) for at in range(len(columns.steps)))
-        if columns.steps.marked
-        else (),
-        growth=grown,
-        churn=_churn(columns, steps, counted, peak_bytes),
-        sites=tuple(leak_site(columns, site) for site in sites),
-        causes=_CAUSES if leaks else (),
-        missing=columns.missing.get("steps", ""),
-    )
-
-
-def _step_row(
-    columns: MemoryColumns,
-    steps: StepMemory,
-    at: int,
-    counts: bool,
-) -> answers.StepMemoryRow:
-    return answers.StepMemoryRow(
-        name=columns.strings[int(columns.steps.name[at])],
-        number=int(columns.steps.number[at]),
-        counts=counts,
-        start_bytes=int(steps.start_bytes[at]),
-        end_bytes=int(steps.end_bytes[at]),
-        peak_bytes=int(steps.peak_bytes[at]),
-        allocations=int(steps.allocations[at]),
-        allocated_bytes=int(steps.allocated_bytes[at]),
-        device_calls=int(steps.device_calls[at]),
-        device_ns=int(steps.device_ns[at]),
     )
 
 
