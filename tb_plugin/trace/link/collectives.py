@@ -79,6 +79,12 @@ NAME_RULES: tuple[NameRule, ...] = (
     _rule(r"__amd_rocclr_fillBuffer", DeviceClass.MEMSET, "fill by a ROCm kernel"),
 )
 
+# Each pattern has one of these in it: most names need no search.
+_WORDS = (
+    "ccl", "hcom_", "reduce", "multimem_", "shmem", "symm_mem", "dispatch_layout", "::ep", "_ep",
+    "node",
+)  # fmt: skip
+
 COLLECTIVE_OPS = re.compile(
     r"record_param_comms$|c10d::|_?c10d_functional|(nccl|gloo|xccl|hccl|ucc|mpi):"
     r"|symm_mem::|.*(all_reduce|allreduce|all_gather|allgather|reduce_scatter|all_to_all|alltoall)",
@@ -103,6 +109,9 @@ _NO_RULE = -1
 
 def class_of_name(name: str) -> int:
     """The class that the name of a kernel proves, −1 when it proves none."""
+    lower = name.lower()
+    if not any(word in lower for word in _WORDS):
+        return _NO_RULE
     for rule in NAME_RULES:
         if rule.pattern.search(name):
             return int(rule.klass)
