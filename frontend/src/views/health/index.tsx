@@ -150,8 +150,10 @@ function Value({ text, more }: Pick<UserValue, "text" | "more">) {
           </span>
         </bdi>
       </summary>
-      <bdi>{shown}</bdi>
-      {moreWords(more)}
+      <bdi>
+        {shown}
+        {moreWords(more)}
+      </bdi>
     </details>
   );
 }
