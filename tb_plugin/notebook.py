@@ -33,8 +33,7 @@ from .frames import (
     step_frame,
     table_frame,
 )
-from .session.files import Wanted, choose
-from .session.session import FileSession, Session
+from .session.session import FileSession, Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.overview.view import Overview, Ruler, Share
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest

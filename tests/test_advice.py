@@ -19,7 +19,7 @@ import pytest
 from kinetoscope.analysis.overview.headline import headline
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import check_all, unanswered
-from kinetoscope.analysis.selection import select
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..base.units import NBSP, duration, listing, plural, share
 from .facts import DeviceFacts, Facts, Place
-from .selection import HeldSum, Selection
+from .steps import HeldSum, Selection
 
 MOST_FOLDERS = 3
 _FRAME = re.compile(r"^(?P<path>[^()]+\.py)(?P<rest>\(\d+\): .+)$")

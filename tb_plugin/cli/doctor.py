@@ -27,15 +27,14 @@ from ..base import units
 from ..base.errors import KinetoscopeError, NotReadyError
 from ..base.native import FOLDER, INTERFACE, native
 from ..session.catalog import facts_catalog
-from ..session.files import NO_PATIENCE, choose, local, lost_link
-from ..session.session import FileSession
-from ..store.cache.location import open_cache
+from ..session.session import NO_PATIENCE, FileSession, choose, local, lost_link
+from ..store.cache.disk import open_cache
 from ..store.catalog import CatalogService, Timing
 from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk
 from ..store.discovery.walk import resolve
 from ..store.ingest.worker import truncation_of
-from ..trace.io.sniff import special_file
+from ..trace.io.source import special_file
 from ..trace.model import COSTLY, Note
 from ..views.shared import Column, Table
 from ..web.page import HOW_TO_BUILD, STATIC

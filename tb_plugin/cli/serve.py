@@ -10,7 +10,7 @@ import click
 from ..analysis.facts import Facts
 from ..base.errors import QueryError
 from ..session.catalog import facts_catalog
-from ..session.files import local
+from ..session.session import local
 from ..store.catalog import CatalogService
 from ..store.discovery.walk import resolve
 from ..views import VIEWS

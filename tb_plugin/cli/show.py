@@ -22,8 +22,7 @@ from msgspec import Struct
 
 from ..analysis.overview.findings import Sentence
 from ..base.errors import QueryError
-from ..session.files import Wanted, choose
-from ..session.session import FileSession
+from ..session.session import FileSession, Wanted, choose
 from ..views import VIEWS
 from ..views.shared import Table
 from ..views.view import EVERY_ROW, LIMIT, View, parse, with_limit

@@ -36,8 +36,7 @@ from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
 from ..trace.model import Trace
 from .cache import content_key
-from .cache.disk import Cache, needed_variants
-from .cache.location import close_session, open_cache
+from .cache.disk import Cache, close_session, needed_variants, open_cache
 from .cache.memory import ArtifactCache, MemoryCache
 from .catalog_snapshot import PoolStatus, Published, publish
 from .catalog_state import (

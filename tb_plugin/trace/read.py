@@ -35,7 +35,7 @@ from .build.route import Rows, sort_out
 from .build.times import EventRows, base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace
-from .io.sniff import is_folded, special_file
+from .io.source import is_folded, special_file
 from .link.collectives import classify, find_collectives
 from .link.flows import Autograd, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts

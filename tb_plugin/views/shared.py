@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..analysis.call_tree.flame import FlameNode, FlameTree, pruned
 from ..analysis.facts import Facts
 from ..analysis.operators.groups import Grouped
-from ..analysis.selection import parse_steps
+from ..analysis.steps import parse_steps
 from ..base.errors import QueryError
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]

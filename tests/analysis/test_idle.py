@@ -7,7 +7,7 @@ import pytest
 
 from kinetoscope.analysis.facts import Facts, Idle
 from kinetoscope.analysis.idle import is_own_frame
-from kinetoscope.analysis.selection import HeldSum, select
+from kinetoscope.analysis.steps import HeldSum, select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 from tests.collected import FILES, opened

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.io.sniff import looks_like_trace
+from kinetoscope.trace.io.source import looks_like_trace
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import RawTrace
 from kinetoscope.trace.read import read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...base.units import duration, plural, share
 from ..facts import HostPartition, Partition, StepFacts
-from ..selection import Selection
+from ..steps import Selection
 from ..wording import fraction, held_by, of_step, step_noun, the_device
 from .findings import Sentence
 

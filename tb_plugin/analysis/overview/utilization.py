@@ -32,8 +32,7 @@ from ...base.intervals import length_within, union
 from ...trace.model import DeviceClass, Trace
 from ..facts import DeviceFacts, Gauges
 from ..recording import no_launch_figure
-from ..selection import Selection
-from ..steps import Windows
+from ..steps import Selection, Windows
 
 TENSOR_CORE_CAPABILITY = 7  # Volta was the first with tensor cores
 

@@ -10,7 +10,7 @@ from ...base.units import duration, plural, share, size
 from ..facts import DeviceFacts, Gauges
 from ..overview.findings import Evidence, Finding, Reference
 from ..overview.utilization import DEFAULT_PEAK_RATIO, PEAK_RATIO
-from ..selection import Selection
+from ..steps import Selection
 from ..wording import device_name, per_step, scope
 from .rule import (
     CAPABILITY,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...base.units import duration, listing, share
 from ..facts import RunTraits
 from ..overview.findings import Evidence, Finding, Reference, at_time
-from ..selection import Selection
+from ..steps import Selection
 from ..wording import device_names, per_step, scope, step_noun
 from .rule import (
     BFLOAT_CAPABILITY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...base.units import NBSP, duration, share
 from ..overview.findings import Evidence, Finding, Reference
-from ..selection import Selection, step_parameter
+from ..steps import Selection, step_parameter
 from ..wording import per_step, scope, spread, step_noun, the_device
 from .rule import (
     DATALOADER_RATIO,

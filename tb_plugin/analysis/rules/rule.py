@@ -13,7 +13,7 @@ from ...base.units import share
 from ..overview.findings import Explanation, Finding, Gain, Reference, Sentence, Severity, Unchecked
 from ..overview.headline import CAPTURE, CUT, NOTHING
 from ..recording import WITH_DEVICE
-from ..selection import Selection
+from ..steps import Selection
 
 # A finding's severity: the first limit that its gain ceiling reaches.
 SEVERITY: tuple[tuple[float, Severity], ...] = ((0.15, "high"), (0.05, "medium"), (0.01, "low"))

@@ -8,7 +8,7 @@ from ...base.units import duration, plural, share
 from ..facts import Idle, Partition
 from ..overview.findings import Evidence, Finding, Gain, Reference, at_time
 from ..overview.headline import is_compute_bound
-from ..selection import HeldSum, Selection
+from ..steps import HeldSum, Selection
 from ..wording import (
     device_name,
     device_names,

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import KinetoscopeError
-from ...trace.io.sniff import SNIFF_BYTES, is_folded, looks_like_trace, root_of
-from ...trace.io.source import Text
+from ...trace.io.source import SNIFF_BYTES, Text, is_folded, looks_like_trace, root_of
 from ...trace.raw import FaultLog
 from ..contract import ErrorInfo
 from .walk import FileVersion

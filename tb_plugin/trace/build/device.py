@@ -32,7 +32,7 @@ from ..raw import COUNTER_ARGS, RawTrace, Texts
 from .categories import DEVICE_LABELS, EventRole
 from .devices import Devices, Streams
 from .metadata import device_type
-from .occupancy import fill_occupancy
+from .occupancy import Filled, fill_occupancy
 from .route import Rows
 from .times import EventRows
 
@@ -131,7 +131,12 @@ def build_activity(
 ) -> Activity:
     """Device work with its ids; ``args`` are its sparse columns."""
     device = take(streams.table.device, rows.stream)
-    filled = fill_occupancy(texts, rows.kind == DeviceKind.KERNEL, device, devices.limits, args)
+    kernels = rows.kind == DeviceKind.KERNEL
+    filled = (
+        fill_occupancy(texts, kernels, device, devices.limits, args)
+        if kernels.any()
+        else Filled({}, computed=0, unknown=0)
+    )
     own = {name: column for name, column in filled.columns.items() if len(column.row)}
     kept = {name: args[name] for name in args if name not in (*WITHOUT, *filled.columns)}
     return Activity(

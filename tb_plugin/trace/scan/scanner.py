@@ -20,8 +20,7 @@ from contextlib import suppress
 from ...base.errors import TraceFormatError
 from ...base.native import native
 from ..build.times import on_one_axis
-from ..io.sniff import SNIFF_BYTES, looks_like_trace, python_repr, root_of
-from ..io.source import Source, TextAhead
+from ..io.source import SNIFF_BYTES, Source, TextAhead, looks_like_trace, python_repr, root_of
 from ..raw import FaultLog, OnProgress, Progress, RawTrace, shorten
 from .column_builder import Columns, RawColumns
 from .cursor import Effort, Guard, Lookahead, Readable, ScanLimits, TextWindow, probe

@@ -18,8 +18,7 @@ from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
 from ...analysis.rules import RULES
 from ...analysis.rules.rule import check_all, unanswered
-from ...analysis.selection import Selection, select
-from ...analysis.steps import outliers
+from ...analysis.steps import Selection, outliers, select
 from ...analysis.wording import device_name
 from ...base.units import NBSP
 from ..shared import Column, Table

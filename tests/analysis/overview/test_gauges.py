@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.analysis.overview.utilization import gauges, measures
-from kinetoscope.analysis.selection import select
-from kinetoscope.analysis.steps import step_windows
+from kinetoscope.analysis.steps import select, step_windows
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 from tests.drawing import V100, draw

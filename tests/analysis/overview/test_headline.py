@@ -14,7 +14,7 @@ from kinetoscope.analysis.overview.findings import Sentence
 from kinetoscope.analysis.overview.headline import headline
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import check_all, unanswered
-from kinetoscope.analysis.selection import select
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
 from kinetoscope.trace.read import read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kinetoscope.analysis.overview.findings import Finding
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import check_all
-from kinetoscope.analysis.selection import select
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 

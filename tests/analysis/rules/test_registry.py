@@ -9,7 +9,7 @@ import pytest
 from kinetoscope.analysis.overview.findings import Finding
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import check_all, severity_of
-from kinetoscope.analysis.selection import select
+from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from tests.analysis.rules.checks import NCCL
 from tests.drawing import LOADER, V100, draw, memory

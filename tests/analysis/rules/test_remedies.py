@@ -16,7 +16,7 @@ from msgspec import structs
 from kinetoscope.analysis.facts import Facts, Held, HeldName, Idle, IdleTables, Place
 from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Remedy, applies, check_all
-from kinetoscope.analysis.selection import Selection, select
+from kinetoscope.analysis.steps import Selection, select
 from kinetoscope.analysis.summarize import summarize
 from tests.analysis.rules.checks import NCCL
 from tests.drawing import LOADER, V100, draw, memory

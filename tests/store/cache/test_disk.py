@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kinetoscope.base.units import parse_size
-from kinetoscope.store.cache import location
+from kinetoscope.store.cache import disk as location
 from kinetoscope.store.cache.disk import (
     COLUMNS,
     SUMMARY,
@@ -196,7 +196,7 @@ def test_a_folder_everybody_may_write_is_not_trusted(tmp_path: Path) -> None:
 HAMMER = """
 import sys
 from tests.store.cache.test_disk import keep
-from kinetoscope.store.cache.location import open_cache
+from kinetoscope.store.cache.disk import open_cache
 cache = open_cache(sys.argv[1], 400_000)
 for turn in range(30):
     digest = "abc"[turn % 3]

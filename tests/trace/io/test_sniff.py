@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.io.sniff import looks_like_trace, root_of
+from kinetoscope.trace.io.source import looks_like_trace, root_of
 from kinetoscope.trace.scan.scanner import scan
 
 EVENT_FILE = b"\x18\0\0\0\0\0\0\0\xa3\x7fK\x22\t\0\0\xc0%\xddu\xd5A\x1a\rbrain.Event:2\xec\x12\xfc-"

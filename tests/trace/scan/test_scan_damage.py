@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.io.sniff import SNIFF_BYTES
+from kinetoscope.trace.io.source import SNIFF_BYTES
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan
 from tests.trace.scanned import TINY, document, everything, faults, rows, scan_events
