@@ -1078,6 +1078,12 @@ export interface ModuleRow {
   readonly slice: number | null;
 }
 
+/** One module, by its key or by the node of its box. */
+export interface ModuleRowQuery {
+  readonly module: number;
+  readonly steps?: string;
+}
+
 /** The rows of the tree by depth first; of each parent the largest first, or as sorted. */
 export interface ModuleTable {
   readonly rows: readonly ModuleRow[];
@@ -2076,6 +2082,7 @@ export interface PartAnswers {
   readonly "memory/map_tiles": ArrayBuffer;
   readonly "memory/steps": StepsMemory;
   readonly "modules/table": ModuleTable;
+  readonly "modules/row": ModuleRow;
   readonly "modules/flame": Flame;
 }
 
@@ -2113,5 +2120,6 @@ export interface PartQueries {
   readonly "memory/map_tiles": MapTilesQuery;
   readonly "memory/steps": StepsQuery;
   readonly "modules/table": ModulesQuery;
+  readonly "modules/row": ModuleRowQuery;
   readonly "modules/flame": ModuleFlameQuery;
 }

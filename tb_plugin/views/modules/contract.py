@@ -1,7 +1,7 @@
 """The JSON of the Module view (contract). Durations are ns; ``None`` = not recorded.
 
-The view answers with ``Modules``; its parts: ``table`` → ModuleTable (ModulesQuery), ``flame`` →
-Flame (ModuleFlameQuery).
+The view answers with ``Modules``; its parts: ``table`` → ModuleTable (ModulesQuery), ``row`` →
+ModuleRow (ModuleRowQuery), ``flame`` → Flame (ModuleFlameQuery).
 """
 
 from __future__ import annotations
@@ -114,6 +114,13 @@ class Modules(Struct, frozen=True):
     recompute_ratio: float  # of the time in modules
     missing: dict[str, str]
     definitions: dict[str, str]
+
+
+class ModuleRowQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """One module, by its key or by the node of its box."""
+
+    module: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    steps: str = ""
 
 
 class ModuleFlameQuery(Struct, frozen=True, forbid_unknown_fields=True):

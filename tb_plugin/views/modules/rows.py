@@ -72,6 +72,12 @@ class TreeRows:
         ordered = _sorted(places, rows, sort_by, ascending=query.ascending)
         return ModuleTable(ordered, count, modules, sort_by)
 
+    def one(self, module: int) -> ModuleRow:
+        """The row of one module. Raises QueryError."""
+        if module >= len(self.tree):
+            raise QueryError("module: there is no such module", hint="Take the key of a row.")
+        return self._row(_Place((module,), 0, NONE), "")
+
     # --- which rows there are -------------------------------------------------------------------
 
     def _places(self, query: ModulesQuery) -> list[_Place]:

@@ -132,6 +132,11 @@ def table(subject: Subject, query: answers.ModulesQuery) -> answers.ModuleTable:
     return tree_rows(subject, query.steps).table(query)
 
 
+def row(subject: Subject, query: answers.ModuleRowQuery) -> answers.ModuleRow:
+    """One module. Raises QueryError."""
+    return tree_rows(subject, query.steps).one(query.module)
+
+
 def flame(subject: Subject, query: answers.ModuleFlameQuery) -> Flame:
     """The icicle of all modules, or of one. Raises QueryError."""
     rows = tree_rows(subject, query.steps)
@@ -272,6 +277,7 @@ VIEW = View(
     artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_modules),
     parts=(
         Part("table", answers.ModulesQuery, answers.ModuleTable, table),
+        Part("row", answers.ModuleRowQuery, answers.ModuleRow, row),
         Part("flame", answers.ModuleFlameQuery, Flame, flame),
     ),
 )

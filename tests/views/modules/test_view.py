@@ -16,10 +16,11 @@ from kinetoscope.trace.read import read
 from kinetoscope.views.modules.contract import (
     ModuleFlameQuery,
     ModuleRow,
+    ModuleRowQuery,
     Modules,
     ModulesQuery,
 )
-from kinetoscope.views.modules.view import HOW_TO_RECORD, VIEW, build, flame, table, tables
+from kinetoscope.views.modules.view import HOW_TO_RECORD, VIEW, build, flame, row, table, tables
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.drawing import draw
@@ -165,6 +166,14 @@ def test_an_icicle_without_a_device_says_why() -> None:
     found = flame(subject_of(draw("module |aa|")), ModuleFlameQuery())
     assert found.missing.startswith("No device activity")
     assert found.total == 0
+
+
+def test_a_module_by_itself(subject: Subject) -> None:
+    found = row(subject, ModuleRowQuery(module=1))
+    assert (found.name, found.path, found.total_ns) == ("Block_0", "Net_0/Block_0", 1000)
+    assert found.slice is not None
+    with pytest.raises(QueryError, match="no such module"):
+        row(subject, ModuleRowQuery(module=99))
 
 
 def test_an_icicle_of_no_module_is_refused(subject: Subject) -> None:

@@ -197,3 +197,18 @@ export function inUnit(value: number, unit: string): string {
       return Number.isInteger(value) ? count(value) : fixed(value, 2);
   }
 }
+
+/** FLOPs in the unit that people say: 2.1 TFLOP. */
+export function flops(value: number): string {
+  for (const [unit, size] of [
+    ["P", 1e15],
+    ["T", 1e12],
+    ["G", 1e9],
+    ["M", 1e6],
+  ] as const) {
+    if (value >= size) {
+      return `${(value / size).toPrecision(3)} ${unit}FLOP`;
+    }
+  }
+  return `${count(value)} FLOP`;
+}

@@ -1,38 +1,23 @@
 /** Which modules ran, what did each cost, and what belongs to none? */
-import type { ModuleWhole } from "../../api/types.gen";
-import { share, time } from "../../base/text/format";
+import { adoptStyles } from "../../base/style/styles";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
-import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
 import { useValues } from "../../state/host/environment";
+import { Icicle } from "./icicle";
+import modulesCss from "./modules.css?inline";
+import { TreeTable } from "./tree_table";
 
-/** The parts that sum to all of a time. */
-function Parts({ whole, title }: { whole: ModuleWhole; title: string }) {
-  return (
-    <Panel title={title} hint={time(whole.total_ns)}>
-      <table className="plain">
-        <tbody>
-          {whole.parts.map(({ key, name, ns, help }) => (
-            <tr key={key} title={help}>
-              <td>{name}</td>
-              <td className="num">{time(ns)}</td>
-              <td className="num">{share(whole.total_ns === 0 ? 0 : ns / whole.total_ns)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Panel>
-  );
-}
+adoptStyles(modulesCss);
 
 export default function ModulesView() {
   const steps = useValues()["steps"] ?? "";
   return (
-    <ViewAnswer stem="modules" query={{ steps }} waiting={<Skeleton heights={[48, 240]} />}>
-      {({ headline, detail, device, ops }, isOld) => (
+    <ViewAnswer stem="modules" query={{ steps }} waiting={<Skeleton heights={[48, 240, 520]} />}>
+      {(answer, isOld) => (
         <div className={isOld ? "stack stale" : "stack"}>
-          <Hero headline={headline} detail={detail} />
-          <Parts whole={device ?? ops} title={device === null ? "Time of ops" : "Device time"} />
+          <Hero headline={answer.headline} detail={answer.detail} />
+          <Icicle answer={answer} steps={steps} isOld={isOld} />
+          <TreeTable answer={answer} steps={steps} isOld={isOld} />
         </div>
       )}
     </ViewAnswer>

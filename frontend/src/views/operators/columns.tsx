@@ -1,6 +1,15 @@
 /** The columns of the operator table. */
 import type { OperatorQuery, OperatorRow, Operators } from "../../api/types.gen";
-import { count, DASH, inScale, type Scale, share, time, timeScale } from "../../base/text/format";
+import {
+  count,
+  DASH,
+  flops,
+  inScale,
+  type Scale,
+  share,
+  time,
+  timeScale,
+} from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { CellBar } from "../../components/charts/cell_bar";
 import { type Column, numberColumn } from "../../components/data_table/table";
@@ -47,21 +56,6 @@ function Name({ row }: { row: OperatorRow }) {
       {row.kind === "op" ? null : <span className="chip hollow">{row.kind}</span>}
     </>
   );
-}
-
-/** FLOPs in the unit that people say: 2.1 TFLOP. */
-export function flops(value: number): string {
-  for (const [unit, size] of [
-    ["P", 1e15],
-    ["T", 1e12],
-    ["G", 1e9],
-    ["M", 1e6],
-  ] as const) {
-    if (value >= size) {
-      return `${(value / size).toPrecision(3)} ${unit}FLOP`;
-    }
-  }
-  return `${count(value)} FLOP`;
 }
 
 /** A column of times in one unit, which its head says. */

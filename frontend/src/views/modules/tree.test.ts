@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import type { ModuleRow } from "../../api/types.gen";
+import { byParent, isOpen, seenRows } from "./tree";
+
+const rowOf = (key: string, parent: string, total_ns: number, more: Partial<ModuleRow> = {}) =>
+  ({ key, parent, name: `m${key}`, total_ns, members: 1, inside: 1, ...more }) as ModuleRow;
+
+const TREE = [
+  rowOf("0", "", 10),
+  rowOf("1", "0", 3),
+  rowOf("2+", "0", 7, { members: 2, inside: 2 }),
+  rowOf("5", "1", 3, { inside: 0 }),
+];
+const MEMBERS = [rowOf("2", "2+", 4, { inside: 0 }), rowOf("3", "2+", 3, { inside: 0 })];
+const DOWN = { key: "total_ns", isDown: true };
+
+const shown = (toggled: readonly string[], sorting = DOWN) =>
+  seenRows(byParent([TREE, MEMBERS]), new Set(toggled), sorting).map(
+    ({ row, depth }) => "  ".repeat(depth) + row.key,
+  );
+
+it("opens two levels, and no row of several siblings", () => {
+  expect(shown([])).toEqual(["0", "  2+", "  1", "    5"]);
+});
+
+it("opens and closes what was pressed", () => {
+  expect(shown(["2+", "1"])).toEqual(["0", "  2+", "    2", "    3", "  1"]);
+  expect(shown(["0"])).toEqual(["0"]);
+});
+
+it("sorts siblings, never across parents", () => {
+  expect(shown([], { key: "name", isDown: false })).toEqual(["0", "  1", "    5", "  2+"]);
+});
+
+it("has nothing to open in a row without rows", () => {
+  expect(isOpen(rowOf("5", "1", 3, { inside: 0 }), 0, new Set(["5"]))).toBe(false);
+});

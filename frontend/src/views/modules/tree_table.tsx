@@ -1,0 +1,201 @@
+/** The tree of modules as a table; rows of several siblings open to each of them. */
+import { useState } from "react";
+import type { ModuleRow, Modules, ModulesQuery, ModuleTable } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
+import { count, exactTime, plural, timeScale, withUnit } from "../../base/text/format";
+import { roundToSum } from "../../base/text/rounding";
+import { CopyTable } from "../../components/controls/copy_table";
+import { SearchField } from "../../components/controls/search_field";
+import { Segmented } from "../../components/controls/segmented";
+import type { Sorting } from "../../components/data_table/rows";
+import { DataTable } from "../../components/data_table/table";
+import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
+import { ProblemNote } from "../../components/states/problem_note";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useAsked, usePart, useParts } from "../../state/parts";
+import { columnsOf, PhaseLegend } from "./columns";
+import { byParent, isFolded, isOpen, type SeenRow, seenRows } from "./tree";
+
+const USUALLY_HIDDEN = "born_bytes,flops,host_self_ns,kept_bytes";
+
+const toPlain = plainTable<ModuleRow>([
+  "path",
+  "type",
+  "qualified",
+  "members",
+  "calls",
+  "recompute_calls",
+  "ops",
+  "kernels",
+  "total_ns",
+  "self_ns",
+  "forward_ns",
+  "backward_ns",
+  "recompute_ns",
+  "ratio",
+  "host_total_ns",
+  "host_self_ns",
+  "host_recompute_ns",
+  "mean_ns",
+  "op_total_ns",
+  "idle_ns",
+  "flops",
+  "born_bytes",
+  "kept_bytes",
+]);
+const plainOf = (seen: readonly SeenRow[]) => toPlain(seen.map(({ row }) => row));
+
+const FORMS = [
+  ["1", "Fold equal siblings"],
+  ["0", "Show every module"],
+] as const;
+
+interface TreeTableProps {
+  readonly answer: Modules;
+  readonly steps: string;
+  readonly isOld: boolean;
+}
+
+/** What a search finds is open, unless it is closed again. */
+function openedBySearch(rows: readonly ModuleRow[], search: string): ReadonlySet<string> {
+  const deep = search === "" ? [] : rows.filter((row) => row.depth >= 2 && !isFolded(row));
+  return new Set(deep.map(({ key }) => key));
+}
+
+/** The rows that are here, and which of them are open. */
+function useTree(answer: Modules, steps: string) {
+  const values = useValues();
+  const asked = useAsked();
+  const search = values["modules.search"] ?? "";
+  const fold = values["modules.fold"] !== "0";
+  const query: ModulesQuery = { steps, fold, search };
+  const isFirst = fold && search === "";
+  const table = usePart("modules/table", asked, isFirst ? null : query, true);
+  const found = isFirst ? answer.table : table.data;
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  // What several siblings hold is asked for as they are opened.
+  const parts = useParts(
+    "modules/table",
+    [...toggled]
+      .filter((key) => key.endsWith("+") && fold)
+      .map((below) => ({ asked, query: { ...query, below } })),
+  );
+  const usual = openedBySearch(found?.rows ?? [], search);
+  const keys = new Set([...usual, ...toggled]);
+  return {
+    search,
+    fold,
+    found,
+    inside: byParent([found?.rows ?? [], ...parts.map(({ data }) => data?.rows ?? [])]),
+    changed: new Set([...keys].filter((key) => usual.has(key) !== toggled.has(key))),
+    onToggle: (key: string) => {
+      const next = new Set(toggled);
+      if (!next.delete(key)) {
+        next.add(key);
+      }
+      setToggled(next);
+    },
+    isOld: table.isOld || found === undefined,
+    problem: [table, ...parts].find((one) => one.problem !== null)?.problem ?? null,
+    again: () => [table, ...parts].map((one) => one.again()),
+  };
+}
+
+/** How many modules the rows stand for. */
+function howMany(table: ModuleTable | undefined): string {
+  if (table === undefined) {
+    return "";
+  }
+  return table.rows.length < table.count
+    ? `the largest ${count(table.rows.length)} of ${plural(table.count, "row")}`
+    : plural(table.modules, "module");
+}
+
+export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
+  const address = useAddress();
+  const values = useValues();
+  const tree = useTree(answer, steps);
+  const [sorting, setSorting] = useState<Sorting>({ key: "total_ns", isDown: true });
+  const seen = seenRows(tree.inside, tree.changed, sorting);
+  const all = columnsOf(answer, seen).map((column) => ({
+    help: answer.definitions[column.key] ?? "",
+    ...column,
+  }));
+  const hidden = hiddenIn(values["modules.hide"], USUALLY_HIDDEN);
+  const set = (key: string, value: string | undefined) =>
+    address.replace({ [`modules.${key}`]: value });
+  return (
+    <section className="panel" aria-label="Modules">
+      <div className="tools">
+        <SearchField
+          words="Filter modules"
+          value={tree.search}
+          onChange={(text) => set("search", text || undefined)}
+        />
+        <Segmented
+          label="Siblings of equal structure"
+          options={FORMS}
+          value={tree.fold ? "1" : "0"}
+          onChange={(next) => set("fold", next === "1" ? undefined : "0")}
+        />
+        <span className="hint" aria-live="polite">
+          {howMany(tree.found)}
+        </span>
+        <span className="grow" />
+        <PhaseLegend />
+        <ColumnsMenu columns={all} hidden={hidden} onChange={(next) => set("hide", next)} />
+        <CopyTable label="modules" table={() => plainOf(seen)} note={plural(seen.length, "row")} />
+      </div>
+      {tree.problem === null ? (
+        <DataTable<SeenRow>
+          label="Modules"
+          columns={all.filter(({ key }) => !hidden.has(key))}
+          rows={seen}
+          keyOf={({ row }) => row.key}
+          sorting={sorting}
+          onSort={setSorting}
+          levelOf={({ depth }) => depth}
+          expanded={({ row, depth }) =>
+            row.inside === 0 ? undefined : isOpen(row, depth, tree.changed)
+          }
+          onExpand={({ row }) => tree.onToggle(row.key)}
+          toPlain={plainOf}
+          empty="No module of that name."
+          isOld={isOld || tree.isOld}
+        />
+      ) : (
+        <ProblemNote problem={tree.problem} again={tree.again} />
+      )}
+      <Sum answer={answer} />
+    </section>
+  );
+}
+
+/** Modules and all that is of none, which is the whole. */
+function Sum({ answer }: { answer: Modules }) {
+  const whole = answer.device ?? answer.ops;
+  if (whole.total_ns === 0) {
+    return null;
+  }
+  const scale = timeScale(whole.total_ns);
+  const quantum = scale.unit.size / 10 ** scale.decimals;
+  const shown = roundToSum(
+    whole.parts.map(({ ns }) => ns),
+    quantum,
+    { whole: whole.total_ns },
+  );
+  return (
+    <p className="modules-sum">
+      {whole.parts.map(({ key, name, ns, help }, place) => (
+        <span key={key} title={`${help} ${exactTime(ns)}`}>
+          {place === 0 ? "" : "+ "}
+          {name} <b>{withUnit(shown[place] ?? 0, scale)}</b>
+        </span>
+      ))}
+      <span title={exactTime(whole.total_ns)}>
+        = {answer.device === null ? "all ops" : "all kernels, copies and sets"}{" "}
+        <b>{withUnit(whole.total_ns, scale)}</b>
+      </span>
+    </p>
+  );
+}
