@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
+from ...analysis.call_tree.paths import sums_below
 from ...analysis.modules.figures import (
     ModuleFigures,
     alike,
@@ -50,6 +53,7 @@ class TreeRows:
         self.own: I64 = (figures.device_own_ns if device else figures.op_own_ns).sum(axis=0)
         self.whole = int(self.own.sum())
         self.inside = children_of(self.tree)
+        self.sizes = sums_below(np.ones(len(self.tree), np.int64), self.tree.parent)
         self.shapes = shapes_of(self.tree, columns.strings)
 
     def roots(self) -> tuple[ModuleRow, ...]:
@@ -63,7 +67,7 @@ class TreeRows:
         places = self._places(query)
         if query.search.strip():
             places = self._matching(places, query.search)
-        count, modules = len(places), sum(len(place.members) for place in places)
+        count, modules = len(places), sum(map(self._modules_of, places))
         places = self._largest(places, query.limit)
         rows: list[ModuleRow] = []
         for place in places:
@@ -129,6 +133,10 @@ class TreeRows:
             f" {self.text(self.tree.type, one) or ''}"
             for one in place.members
         )
+
+    def _modules_of(self, place: _Place) -> int:
+        """How many modules a row stands for; of several siblings those inside them, too."""
+        return 1 if len(place.members) == 1 else _sum(self.sizes, place.members)
 
     def _largest(self, places: list[_Place], limit: int) -> list[_Place]:
         """So many rows, the largest; a row is never there without the one around it."""

@@ -62,6 +62,7 @@ def names(rows: tuple[ModuleRow, ...]) -> list[str]:
 def test_blocks_of_equal_structure_are_one_row(subject: Subject) -> None:
     answer = build(subject, ModulesQuery())
     assert names(answer.table.rows) == ["Net_0", "  Block", "  Head_0"]
+    assert (answer.table.count, answer.table.modules) == (3, 8)
     net, blocks, head = answer.table.rows
     assert (blocks.members, blocks.inside, blocks.calls) == (3, 3, 3)
     assert (blocks.least_ns, blocks.median_ns, blocks.most_ns) == (1000, 1000, 5000)

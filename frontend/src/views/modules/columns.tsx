@@ -34,10 +34,11 @@ export function PhaseBar({ row, most }: { row: ModuleRow; most: number }) {
 }
 
 /** The colours of the bar in words. */
-export function PhaseLegend() {
-  return (
+export function PhaseLegend({ rows }: { rows: readonly ModuleRow[] }) {
+  const used = PHASES.filter(([, key]) => rows.some((row) => row[key] > 0));
+  return used.length < 2 ? null : (
     <span className="phase-legend">
-      {PHASES.map(([name]) => (
+      {used.map(([name]) => (
         <span key={name}>
           <i className={`phase ${name}`} aria-hidden="true" />
           {name === "recompute" ? "computed again in backward" : name}

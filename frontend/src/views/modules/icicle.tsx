@@ -67,7 +67,7 @@ export function Icicle({ answer, steps, isOld }: IcicleProps) {
   return (
     <Panel
       title={TITLES[query.metric]}
-      hint={data === undefined ? "" : time(data.total)}
+      hint={data === undefined ? "" : perStep(data.total, answer.step_count)}
       isOld={isOld}
       controls={
         <>
@@ -109,6 +109,9 @@ export function Icicle({ answer, steps, isOld }: IcicleProps) {
     </Panel>
   );
 }
+
+const perStep = (total: number, steps: number) =>
+  steps > 1 ? `${time(total)}, ${time(total / steps)} per step` : time(total);
 
 const whyEmpty = (isLoading: boolean) =>
   isLoading ? "Merging modules…" : "No module took any of this time.";

@@ -142,7 +142,7 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
           {howMany(tree.found)}
         </span>
         <span className="grow" />
-        <PhaseLegend />
+        <PhaseLegend rows={answer.roots} />
         <ColumnsMenu columns={all} hidden={hidden} onChange={(next) => set("hide", next)} />
         <CopyTable label="modules" table={() => plainOf(seen)} note={plural(seen.length, "row")} />
       </div>
