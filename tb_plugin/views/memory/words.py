@@ -1,0 +1,110 @@
+"""What fills the peak of a device, and what would lower it most, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ...analysis.facts import Facts
+from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS
+from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
+from ...analysis.memory.peak import alive, peaks
+from ...base.units import duration, share, size
+from . import contract as answers
+from .rows import NAMES, path_name
+
+_VERBS: Mapping[Category, str] = MappingProxyType(
+    {
+        Category.PARAMETER: "Parameters, and what else was there before the recording, fill",
+        Category.OPTIMIZER: "Optimizer state fills",
+        Category.INPUT: "Inputs fill",
+        Category.COMMUNICATION: "Communication buffers fill",
+        Category.UNKNOWN: "Blocks of unknown use fill",
+        Category.GRADIENT: "Gradients fill",
+        Category.AUTOGRAD: "Gradients of activations fill",
+        Category.ACTIVATION: "Activations fill",
+        Category.TEMPORARY: "Temporaries of single ops fill",
+    }
+)
+
+
+def words(
+    columns: MemoryColumns,
+    device: MemoryDevice,
+    peak: answers.MemoryPeak,
+    without: tuple[answers.WithoutCategory, ...],
+    facts: Facts,
+) -> tuple[str, str]:
+    """What fills the peak, and what would lower it most."""
+    where = f" in {peak.step}" if peak.step else ""
+    if not device.has_totals:
+        return (
+            f"Allocated memory rises by up to {size(peak.bytes)} above where the recording began.",
+            NO_TOTALS,
+        )
+    if not peak.categories:
+        return (
+            f"The peak of {size(peak.bytes)} is reached{where} at {duration(peak.ts)}.",
+            NO_ADDRESSES,
+        )
+    by_name = {name: category for category, name in NAMES.items()}
+    first = peak.categories[0]
+    headline = (
+        f"{_VERBS[by_name[first.category]]} {share(first.ratio)} of the peak of"
+        f" {size(peak.bytes)}{where}."
+    )
+    for one in without:
+        category = by_name[one.category]
+        remedy = _remedy(columns, device, category, facts)
+        if remedy:
+            return headline, (
+                f"Without {_ANY[category]} the peak would be {size(one.peak_bytes)}:"
+                f" {remedy} can lower it by up to {size(one.gain_bytes)}."
+            )
+    if not without:
+        return headline, "No category alone would lower it: the total is as high elsewhere."
+    return headline, ""
+
+
+def _remedy(columns: MemoryColumns, device: MemoryDevice, category: Category, facts: Facts) -> str:
+    """What lowers a category, as far as this recording allows it; "" for nothing."""
+    has_ranks = (facts.world_size or 1) > 1
+    if category == Category.TEMPORARY:
+        return _smaller_temporary(columns, device)
+    cache = f"a smaller cache of {facts.traits.serving}, or " if facts.traits.serving else ""
+    shard = " or sharding over ranks" if has_ranks else ""
+    return {
+        Category.PARAMETER: f"{cache}a smaller type for parameters{shard}",
+        Category.OPTIMIZER: f"optimizer states in 8 bits{shard}",
+        Category.GRADIENT: f"applying each gradient as soon as it is there{shard}",
+        Category.ACTIVATION: f"activation checkpointing or {_SMALLER}"
+        if columns.trains
+        else _SMALLER,
+        Category.COMMUNICATION: "smaller buckets or fewer unsharded parameters at a time",
+        Category.INPUT: _SMALLER,
+        Category.AUTOGRAD: _SMALLER,
+    }.get(category, "")
+
+
+def _smaller_temporary(columns: MemoryColumns, device: MemoryDevice) -> str:
+    groups = alive(columns, device, peaks(columns, device).first)
+    largest = next((one for one in groups if one.category == Category.TEMPORARY), None)
+    if largest is None:
+        return ""
+    op, held = path_name(columns, largest.path), size(largest.total_bytes)
+    return f"smaller inputs, or a smaller workspace, of `{op}` ({held} at once)"
+
+
+_SMALLER = "smaller batches"
+_ANY: Mapping[Category, str] = MappingProxyType(
+    {
+        Category.PARAMETER: "what was there before the recording",
+        Category.OPTIMIZER: "optimizer state",
+        Category.INPUT: "inputs",
+        Category.COMMUNICATION: "communication buffers",
+        Category.GRADIENT: "gradients",
+        Category.AUTOGRAD: "gradients of activations",
+        Category.ACTIVATION: "activations",
+        Category.TEMPORARY: "temporaries",
+    }
+)
