@@ -1074,8 +1074,12 @@ export interface ModuleRow {
   readonly born_bytes: number | null;
   /** … of these, not released by the time the call ended */
   readonly kept_bytes: number | null;
-  /** slice id of the longest call */
+  /** slice id of the longest call, … */
   readonly slice: number | null;
+  /** … its start, … */
+  readonly ts: number | null;
+  /** … and length */
+  readonly dur_ns: number | null;
 }
 
 /** One module, by its key or by the node of its box. */

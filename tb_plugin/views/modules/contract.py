@@ -69,7 +69,9 @@ class ModuleRow(Struct, frozen=True):
     flops: float | None
     born_bytes: int | None  # allocated by its ops
     kept_bytes: int | None  # … of these, not released by the time the call ended
-    slice: int | None  # slice id of the longest call
+    slice: int | None  # slice id of the longest call, …
+    ts: int | None  # … its start, …
+    dur_ns: int | None  # … and length
 
 
 class ModuleTable(Struct, frozen=True):

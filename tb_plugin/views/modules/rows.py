@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -116,22 +116,28 @@ class TreeRows:
         return [*alike(siblings, self.shapes)] if fold else [(one,) for one in siblings]
 
     def _matching(self, places: list[_Place], search: str) -> list[_Place]:
-        """The rows with all words of a search in their path or type, and the rows around them."""
+        """The rows with all words of a search in their path or type, and the rows around them.
+
+        Several siblings in one row stay if a module in one of them matches.
+        """
         words = search.casefold().split()
+        hit = np.array([all(word in text for word in words) for text in self.searched], np.int64)
+        below = sums_below(hit, self.tree.parent)
         kept = [
-            all(word in text for word in words)
-            for text in (self._searched(place).casefold() for place in places)
+            _sum(below if len(place.members) > 1 else hit, place.members) > 0 for place in places
         ]
         for at in range(len(places) - 1, -1, -1):
             if kept[at] and places[at].above >= 0:
                 kept[places[at].above] = True
         return _only(places, kept)
 
-    def _searched(self, place: _Place) -> str:
-        return " ".join(
-            f"{self._path(one)} {self.text(self.tree.qualified, one) or ''}"
-            f" {self.text(self.tree.type, one) or ''}"
-            for one in place.members
+    @cached_property
+    def searched(self) -> tuple[str, ...]:
+        """What a search looks at, for each module."""
+        codes = (self.tree.qualified, self.tree.type)
+        return tuple(
+            " ".join([self._path(one), *(self.text(code, one) or "" for code in codes)]).casefold()
+            for one in range(len(self.tree))
         )
 
     def _modules_of(self, place: _Place) -> int:
@@ -160,7 +166,8 @@ class TreeRows:
         phases = [int(self.by_phase[phase, members].sum()) for phase in Phase]
         calls = _sum(figures.calls, members)
         host = _sum(figures.host_total_ns, members)
-        missing = self.columns.missing
+        missing, columns = self.columns.missing, self.columns.calls
+        longest = self._longest(members)
         type_ = self.text(self.tree.type, first) or ""
         name = self.text(self.tree.name, first) or ""
         total = sum(totals)
@@ -201,17 +208,18 @@ class TreeRows:
             kept_bytes=None
             if "memory" in missing or "kept" in missing
             else _sum(figures.kept_bytes, members),
-            slice=self._longest(members),
+            slice=None if longest is None else int(columns.host[longest]),
+            ts=None if longest is None else int(columns.ts[longest]),
+            dur_ns=None if longest is None else int(columns.dur_ns[longest]),
         )
 
     def _longest(self, members: Sequence[int]) -> int | None:
-        """The slice of the longest call."""
+        """The row of the longest call."""
         calls = [int(self.figures.longest[one]) for one in members]
         known = [call for call in calls if call >= 0]
         if not known:
             return None
-        longest = max(known, key=lambda call: int(self.columns.calls.dur_ns[call]))
-        return int(self.columns.calls.host[longest])
+        return max(known, key=lambda call: int(self.columns.calls.dur_ns[call]))
 
     def text(self, codes: I32, module: int) -> str | None:
         """The text of a module in a column of codes."""

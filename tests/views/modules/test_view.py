@@ -100,7 +100,13 @@ def test_rows_around_a_match_stay(subject: Subject) -> None:
     found = table(subject, ModulesQuery(fold=False, search="block_1 e"))
     assert names(found.rows) == ["Net_0", "  Block_1", "    e_0"]
     assert table(subject, ModulesQuery(search="nothing")).rows == ()
-    assert names(table(subject, ModulesQuery(search="block_1")).rows) == ["Net_0", "  Block"]
+
+
+def test_a_search_looks_into_rows_of_several(subject: Subject) -> None:
+    found = table(subject, ModulesQuery(search="block_1 e_0"))
+    assert names(found.rows) == ["Net_0", "  Block"]
+    inside = table(subject, ModulesQuery(search="block_1 e_0", below=found.rows[1].key))
+    assert names(inside.rows) == ["Block_1", "  e_0"]
 
 
 def test_of_too_many_rows_the_largest_stay(subject: Subject) -> None:
@@ -172,7 +178,7 @@ def test_an_icicle_without_a_device_says_why() -> None:
 def test_a_module_by_itself(subject: Subject) -> None:
     found = row(subject, ModuleRowQuery(module=1))
     assert (found.name, found.path, found.total_ns) == ("Block_0", "Net_0/Block_0", 1000)
-    assert found.slice is not None
+    assert (found.slice is not None, found.ts, found.dur_ns) == (True, 0, 6000)
     with pytest.raises(QueryError, match="no such module"):
         row(subject, ModuleRowQuery(module=99))
 

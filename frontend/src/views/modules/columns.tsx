@@ -75,13 +75,24 @@ function Name({ row }: { row: ModuleRow }) {
   );
 }
 
+/** The longest call of a module on the timeline, with some of what is around it. */
+export function callPlace({ ts, dur_ns }: ModuleRow, slice: number): Record<string, string> {
+  const [start, length] = [ts ?? 0, dur_ns ?? 0];
+  const margin = Math.max(Math.round(length / 10), 1000);
+  return {
+    select: String(slice),
+    at: `${Math.max(0, start - margin)}-${start + length + margin}`,
+  };
+}
+
 type ModuleColumn = Column<SeenRow>;
 
-/** The columns for these rows; one that this recording cannot fill is left out. */
-export function columnsOf(answer: Modules, seen: readonly SeenRow[]): readonly ModuleColumn[] {
-  const most = Math.max(0, ...seen.map(({ row }) => row.total_ns));
+/** The columns; one that this recording cannot fill is left out. */
+export function columnsOf(answer: Modules): readonly ModuleColumn[] {
+  const { rows } = answer.table;
+  const most = Math.max(0, ...rows.map((row) => row.total_ns));
   const scale = timeScale(most);
-  const host = timeScale(Math.max(0, ...seen.map(({ row }) => row.host_total_ns)));
+  const host = timeScale(Math.max(0, ...rows.map((row) => row.host_total_ns)));
   const figure = (
     key: keyof ModuleRow & string,
     head: string,
@@ -96,8 +107,8 @@ export function columnsOf(answer: Modules, seen: readonly SeenRow[]): readonly M
     );
   const inMost = (ns: number) => inScale(ns, scale);
   const inHost = (ns: number) => inScale(ns, host);
-  const has = (key: keyof ModuleRow) => seen.some(({ row }) => row[key] !== null);
-  const isUsed = (key: keyof ModuleRow) => seen.some(({ row }) => Number(row[key]) > 0);
+  const has = (key: keyof ModuleRow) => rows.some((row) => row[key] !== null);
+  const isUsed = (key: keyof ModuleRow) => rows.some((row) => Number(row[key]) > 0);
   return [
     {
       key: "name",
@@ -139,7 +150,7 @@ export function columnsOf(answer: Modules, seen: readonly SeenRow[]): readonly M
         known(row.slice, (slice) => (
           <ViewLink
             stem="timeline"
-            params={{ select: String(slice) }}
+            params={callPlace(row, slice)}
             title="The longest call, in the Trace view"
           >
             Show

@@ -19,6 +19,7 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
+import { callPlace } from "./columns";
 
 const METRICS: readonly (readonly [ModuleMetric, string])[] = [
   ["device", "Device time"],
@@ -157,7 +158,7 @@ function Chosen({ node, steps, whole }: { node: FlameNode | null; steps: string;
       </span>
       {data === undefined ? null : <span className="dim">{harmless(data.path)}</span>}
       {data?.slice == null ? null : (
-        <ViewLink stem="timeline" params={{ select: String(data.slice) }}>
+        <ViewLink stem="timeline" params={callPlace(data, data.slice)}>
           Call tree in Trace
         </ViewLink>
       )}

@@ -117,7 +117,7 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
   const tree = useTree(answer, steps);
   const [sorting, setSorting] = useState<Sorting>({ key: "total_ns", isDown: true });
   const seen = seenRows(tree.inside, tree.changed, sorting);
-  const all = columnsOf(answer, seen).map((column) => ({
+  const all = columnsOf(answer).map((column) => ({
     help: answer.definitions[column.key] ?? "",
     ...column,
   }));
