@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ModuleRow } from "../../api/types.gen";
-import { byParent, isOpen, seenRows } from "./tree";
+import { ALL_LEVELS, byParent, isOpen, seenRows, USUAL_LEVELS } from "./tree";
 
 const rowOf = (key: string, parent: string, total_ns: number, more: Partial<ModuleRow> = {}) =>
   ({ key, parent, name: `m${key}`, total_ns, members: 1, inside: 1, ...more }) as ModuleRow;
@@ -14,8 +14,8 @@ const TREE = [
 const MEMBERS = [rowOf("2", "2+", 4, { inside: 0 }), rowOf("3", "2+", 3, { inside: 0 })];
 const DOWN = { key: "total_ns", isDown: true };
 
-const shown = (toggled: readonly string[], sorting = DOWN) =>
-  seenRows(byParent([TREE, MEMBERS]), new Set(toggled), sorting).map(
+const shown = (toggled: readonly string[], sorting = DOWN, levels = USUAL_LEVELS) =>
+  seenRows(byParent([TREE, MEMBERS]), { levels, toggled: new Set(toggled) }, sorting).map(
     ({ row, depth }) => "  ".repeat(depth) + row.key,
   );
 
@@ -33,5 +33,15 @@ it("sorts siblings, never across parents", () => {
 });
 
 it("has nothing to open in a row without rows", () => {
-  expect(isOpen(rowOf("5", "1", 3, { inside: 0 }), 0, new Set(["5"]))).toBe(false);
+  const row = rowOf("5", "1", 3, { inside: 0 });
+  expect(isOpen({ row, depth: 0 }, { levels: 2, toggled: new Set(["5"]) })).toBe(false);
+});
+
+it("opens all levels of what a search finds, but rows of several on demand", () => {
+  const deep = [...TREE, rowOf("6", "5", 3, { inside: 1 }), rowOf("7", "6", 3, { inside: 0 })];
+  const rows = deep.map((row) => (row.key === "5" ? { ...row, inside: 1 } : row));
+  const keys = (levels: number) =>
+    seenRows(byParent([rows]), { levels, toggled: new Set() }, DOWN).map(({ row }) => row.key);
+  expect(keys(ALL_LEVELS)).toEqual(["0", "2+", "1", "5", "6", "7"]);
+  expect(keys(USUAL_LEVELS)).toEqual(["0", "2+", "1", "5"]);
 });

@@ -8,14 +8,20 @@ export interface SeenRow {
   readonly depth: number;
 }
 
-/** Levels that are open before someone opens or closes anything. */
-const OPEN_LEVELS = 2;
+/** What is open before someone opens or closes anything: so many levels, and no folded row. */
+export const USUAL_LEVELS = 2;
+export const ALL_LEVELS = Number.POSITIVE_INFINITY;
 
 export const isFolded = (row: ModuleRow): boolean => row.members > 1;
 
-/** Rows that a press on them has opened or closed, against what they were before. */
-export function isOpen(row: ModuleRow, depth: number, toggled: ReadonlySet<string>): boolean {
-  const isUsually = depth < OPEN_LEVELS && !isFolded(row);
+/** Which rows are open: of the first levels those that no press has closed, else those opened. */
+export interface Opening {
+  readonly levels: number;
+  readonly toggled: ReadonlySet<string>;
+}
+
+export function isOpen({ row, depth }: SeenRow, { levels, toggled }: Opening): boolean {
+  const isUsually = depth < levels && !isFolded(row);
   return row.inside > 0 && isUsually !== toggled.has(row.key);
 }
 
@@ -55,7 +61,7 @@ function sortedSiblings(
 /** The rows in no closed one, by depth first. */
 export function seenRows(
   inside: ReadonlyMap<string, readonly ModuleRow[]>,
-  toggled: ReadonlySet<string>,
+  opening: Opening,
   sorting: Sorting,
 ): readonly SeenRow[] {
   const seen: SeenRow[] = [];
@@ -67,7 +73,7 @@ export function seenRows(
   enter("", 0);
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     seen.push(next);
-    if (isOpen(next.row, next.depth, toggled)) {
+    if (isOpen(next, opening)) {
       enter(next.row.key, next.depth + 1);
     }
   }

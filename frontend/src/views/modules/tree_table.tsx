@@ -14,7 +14,7 @@ import { ProblemNote } from "../../components/states/problem_note";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart, useParts } from "../../state/parts";
 import { columnsOf, PhaseLegend } from "./columns";
-import { byParent, isFolded, isOpen, type SeenRow, seenRows } from "./tree";
+import { ALL_LEVELS, byParent, isOpen, type SeenRow, seenRows, USUAL_LEVELS } from "./tree";
 
 const USUALLY_HIDDEN = "born_bytes,flops,host_self_ns,kept_bytes";
 
@@ -56,12 +56,6 @@ interface TreeTableProps {
   readonly isOld: boolean;
 }
 
-/** What a search finds is open, unless it is closed again. */
-function openedBySearch(rows: readonly ModuleRow[], search: string): ReadonlySet<string> {
-  const deep = search === "" ? [] : rows.filter((row) => row.depth >= 2 && !isFolded(row));
-  return new Set(deep.map(({ key }) => key));
-}
-
 /** The rows that are here, and which of them are open. */
 function useTree(answer: Modules, steps: string) {
   const values = useValues();
@@ -72,7 +66,10 @@ function useTree(answer: Modules, steps: string) {
   const isFirst = fold && search === "";
   const table = usePart("modules/table", asked, isFirst ? null : query, true);
   const found = isFirst ? answer.table : table.data;
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  // What was opened and closed in the whole tree, and in what a search finds.
+  const [usual, setUsual] = useState<ReadonlySet<string>>(new Set());
+  const [searched, setSearched] = useState<ReadonlySet<string>>(new Set());
+  const [toggled, setToggled] = search === "" ? [usual, setUsual] : [searched, setSearched];
   // What several siblings hold is asked for as they are opened.
   const parts = useParts(
     "modules/table",
@@ -80,14 +77,12 @@ function useTree(answer: Modules, steps: string) {
       .filter((key) => key.endsWith("+") && fold)
       .map((below) => ({ asked, query: { ...query, below } })),
   );
-  const usual = openedBySearch(found?.rows ?? [], search);
-  const keys = new Set([...usual, ...toggled]);
   return {
     search,
     fold,
     found,
     inside: byParent([found?.rows ?? [], ...parts.map(({ data }) => data?.rows ?? [])]),
-    changed: new Set([...keys].filter((key) => usual.has(key) !== toggled.has(key))),
+    opening: { levels: search === "" ? USUAL_LEVELS : ALL_LEVELS, toggled },
     onToggle: (key: string) => {
       const next = new Set(toggled);
       if (!next.delete(key)) {
@@ -116,7 +111,7 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
   const values = useValues();
   const tree = useTree(answer, steps);
   const [sorting, setSorting] = useState<Sorting>({ key: "total_ns", isDown: true });
-  const seen = seenRows(tree.inside, tree.changed, sorting);
+  const seen = seenRows(tree.inside, tree.opening, sorting);
   const all = columnsOf(answer).map((column) => ({
     help: answer.definitions[column.key] ?? "",
     ...column,
@@ -155,8 +150,8 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
           sorting={sorting}
           onSort={setSorting}
           levelOf={({ depth }) => depth}
-          expanded={({ row, depth }) =>
-            row.inside === 0 ? undefined : isOpen(row, depth, tree.changed)
+          expanded={(seenRow) =>
+            seenRow.row.inside === 0 ? undefined : isOpen(seenRow, tree.opening)
           }
           onExpand={({ row }) => tree.onToggle(row.key)}
           toPlain={plainOf}
