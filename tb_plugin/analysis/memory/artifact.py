@@ -13,7 +13,8 @@ import numpy as np
 
 from ...base.arrays import I8, I32, I64, B, distinct, matches, of_names, take, where
 from ...base.columnar import Writer, load
-from ...trace.model import HostKind, Trace
+from ...base.units import plural
+from ...trace.model import HostKind, MemoryTable, Trace
 from ..call_tree.paths import call_paths, innermost
 from ..host_activity import HostRole, Hosts, hosts_of
 from ..idle import is_own_frame
@@ -30,7 +31,18 @@ from .categories import (
     states_per_parameter,
 )
 from .curve import highest, layer_totals
-from .events import SHARED, Counted, EventPairs, hosts_of_events, pair, sort_events
+from .events import (
+    MOST_BYTES,
+    SHARED,
+    Counted,
+    EventPairs,
+    damaged,
+    has_totals,
+    hosts_of_events,
+    known_addresses,
+    pair,
+    sort_events,
+)
 from .model import (
     BEFORE,
     NONE,
@@ -87,8 +99,8 @@ def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) 
     first = first_block = first_band = 0
     for one in counted:
         mine = slice(first, first + len(one.rows))
-        address = trace.memory.address[one.rows]
-        has_addresses = bool((address != 0).all())
+        address = known_addresses(trace.memory, one.rows)
+        has_addresses = bool((address != 0).any())
         pairs = pair(events.ts[mine], events.bytes[mine], address if has_addresses else address[:0])
         table = _blocks(pairs, address, first, classes.rules(pairs, host_row[mine]))
         found_bands = bands_of(table.address, table.bytes)
@@ -216,9 +228,10 @@ def _events(
     allocated, first = np.zeros(len(rows), np.int64), 0
     for one in counted:
         mine = slice(first, first + len(one.rows))
-        total = memory.total_allocated[one.rows]
-        allocated[mine] = total if _has_totals(one, total) else np.cumsum(size[mine])
-        if one.key == SHARED or not (reserved[mine] > 0).any():
+        totals = memory.total_allocated[one.rows]
+        allocated[mine] = totals if _has_totals(memory, one) else np.cumsum(size[mine])
+        known = (reserved[mine] >= 0) & (reserved[mine] < MOST_BYTES)
+        if one.key == SHARED or not known.all() or not reserved[mine].any():
             reserved[mine] = NONE
         first = mine.stop
     return MemoryEvents(
@@ -233,8 +246,8 @@ def _events(
     )
 
 
-def _has_totals(one: Counted, total: I64) -> bool:
-    return one.key != SHARED and bool((total >= 0).all())
+def _has_totals(memory: MemoryTable, one: Counted) -> bool:
+    return one.key != SHARED and has_totals(memory, one.rows)
 
 
 def _at(column: I32, rows: I32) -> I32:
@@ -317,7 +330,7 @@ def _device(
         stop_block=blocks.stop,
         first_band=bands.start,
         stop_band=bands.stop,
-        has_totals=_has_totals(one, trace.memory.total_allocated[one.rows]),
+        has_totals=_has_totals(trace.memory, one),
         has_reserved=bool((events.reserved[mine] >= 0).any()),
         has_addresses=False,
         base_bytes=0,
@@ -432,6 +445,11 @@ def _missing(trace: Trace, devices: Sequence[MemoryDevice]) -> dict[str, str]:
         missing["totals"] = NO_TOTALS
     if any(not device.has_addresses for device in devices):
         missing["addresses"] = NO_ADDRESSES
+    if left_out := int(damaged(trace.memory).sum()):
+        missing["sizes"] = (
+            f"{plural(left_out, 'allocator event')} of a petabyte or more: no device has so"
+            " much, so they are left out."
+        )
     if not (host.kind == HostKind.MODULE).any():
         missing["modules"] = (
             "Module calls were not recorded, so blocks are not told apart by module: record with"

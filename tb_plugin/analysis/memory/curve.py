@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, B
+from ...base.group_sums import group_sums
 from .model import BEFORE, NONE, Category, MemoryColumns, MemoryDevice
 
 _A_COLUMN = 5  # points of a column of pixels, at most
@@ -166,13 +167,12 @@ def layers_at(columns: MemoryColumns, device: MemoryDevice, row: I64, keys: Laye
     # The first of the rows at or after each event.
     place = np.repeat(np.arange(len(row)), np.diff(row, prepend=-1))
     cell = place * keys.count + keys.of_event[:top]
-    # Sums of bytes are exact in doubles up to 2^53.
-    change = np.bincount(cell, size, len(row) * keys.count)
+    change = group_sums(cell.astype(np.int32), size, len(row) * keys.count).total
     event = strays.event[mine].astype(np.int64) - device.first
     known = event < top
     cell = np.searchsorted(row, event[known]) * keys.count + keys.of_stray[known]
-    change += np.bincount(cell, strays.bytes[mine][known], len(row) * keys.count)
-    grid = change.astype(np.int64).reshape(len(row), keys.count)
+    np.add.at(change, cell, strays.bytes[mine][known])
+    grid = change.reshape(len(row), keys.count)
     return np.asarray(keys.base[:, None] + np.cumsum(grid, axis=0).T)
 
 

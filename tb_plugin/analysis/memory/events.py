@@ -39,15 +39,40 @@ class Counted:
     rows: I64
 
 
+MOST_BYTES = 1 << 50
+"""No device has more: an event, or a total, beyond it is damaged."""
+_LAST_ADDRESS = 1 << 62
+
+
 def sort_events(trace: Trace) -> tuple[Counted, ...]:
-    """The events of each device, accelerators first, the host last."""
+    """The events of each device, accelerators first, the host last; damaged ones left out."""
     return tuple(sorted(_counted(trace), key=lambda one: (one.kind == HOST, one.kind, one.number)))
+
+
+def damaged(memory: MemoryTable) -> B:
+    """Events of a size that no device has."""
+    return np.asarray((memory.bytes >= MOST_BYTES) | (memory.bytes <= -MOST_BYTES))
+
+
+def known_addresses(memory: MemoryTable, rows: I64) -> I64:
+    """The addresses of events; 0 where none was recorded, or none that a block can have."""
+    address = memory.address[rows]
+    return np.where((address > 0) & (address < _LAST_ADDRESS), address, 0)
+
+
+def has_totals(memory: MemoryTable, rows: I64) -> bool:
+    """Whether all of these events carry a total that a device can have."""
+    total = memory.total_allocated[rows]
+    return bool(((total >= 0) & (total < MOST_BYTES)).all())
 
 
 def _counted(trace: Trace) -> Iterator[Counted]:
     memory, owners = trace.memory, memory_devices(trace)
+    sound = ~damaged(memory)
     for kind, number in allocating_devices(trace):
-        rows = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
+        rows = np.flatnonzero(sound & (memory.device_type == kind) & (memory.device_id == number))
+        if not len(rows):
+            continue
         if kind == HOST:
             yield from _of_host(memory, rows, number)
             continue
@@ -67,7 +92,8 @@ def _capacity(trace: Trace, row: int) -> int | None:
     """The memory of a device; of one the file does not describe, that of all others of its type."""
     device = trace.devices[row]
     others = {one.memory_bytes for one in trace.devices if one.type == device.type} - {None}
-    return device.memory_bytes or (others.pop() if len(others) == 1 else None)
+    found = device.memory_bytes or (others.pop() if len(others) == 1 else None)
+    return found if found and 0 < found < MOST_BYTES else None
 
 
 def _shown(name: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.arrays import I32, I64
+from ...base.group_sums import group_sums
 from ..call_tree.paths import sums_below
 from .curve import rows_between
 from .model import NONE, MemoryColumns, MemoryDevice
@@ -47,14 +48,12 @@ def statistics(columns: MemoryColumns, device: MemoryDevice, start: int, end: in
     cell = path + 1  # the first one is outside of ops
     grows = size > 0
     born = cell[grows]
-    own = np.stack(
-        [
-            np.bincount(cell, size, count + 1),
-            np.bincount(born, minlength=count + 1),
-            np.bincount(born, size[grows], count + 1),
-        ]
-    ).astype(np.int64)
-    seen = np.bincount(cell, minlength=count + 1)
+    every, grown = (
+        group_sums(cell, size, count + 1),
+        group_sums(born, size[grows], count + 1),
+    )
+    own = np.stack([every.total, grown.count, grown.total])
+    seen = every.count
     below = np.stack([sums_below(row[1:], paths.parent) for row in own])
     touched = sums_below(seen[1:].astype(np.int64), paths.parent) > 0
     names = len(columns.strings)

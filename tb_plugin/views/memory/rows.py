@@ -18,7 +18,7 @@ from ...analysis.memory.peak import AliveGroup, alive, peaks, step_at
 from ...analysis.memory.statistics import Statistics, statistics
 from ...analysis.operators.groups import named
 from ...base.arrays import I32, I64, B
-from ...base.errors import NotFoundError, QueryError
+from ...base.errors import NotFoundError, QueryError, UnavailableError
 from ..shared import steps_of
 from ..view import Subject
 from . import contract as answers
@@ -67,10 +67,13 @@ def device_of(columns: MemoryColumns, key: str) -> MemoryDevice:
 
     Raises:
         QueryError: there is none.
+        UnavailableError: all allocator events are damaged.
     """
     for device in columns.devices:
         if key in ("", device.key):
             return device
+    if not columns.devices:
+        raise UnavailableError(columns.missing["sizes"])
     known = ", ".join(device.key for device in columns.devices)
     raise QueryError(f"device: there is no device {key[:60]!r}", hint=f"Devices: {known}.")
 

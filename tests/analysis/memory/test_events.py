@@ -9,7 +9,7 @@ import pytest
 
 from kinetoscope.analysis.memory.artifact import memory_of
 from kinetoscope.analysis.memory.events import mapped_files, pair, sort_events
-from kinetoscope.analysis.memory.model import BEFORE, NEVER
+from kinetoscope.analysis.memory.model import BEFORE, NEVER, Category
 from kinetoscope.trace.model import MemoryTable
 from tests.analysis.memory.made import HIP, MPS, PRIVATE, XPU, MadeMemory, columns_of, only_device
 from tests.drawing import V100, draw, memory
@@ -147,3 +147,32 @@ def test_every_event_is_of_one_device() -> None:
         one.allocate(1 + at, "a", 64)
     trace = draw("op |aaaaaa|", events=[event for one in made for event in one.events])
     assert sum(len(one.rows) for one in sort_events(trace)) == len(trace.memory) == 3
+
+
+def test_an_event_larger_than_any_device_is_left_out_and_told() -> None:
+    made = MadeMemory()
+    made.allocate(1, "a", 64)
+    made.allocate(2, "b", 1 << 60)
+    made.lose()
+    made.total -= 1 << 60
+    made.events.append(memory(2, 1 << 60, 64))
+    made.allocate(3, "c", 16)
+    columns = columns_of("op |aaa|", made)
+    assert columns.events.bytes.tolist() == [64, 16]
+    assert columns.missing["sizes"].startswith("1\u00a0allocator event of a petabyte or more")
+
+
+def test_a_total_that_no_device_has_is_not_recorded() -> None:
+    columns = memory_of(draw("op |aaa|", events=[memory(1, 64, 1 << 60), memory(2, -16, 48)]))
+    assert not only_device(columns).has_totals
+
+
+def test_an_event_without_an_address_is_of_no_block_and_still_counts() -> None:
+    made = MadeMemory()
+    made.allocate(1, "a", 64)
+    made.allocate(2, "b", 32)
+    made.events[-1]["args"]["Addr"] = 0
+    columns = columns_of("op |aaa|", made)
+    assert columns.blocks.bytes.tolist() == [64]
+    assert columns.events.allocated.tolist() == [64, 96]
+    assert columns.event_category.tolist()[1] == Category.UNKNOWN
