@@ -24,7 +24,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from ..base.arrays import I64, is_among
+from ..base.arrays import I64, ColumnTable, is_among
 from ..base.errors import QueryError
 from ..trace.model import HostKind, Trace
 from .facts import (
@@ -49,7 +49,7 @@ WARM_UP_STEPS = 3  # … told from this many steps on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Windows:
+class Windows(ColumnTable):
     """The windows of all steps in order; ``start[i] ≤ end[i] ≤ start[i + 1]``; shape (steps,)."""
 
     host_start: I64
@@ -59,9 +59,6 @@ class Windows:
     launches: I64  # calls that launched device work in this step
     device_events: I64  # device work launched in this step
     excluded: tuple[str | None, ...]
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def edges(self) -> I64:

@@ -11,7 +11,7 @@ the library, for few rows, and for arrays of other types than columns have.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,16 @@ class Sparse:
 
     row: NDArray[np.int32]
     value: NDArray[Any]
+
+
+class ColumnTable:
+    """Columns of one length. A dataclass of this kind begins with such a column."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        first: Sized = getattr(self, type(self).__match_args__[0])  # type: ignore[attr-defined]
+        return len(first)
 
 
 _MANY = 1 << 12  # rows for which a call is worth it

@@ -10,18 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import I64
+from .arrays import I64, ColumnTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
+class Intervals(ColumnTable):
     """A normal set: ``start[i] < end[i] < start[i + 1]``."""
 
     start: I64
     end: I64
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def total_ns(self) -> int:

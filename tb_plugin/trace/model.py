@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from ..base.arrays import I8, I16, I32, I64, Sparse
+from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse
 from .raw import NO_POINTS, Blocks, SeekIndex
 
 
@@ -65,13 +65,23 @@ class Link(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostTable:
-    """Duration events of host threads, sorted by (thread, ts, −dur); shape (n,)."""
+class EventTable(ColumnTable):
+    """The columns of all duration events."""
 
     ts: I64
     dur: I64
     name: I32
     category: I32
+
+    @property
+    def end(self) -> I64:
+        return self.ts + self.dur
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostTable(EventTable):
+    """Duration events of host threads, sorted by (thread, ts, −dur); shape (n,)."""
+
     kind: I8  # HostKind
     thread: I32  # row of ThreadTable
     parent: I32  # row of this table: innermost open event that contains it (see nest.py)
@@ -84,22 +94,11 @@ class HostTable:
     raw: I32
     args: Mapping[str, Sparse]  # + "overrun" (ns it outlives what is open), "finished" (0)
 
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    @property
-    def end(self) -> I64:
-        return self.ts + self.dur
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceTable:
+class DeviceTable(EventTable):
     """Kernels, copies, memsets, sorted by (stream, ts); shape (n,)."""
 
-    ts: I64
-    dur: I64
-    name: I32
-    category: I32
     kind: I8  # DeviceKind
     klass: I8  # DeviceClass
     device: I32  # row of Trace.devices
@@ -112,42 +111,24 @@ class DeviceTable:
     raw: I32
     args: Mapping[str, Sparse]  # "occupancy" … without zeros, computed where not recorded
 
-    def __len__(self) -> int:
-        return len(self.ts)
-
     def rows_of(self, device: int) -> slice:
         """The rows of one device: rows are in order by stream, and streams by device."""
         low, high = np.searchsorted(self.device, (device, device + 1)).tolist()
         return slice(low, high)
 
-    @property
-    def end(self) -> I64:
-        return self.ts + self.dur
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RangeTable:
+class RangeTable(EventTable):
     """Plain ranges: device annotations, syncs, spans of the recorder, profiler ranges."""
 
-    ts: I64
-    dur: I64
-    name: I32
-    category: I32
     device: I32  # row of Trace.devices, −1 on the host
     stream: I32  # row of StreamTable, −1
     raw: I32
     args: Mapping[str, Sparse]
 
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    @property
-    def end(self) -> I64:
-        return self.ts + self.dur
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemoryTable:
+class MemoryTable(ColumnTable):
     """Allocator events in time order."""
 
     ts: I64
@@ -160,12 +141,9 @@ class MemoryTable:
     thread: I32
     raw: I32
 
-    def __len__(self) -> int:
-        return len(self.ts)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CounterTable:
+class CounterTable(ColumnTable):
     """Counter samples; ``values`` is the JSON text of the sample."""
 
     ts: I64
@@ -174,23 +152,17 @@ class CounterTable:
     device: I32  # row of Trace.devices, −1 where the sample is of no device
     raw: I32
 
-    def __len__(self) -> int:
-        return len(self.ts)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FlowTable:
+class FlowTable(ColumnTable):
     """Forward→backward flows whose two ends were both found."""
 
     source: I32  # row of HostTable
     target: I32  # row of HostTable
 
-    def __len__(self) -> int:
-        return len(self.source)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CollectiveTable:
+class CollectiveTable(ColumnTable):
     """Collective calls seen by this rank, in host order (record_param_comms, nccl:*, gloo:*)."""
 
     host: I32  # row of HostTable
@@ -198,36 +170,27 @@ class CollectiveTable:
     group: I32  # code of the process group name, −1
     device_rows: tuple[I32, ...]  # rows of DeviceTable, one array per collective
 
-    def __len__(self) -> int:
-        return len(self.host)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ThreadTable:
+class ThreadTable(ColumnTable):
     """Host threads: all that have host events or allocator events."""
 
     pid: I32  # codes
     tid: I32
     name: I32  # code; of "" where unnamed
 
-    def __len__(self) -> int:
-        return len(self.pid)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StreamTable:
+class StreamTable(ColumnTable):
     """Streams of the devices, by device and number."""
 
     device: I32  # row of Trace.devices
     stream: I64  # number as recorded, −1 when it is not a number
     name: I32  # code of the label
 
-    def __len__(self) -> int:
-        return len(self.device)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StepTable:
+class StepTable(ColumnTable):
     """Steps in time order, host side as recorded.
 
     ``source`` says where they come from: "profiler_step", "annotation" (a regular family of
@@ -241,9 +204,6 @@ class StepTable:
     host: I32  # row of HostTable, −1 for the whole trace
     source: str
     family: str
-
-    def __len__(self) -> int:
-        return len(self.ts)
 
 
 @dataclass(frozen=True, slots=True)

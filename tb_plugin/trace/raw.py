@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import Sparse
+from ..base.arrays import ColumnTable, Sparse
 
 MISSING = np.iinfo(np.int64).min  # a ts that the event does not have
 NO_DUR = -1  # a dur that the event does not have; a dur of −1 ns in the file is −2, others stay
@@ -126,7 +126,7 @@ ID_INT, ID_TEXT, COUNTER_ARGS = "id", "id_text", "counter_args"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RawEvents:
+class RawEvents(ColumnTable):
     """Dense columns, one entry per event, in file order."""
 
     phase: NDArray[np.uint8]  # ord of "ph"; 0 when missing
@@ -136,9 +136,6 @@ class RawEvents:
     tid: NDArray[np.int32]
     ts: NDArray[np.int64]  # ns as written (not yet relative to the trace); MISSING
     dur: NDArray[np.int64]  # ns; NO_DUR
-
-    def __len__(self) -> int:
-        return len(self.phase)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +155,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeekIndex:
+class SeekIndex(ColumnTable):
     """Points for random access to a gzip file (``io.gzip``), some MB of text apart; often none.
 
     At point p the text from ``text[p]`` on is inflated from bit ``bit[p]`` of the file, by who
@@ -169,9 +166,6 @@ class SeekIndex:
     text: NDArray[np.int64]
     window_end: NDArray[np.int64]
     window: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.bit)
 
 
 _NONE = np.empty(0, np.int64)

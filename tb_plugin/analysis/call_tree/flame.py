@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, B
+from ...base.arrays import I32, I64, B, ColumnTable
 from ...base.group_sums import group_sums, summed
 from .paths import NONE, call_paths, innermost, sums_below
 
@@ -27,7 +27,7 @@ Rows = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class FlameTree:
+class FlameTree(ColumnTable):
     """One entry per box; parents before children."""
 
     parent: I32  # row, −1 of a root
@@ -38,9 +38,6 @@ class FlameTree:
     names: Sequence[str]
     labels: Sequence[str]
     kinds: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.parent)
 
     @cached_property
     def _below(self) -> I64:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, of_names
+from ...base.arrays import F64, I32, I64, ColumnTable, of_names
 from .model import OperatorColumns
 
 
@@ -61,7 +61,7 @@ _SPAN_BITS = 40  # lengths up to 18 minutes sort with their group in one pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupMembers:
+class GroupMembers(ColumnTable):
     """Members by group, ascending by length within each; every group has a member.
 
     ``member`` are rows of the table the groups were made of; group g holds
@@ -71,9 +71,6 @@ class GroupMembers:
     key: I64
     member: I64
     first: I64
-
-    def __len__(self) -> int:
-        return len(self.key)
 
     @property
     def size(self) -> I64:

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I8, I32, I64
+from ...base.arrays import F64, I8, I32, I64, ColumnTable
 from ...trace.model import DeviceKind
 
 
@@ -38,7 +38,7 @@ class CallKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calls:
+class Calls(ColumnTable):
     """One row per call, in the order of the host table; shape (n,)."""
 
     host: I32  # row of the host table, which is also the slice id on the timeline
@@ -63,9 +63,6 @@ class Calls:
     annotation: I32  # code of the innermost annotation's name, −1
     flops: F64  # by a model of the op and its shapes; NaN where there is none
 
-    def __len__(self) -> int:
-        return len(self.host)
-
     @property
     def own_ns(self) -> I64:
         """Self time as the torch of the recording computes it: 1.11 has no frames there."""
@@ -73,18 +70,15 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stacks:
+class Stacks(ColumnTable):
     """Distinct stacks of Python frames as a trie: a stack is the one around it and a frame."""
 
     parent: I32  # row of this table, −1 at the root
     frame: I32  # code of the frame's name: "train.py(12): step"
 
-    def __len__(self) -> int:
-        return len(self.parent)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CallPaths:
+class CallPaths(ColumnTable):
     """Distinct call paths of calls of every kind as a trie; parents come before their children.
 
     Names are normalized: all steps are one, and addresses of objects are left out.
@@ -94,12 +88,9 @@ class CallPaths:
     name: I32
     kind: I8  # CallKind
 
-    def __len__(self) -> int:
-        return len(self.parent)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Activities:
+class Activities(ColumnTable):
     """One row per kernel, memcpy and memset, in the order of the device table; shape (n,).
 
     Row i is slice ``Operators.first_slice + i`` of the timeline.
@@ -127,9 +118,6 @@ class Activities:
     occupancy: F64  # est. achieved, percent; NaN
     bytes: I64  # of copies and sets, −1
     source: I32  # code of the file a generated (Triton) kernel came from, −1
-
-    def __len__(self) -> int:
-        return len(self.name)
 
 
 @dataclass(frozen=True, slots=True)

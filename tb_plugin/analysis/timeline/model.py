@@ -23,7 +23,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64, U8, U32
+from ...base.arrays import F64, I32, I64, U8, U32, ColumnTable
 
 Places = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
 """Row numbers of something there is little of, −1 for none, in as few bits as suffice."""
@@ -78,7 +78,7 @@ class FlowKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slices:
+class Slices(ColumnTable):
     """Every duration event of the trace, by slice id; shape (n,)."""
 
     ts: I64
@@ -90,9 +90,6 @@ class Slices:
     self_ns: I64  # time not covered by children; on devices dur
     step: Places  # index of the step, −1
     raw: I32  # row in the file, by which everything else is found again
-
-    def __len__(self) -> int:
-        return len(self.ts)
 
 
 @dataclass(frozen=True, slots=True)

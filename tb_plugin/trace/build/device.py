@@ -27,7 +27,7 @@ from ...base.arrays import (
     take,
     where,
 )
-from ..model import CounterTable, DeviceKind, MemoryTable, RangeTable
+from ..model import CounterTable, DeviceKind, EventTable, MemoryTable, RangeTable
 from ..raw import COUNTER_ARGS, RawTrace, Texts
 from .categories import DEVICE_LABELS, EventRole
 from .devices import Devices, Streams
@@ -61,26 +61,18 @@ _COPY_KIND = re.compile(r"[HDAP]to[HDAP]$")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceRows:
+class DeviceRows(EventTable):
     """The rows of the device table in order, before sparse columns."""
 
-    ts: I64
-    dur: I64
-    name: I32
-    category: I32
     kind: I8
     stream: I32
     raw: I32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Activity:
+class Activity(EventTable):
     """Columns of ``DeviceTable`` that need no links."""
 
-    ts: I64
-    dur: I64
-    name: I32
-    category: I32
     kind: I8
     device: I32
     stream: I32
@@ -90,11 +82,6 @@ class Activity:
     args: dict[str, Sparse]
     occupancy_computed: int  # kernels
     occupancy_unknown: int  # kernels for which 0 was written, and no value can be computed
-
-    @property
-    def end(self) -> I64:
-        """``ts + dur``."""
-        return self.ts + self.dur
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,7 @@ from ...base.arrays import (
     take,
     where,
 )
-from ..model import HostKind, ThreadTable
+from ..model import EventTable, HostKind, ThreadTable
 from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
 from .metadata import ProcessMetadata
@@ -67,30 +67,19 @@ class ThreadRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostRows:
+class HostRows(EventTable):
     """The rows of the host table in order, before sparse columns."""
 
-    ts: I64
-    dur: I64
-    name: I32
-    category: I32
     kind: I8
     thread: I32
     raw: I32
     names: I32  # the codes that occur in ``name``
 
-    def __len__(self) -> int:
-        return len(self.ts)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Host:
+class Host(EventTable):
     """Columns of ``HostTable`` that need no links."""
 
-    ts: I64
-    dur: I64
-    name: I32
-    category: I32
     kind: I8
     thread: I32
     nesting: Nesting
@@ -100,9 +89,6 @@ class Host:
     args: dict[str, Sparse]
     threads: ThreadTable
     names: I32  # the codes that occur in ``name``
-
-    def __len__(self) -> int:
-        return len(self.ts)
 
     @property
     def thread_of(self) -> dict[tuple[int, int], int]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, Mask, chunks, last_end
+from ...base.arrays import I32, I64, ColumnTable, Mask, chunks, last_end
 from ..raw import END, MISSING, NO_DUR, RawEvents, Texts
 
 # --- begin and end events -------------------------------------------------------------------------
@@ -210,15 +210,12 @@ OPEN = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EventRows:
+class EventRows(ColumnTable):
     """Rows of the file, ascending; ``ts`` as written, ``dur`` of ranges (of instants, empty)."""
 
     row: I32
     ts: I64
     dur: I64
-
-    def __len__(self) -> int:
-        return len(self.row)
 
     def of(self, keep: Mask) -> EventRows:
         """Some of the rows."""

@@ -19,7 +19,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, Sparse, cells, distinct, is_any, look_up, put, take, where
+from ...base.arrays import (
+    I32,
+    I64,
+    ColumnTable,
+    Sparse,
+    cells,
+    distinct,
+    is_any,
+    look_up,
+    put,
+    take,
+    where,
+)
 from ..build.categories import (
     DEPENDENCY_FLOW,
     DEVICE_ROLES,
@@ -40,15 +52,12 @@ _FEW = 16  # categories that are matched one after the other
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class Ends(ColumnTable):
     """Starts or ends of arrows: process, thread (codes), and time as written."""
 
     pid: I32
     tid: I32
     ts: I64
-
-    def __len__(self) -> int:
-        return len(self.ts)
 
     @staticmethod
     def at(events: RawEvents, row: I32) -> Ends:
@@ -57,14 +66,11 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrows:
+class Arrows(ColumnTable):
     """Arrows with both of their ends; ``source[i]`` points at ``target[i]``."""
 
     source: Ends
     target: Ends
-
-    def __len__(self) -> int:
-        return len(self.source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
