@@ -78,6 +78,7 @@ def step(at: int) -> Iterator[dict[str, Any]]:
     yield {**event("", "GPU 0 Utilization", at + 5, 0), "ph": "C", "args": {"GPU Utilization": 0.7}}
     yield {**event("ac2g", "ac2g", at + 3, 0), "ph": "s", "id": at}
     yield {**event("ac2g", "ac2g", at + 6, 0, **gpu), "ph": "f", "id": at, "bp": "e"}
+    yield event("python_function", "nn.Module: Conv2d_0", at + 1, 60, args=frame)
 
 
 TRACE: Node = {
@@ -172,7 +173,7 @@ def queries(view: View, part: Part, subject: Subject) -> Iterator[msgspec.Struct
     """Questions for a part: the whole trace, some slices, every row."""
     usual: dict[str, Any] = {"start_ns": -(2**62), "end_ns": 2**62, "text": "a", "by": "lane"}
     usual |= {"level": 10, "tiles": "0", "series": "0", "blocks": "0.0", "name": "aten::mm"}
-    usual |= {"search": "a", "block": 0}
+    usual |= {"search": "a", "block": 0, "module": 0}
     fields = {field.name for field in msgspec.structs.fields(part.query) if field.required}
     known = {name: value for name, value in usual.items() if name in fields}
     if "slice" in fields:
