@@ -114,7 +114,8 @@ function readable(hue: Rgb, ground: Rgb, share: number): string {
   return fills.find((fill) => contrast(fill, inkOn(fill)) >= READABLE) ?? fills[0] ?? "#888888";
 }
 
-function paintOf({ token, shares }: KindHue, tokens: Tokens, ground: Rgb): KindPaint {
+/** A hue upon a ground, in its lightness steps, and the ink that can be read on each. */
+export function paintOf({ token, shares }: KindHue, tokens: Tokens, ground: Rgb): KindPaint {
   const hue = parseHex(tokens(token));
   const fills = shares.map((share) => readable(hue, ground, share));
   return { fills, inks: fills.map(inkOn) };

@@ -12,22 +12,21 @@ import { askPart, useAsked } from "../../state/parts";
 import { CopyRows } from "../controls/copy_table";
 import { ColumnsMenu, hiddenIn } from "../overlays/columns_menu";
 import { ProblemNote } from "../states/problem_note";
-import { type RowOf, type TablePart, useWindows } from "./rows";
+import { type RowOf, type Sorting, type TablePart, useWindows } from "./rows";
 import { type Column, DataTable } from "./table";
 
-interface Row {
-  readonly key: string;
-}
-
-/** The parts whose rows have a key, which opens them. */
-type KeyedPart = { [P in TablePart]: RowOf<P> extends Row ? P : never }[TablePart];
-
-interface PartTableProps<P extends KeyedPart> {
+interface PartTableProps<P extends TablePart> {
   readonly part: P;
   readonly label: string;
+  /** Above the tools: what the rows are of. */
+  readonly head?: ReactNode;
   /** Before its keys in the address: `kernels` for `kernels.sort`. */
   readonly stem: string;
   readonly query: PartQueries[P];
+  /** Names a row: in the address while it is open. */
+  readonly keyOf: (row: RowOf<P>) => string;
+  /** The order until someone chooses one; without it, the server tells which it is. */
+  readonly usualSorting?: Sorting;
   /** All columns, for the rows that are here. */
   readonly columns: (rows: readonly RowOf<P>[]) => readonly Column<RowOf<P>>[];
   /** What each column means, by its key. */
@@ -37,20 +36,42 @@ interface PartTableProps<P extends KeyedPart> {
   readonly toPlain: (rows: readonly RowOf<P>[]) => PlainTable;
   readonly filters: ReactNode;
   readonly modes?: ReactNode;
-  readonly detail: (row: RowOf<P>) => ReactNode;
+  readonly detail?: (row: RowOf<P>) => ReactNode;
+  /** Hears which row the pointer or the focus is on. */
+  readonly onPoint?: (row: RowOf<P> | null) => void;
   readonly empty: string;
 }
 
-export function PartTable<P extends KeyedPart>(props: PartTableProps<P>) {
-  const { part, label, stem, definitions, toPlain } = props;
+/** The order of the rows: as the address says, else as the server sorts by itself. */
+function sortingOf<P extends TablePart>(
+  { usualSorting }: PartTableProps<P>,
+  chosen: string | undefined,
+  isUp: boolean,
+  known: unknown,
+): Sorting | null {
+  if (chosen === undefined && usualSorting !== undefined) {
+    return usualSorting;
+  }
+  const sorted = (known as { readonly sort_by?: string } | undefined)?.sort_by;
+  const key = sorted ?? chosen ?? "";
+  return key === "" ? null : { key, isDown: !isUp };
+}
+
+export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
+  const { part, label, stem, definitions, toPlain, keyOf, usualSorting, detail, onPoint } = props;
   const address = useAddress();
   const values = useValues();
   const client = useQueryClient();
   const asked = useAsked();
+  const chosen = values[`${stem}.sort`];
+  const isUp =
+    chosen === undefined && usualSorting !== undefined
+      ? !usualSorting.isDown
+      : values[`${stem}.up`] === "1";
   const query = {
     ...props.query,
-    sort_by: values[`${stem}.sort`] ?? "",
-    ascending: values[`${stem}.up`] === "1",
+    sort_by: chosen ?? usualSorting?.key ?? "",
+    ascending: isUp,
   };
   const { known, fetched, rows, isOld, problem, again } = useWindows(part, asked, query);
   const all = props
@@ -58,9 +79,9 @@ export function PartTable<P extends KeyedPart>(props: PartTableProps<P>) {
     .map((column) => ({ help: definitions[column.key] ?? "", ...column }));
   const hidden = hiddenIn(values[`${stem}.hide`], props.usuallyHidden);
   const opened = values[`${stem}.row`];
-  const sortBy = known?.sort_by ?? "";
   return (
     <section className="panel" aria-label={label}>
+      {props.head}
       <div className="tools">
         {props.filters}
         <span className="hint" aria-live="polite">
@@ -85,16 +106,20 @@ export function PartTable<P extends KeyedPart>(props: PartTableProps<P>) {
           label={label}
           columns={all.filter(({ key }) => !hidden.has(key))}
           rows={rows}
-          keyOf={(row) => row.key}
-          sorting={sortBy === "" ? null : { key: sortBy, isDown: query.ascending !== true }}
+          keyOf={keyOf}
+          sorting={sortingOf(props, chosen, isUp, known)}
           onSort={({ key, isDown }) =>
             address.replace({ [`${stem}.sort`]: key, [`${stem}.up`]: isDown ? undefined : "1" })
           }
-          expanded={(row) => row.key === opened}
-          onExpand={(row, isOpen) =>
-            address.replace({ [`${stem}.row`]: isOpen ? row.key : undefined })
-          }
-          detail={props.detail}
+          {...(detail === undefined
+            ? {}
+            : {
+                detail,
+                expanded: (row: RowOf<P>) => keyOf(row) === opened,
+                onExpand: (row: RowOf<P>, isOpen: boolean) =>
+                  address.replace({ [`${stem}.row`]: isOpen ? keyOf(row) : undefined }),
+              })}
+          {...(onPoint === undefined ? {} : { onPoint })}
           toPlain={toPlain}
           empty={props.empty}
           isOld={isOld}

@@ -79,6 +79,8 @@ interface DataTableProps<R> {
   readonly onSort: (sorting: Sorting) => void;
   readonly onChoose?: (row: R) => void;
   readonly isChosen?: (row: R) => boolean;
+  /** Hears which row the pointer or the focus is on; null: none. */
+  readonly onPoint?: (row: R | null) => void;
   /** Whether a row is open; undefined: there is nothing to open. */
   readonly expanded?: (row: R) => boolean | undefined;
   readonly onExpand?: (row: R, isExpanded: boolean) => void;
@@ -225,7 +227,7 @@ interface BodyRowProps<R> {
 
 function BodyRow<R>(props: BodyRowProps<R>) {
   const { table, row, index, isActive, grid, onFocus, onPress, onKeyDown } = props;
-  const { columns, expanded, onExpand, levelOf, isChosen, detail } = table;
+  const { columns, expanded, onExpand, levelOf, isChosen, onPoint, detail } = table;
   const isOpen = expanded?.(row);
   const level = levelOf?.(row);
   return (
@@ -240,7 +242,13 @@ function BodyRow<R>(props: BodyRowProps<R>) {
         data-row={index}
         tabIndex={isActive ? 0 : -1}
         onClick={onPress}
-        onFocus={onFocus}
+        onMouseEnter={() => onPoint?.(row)}
+        onMouseLeave={() => onPoint?.(null)}
+        onFocus={() => {
+          onFocus();
+          onPoint?.(row);
+        }}
+        onBlur={() => onPoint?.(null)}
         onKeyDown={onKeyDown}
       >
         {columns.map((column, place) => (

@@ -59,6 +59,7 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
       label="Kernels"
       stem="kernels"
       query={query}
+      keyOf={(row) => row.key}
       columns={(rows) => columnsOf(rows, query)}
       definitions={answer.definitions}
       usuallyHidden={USUALLY_HIDDEN}

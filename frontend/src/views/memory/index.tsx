@@ -1,44 +1,110 @@
+/** What fills the memory, when is it fullest, and does it grow? */
+import { useMemo, useState } from "react";
 import type { Memory } from "../../api/types.gen";
-import { bytes, share } from "../../base/text/format";
+import { adoptStyles } from "../../base/style/styles";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
-import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
+import { type Cell, cell } from "../../state/cell";
+import { useRegisterCommands } from "../../state/commands";
 import { useValues } from "../../state/host/environment";
+import { useKeys } from "../../state/keys";
+import { AlivePanel } from "./alive/panel";
+import { useChoice } from "./choice";
+import type { Life } from "./curve/paint";
+import { CurvePanel } from "./curve/panel";
+import { Churn, FromStepToStep, HeadRoomPanel, SecondPeak } from "./facts";
+import memoryCss from "./memory.css?inline";
+import { Tables } from "./tables/panel";
+
+adoptStyles(memoryCss);
+
+/** The range is left with Esc, and zoomed with z, wherever the focus is. */
+function useRangeKeys(choice: ReturnType<typeof useChoice>) {
+  const { range, isZoomed, setRange, setZoomed } = choice;
+  const hasRange = range !== null;
+  useKeys({
+    ...(hasRange ? { Escape: () => setRange(null) } : {}),
+    ...(hasRange ? { z: () => setZoomed(!isZoomed) } : {}),
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what they do follows from these
+  const commands = useMemo(
+    () => [
+      {
+        id: "memory.clear",
+        title: "Clear the range",
+        group: "Memory",
+        keys: ["Esc"],
+        run: () => setRange(null),
+      },
+      {
+        id: "memory.zoom",
+        title: "Zoom the curve to the range, or out",
+        group: "Memory",
+        keys: ["Z"],
+        run: () => setZoomed(!isZoomed),
+      },
+    ],
+    [isZoomed],
+  );
+  useRegisterCommands(commands);
+}
 
 function Figures({ answer, isOld }: { answer: Memory; isOld: boolean }) {
-  const label = answer.devices.find((one) => one.key === answer.device)?.label ?? answer.device;
+  const choice = useChoice();
+  useRangeKeys(choice);
+  const [cursor] = useState<Cell<number | null>>(() => cell<number | null>(null));
+  const [life] = useState<Cell<Life | null>>(() => cell<Life | null>(null));
+  const device = answer.devices.find(({ key }) => key === answer.device);
+  if (device === undefined) {
+    return <Hero headline={answer.headline} detail={answer.detail} />;
+  }
+  const noBlocks = device.missing["blocks"] ?? "";
+  const instant =
+    choice.aliveAt === "time"
+      ? choice.instant
+      : choice.aliveAt === "second"
+        ? (answer.second?.ts ?? null)
+        : null;
   return (
     <div className={isOld ? "stack stale" : "stack"}>
       <Hero headline={answer.headline} detail={answer.detail} />
-      <Panel title="At the peak" hint={label} isOld={isOld}>
-        <table className="plain">
-          <thead>
-            <tr>
-              <th>Category</th>
-              <th className="num">Size</th>
-              <th className="num">Share</th>
-            </tr>
-          </thead>
-          <tbody>
-            {answer.peak.categories.map((one) => (
-              <tr key={one.category}>
-                <td>{one.label}</td>
-                <td className="num">{bytes(one.bytes)}</td>
-                <td className="num">{share(one.ratio)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Panel>
+      <CurvePanel
+        answer={answer}
+        isOld={isOld}
+        choice={choice}
+        device={device}
+        cursor={cursor}
+        life={life}
+        instant={instant}
+      />
+      <div className={noBlocks === "" ? "mem-grid" : "mem-grid whole"}>
+        <Tables answer={answer} choice={choice} life={life} noBlocks={noBlocks} />
+        <AlivePanel answer={answer} isOld={isOld} choice={choice} noBlocks={noBlocks} />
+      </div>
+      <div className="mem-cards">
+        <SecondPeak answer={answer} isOld={isOld} choice={choice} noBlocks={noBlocks} />
+        <FromStepToStep answer={answer} isOld={isOld} choice={choice} />
+        <div className="stack">
+          <HeadRoomPanel answer={answer} isOld={isOld} device={device} />
+          <Churn answer={answer} isOld={isOld} choice={choice} />
+        </div>
+      </div>
     </div>
   );
 }
 
-/** What fills the memory, when is it fullest, and does it grow? */
+/** The tables ask for their rows themselves. */
+const NO_ROWS = 1;
+
 export default function MemoryView() {
   const steps = useValues()["steps"] ?? "";
+  const { device, by } = useChoice();
   return (
-    <ViewAnswer stem="memory" query={{ steps }} waiting={<Skeleton heights={[48, 240]} />}>
+    <ViewAnswer
+      stem="memory"
+      query={{ steps, device, by, limit: NO_ROWS }}
+      waiting={<Skeleton heights={[48, 420, 380]} />}
+    >
       {(answer, isOld) => <Figures answer={answer} isOld={isOld} />}
     </ViewAnswer>
   );

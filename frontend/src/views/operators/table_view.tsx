@@ -124,6 +124,7 @@ export function OperatorRows({ answer, steps, modes }: OperatorRowsProps) {
       label="Operators"
       stem="operators"
       query={query}
+      keyOf={(row) => row.key}
       columns={(rows) => columnsOf(answer, scalesOf(rows), query)}
       definitions={answer.definitions}
       usuallyHidden={USUALLY_HIDDEN}
