@@ -248,7 +248,8 @@ def test_the_table_of_a_view_is_a_frame(trace: OpenTrace) -> None:
 
 @pytest.mark.parametrize("view", [view.stem for view in views.VIEWS])
 def test_every_view_has_the_tables_that_the_command_line_writes(view: str, tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "x.pt.trace.json", more=[memory(15, 512)])
+    module = x("nn.Module: Net_0", 5, 60, cat="python_function")
+    path = write_trace(tmp_path / "x.pt.trace.json", more=[memory(15, 512), module])
     tables = kinetoscope.open(path).tables(view)
     for number, frame in enumerate(tables.values(), start=1):
         written = run("show", view, path, "--format", "csv", "--table", number).stdout

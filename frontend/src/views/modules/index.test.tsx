@@ -149,7 +149,7 @@ it("says what belongs to no module, so that the parts are the whole", async () =
   openPage("#view=modules");
   const panel = await screen.findByRole("region", { name: "Modules" });
   expect(plain(panel.querySelector(".modules-sum")?.textContent)).toBe(
-    "modules 10.00 µs+ optimizer 2.00 µs= all kernels, copies and sets 12.00 µs",
+    "modules 10.00 µs+ optimizer 2.00 µs= all kernels, copies and sets 12.00 µsModules by Python frames",
   );
 });
 

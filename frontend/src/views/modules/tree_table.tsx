@@ -11,6 +11,7 @@ import type { Sorting } from "../../components/data_table/rows";
 import { DataTable } from "../../components/data_table/table";
 import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
 import { ProblemNote } from "../../components/states/problem_note";
+import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart, useParts } from "../../state/parts";
 import { columnsOf, PhaseLegend } from "./columns";
@@ -190,6 +191,10 @@ function Sum({ answer }: { answer: Modules }) {
       <span title={exactTime(whole.total_ns)}>
         = {answer.device === null ? "all ops" : "all kernels, copies and sets"}{" "}
         <b>{withUnit(whole.total_ns, scale)}</b>
+      </span>
+      <span className="grow" />
+      <span className="dim">
+        Modules by <Prose text={answer.source} />
       </span>
     </p>
   );
