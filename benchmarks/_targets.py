@@ -13,6 +13,7 @@ Measured: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 GB = 1e9
 LARGE, HUGE, REFERENCE = "1GB", "10M", 10_000_000
+ALLOCATOR_EVENTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,20 @@ def targets() -> list[Target]:
         for target in _of_kind(kind)
         if kind in _PEER_KINDS.get(target.names[0].rpartition("/")[2], _corpus.KINDS)
     ]
-    return [*of_kinds, *_of_many_events(), *_of_the_trace_view()]
+    return [*of_kinds, *_of_many_events(), *_of_the_trace_view(), *_of_the_memory_view()]
+
+
+def _of_the_memory_view() -> Iterator[Target]:
+    for figure, promise in (
+        ("view_p95", "everything over a range, 95 of 100"),
+        ("curve_p95", "curve of a range, 95 of 100"),
+        ("events_by_size_p95", "largest blocks of a range, 95 of 100"),
+        ("statistics_p95", "ops of a range, 95 of 100"),
+    ):
+        yield Target(
+            f"Memory view, 2 million allocator events: {promise}",
+            300, False, _MS, (f"memory/{ALLOCATOR_EVENTS}/{figure}",), in_ms,
+        )  # fmt: skip
 
 
 def _of_many_events() -> Iterator[Target]:

@@ -116,6 +116,16 @@ export interface Answerable {
   readonly answer: "in part" | "no" | "yes";
 }
 
+/** One rule of a category, and the blocks of the whole recording that it decided on. */
+export interface AppliedRule {
+  readonly category: MemoryCategory;
+  readonly label: string;
+  readonly confidence: CategoryConfidence;
+  readonly why: string;
+  readonly blocks: number;
+  readonly bytes: number;
+}
+
 /** The contents of a range of time on chosen tracks. */
 export interface AreaAnswer {
   readonly start_ns: number;
@@ -842,6 +852,8 @@ export interface Memory {
   readonly events: MemoryEventTable;
   /** category → label, bottom to top of the stack */
   readonly categories: Readonly<Record<string, string>>;
+  /** the most bytes first; () where blocks are not known */
+  readonly rules: readonly AppliedRule[];
   readonly missing: Readonly<Record<string, string>>;
   readonly definitions: Readonly<Record<string, string>>;
 }

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -209,6 +210,11 @@ class MemoryColumns:
     end_ns: int  # behind the trace and its last allocator event
     trains: bool  # autograd ran, or kept a record of some op
     missing: Mapping[str, str]  # what cannot be shown → why, and how to record it
+
+    @cached_property
+    def computed(self) -> dict[str, dict[str, Any]]:
+        """What was computed of a device for all ranges, by its key; filled by who needs it."""
+        return {}
 
     @cached_property
     def path_names(self) -> tuple[str, ...]:

@@ -105,6 +105,17 @@ class CategoryShare(Struct, frozen=True):
     why: str  # the rule that most of its bytes are there by
 
 
+class AppliedRule(Struct, frozen=True):
+    """One rule of a category, and the blocks of the whole recording that it decided on."""
+
+    category: MemoryCategory
+    label: str
+    confidence: CategoryConfidence
+    why: str
+    blocks: int
+    bytes: int
+
+
 class MemoryPeak(Struct, frozen=True):
     """A highest total; the categories sum to it."""
 
@@ -425,5 +436,6 @@ class Memory(Struct, frozen=True):
     statistics: StatisticsTable
     events: MemoryEventTable
     categories: dict[str, str]  # category → label, bottom to top of the stack
+    rules: tuple[AppliedRule, ...]  # the most bytes first; () where blocks are not known
     missing: dict[str, str]
     definitions: dict[str, str]

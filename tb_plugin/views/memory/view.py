@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from ...analysis.facts import Facts
 from ...analysis.memory import artifact
@@ -22,6 +25,7 @@ from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import alive, peaks
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
+from ...base.group_sums import group_sums
 from ...base.units import share, size
 from ..shared import Column, Table
 from ..view import Part, Subject, View
@@ -79,41 +83,50 @@ def build(subject: Subject, query: answers.MemoryQuery) -> answers.Memory:
     columns: MemoryColumns = subject.artifact("")
     chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
     device = chosen.device
-    found = peaks(columns, device)
-    peak = _peak(columns, device, found.first)
-    steps = steps_of(columns, device)
-    counted = counted_steps(subject.facts, columns)
-    without = _without(device, peak)
-    grown = growth_answer(steps, counted, columns)
+    if device.key not in columns.computed:
+        columns.computed[device.key] = _of_recording(subject.facts, columns, device)
     of_range = answers.StatisticsQuery(
         device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
     )
     blocks = answers.MemoryEventQuery(
         device.key, "", chosen.start, chosen.end, query.search, limit=query.limit
     )
-    headline, detail = words(columns, device, peak, without, subject.facts)
     return answers.Memory(
-        headline=headline,
-        detail=detail,
-        device=device.key,
-        devices=tuple(_device_row(columns, one) for one in columns.devices),
         start_ns=chosen.start,
         end_ns=chosen.end,
-        recording_end_ns=columns.end_ns,
-        steps=_marks(columns),
-        peak=peak,
-        second=_peak(columns, device, found.second) if found.second >= 0 else None,
-        without=without,
-        head_room=_head_room(columns, device, peak),
-        growth=grown,
-        churn=churn_answer(columns, steps, counted, peak.bytes if device.has_totals else 0),
         curve=_curve(chosen, query.by, query.points),
         statistics=statistics_window(subject, of_range),
         events=event_window(subject, blocks),
-        categories={NAMES[one]: LABELS[one] for one in Category},
-        missing=dict(columns.missing),
-        definitions=dict(DEFINITIONS),
+        **columns.computed[device.key],
     )
+
+
+def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) -> dict[str, Any]:
+    """The fields of the answer that are the same for every range."""
+    found = peaks(columns, device)
+    peak = _peak(columns, device, found.first)
+    steps = steps_of(columns, device)
+    counted = counted_steps(facts, columns)
+    without = _without(device, peak)
+    headline, detail = words(columns, device, peak, without, facts)
+    return {
+        "headline": headline,
+        "detail": detail,
+        "device": device.key,
+        "devices": tuple(_device_row(columns, one) for one in columns.devices),
+        "recording_end_ns": columns.end_ns,
+        "steps": _marks(columns),
+        "peak": peak,
+        "second": _peak(columns, device, found.second) if found.second >= 0 else None,
+        "without": without,
+        "head_room": _head_room(columns, device, peak),
+        "growth": growth_answer(steps, counted, columns),
+        "churn": churn_answer(columns, steps, counted, peak.bytes if device.has_totals else 0),
+        "categories": {NAMES[one]: LABELS[one] for one in Category},
+        "rules": _rules(columns, device),
+        "missing": dict(columns.missing),
+        "definitions": dict(DEFINITIONS),
+    }
 
 
 def _marks(columns: MemoryColumns) -> tuple[answers.StepMark, ...]:
@@ -195,6 +208,19 @@ def _shares(
                 )
             )
     return tuple(sorted(found, key=lambda one: -one.bytes))
+
+
+def _rules(columns: MemoryColumns, device: MemoryDevice) -> tuple[answers.AppliedRule, ...]:
+    blocks, mine = columns.blocks, device.blocks
+    found = group_sums(blocks.rule[mine].astype(np.int32), blocks.bytes[mine], len(RULES))
+    rows = zip(RULES, found.count.tolist(), found.total.tolist(), strict=True)
+    return tuple(
+        answers.AppliedRule(
+            NAMES[one.category], LABELS[one.category], one.confidence, one.why, count, held
+        )
+        for one, count, held in sorted(rows, key=lambda row: -row[2])
+        if count
+    )
 
 
 def _without(device: MemoryDevice, peak: answers.MemoryPeak) -> tuple[answers.WithoutCategory, ...]:

@@ -43,7 +43,7 @@ class MadeMemory:
         args = {
             **self._place,
             "Bytes": size,
-            "Addr": sum(ord(letter) << 9 * (n + 1) for n, letter in enumerate(name)),
+            "Addr": int.from_bytes(name[:5].encode(), "big") << 9,
             "Total Allocated": self.total,
             "Total Reserved": self.total + 1000 if self._place["Device Type"] else 0,
         }

@@ -74,6 +74,13 @@ def test_the_sentence_says_what_fills_the_peak_and_what_would_lower_it(subject: 
         ("unknown", 100),
         ("activation", 64),
     ]
+    # Each rule says how many blocks of the recording it decided on.
+    assert [(one.category, one.blocks, one.bytes) for one in answer.rules] == [
+        ("temporary", 1, 500),
+        ("gradient", 1, 128),
+        ("unknown", 1, 100),
+        ("activation", 1, 64),
+    ]
     # Without temporaries the peak would be elsewhere: 1000 + 64 + 128.
     assert {one.category: one.peak_bytes for one in answer.without}["temporary"] == 1192
 
