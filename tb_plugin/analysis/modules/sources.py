@@ -78,7 +78,7 @@ def source_of(trace: Trace) -> str:
     """Where the names of modules come from, a key of ``SOURCES``; "" = there are none."""
     host = trace.host
     frames = int(np.count_nonzero(host.kind == HostKind.MODULE))
-    marks = _range_marks(trace)
+    marks = range_marks(trace)
     ranges, lightning = (int(np.count_nonzero(marks == mark)) for mark in (1, 2))
     named = "ranges" if ranges >= lightning else "lightning"
     if max(ranges, lightning) > frames:
@@ -90,8 +90,8 @@ def source_of(trace: Trace) -> str:
     return "graph" if "module_fqn" in trace.device.args else ""
 
 
-def _range_marks(trace: Trace) -> I8:
-    """Of each host row: 1 = a range of our handler, 2 = one of Lightning, else 0."""
+def range_marks(trace: Trace) -> I8:
+    """By host row: 1 = a range of our handler around a module, 2 = one of Lightning, 0 = none."""
     host = trace.host
 
     def mark(name: str) -> int:
@@ -317,7 +317,7 @@ class _Finder:
 
     def _take_names(self, frame: B) -> None:
         """Give frames the names of the ranges directly in them."""
-        rows = np.flatnonzero(_range_marks(self.trace) == 1)
+        rows = np.flatnonzero(range_marks(self.trace) == 1)
         inside = self._inside(frame)[rows]
         for row, up in zip(rows.tolist(), inside.tolist(), strict=True):
             named = range_name(self.strings[int(self.host.name[row])])
@@ -330,7 +330,7 @@ class _Finder:
     # --- ranges with dotted names ---------------------------------------------------------------
 
     def _dotted_ranges(self) -> B:
-        called = np.asarray(_range_marks(self.trace) == _MARKS[self.source])
+        called = np.asarray(range_marks(self.trace) == _MARKS[self.source])
         rows = np.flatnonzero(called)
         in_time = self.host.name[rows[np.argsort(self.host.ts[rows], kind="stable")]]
         named = {

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I8, I32, Sparse, dense
 from ...base.columnar import Writer, load
 from ...trace.model import DeviceKind, HostKind, Trace
+from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
 from ..recording import NO_DEVICE, no_launch_figure, says
 from .calls import Called, Keep, find_calls, spread
@@ -87,7 +88,7 @@ def _of_op(trace: Trace, name: str) -> I32:
     return result
 
 
-NAME = "operators-3"
+NAME = "operators-4"
 MAKE = f"{__name__}:make_operators"
 _STEM = "operators"
 
@@ -137,6 +138,11 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
     frames = (host.kind == HostKind.PYTHON).any() or (host.kind == HostKind.MODULE).any()
     if not frames and not says(trace, "call_stack"):
         missing["stacks"] = "No Python frames were recorded: record with `with_stack=True`."
+    if source_of(trace) not in ("frames", "ranges", "lightning"):
+        missing["modules"] = (
+            "No module calls were recorded: record with `with_stack=True`, or give the trace"
+            " handler the model, `modules=model`."
+        )
     if not len(device):
         missing["device"] = NO_DEVICE
     busy = next((one for one in trace.devices if one.used), None)

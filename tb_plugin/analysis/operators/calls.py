@@ -19,6 +19,7 @@ from ...base.group_sums import group_sums, summed
 from ...trace.build.nest import nest
 from ...trace.model import HostKind, HostTable, Trace
 from ..call_tree.paths import NONE, call_paths, innermost, sums_below
+from ..modules.sources import range_marks
 from ..overview.utilization import MatrixUse
 from ..recording import says
 from .credit import Credit, credit
@@ -162,8 +163,11 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     add("path", path)
     del path, label, survives, parent
     strings, stacks = _add_stacks(add, trace)
-    add("module", _around(HostKind.MODULE, trace))
-    add("annotation", _around(HostKind.ANNOTATION, trace))
+    ranges = range_marks(trace) > 0
+    frames_of_modules = host.kind == HostKind.MODULE
+    add("module", _around(frames_of_modules if frames_of_modules.any() else ranges, trace))
+    add("annotation", _around((host.kind == HostKind.ANNOTATION) & ~ranges, trace))
+    del ranges, frames_of_modules
     shapes = spread(host.args.get("input_dims"), count)
     flops, odd = flops_of(trace, rows, take(shapes, rows))
     columns["flops"] = keep("flops", flops)
@@ -242,9 +246,9 @@ def normal_names(strings: Sequence[str], codes: I32) -> I32:
     return result
 
 
-def _around(kind: HostKind, trace: Trace) -> I32:
-    """The name of the innermost row of a kind at or above each row, −1 where there is none."""
-    own = np.where(trace.host.kind == kind, trace.host.name, np.int32(_NONE))
+def _around(mask: B, trace: Trace) -> I32:
+    """The name of the innermost marked row at or above each row, −1 where there is none."""
+    own = np.where(mask, trace.host.name, np.int32(_NONE))
     return innermost(own, trace.host.parent)
 
 

@@ -148,7 +148,7 @@ class OperatorColumns:
     threads: tuple[Thread, ...]
     devices: tuple[str, ...]
     steps: tuple[str, ...]
-    missing: Mapping[str, str]  # "shapes", "stacks", "device", "occupancy": why it is not there
+    missing: Mapping[str, str]  # "shapes", "modules", "device", …: why it is not there
 
     @cached_property
     def sums_by_name(self) -> Mapping[str, NamedSums]:

@@ -181,7 +181,7 @@ def _cell(answer: Operators, row: OperatorRow, key: str) -> str | int | float | 
 
 
 NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
-_NEEDS = {"shape": "shapes", "stack": "stacks", "module": "stacks"}
+_NEEDS = {"shape": "shapes", "stack": "stacks", "module": "modules"}
 Stem = Literal["device_self", "device_total", "host_self", "host_total"]
 # Stem, title, column, and the column that sums to the whole: totals hold what is inside them.
 _CHARTS: tuple[tuple[Stem, str, str, str], ...] = (

@@ -45,4 +45,4 @@ def test_a_trace_without_anything(tmp_path: Path) -> None:
     make_operators(trace, tmp_path, lambda _: None)
     stored = open_operators(tmp_path)
     assert len(stored.calls) == len(stored.activities) == 0
-    assert set(stored.missing) == {"shapes", "stacks", "device"}
+    assert set(stored.missing) == {"shapes", "stacks", "modules", "device"}

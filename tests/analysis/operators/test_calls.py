@@ -83,6 +83,23 @@ def test_work_launched_outside_any_op_belongs_to_its_call() -> None:
     assert table(trace)["train.py(1): f"] == (1, 8, 7, 4, 0)
 
 
+def test_ranges_around_modules_are_modules_and_no_annotations() -> None:
+    trace = draw(
+        """
+        note   | nnnnnnnnnnnn |
+        note   |  mmmm        |
+        op     |   aa    bb   |
+        """,
+        names={"m": "[module]Linear: head"},
+    )
+    called = found(trace)
+    calls = called.calls
+    rows = {trace.strings[calls.name[row]]: row for row in range(len(calls))}
+    assert trace.strings[calls.module[rows["aten::a"]]] == "[module]Linear: head"
+    assert calls.module[rows["aten::b"]] == -1
+    assert trace.strings[calls.annotation[rows["aten::a"]]] == "note n"
+
+
 def test_rows_know_their_stack_module_and_annotation() -> None:
     trace = draw(
         """

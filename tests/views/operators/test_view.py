@@ -282,7 +282,7 @@ def test_a_recording_of_the_host_says_what_it_lacks() -> None:
     answer = build(subject, OperatorQuery())
     assert answer.device_ns is None
     assert answer.table.rows[0].device_self_ns is None
-    assert set(answer.missing) == {"device", "shapes", "stacks"}
+    assert set(answer.missing) == {"device", "modules", "shapes", "stacks"}
     assert answer.groupings["shape"] == answer.missing["shapes"]
     assert [chart.stem for chart in answer.charts] == ["host_self", "host_total"]
 
