@@ -18,25 +18,23 @@ export function Icon({ size = 14, children }: { size?: number; children: ReactNo
   );
 }
 
+/** An icon that is one path. */
+export const icon =
+  (path: string, size = 14) =>
+  () => (
+    <Icon size={size}>
+      <path d={path} />
+    </Icon>
+  );
+
 export const Chevron = () => (
   <Icon size={10}>
     <path d="M2 4.5 7 9.5 12 4.5" strokeWidth="2" />
   </Icon>
 );
 
-export const SearchIcon = () => (
-  <Icon>
-    <circle cx="6" cy="6" r="4" />
-    <path d="m9 9 3.5 3.5" />
-  </Icon>
-);
-
-export const LinkIcon = () => (
-  <Icon>
-    <path d="M6 8.5 9.5 5M5 5H4a3 3 0 0 0 0 6h2M8 3h2a3 3 0 0 1 0 6H9" />
-  </Icon>
-);
-
+export const SearchIcon = icon("M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0M9 9l3.5 3.5");
+export const LinkIcon = icon("M6 8.5 9.5 5M5 5H4a3 3 0 0 0 0 6h2M8 3h2a3 3 0 0 1 0 6H9");
 export const ThemeIcon = () => (
   <Icon>
     <circle cx="7" cy="7" r="5" />
@@ -44,38 +42,17 @@ export const ThemeIcon = () => (
   </Icon>
 );
 
-export const CheckIcon = () => (
-  <Icon size={12}>
-    <path d="m2.5 7.3 3 3 6-6.6" />
-  </Icon>
+export const CheckIcon = icon("m2.5 7.3 3 3 6-6.6", 12);
+export const WarningIcon = icon("M7 1.5 13 12.5H1zM7 5.5v3M7 10.4v.6", 12);
+export const ErrorIcon = icon(
+  "M1.4 7a5.6 5.6 0 1 0 11.2 0a5.6 5.6 0 1 0-11.2 0M4.8 4.8l4.4 4.4M9.2 4.8 4.8 9.2",
+  12,
 );
-
-export const WarningIcon = () => (
-  <Icon size={12}>
-    <path d="M7 1.5 13 12.5H1z" />
-    <path d="M7 5.5v3M7 10.4v.6" />
-  </Icon>
+export const InfoIcon = icon(
+  "M1.4 7a5.6 5.6 0 1 0 11.2 0a5.6 5.6 0 1 0-11.2 0M7 6.3v3.9M7 3.6v.9",
+  12,
 );
-
-export const ErrorIcon = () => (
-  <Icon size={12}>
-    <circle cx="7" cy="7" r="5.6" />
-    <path d="M4.8 4.8l4.4 4.4M9.2 4.8 4.8 9.2" />
-  </Icon>
-);
-
-export const InfoIcon = () => (
-  <Icon size={12}>
-    <circle cx="7" cy="7" r="5.6" />
-    <path d="M7 6.3v3.9M7 3.6v.9" />
-  </Icon>
-);
-
-export const CloseIcon = () => (
-  <Icon size={12}>
-    <path d="M3 3l8 8M11 3l-8 8" />
-  </Icon>
-);
+export const CloseIcon = icon("M3 3l8 8M11 3l-8 8", 12);
 
 /** The word mark's glyph: a frame of film with the bars of a profile. */
 export function Glyph() {
