@@ -2,7 +2,7 @@
 import { type Problem, toProblem } from "../../api/problem";
 import { CopyButton } from "../controls/copy_button";
 import { ErrorIcon } from "../text/icons";
-import { Prose } from "../text/prose";
+import { Paragraph, Prose } from "../text/prose";
 
 interface ProblemNoteProps {
   readonly problem: Error;
@@ -33,11 +33,7 @@ export function ProblemNote({ problem: error, again }: ProblemNoteProps) {
           <Prose text={problem.message} />
         </span>
       </p>
-      {problem.hint === "" ? null : (
-        <p className="ink2 small">
-          <Prose text={problem.hint} />
-        </p>
-      )}
+      <Paragraph className="ink2 small" text={problem.hint} />
       <div className="row wrap">
         <button type="button" className="btn small" onClick={() => again()}>
           Try again

@@ -4,6 +4,14 @@ import type { ReactNode } from "react";
 /** Longer code may be broken at the end of a line: no panel is narrower than this. */
 const WHOLE_MAX = 40;
 
+/** Such text as a paragraph; nothing where there is none. */
+export const Paragraph = ({ text, className }: { text: string; className?: string }) =>
+  text === "" ? null : (
+    <p className={className}>
+      <Prose text={text} />
+    </p>
+  );
+
 /** A run of text, every second of which is code. */
 export function Prose({ text }: { text: string }): ReactNode {
   const pieces = text.split("`");

@@ -4,7 +4,7 @@ import { CopyButton } from "../../components/controls/copy_button";
 import { ViewLink } from "../../components/controls/view_link";
 import { PlaceState } from "../../components/states/place_state";
 import { problemDetails } from "../../components/states/problem_note";
-import { Prose } from "../../components/text/prose";
+import { Paragraph, Prose } from "../../components/text/prose";
 import { useAddress } from "../../state/host/environment";
 import type { Absent } from "../../state/location/choice";
 
@@ -19,9 +19,7 @@ export function StateUnavailable({ title, reason }: { title: string; reason: str
         </ViewLink>
       }
     >
-      <p>
-        <Prose text={reason} />
-      </p>
+      <Paragraph text={reason} />
     </PlaceState>
   );
 }
@@ -94,11 +92,7 @@ export function StateTrouble({ error, again }: TroubleProps) {
       <p role="alert">
         <Prose text={problem.message} />
       </p>
-      {problem.hint === "" ? null : (
-        <p>
-          <Prose text={problem.hint} />
-        </p>
-      )}
+      <Paragraph text={problem.hint} />
     </PlaceState>
   );
 }

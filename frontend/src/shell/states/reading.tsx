@@ -4,7 +4,7 @@ import { bytes, count, roughly } from "../../base/text/format";
 import { FirstFew } from "../../components/states/first_few";
 import { PlaceState } from "../../components/states/place_state";
 import { CheckIcon } from "../../components/text/icons";
-import { Prose } from "../../components/text/prose";
+import { Paragraph } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { bestState, type Choice, isUnderWay, patchForWorker } from "../../state/location/choice";
 import { usePage } from "../../state/page_context";
@@ -155,9 +155,7 @@ export function StateReading({ choice }: { choice: Choice }) {
         </>
       }
     >
-      <p>
-        <Prose text={explained(catalog, choice)} />
-      </p>
+      <Paragraph text={explained(catalog, choice)} />
       <WorkerChips run={choice.run} />
       <FirstFew items={sorted} most={BARS_MAX}>
         {(shown) => (

@@ -6,7 +6,7 @@ import { CopyButton } from "../../components/controls/copy_button";
 import { ViewLink } from "../../components/controls/view_link";
 import { PlaceState } from "../../components/states/place_state";
 import { problemDetails } from "../../components/states/problem_note";
-import { Prose } from "../../components/text/prose";
+import { Paragraph } from "../../components/text/prose";
 import type { Choice } from "../../state/location/choice";
 import { usePage } from "../../state/page_context";
 import { useCatalogActions } from "../../state/queries";
@@ -53,14 +53,8 @@ export function StateRefused({ choice }: { choice: Choice }) {
       <p>
         <code>{span.file}</code>
       </p>
-      <p>
-        <Prose text={problem.message} />
-      </p>
-      {problem.hint === "" ? null : (
-        <p>
-          <Prose text={problem.hint} />
-        </p>
-      )}
+      <Paragraph text={problem.message} />
+      <Paragraph text={problem.hint} />
       <p className="dim small">
         Reading starts again when the file changes. Nothing else in the logdir is affected.
       </p>

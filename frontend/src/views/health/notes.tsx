@@ -4,7 +4,7 @@ import type { Note } from "../../api/types.gen";
 import { count } from "../../base/text/format";
 import { Panel } from "../../components/states/panel";
 import { CheckIcon, ErrorIcon, InfoIcon, WarningIcon } from "../../components/text/icons";
-import { Prose } from "../../components/text/prose";
+import { Paragraph, Prose } from "../../components/text/prose";
 import { usePage } from "../../state/page_context";
 
 interface Sign {
@@ -75,14 +75,8 @@ function Item({ note }: { note: Note }) {
         <h3>
           <Prose text={note.title} /> <span className="dim note-count">{howOften(note)}</span>
         </h3>
-        <p>
-          <Prose text={note.consequence} />
-        </p>
-        {note.remedy === "" ? null : (
-          <p>
-            <Prose text={note.remedy} />
-          </p>
-        )}
+        <Paragraph text={note.consequence} />
+        <Paragraph text={note.remedy} />
         <Example note={note} />
       </div>
       <Chips note={note} word={sign.word} />

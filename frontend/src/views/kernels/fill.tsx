@@ -10,7 +10,7 @@ import type { ChartOption } from "../../components/charts/echarts";
 import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { CodeName } from "../../components/text/code_name";
-import { Prose } from "../../components/text/prose";
+import { Paragraph } from "../../components/text/prose";
 import { type Box, decadesOf, decadeTicks, placeLabels } from "./labels";
 
 const HEIGHT = 230;
@@ -187,9 +187,7 @@ export function Fill({ answer, isOld }: { answer: Kernels; isOld: boolean }) {
       isOld={isOld}
     >
       {rows.length === 0 ? (
-        <p className="dim">
-          <Prose text={why} />
-        </p>
+        <Paragraph className="dim" text={why} />
       ) : (
         <>
           <Chart

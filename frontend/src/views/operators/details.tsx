@@ -10,21 +10,13 @@ import { Answered } from "../../components/states/answered";
 import { FirstCalls, FirstFew } from "../../components/states/first_few";
 import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
-import { Prose } from "../../components/text/prose";
+import { Paragraph } from "../../components/text/prose";
 import { useAsked, usePart } from "../../state/parts";
 
 interface DetailsProps {
   readonly row: OperatorRow;
   readonly query: OperatorQuery;
   readonly answer: Operators;
-}
-
-function Because({ text }: { text: string }) {
-  return (
-    <p className="dim">
-      <Prose text={text} />
-    </p>
-  );
 }
 
 /** `[[32,256,14,14],[],[]]` → `32×256×14×14`; what has no sizes is left out. */
@@ -128,7 +120,7 @@ export function Details({ row, query, answer }: DetailsProps) {
                 )}
               </FirstFew>
             ) : (
-              <Because text={data.shapes_missing} />
+              <Paragraph className="dim" text={data.shapes_missing} />
             )}
           </section>
           <section aria-label="Call stacks">
@@ -152,7 +144,7 @@ export function Details({ row, query, answer }: DetailsProps) {
                 <EditorChoice />
               </>
             ) : (
-              <Because text={data.stacks_missing} />
+              <Paragraph className="dim" text={data.stacks_missing} />
             )}
           </section>
           {hasDevice ? (
@@ -177,7 +169,7 @@ export function Details({ row, query, answer }: DetailsProps) {
                   })}
                 />
               ) : (
-                <Because text={data.kernels_missing} />
+                <Paragraph className="dim" text={data.kernels_missing} />
               )}
             </section>
           ) : null}

@@ -7,7 +7,7 @@ import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { CodeName } from "../../components/text/code_name";
 import { Hero } from "../../components/text/hero";
-import { Prose } from "../../components/text/prose";
+import { Paragraph, Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { FlameView } from "./flame_view";
 import operatorsCss from "./operators.css?inline";
@@ -26,11 +26,7 @@ export function Unattributed({ answer }: { answer: Operators }) {
   const { device_ns, unattributed } = answer;
   const odd = answer.missing["flops"] ?? "";
   if (device_ns === null) {
-    return (
-      <p className="hint">
-        <Prose text={`${answer.missing["device"] ?? ""} ${odd}`.trim()} />
-      </p>
-    );
+    return <Paragraph className="hint" text={`${answer.missing["device"] ?? ""} ${odd}`.trim()} />;
   }
   const graphs = graphsOf(answer);
   const lost = unattributed.reduce((sum, one) => sum + one.ns, 0);

@@ -4,7 +4,7 @@ import { bytes, DASH, plural, share } from "../../base/text/format";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Tip } from "../../components/overlays/tip";
 import { Panel } from "../../components/states/panel";
-import { Prose } from "../../components/text/prose";
+import { Paragraph, Prose } from "../../components/text/prose";
 
 const CARDS_MAX = 4;
 
@@ -127,9 +127,10 @@ export function Devices({ devices, missing, isOld }: DevicesProps) {
   if (used.length === 0) {
     return (
       <Panel title="Devices" isOld={isOld}>
-        <p className="ink2 small">
-          <Prose text={missing ?? "No device was used in this recording."} />
-        </p>
+        <Paragraph
+          className="ink2 small"
+          text={missing ?? "No device was used in this recording."}
+        />
       </Panel>
     );
   }

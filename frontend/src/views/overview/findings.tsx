@@ -13,7 +13,7 @@ import { CopyButton } from "../../components/controls/copy_button";
 import { ViewLink } from "../../components/controls/view_link";
 import { Modal } from "../../components/overlays/modal";
 import { Panel } from "../../components/states/panel";
-import { Prose } from "../../components/text/prose";
+import { Paragraph, Prose } from "../../components/text/prose";
 import { Snippet, toLines } from "../../components/text/snippet";
 import { usePage } from "../../state/page_context";
 
@@ -139,9 +139,7 @@ function Item({ finding, place }: { finding: Finding; place: number }) {
       </h3>
       {finding.gain === null ? <span /> : <GainBar gain={finding.gain} />}
       <div className="finding-text">
-        <p>
-          <Prose text={finding.text} />
-        </p>
+        <Paragraph text={finding.text} />
         {finding.snippet === "" ? null : <Snippet lines={toLines(finding.snippet)} />}
         <div className="row wrap finding-foot">
           <span className="chip">{finding.severity}</span>

@@ -2,18 +2,17 @@ import type {
   Overview as Answer,
   Configuration as Entry,
   OverviewQuery,
-  Sentence,
 } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { count } from "../../base/text/format";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
+import { Hero } from "../../components/text/hero";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
 import { bestState } from "../../state/location/choice";
 import type { Values } from "../../state/location/fragment";
 import { type Page, usePage } from "../../state/page_context";
-import { useLasting } from "../../state/timing";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
 import overviewCss from "./overview.css?inline";
@@ -64,21 +63,6 @@ function queryOf({ steps, device }: Values): OverviewQuery {
   };
 }
 
-function Hero({ sentence, isOld }: { sentence: Sentence; isOld: boolean }) {
-  const isDim = useLasting(isOld);
-  return (
-    <section className={isDim ? "hero stale" : "hero"} aria-live="polite">
-      <h1>
-        <Prose text={sentence.headline} />
-      </h1>
-      <p className="prose">
-        <Prose text={sentence.detail} />{" "}
-        {sentence.agreement === "" ? null : <span className="chip">{sentence.agreement}</span>}
-      </p>
-    </section>
-  );
-}
-
 /** Parts that say for themselves why they are missing. */
 const PLACED = new Set(["steps", "devices"]);
 
@@ -97,10 +81,13 @@ function workersOfRun({ catalog, shown }: Page): Entry[] {
 function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
   const { findings, unanswered, unchecked, rule_count, summary } = overview;
   const { devices, configuration, missing } = overview;
+  const { agreement } = overview.sentence;
   const page = usePage();
   return (
     <>
-      <Hero sentence={overview.sentence} isOld={isOld} />
+      <Hero {...overview.sentence} isOld={isOld}>
+        {agreement === "" ? null : <span className="chip">{agreement}</span>}
+      </Hero>
       <Ruler overview={overview} isOld={isOld} />
       <div className="grid overview-grid">
         <div className="span-6 stack">

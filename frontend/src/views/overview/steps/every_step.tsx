@@ -9,7 +9,7 @@ import { CopyTable } from "../../../components/controls/copy_table";
 import { Segmented } from "../../../components/controls/segmented";
 import { ViewLink } from "../../../components/controls/view_link";
 import { Panel } from "../../../components/states/panel";
-import { Prose } from "../../../components/text/prose";
+import { Paragraph, Prose } from "../../../components/text/prose";
 import { useAddress, useValues } from "../../../state/host/environment";
 import { usePage } from "../../../state/page_context";
 import { Legend } from "../legend";
@@ -215,9 +215,10 @@ function Steps({ overview, isOld }: { overview: Overview; isOld: boolean }) {
   if (steps.length === 0) {
     return (
       <Panel title="Every step" isOld={isOld}>
-        <p className="ink2 small">
-          <Prose text={overview.missing["steps"] ?? "No step was recorded."} />
-        </p>
+        <Paragraph
+          className="ink2 small"
+          text={overview.missing["steps"] ?? "No step was recorded."}
+        />
       </Panel>
     );
   }
@@ -261,11 +262,7 @@ function Steps({ overview, isOld }: { overview: Overview; isOld: boolean }) {
           <Shown key={parts.title} parts={parts} steps={steps} scale={scale} onStep={onStep} />
         ))}
       </div>
-      {overview.step_source === "" ? null : (
-        <p className="hint">
-          <Prose text={overview.step_source} />
-        </p>
-      )}
+      <Paragraph className="hint" text={overview.step_source} />
       {hasExcluded ? <p className="hint">* left out by default: warm-up or cut off</p> : null}
     </Panel>
   );

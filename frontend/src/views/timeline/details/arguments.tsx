@@ -4,7 +4,7 @@ import type { LaunchDelay, SliceArg, SliceDetails } from "../../../api/types.gen
 import { DASH, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { SourceLink } from "../../../components/controls/source_link";
-import { Prose } from "../../../components/text/prose";
+import { Paragraph } from "../../../components/text/prose";
 
 /** Call, queue and run as they follow each other; the bar has their proportions. */
 export function LaunchBar({ launch }: { launch: LaunchDelay }) {
@@ -95,9 +95,7 @@ export function Stack({ details }: { details: SliceDetails }) {
     return stack_missing === "" ? null : (
       <section>
         <h3>Stack</h3>
-        <p className="ink2">
-          <Prose text={stack_missing} />
-        </p>
+        <Paragraph className="ink2" text={stack_missing} />
       </section>
     );
   }
@@ -118,11 +116,7 @@ export function Stack({ details }: { details: SliceDetails }) {
           </li>
         ))}
       </ol>
-      {stack_missing === "" ? null : (
-        <p className="hint">
-          <Prose text={stack_missing} />
-        </p>
-      )}
+      <Paragraph className="hint" text={stack_missing} />
       {frames.length > FRAMES ? (
         <button type="button" className="link" onClick={() => setOpen(!isOpen)}>
           {isOpen ? "fewer" : `+ ${plural(frames.length - FRAMES, "frame")}`}
@@ -155,9 +149,7 @@ export function Arguments({ args, missing }: { args: readonly SliceArg[]; missin
     <section>
       <h3>Arguments</h3>
       {args.length === 0 ? (
-        <p className="ink2">
-          <Prose text={missing || "None were recorded."} />
-        </p>
+        <Paragraph className="ink2" text={missing || "None were recorded."} />
       ) : (
         <dl className="tl-args">
           {args.map((arg) => (

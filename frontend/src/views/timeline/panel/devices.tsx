@@ -3,7 +3,7 @@ import type { AreaAnswer, AreaDevice } from "../../../api/types.gen";
 import { count, DASH, share, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { fillClass } from "../../../components/charts/category";
-import { Prose } from "../../../components/text/prose";
+import { Paragraph } from "../../../components/text/prose";
 import { useTimelineContext } from "../state/context";
 import type { Scope } from "../state/range";
 import { withMargin } from "../state/range";
@@ -59,9 +59,10 @@ export function AreaDevices({ answer, scope }: { answer: AreaAnswer; scope: Scop
   const { devices, devices_missing } = answer;
   if (devices.length === 0) {
     return (
-      <p className="tl-none ink2">
-        <Prose text={devices_missing || "No device worked in this area."} />
-      </p>
+      <Paragraph
+        className="tl-none ink2"
+        text={devices_missing || "No device worked in this area."}
+      />
     );
   }
   const length = scope.range.end - scope.range.start;
