@@ -2,7 +2,7 @@
  * Ctrl K: type the name of a view, a step, an operator, an annotation, a kernel, a worker, a run, or
  * of what the view can do, and be there.
  */
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import type { Catalog, FindAnswer, NamesOfKind, TraceInfo, ViewInfo } from "../api/types.gen";
 import { oneStep } from "../base/steps";
 import { count, plural, time } from "../base/text/format";
@@ -17,6 +17,7 @@ import { type Choice, patchForRun, patchForWorker } from "../state/location/choi
 import type { Patch, Values } from "../state/location/fragment";
 import { usePage } from "../state/page_context";
 import { type PartState, useAsked, usePart } from "../state/parts";
+import { useSettled } from "../state/timing";
 
 interface PaletteProps {
   readonly catalog: Catalog;
@@ -188,16 +189,6 @@ function toOption({ kind, name, note, group, isRest }: Jump, place: number): Opt
   };
 }
 
-/** What was typed, once nothing more is typed for a moment. */
-function useRested(text: string): string {
-  const [rested, rest] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => rest(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return rested;
-}
-
 /** Names of the open recording, as the server finds them; whether it still prepares them. */
 function useFound(query: string) {
   const { shown } = usePage();
@@ -207,7 +198,7 @@ function useFound(query: string) {
     false;
   // "kernel gemm" means kernels, but no name holds that word.
   const words = query.trim().replace(/^(operator|annotation|kernel)\s+/i, "");
-  const search = useRested(words).slice(0, SEARCH_MAX);
+  const search = useSettled(words, PAUSE_MS).slice(0, SEARCH_MAX);
   const asked = useAsked();
   const isAsked = isThere && asked.digest !== "" && search !== "";
   const part = usePart("operators/find", asked, isAsked ? { search } : null, true);
@@ -216,8 +207,8 @@ function useFound(query: string) {
   return { found, search, status: isAsked ? statusOf(part) : "", trace };
 }
 
-function statusOf({ data, isPreparing, problem }: PartState<FindAnswer>): string {
-  if (isPreparing) {
+function statusOf({ data, reading, problem }: PartState<FindAnswer>): string {
+  if (reading !== null) {
     return "The names of this recording are being prepared: operators and kernels follow.";
   }
   if (problem !== null) {

@@ -3,7 +3,7 @@ import { type QueryClient, type UseQueryResult, useQueries, useQuery } from "@ta
 import type { Answer } from "../api/client";
 import { Problem } from "../api/problem";
 import { getPart, type JsonPart, type TraceKey } from "../api/routes";
-import type { PartAnswers, PartQueries } from "../api/types.gen";
+import type { PartAnswers, PartQueries, ReadProgress } from "../api/types.gen";
 import { usePageVisible } from "./host/visibility";
 import { usePage } from "./page_context";
 
@@ -14,12 +14,16 @@ export interface Asked {
 }
 
 /** While no trace is shown: nothing is asked. */
-const NOBODY: Asked = { key: { run: "", worker: "", span: "" }, digest: "" };
+export const NOBODY: Asked = { key: { run: "", worker: "", span: "" }, digest: "" };
 
 /** The trace that is shown. */
 export const useAsked = (): Asked => usePage().shown ?? NOBODY;
 
-const AGAIN_MS = 700;
+/** How often to ask again while the server reads or prepares what the answer is taken from. */
+export const whileReading =
+  (visible: boolean, everyMs = 700) =>
+  ({ state }: { state: { data?: Answer<unknown> | undefined } }): number | false =>
+    visible && state.data?.state === "reading" ? everyMs : false;
 
 function options<P extends JsonPart>(
   part: P,
@@ -34,29 +38,29 @@ function options<P extends JsonPart>(
       getPart(part, key, digest, query, signal),
     enabled,
     gcTime: 120_000,
-    refetchInterval: ({ state }: { state: { data?: Answer<PartAnswers[P]> | undefined } }) =>
-      visible && state.data?.state === "reading" ? AGAIN_MS : (false as const),
+    refetchInterval: whileReading(visible),
   };
 }
 
 export interface PartState<T> {
   readonly data: T | undefined;
   readonly isLoading: boolean;
-  /** The server makes ready what the answer is taken from; it is asked again by itself. */
-  readonly isPreparing: boolean;
+  /** How far the server is with what the answer is taken from; it is asked again by itself. */
+  readonly reading: ReadProgress | null;
   /** What is shown belongs to an earlier question. */
   readonly isOld: boolean;
   readonly problem: Error | null;
   readonly again: () => unknown;
 }
 
-function sorted<T>(result: UseQueryResult<Answer<T>>): PartState<T> {
+/** The state of an answer, sorted for drawing. */
+export function sorted<T>(result: UseQueryResult<Answer<T>>): PartState<T> {
   const { data, error, isFetching, isPlaceholderData, refetch } = result;
   return {
     data: data?.state === "ready" ? data.data : undefined,
     isLoading: isFetching || data?.state === "reading",
-    isPreparing: data?.state === "reading",
-    isOld: isPlaceholderData,
+    reading: data?.state === "reading" ? data.progress : null,
+    isOld: isPlaceholderData && data?.state === "ready",
     problem: error,
     again: refetch,
   };

@@ -1,11 +1,5 @@
 /** Fetching: what is asked when, how often, and how long an answer stays good. */
-import {
-  QueryClient,
-  type UseQueryResult,
-  useMutation,
-  useQuery,
-  useQueryClient,
-} from "@tanstack/react-query";
+import { QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { Answer } from "../api/client";
 import { Problem } from "../api/problem";
@@ -19,10 +13,11 @@ import {
   type TraceKey,
   type ViewStem,
 } from "../api/routes";
-import type { Catalog, ReadProgress, ViewAnswers, ViewQueries } from "../api/types.gen";
+import type { Catalog, ViewAnswers, ViewQueries } from "../api/types.gen";
 import { usePageVisible } from "./host/visibility";
 import { isBusy } from "./location/choice";
 import { canFill, usePage } from "./page_context";
+import { sorted, whileReading } from "./parts";
 
 const QUICK_MS = 1000;
 const SLOW_MS = 10_000;
@@ -83,9 +78,6 @@ export function useCatalog() {
   });
 }
 
-const whileReading = (answer: Answer<unknown> | undefined) =>
-  answer?.state === "reading" ? QUICK_MS : false;
-
 /** The shell's part of a trace. Asking also moves the file to the front of the queue. */
 export function useTrace(key: TraceKey | null, digest: string) {
   const visible = usePageVisible();
@@ -106,37 +98,12 @@ export function useTrace(key: TraceKey | null, digest: string) {
       }
     },
     enabled: key !== null,
-    refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),
+    refetchInterval: whileReading(visible, QUICK_MS),
   });
 }
 
 const noTrace = () =>
   new Problem(404, { kind: "not_found", message: "No trace is chosen.", hint: "" });
-
-/** The state of a view's answer, sorted for drawing. */
-export interface ViewState<T> {
-  readonly data: T | undefined;
-  /** Figures on the screen belong to an earlier choice; the new ones are on their way. */
-  readonly isOld: boolean;
-  readonly isLoading: boolean;
-  readonly reading: ReadProgress | null;
-  readonly problem: Error | null;
-  readonly again: () => void;
-}
-
-function sorted<T>(result: UseQueryResult<Answer<T>>): ViewState<T> {
-  const { data: answer, error, isFetching, isPlaceholderData, refetch } = result;
-  return {
-    data: answer?.state === "ready" ? answer.data : undefined,
-    isOld: isPlaceholderData && answer?.state === "ready",
-    isLoading: isFetching,
-    reading: answer?.state === "reading" ? answer.progress : null,
-    problem: error,
-    again: () => {
-      refetch();
-    },
-  };
-}
 
 /** The answer of a view for the shown trace. */
 export function useView<S extends ViewStem>(stem: S, query: ViewQueries[S]) {
@@ -150,7 +117,7 @@ export function useView<S extends ViewStem>(stem: S, query: ViewQueries[S]) {
         : getView(stem, shown.key, shown.digest, query, signal),
     enabled: shown !== null && shown.digest !== "" && canFill(shown, stem),
     placeholderData: (previous) => previous,
-    refetchInterval: ({ state }) => (visible ? whileReading(state.data) : false),
+    refetchInterval: whileReading(visible, QUICK_MS),
   });
   return sorted<ViewAnswers[S]>(result);
 }

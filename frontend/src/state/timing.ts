@@ -15,13 +15,13 @@ export function useLasting(flag: boolean, ms = 150): boolean {
   return flag && lasting;
 }
 
-/** The present, in seconds since the epoch, renewed so often while mounted. */
-export function useNow(everyMs = 1000): number {
+/** The present, in seconds since the epoch, renewed every second while mounted. */
+export function useNow(): number {
   const [now, setNow] = useState(() => Date.now() / 1000);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now() / 1000), everyMs);
+    const timer = setInterval(() => setNow(Date.now() / 1000), 1000);
     return () => clearInterval(timer);
-  }, [everyMs]);
+  }, []);
   return now;
 }
 

@@ -1,5 +1,6 @@
 import { createContext, useContext, useSyncExternalStore } from "react";
 import { recall, remember } from "../../base/storage";
+import { cell } from "../cell";
 import { type Address, openAddress } from "../location/address";
 import type { Values } from "../location/fragment";
 import type { Host } from "./host";
@@ -28,8 +29,6 @@ function hostedTheme(host: Host): ThemeName {
 
 export function openTheme(host: Host): ThemeChoice {
   const system = window.matchMedia?.("(prefers-color-scheme: dark)");
-  const listeners = new Set<() => void>();
-  let current: ThemeName | null = null;
 
   function wanted(): ThemeName {
     if (host.hasParent) {
@@ -44,16 +43,11 @@ export function openTheme(host: Host): ThemeChoice {
 
   function apply(): void {
     const next = wanted();
-    if (next === current) {
-      return;
-    }
-    current = next;
     document.documentElement.dataset["theme"] = next;
-    for (const listener of listeners) {
-      listener();
-    }
+    current.set(next);
   }
 
+  const current = cell(wanted());
   apply();
   if (host.hasParent) {
     const watch = new MutationObserver(apply);
@@ -63,16 +57,13 @@ export function openTheme(host: Host): ThemeChoice {
   }
 
   return {
-    get: () => current ?? "light",
+    get: current.get,
     isHosted: host.hasParent,
     toggle() {
-      remember(KEY, current === "dark" ? "light" : "dark");
+      remember(KEY, current.get() === "dark" ? "light" : "dark");
       apply();
     },
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    subscribe: current.subscribe,
   };
 }
 

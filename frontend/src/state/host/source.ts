@@ -3,12 +3,13 @@
  * through a link, else by copying the place.
  */
 import { useQueryClient } from "@tanstack/react-query";
-import { useMemo, useSyncExternalStore } from "react";
+import { useMemo } from "react";
 import { toProblem } from "../../api/problem";
 import { getSource } from "../../api/routes";
 import type { SourcePlace } from "../../api/types.gen";
 import { copyText } from "../../base/clipboard";
 import { recall, remember } from "../../base/storage";
+import { cell, useCell } from "../cell";
 import { usePage } from "../page_context";
 
 /** `{path}` and `{line}` are replaced; the path as it stands in an address. */
@@ -23,22 +24,14 @@ export const EDITORS: readonly (readonly [string, string, string])[] = [
 ];
 const KEY = "editor";
 
-const listeners = new Set<() => void>();
-const chosen = () => recall(KEY) ?? "copy";
+const chosen = cell("");
 
 export function chooseEditor(editor: string): void {
   remember(KEY, editor);
-  for (const listener of listeners) {
-    listener();
-  }
+  chosen.set(editor);
 }
 
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-export const useEditor = (): string => useSyncExternalStore(subscribe, chosen);
+export const useEditor = (): string => useCell(chosen, () => recall(KEY) ?? "copy");
 
 /** The address that opens a place in an editor; null for one that is opened by copying. */
 export function editorLink(editor: string, path: string, line: number): string | null {

@@ -1,5 +1,6 @@
 /** The state of the page, kept in the address of the host's window. */
 
+import { cell } from "../cell";
 import type { Host } from "../host/host";
 import {
   chosenTab,
@@ -33,8 +34,7 @@ const fragmentOf = (view: Window) => {
 export function openAddress(host: Host): Address {
   const dialect: Dialect = { plugin: host.plugin };
   const view = host.window;
-  const listeners = new Set<() => void>();
-  let values = read();
+  const values = cell(read());
 
   function read(): Values {
     try {
@@ -45,12 +45,8 @@ export function openAddress(host: Host): Address {
   }
 
   function accept(next: Values): void {
-    if (sameValues(values, next)) {
-      return;
-    }
-    values = next;
-    for (const listener of listeners) {
-      listener();
+    if (!sameValues(values.get(), next)) {
+      values.set(next);
     }
   }
 
@@ -63,12 +59,12 @@ export function openAddress(host: Host): Address {
   function href(patch: Patch): string {
     const { origin, pathname, search } = view.location;
     const base = origin === "null" ? pathname : origin + pathname;
-    return base + search + formatFragment(fragmentOf(view), patched(values, patch), dialect);
+    return base + search + formatFragment(fragmentOf(view), patched(values.get(), patch), dialect);
   }
 
   function write(patch: Patch, isNavigation: boolean): void {
-    const next = patched(values, patch);
-    if (sameValues(values, next)) {
+    const next = patched(values.get(), patch);
+    if (sameValues(values.get(), next)) {
       return;
     }
     try {
@@ -98,14 +94,11 @@ export function openAddress(host: Host): Address {
   view.addEventListener("popstate", onMove);
 
   return {
-    get: () => values,
+    get: values.get,
     replace: (patch) => write(patch, false),
     navigate: (patch) => write(patch, true),
     href,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    subscribe: values.subscribe,
     close() {
       view.removeEventListener("hashchange", onMove);
       view.removeEventListener("popstate", onMove);

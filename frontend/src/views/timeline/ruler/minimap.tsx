@@ -6,6 +6,7 @@ import type { TimelineManifest } from "../../../api/types.gen";
 import { documentTokens, KIND } from "../../../base/style/kind_hues";
 import { count, time } from "../../../base/text/format";
 import { LiveCanvas, type Paint } from "../../../components/charts/live_canvas";
+import { whileReading } from "../../../state/parts";
 import type { TimelinePalette } from "../../../timeline/contract";
 import { TILE_BUCKETS } from "../../../timeline/frame/frame";
 import { decodeMinimap, type MinimapTrack } from "../../../timeline/frame/minimap";
@@ -281,15 +282,11 @@ function paintHits(
 
 const COLUMNS = 1024;
 const GRIP_PX = 7;
-const AGAIN_MS = 700;
 
 /** Bytes as they come, decoded: what is no frame is an error of the question. */
 function decoded<T>(answer: Answer<ArrayBuffer>, decode: (bytes: ArrayBuffer) => T): Answer<T> {
   return answer.state === "ready" ? { state: "ready", data: decode(answer.data) } : answer;
 }
-
-const whileReading = ({ state }: { state: { data?: Answer<unknown> | undefined } }) =>
-  state.data?.state === "reading" ? AGAIN_MS : (false as const);
 
 function deviceQuery(source: Source) {
   const { key, digest, manifest } = source;
@@ -300,7 +297,7 @@ function deviceQuery(source: Source) {
       const answer = await getPartBytes("timeline/minimap", key, digest, query, signal);
       return decoded(answer, (bytes) => deviceBusy(manifest, decodeMinimap(bytes)));
     },
-    refetchInterval: whileReading,
+    refetchInterval: whileReading(true),
   };
 }
 
@@ -316,7 +313,7 @@ function hostQuery(source: Source) {
       return decoded(answer, (bytes) => hostBusy(manifest, decodeSliceTiles(bytes), columns));
     },
     enabled: question !== null,
-    refetchInterval: whileReading,
+    refetchInterval: whileReading(true),
   };
 }
 

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import type { Arrow, FlowAnswer } from "../../../api/types.gen";
 import { plural, time } from "../../../base/text/format";
-import { usePart, useParts } from "../../../state/parts";
+import { NOBODY, usePart, useParts } from "../../../state/parts";
 import type { TimelineArrow } from "../../../timeline/contract";
 import type { ArrowChoice, Link, Range } from "../state/address";
 import type { Selection } from "../state/context";
@@ -97,7 +97,7 @@ const leftOutOf = ({ arrows, count }: FlowAnswer): number =>
 /** Arrows of the selection; `hops` beyond one follow them further. */
 function useSelectedArrows({ arrows, layout }: Link, selection: Selection | null) {
   const isWanted = selection !== null && (arrows === "selected" || arrows === "chain");
-  const asked = selection?.source ?? { key: { run: "", worker: "", span: "" }, digest: "" };
+  const asked = selection?.source ?? NOBODY;
   const hops = arrows === "chain" ? CHAIN_HOPS : 1;
   const { data } = usePart(
     "timeline/flows",
