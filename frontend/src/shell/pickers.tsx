@@ -15,6 +15,7 @@ import {
   patchForWorker,
   runState,
 } from "../state/location/choice";
+import type { Patch } from "../state/location/fragment";
 import { rankNote, stateNote } from "./states/words";
 import {
   runsBefore,
@@ -29,6 +30,8 @@ const SEARCH_FROM = 9;
 interface Item {
   readonly key: string;
   readonly name: string;
+  /** What the address says of it. */
+  readonly patch: Patch;
   readonly notes: readonly string[];
   readonly state: State;
   /** What its notes say, in full. */
@@ -41,7 +44,6 @@ interface PickerProps {
   readonly note?: string;
   readonly items: readonly Item[];
   readonly selected: string;
-  readonly onPick: (key: string) => void;
 }
 
 function itemContent({ name, notes, state, title = "" }: Item): ReactNode {
@@ -56,7 +58,8 @@ function itemContent({ name, notes, state, title = "" }: Item): ReactNode {
   );
 }
 
-function Picker({ label, value, note = "", items, selected, onPick }: PickerProps) {
+function Picker({ label, value, note = "", items, selected }: PickerProps) {
+  const address = useAddress();
   return (
     <Popover
       className="pick"
@@ -84,7 +87,7 @@ function Picker({ label, value, note = "", items, selected, onPick }: PickerProp
           }))}
           onPick={(key) => {
             close();
-            onPick(key);
+            address.navigate(items.find((item) => item.key === key)?.patch ?? {});
           }}
         />
       )}
@@ -103,7 +106,6 @@ interface RunPickerProps {
 }
 
 export function RunPicker({ catalog, chosen }: RunPickerProps) {
-  const address = useAddress();
   const values = useValues();
   const hasSeveralLogdirs = new Set(catalog.runs.map((run) => run.logdir)).size > 1;
   const before = useMemo(() => runsBefore(catalog.runs), [catalog.runs]);
@@ -114,6 +116,7 @@ export function RunPicker({ catalog, chosen }: RunPickerProps) {
       return {
         key: run.name,
         name: run.name,
+        patch: patchForRun(run, values),
         notes: [
           ...stepTimeWords(step),
           hasSeveralLogdirs ? run.logdir : "",
@@ -125,18 +128,7 @@ export function RunPicker({ catalog, chosen }: RunPickerProps) {
       };
     });
   return (
-    <Picker
-      label="Run"
-      value={chosen ?? "choose a run"}
-      items={items}
-      selected={chosen ?? ""}
-      onPick={(name) => {
-        const run = catalog.runs.find((candidate) => candidate.name === name);
-        if (run !== undefined) {
-          address.navigate(patchForRun(run, values));
-        }
-      }}
-    />
+    <Picker label="Run" value={chosen ?? "choose a run"} items={items} selected={chosen ?? ""} />
   );
 }
 
@@ -145,7 +137,6 @@ interface WorkerPickerProps extends PickersProps {
 }
 
 export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
-  const address = useAddress();
   const values = useValues();
   const { workers } = choice.run;
   const before = useMemo(
@@ -162,6 +153,7 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
         return {
           key: worker.name,
           name: worker.name,
+          patch: patchForWorker(worker, values),
           notes: [
             ...stepTimeWords(step),
             rankNote(worker),
@@ -172,19 +164,12 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
         };
       })}
       selected={choice.worker.name}
-      onPick={(name) => {
-        const worker = workers.find((candidate) => candidate.name === name);
-        if (worker !== undefined) {
-          address.navigate(patchForWorker(worker, values));
-        }
-      }}
     />
   );
 }
 
 /** Nothing to choose where a worker was recorded once. */
 export function SpanPicker({ choice }: PickersProps) {
-  const address = useAddress();
   const { spans } = choice.worker;
   if (spans.length <= 1) {
     return null;
@@ -200,16 +185,11 @@ export function SpanPicker({ choice }: PickersProps) {
         items={spans.map((span) => ({
           key: span.key,
           name: span.label,
+          patch: patchForSpan(span),
           notes: [],
           state: span.state,
         }))}
         selected={choice.span.key}
-        onPick={(key) => {
-          const span = spans.find((candidate) => candidate.key === key);
-          if (span !== undefined) {
-            address.navigate(patchForSpan(span));
-          }
-        }}
       />
     </>
   );
