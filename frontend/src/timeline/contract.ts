@@ -28,7 +28,7 @@ export interface SliceKey {
   readonly slice: number;
 }
 
-export type RowMode = "full" | "compact" | "heat" | "hidden";
+export type RowMode = "full" | "compact" | "heat";
 
 /** One row of the picture, top to bottom. Headings are drawn by the shell; they only take space. */
 export type TimelineRow =
@@ -70,8 +70,6 @@ export interface PlacedRow {
   readonly row: TimelineRow;
   readonly top: number;
   readonly height: number;
-  /** Of the pinned ones, which lie over the others. */
-  readonly isPinned?: boolean;
 }
 
 export interface CanvasSize {

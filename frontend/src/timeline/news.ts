@@ -69,10 +69,6 @@ export class News {
     this.onNews();
   }
 
-  get isEmpty(): boolean {
-    return this.calls.length === 0 && Object.keys(this.gathered).length === 0;
-  }
-
   tell(): void {
     const { camera, hover, area, measure, pending } = this.gathered;
     const { calls, listener } = this;

@@ -17,7 +17,6 @@ export interface Theme {
   readonly ink: string;
   readonly ink2: string;
   readonly ink3: string;
-  readonly accent: string;
   readonly font: string;
   fill(category: string, ghost: boolean): Fill;
 }
@@ -71,7 +70,6 @@ export function readTheme(): Theme {
     ink: token("--ink"),
     ink2: token("--ink-2"),
     ink3: token("--ink-3"),
-    accent: token("--accent"),
     font: token("--sans") || "sans-serif",
     fill(category, ghost) {
       if (category === "overlap") {

@@ -9,7 +9,6 @@ import {
   fixed,
   inScale,
   plural,
-  rate,
   share,
   time,
   timeScale,
@@ -110,9 +109,6 @@ describe("sizes and rates", () => {
     [0, "0 B"],
   ])("%d bytes are %s", (value, text) => {
     expect(plain(bytes(value))).toBe(text);
-  });
-  it("writes rates in decimal units", () => {
-    expect(plain(rate(33.6e9))).toBe("33.6 GB/s");
   });
 });
 

@@ -4,7 +4,7 @@
  * Times come in as nanoseconds, sizes as bytes, shares as ratios. The space before a unit does not
  * break. What is not known is an en dash; a zero is a zero.
  */
-import { BYTE_UNITS, RATE_UNITS, TIME_UNITS, type Unit, unitFor } from "./units";
+import { BYTE_UNITS, TIME_UNITS, type Unit, unitFor } from "./units";
 
 export const NBSP = "\u00a0";
 export const MINUS = "\u2212";
@@ -114,11 +114,6 @@ export function exactTime(ns: number): string {
 /** Binary units, named so: `98.0 MiB`. */
 export function bytes(count: number): string {
   return inUnits(count, BYTE_UNITS);
-}
-
-/** Transfer rates are decimal: `33.6 GB/s`. */
-export function rate(bytesPerSecond: number): string {
-  return inUnits(bytesPerSecond, RATE_UNITS);
 }
 
 /** A share of a whole: `33.4 %`; what would round to nothing is `< 0.1 %`. */

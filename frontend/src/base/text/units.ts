@@ -21,13 +21,6 @@ export const BYTE_UNITS: readonly [Unit, ...Unit[]] = [
   { name: "TiB", size: 2 ** 40 },
 ];
 
-export const RATE_UNITS: readonly [Unit, ...Unit[]] = [
-  { name: "B/s", size: 1 },
-  { name: "kB/s", size: 1e3 },
-  { name: "MB/s", size: 1e6 },
-  { name: "GB/s", size: 1e9 },
-];
-
 /** The largest unit in which the value is at least 1; the smallest for all below. */
 export function unitFor(value: number, units: readonly [Unit, ...Unit[]]): Unit {
   const magnitude = Math.abs(value);

@@ -85,7 +85,7 @@ export function boxOf(
 export function boxOfSlice(scene: Geometry, slice: PlacedSlice, least: number): Box | null {
   const place = rowOfTrack(scene, slice.key.source, slice.track);
   const plan = place?.plan.rows[place.index];
-  if (place === null || plan?.type !== "track" || plan.row.mode === "hidden") {
+  if (place === null || plan?.type !== "track") {
     return null;
   }
   if (slice.lane < plan.row.firstLane || slice.lane >= plan.row.lanes) {

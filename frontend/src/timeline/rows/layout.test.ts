@@ -37,7 +37,6 @@ it.each([
   ["compact", track({ mode: "compact" }), 20 * COMPACT_LANE + PAD],
   ["compact, one lane: room for a label", track({ mode: "compact", lanes: 1 }), 18],
   ["heat", track({ mode: "heat" }), HEAT_STRIP + PAD],
-  ["hidden", track({ mode: "hidden" }), 0],
 ])("the height of a track: %s", (_what, row, height) => {
   expect(rowHeight(row)).toBe(height);
 });
@@ -74,8 +73,9 @@ describe("rows one below the other", () => {
     expect([stack.indexAt(-1), stack.indexAt(stack.height)]).toEqual([-1, 50]);
   });
 
-  it("that are hidden are never found", () => {
-    const stack = new RowStack([heading("a"), track({ mode: "hidden" }), heading("b")]);
+  it("that have no height are never found", () => {
+    const none: TimelineRow = { type: "heading", key: "none", height: 0 };
+    const stack = new RowStack([heading("a"), none, heading("b")]);
     expect([stack.indexAt(19), stack.indexAt(20)]).toEqual([0, 2]);
   });
 });
@@ -83,19 +83,19 @@ describe("rows one below the other", () => {
 it("the shell is told where visible rows are, the pinned ones apart", () => {
   const rows = new RowStack(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"].map(heading));
   const placed = placedRows(new RowStack([heading("p")]), rows, 130, 60);
-  const said = placed.map(({ row, top, isPinned }) => [row.key, top, isPinned === true]);
+  const said = placed.map(({ row, top }) => [row.key, top]);
   // Ten rows of 20 px, scrolled by 130 below a pinned one of 20: "a" is 110 px above the canvas.
   expect(said).toEqual([
-    ["p", 0, true],
-    ["b", -90, false],
-    ["c", -70, false],
-    ["d", -50, false],
-    ["e", -30, false],
-    ["f", -10, false],
-    ["g", 10, false],
-    ["h", 30, false],
-    ["i", 50, false],
-    ["j", 70, false],
-    ["k", 90, false],
+    ["p", 0],
+    ["b", -90],
+    ["c", -70],
+    ["d", -50],
+    ["e", -30],
+    ["f", -10],
+    ["g", 10],
+    ["h", 30],
+    ["i", 50],
+    ["j", 70],
+    ["k", 90],
   ]);
 });

@@ -15,9 +15,8 @@ const LEAST_TRACK = 18;
 export type TrackRow = Extract<TimelineRow, { type: "track" }>;
 export type CounterRow = Extract<TimelineRow, { type: "counter" }>;
 
-/** How many lanes are drawn: those below the focus, none of a hidden track. */
-export const lanesDrawn = (row: TrackRow): number =>
-  row.mode === "hidden" ? 0 : Math.max(0, row.lanes - row.firstLane);
+/** How many lanes are drawn: those below the focus. */
+export const lanesDrawn = (row: TrackRow): number => Math.max(0, row.lanes - row.firstLane);
 
 /** How many of those are drawn full. */
 function fullDrawn(row: TrackRow): number {
@@ -27,9 +26,6 @@ function fullDrawn(row: TrackRow): number {
 export function rowHeight(row: TimelineRow): number {
   if (row.type !== "track") {
     return row.height;
-  }
-  if (row.mode === "hidden") {
-    return 0;
   }
   const lanes = row.mode === "heat" ? HEAT_STRIP : laneTop(row, row.firstLane + lanesDrawn(row));
   return Math.max(LEAST_TRACK, lanes + PAD_TOP + PAD_BOTTOM);

@@ -31,7 +31,7 @@ export function placedRows(
 ): PlacedRow[] {
   const edge = Math.min(pinned.height, height);
   return [
-    ...within(pinned, 0, 0, edge).map((row) => ({ ...row, isPinned: true })),
+    ...within(pinned, 0, 0, edge),
     ...within(rows, edge - scrollY, edge - BESIDE_PX, height + BESIDE_PX),
   ];
 }

@@ -107,8 +107,3 @@ it("a heat strip needs all its lanes", () => {
   const blocks = said(tileRequests(0, 20), 0).map((text) => text.split(" ")[1]);
   expect([...new Set(blocks)]).toEqual(["0", "16", "32"]);
 });
-
-it("a hidden track needs nothing now", () => {
-  const { tileRequests } = setUp({ mode: "hidden" });
-  expect(said(tileRequests(0, 20), 0).filter((text) => text.startsWith("slices"))).toEqual([]);
-});

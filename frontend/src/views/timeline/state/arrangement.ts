@@ -9,7 +9,7 @@ export interface Focus {
 }
 
 /** What a row's lanes look like; `deep` = all of them at full height. */
-export type ChosenMode = Exclude<RowMode, "hidden"> | "deep";
+export type ChosenMode = RowMode | "deep";
 
 /** Rows and groups go by id, see `idOf`. */
 export interface Arrangement {

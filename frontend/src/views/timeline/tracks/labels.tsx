@@ -28,7 +28,7 @@ interface RowMenuProps {
 function RowMenu({ info, isStop, onFocus }: RowMenuProps) {
   const { actions, engine } = useTimelineContext();
   const { track } = info;
-  const mode: ChosenMode = info.chosen ?? (info.mode === "hidden" ? "full" : info.mode);
+  const mode: ChosenMode = info.chosen ?? info.mode;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only notes which row has the focus
     <span className="tl-row-menu" onFocus={onFocus}>
