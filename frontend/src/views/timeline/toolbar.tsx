@@ -19,17 +19,19 @@ import { WorkersMenu } from "./tracks/workers_menu";
 
 /** A button that opens a choice of one among a few, each with a word of explanation. */
 
+/** A value, its words, a hint, and the word on the button once it is chosen. */
+type Choice<T extends string> = readonly [T, words: string, hint: string, chosen: string];
+
 interface ChoiceMenuProps<T extends string> {
   readonly button: string;
-  readonly title?: string;
+  readonly title: string;
   readonly value: T;
-  /** Value, words, hint. */
-  readonly options: readonly (readonly [T, string, string])[];
+  readonly options: readonly Choice<T>[];
   readonly onChange: (value: T) => void;
 }
 
 function ChoiceMenu<T extends string>(props: ChoiceMenuProps<T>) {
-  const { button, title = "", value, options, onChange } = props;
+  const { button, title, value, options, onChange } = props;
   return (
     <Menu
       className="btn tl-choice"
@@ -54,6 +56,9 @@ function ChoiceMenu<T extends string>(props: ChoiceMenuProps<T>) {
     </Menu>
   );
 }
+
+const wordOf = <T extends string>(choices: readonly Choice<T>[], value: T) =>
+  choices.find(([key]) => key === value)?.[3];
 
 /** The line of tools above the timeline. */
 
@@ -86,23 +91,14 @@ function ModeButtons() {
   );
 }
 
-const ARROWS: readonly (readonly [ArrowChoice, string, string])[] = [
-  ["selected", "Of the selection", "one step each way"],
-  ["chain", "Of the selection, all the way", "as far as they lead"],
-  ["launches", "All launches in view", "call → kernel, bundled"],
-  ["backward", "All gradients in view", "forward → backward, bundled"],
-  ["view", "All in view", "bundled where they are close"],
-  ["none", "None", ""],
+const ARROWS: readonly Choice<ArrowChoice>[] = [
+  ["selected", "Of the selection", "one step each way", "selected"],
+  ["chain", "Of the selection, all the way", "as far as they lead", "chain"],
+  ["launches", "All launches in view", "call → kernel, bundled", "launches"],
+  ["backward", "All gradients in view", "forward → backward, bundled", "backward"],
+  ["view", "All in view", "bundled where they are close", "all"],
+  ["none", "None", "", "none"],
 ];
-
-const ARROW_WORDS: Readonly<Record<ArrowChoice, string>> = {
-  selected: "selected",
-  chain: "chain",
-  launches: "launches",
-  backward: "backward",
-  view: "all",
-  none: "none",
-};
 
 function ArrowsMenu() {
   const { link, change, sources, moving } = useTimelineContext();
@@ -115,7 +111,7 @@ function ArrowsMenu() {
   const cut = `${plural(leftOut, "arrow")} here ${leftOut === 1 ? "is" : "are"} not drawn: zoom in to see them.`;
   return (
     <ChoiceMenu
-      button={`Arrows: ${ARROW_WORDS[link.arrows]}${leftOut > 0 ? ", in part" : ""}`}
+      button={`Arrows: ${wordOf(ARROWS, link.arrows)}${leftOut > 0 ? ", in part" : ""}`}
       title={leftOut > 0 ? `${cut}\n${hint}` : hint}
       value={link.arrows}
       options={ARROWS}
@@ -124,19 +120,12 @@ function ArrowsMenu() {
   );
 }
 
-const LAYOUTS: Readonly<Record<LayoutName, readonly [string, string]>> = {
-  user: ["Your code", "without torch, Python itself and installed packages"],
-  split: ["All", "in tracks of their own, aligned with the ops"],
-  filtered: ["All but plumbing", "without _call_impl, contextlib and the like"],
-  merged: ["Merged", "all, as recorded, in one stack with the ops"],
-};
-
-const LAYOUT_WORDS: Readonly<Record<LayoutName, string>> = {
-  user: "your code",
-  split: "all",
-  filtered: "no plumbing",
-  merged: "merged",
-};
+const LAYOUTS: readonly Choice<LayoutName>[] = [
+  ["user", "Your code", "without torch, Python itself and installed packages", "your code"],
+  ["split", "All", "in tracks of their own, aligned with the ops", "all"],
+  ["filtered", "All but plumbing", "without _call_impl, contextlib and the like", "no plumbing"],
+  ["merged", "Merged", "all, as recorded, in one stack with the ops", "merged"],
+];
 
 function PythonMenu() {
   const { link, change, sources } = useTimelineContext();
@@ -147,20 +136,16 @@ function PythonMenu() {
   if (!hasFrames || manifest.layouts.length < 2) {
     return null;
   }
-  const order: readonly LayoutName[] = ["user", "split", "filtered", "merged"];
   const hidden = sources.reduce((sum, source) => sum + source.manifest.hidden, 0);
   // Where no frame is the user's own, all of them are shown.
   const isAll = link.layout === "user" && hidden === 0;
   // The lanes of a subtree in focus are those of one layout.
   const choose = (layout: LayoutName) =>
     change({ layout, arrangement: { ...link.arrangement, focus: new Map() } });
-  const options = order
-    .filter((layout) => manifest.layouts.includes(layout))
-    .map((layout) => [layout, ...LAYOUTS[layout]] as const);
   return (
     <>
       <ChoiceMenu
-        button={`Python: ${isAll ? "all" : LAYOUT_WORDS[link.layout]}`}
+        button={`Python: ${isAll ? "all" : wordOf(LAYOUTS, link.layout)}`}
         title={
           isAll
             ? "By their paths, no Python frame is code of your own: all are shown"
@@ -169,7 +154,7 @@ function PythonMenu() {
               : ""
         }
         value={link.layout}
-        options={options}
+        options={LAYOUTS.filter(([layout]) => manifest.layouts.includes(layout))}
         onChange={choose}
       />
       {hidden > 0 ? (

@@ -8,7 +8,7 @@ import { CopyButton } from "../../../components/controls/copy_button";
 import { ProblemNote } from "../../../components/states/problem_note";
 import { CodeName } from "../../../components/text/code_name";
 import { useLasting } from "../../../state/timing";
-import { stepTitle, wallText } from "../ruler/ruler";
+import { stepTitle, wallClock, wallText } from "../ruler/ruler";
 import { type Selection, useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
 import { KindName, KindSwatch } from "../tracks/kinds";
@@ -77,7 +77,8 @@ function startText({ step, step_offset_ns, slice }: SliceDetails): string {
 
 function Facts({ details }: { details: SliceDetails }) {
   const { actions } = useTimelineContext();
-  const { slice, self_ns, track_label, depth, wall_ns, flags } = details;
+  const { slice, self_ns, track_label, depth, flags } = details;
+  const epoch = wallClock(details.wall_ns);
   return (
     <dl className="tl-facts">
       <dt>Start</dt>
@@ -107,7 +108,7 @@ function Facts({ details }: { details: SliceDetails }) {
         <bdi>{harmless(track_label, 100)}</bdi>, depth {depth}
       </dd>
       <dt>Wall clock</dt>
-      <dd>{wallOf(wall_ns)}</dd>
+      <dd>{epoch === null ? DASH : wallText(epoch)}</dd>
       {flags.length === 0 ? null : (
         <>
           <dt>Caution</dt>
@@ -116,15 +117,6 @@ function Facts({ details }: { details: SliceDetails }) {
       )}
     </dl>
   );
-}
-
-function wallOf(text: string): string {
-  try {
-    const epoch = BigInt(text);
-    return epoch > 0n ? wallText(epoch) : DASH;
-  } catch {
-    return DASH;
-  }
 }
 
 /** The other way round, seen from the selection: where it leads, or where it comes from. */

@@ -170,7 +170,7 @@ function wallRuler(view: Range, nsPerPx: number, baseNs: bigint): RulerModel {
 }
 
 /** The wall clock of 0; null where the recording does not tell. */
-export function wallBase(baseNs: string): bigint | null {
+export function wallClock(baseNs: string): bigint | null {
   try {
     const base = BigInt(baseNs);
     return base > 0n ? base : null;
@@ -188,7 +188,7 @@ export interface RulerQuestion {
 }
 
 export function rulerModel({ view, nsPerPx, unit, steps, baseNs }: RulerQuestion): RulerModel {
-  const base = unit === "wall" ? wallBase(baseNs) : null;
+  const base = unit === "wall" ? wallClock(baseNs) : null;
   return base === null
     ? relativeRuler(view, nsPerPx, originOf(steps, view, unit))
     : wallRuler(view, nsPerPx, base);

@@ -103,7 +103,7 @@ function HitCount() {
   const hidden = sources.reduce((sum, { manifest }) => sum + manifest.hidden, 0);
   // Among several workers, the place among the hits of one says little.
   const isAt =
-    sources.length === 1 && at?.find === search.text && sameSlice(at.key, selection?.key ?? null);
+    sources.length === 1 && at?.find === search.text && sameSlice(at.key, selection?.key);
   const words = isAt
     ? `${count(at.position)} of ${count(search.slices)}`
     : search.isLoading && search.slices === 0

@@ -17,11 +17,16 @@ export interface Range {
   readonly end: number;
 }
 
-export type Match = "text" | "regex" | "exact";
-export type Unit = "step" | "trace" | "wall";
-export type ArrowChoice = "selected" | "chain" | "launches" | "backward" | "view" | "none";
-export type Alignment = "clock" | "start" | "step";
-export type PanelTab = "summary" | "flame" | "slices" | "gpu" | "counters" | "notes" | "details";
+export const MATCHES = ["text", "regex", "exact"] as const;
+export const UNITS = ["step", "trace", "wall"] as const;
+export const ARROWS = ["selected", "chain", "launches", "backward", "view", "none"] as const;
+export const ALIGNMENTS = ["clock", "start", "step"] as const;
+export const TABS = ["summary", "flame", "slices", "gpu", "counters", "notes", "details"] as const;
+export type Match = (typeof MATCHES)[number];
+export type Unit = (typeof UNITS)[number];
+export type ArrowChoice = (typeof ARROWS)[number];
+export type Alignment = (typeof ALIGNMENTS)[number];
+export type PanelTab = (typeof TABS)[number];
 
 const RANGE = /^(-?\d{1,19})-(-?\d{1,19})$/;
 
@@ -45,7 +50,7 @@ export function parseSlice(text: string | undefined): SliceKey | null {
 export const formatSlice = ({ source, slice }: SliceKey): string =>
   source === 0 ? String(slice) : `${source}.${slice}`;
 
-export const sameSlice = (a: SliceKey | null, b: SliceKey | null): boolean =>
+export const sameSlice = (a: SliceKey | undefined, b: SliceKey | undefined): boolean =>
   a?.source === b?.source && a?.slice === b?.slice;
 
 /** A chosen range of time and the ids of the rows it covers; none = all. */
@@ -75,26 +80,6 @@ export const LAYOUTS = [
   "merged",
 ] as const satisfies readonly LayoutName[];
 export const MODES = ["select", "pan", "zoom", "measure"] as const satisfies readonly MouseMode[];
-export const MATCHES = ["text", "regex", "exact"] as const satisfies readonly Match[];
-export const UNITS = ["step", "trace", "wall"] as const satisfies readonly Unit[];
-export const ARROWS = [
-  "selected",
-  "chain",
-  "launches",
-  "backward",
-  "view",
-  "none",
-] as const satisfies readonly ArrowChoice[];
-export const ALIGNMENTS = ["clock", "start", "step"] as const satisfies readonly Alignment[];
-export const TABS = [
-  "summary",
-  "flame",
-  "slices",
-  "gpu",
-  "counters",
-  "notes",
-  "details",
-] as const satisfies readonly PanelTab[];
 
 /** Names of workers, in an order; commas in them are escaped. */
 export const parseNames = (text: string | undefined): readonly string[] =>

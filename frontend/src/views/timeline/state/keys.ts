@@ -13,56 +13,13 @@ import { type TimelineContext, useTimelineContext } from "./context";
 /** Which key does what in the Trace view. Letters are those printed on the key, except W A S D. */
 
 /** Everything a key can ask for. */
-export type Action =
-  | "zoom-in"
-  | "zoom-out"
-  | "left"
-  | "right"
-  | "scroll-up"
-  | "scroll-down"
-  | "up"
-  | "down"
-  | "mode-select"
-  | "mode-pan"
-  | "mode-zoom"
-  | "mode-measure"
-  | "reveal"
-  | "whole"
-  | "next"
-  | "previous"
-  | "flow-next"
-  | "flow-previous"
-  | "same-next"
-  | "same-previous"
-  | "mark"
-  | "mark-keep"
-  | "area-of-selection"
-  | "search"
-  | "hit-next"
-  | "hit-previous"
-  | "pin"
-  | "hide"
-  | "collapse"
-  | "expand"
-  | "unit"
-  | "palette"
-  | "png"
-  | "copy"
-  | "zoom-to"
-  | "row-next"
-  | "row-previous"
-  | "panel"
-  | "clear";
+type Action = keyof typeof RUNS | "palette" | "png" | "clear";
 
 /** The parts of a keyboard event that matter. */
-export interface Press {
-  readonly key: string;
-  readonly code: string;
-  readonly shiftKey: boolean;
-  readonly ctrlKey: boolean;
-  readonly metaKey: boolean;
-  readonly altKey: boolean;
-}
+export type Press = Pick<
+  KeyboardEvent,
+  "key" | "code" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey"
+>;
 
 export interface Bound {
   readonly action: Action;
@@ -169,28 +126,20 @@ interface Described {
   readonly title: string;
   readonly group: string;
   readonly keys: readonly string[];
-  /** Not in the palette: it only makes sense as a key that is held. */
-  readonly isHeld: boolean;
 }
 
 type Row = readonly [action: Action, title: string, ...keys: string[]];
 
-const grouped = (group: string, rows: readonly Row[], isHeld = false): Described[] =>
-  rows.map(([action, title, ...keys]) => ({ action, title, group, keys, isHeld }));
+const grouped = (group: string, rows: readonly Row[]): Described[] =>
+  rows.map(([action, title, ...keys]) => ({ action, title, group, keys }));
 
 export const COMMANDS: readonly Described[] = [
-  ...grouped(
-    "Moving",
-    [
-      ["zoom-in", "Zoom in at the pointer (Shift: faster)", "W", "+"],
-      ["zoom-out", "Zoom out", "S", "−"],
-      ["left", "Move left (Shift: faster)", "A", "←"],
-      ["right", "Move right", "D", "→"],
-      ["scroll-down", "Scroll, when a slice is selected with Shift", "↑", "↓"],
-    ],
-    true,
-  ),
   ...grouped("Moving", [
+    ["zoom-in", "Zoom in at the pointer (Shift: faster)", "W", "+"],
+    ["zoom-out", "Zoom out", "S", "−"],
+    ["left", "Move left (Shift: faster)", "A", "←"],
+    ["right", "Move right", "D", "→"],
+    ["scroll-down", "Scroll, when a slice is selected with Shift", "↑", "↓"],
     ["whole", "Show the whole trace", "0", "Home"],
     ["mode-select", "Pointer: select", "1"],
     ["mode-pan", "Pointer: pan (or drag with Shift, Space or the middle button)", "2"],
@@ -312,7 +261,7 @@ const copyName: Run = ({ selection, moving }) => {
 const hasMarkedText = () => (window.getSelection()?.toString() ?? "") !== "";
 
 /** What needs nothing but the timeline. What a held key does smoothly, the palette does in one step. */
-const RUNS: Partial<Readonly<Record<Action, Run>>> = {
+const RUNS = {
   "zoom-in": ({ engine }) => engine?.zoom(2),
   "zoom-out": ({ engine }) => engine?.zoom(0.5),
   left: ({ engine }) => engine?.pan(-0.25),
@@ -355,7 +304,7 @@ const RUNS: Partial<Readonly<Record<Action, Run>>> = {
     field?.select();
   },
   copy: copyName,
-};
+} satisfies Readonly<Record<string, Run>>;
 
 /** With a slice selected the vertical arrows walk through its nest, else they scroll. */
 function resolved(action: Action, { link }: TimelineContext): Action {
@@ -406,7 +355,7 @@ export function useViewKeys(): void {
       } else if (action === "clear") {
         cleared(now);
       } else {
-        RUNS[action]?.(now);
+        RUNS[action](now);
       }
     };
   }, []);

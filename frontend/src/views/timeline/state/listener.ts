@@ -75,7 +75,7 @@ export function listenerOf({ timeline, onPlaced, onProblem }: Handlers): Timelin
     },
     onArrow({ from, to }) {
       const { selection, actions, sources } = timeline();
-      const end = sameSlice(selection?.key ?? null, from.key) ? to : from;
+      const end = sameSlice(selection?.key, from.key) ? to : from;
       const source = sources.find((known) => known.source === end.key.source);
       onPlaced(end);
       if (source === undefined) {

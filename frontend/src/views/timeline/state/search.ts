@@ -1,6 +1,7 @@
 /** The search: which names match in all sources, how often, and where. */
 import { useMemo } from "react";
 import type { NameHit, SearchAnswer } from "../../../api/types.gen";
+import { sum } from "../../../base/text/rounding";
 import { useParts } from "../../../state/parts";
 import type { Link } from "./address";
 import type { Source } from "./sources";
@@ -49,8 +50,6 @@ function merged(names: readonly (readonly NameHit[])[]): readonly FoundName[] {
   }
   return [...found.values()].sort((a, b) => b.slices - a.slices);
 }
-
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 interface Found {
   readonly source: Source;

@@ -3,8 +3,8 @@ import { useMemo } from "react";
 import type { SliceDetails, SliceRef } from "../../../api/types.gen";
 import { time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
-import { usePart } from "../../../state/parts";
-import type { PlacedSlice, SliceKey } from "../../../timeline/contract";
+import { NOBODY, usePart } from "../../../state/parts";
+import type { PlacedSlice } from "../../../timeline/contract";
 import { type RowModel, rowOfTrack } from "../tracks/rows";
 import type { Link } from "./address";
 import type { Selection } from "./context";
@@ -37,7 +37,7 @@ export function useSelection(
 ): Selection | null {
   const [main] = sources;
   const source = sources.find((known) => known.source === select?.source);
-  const asked = source ?? main ?? { key: { run: "", worker: "", span: "" }, digest: "" };
+  const asked = source ?? main ?? NOBODY;
   const query = select === null || source === undefined ? null : { slice: select.slice, layout };
   const { data, problem, again } = usePart("timeline/slice", asked, query);
   return useMemo(() => {
@@ -54,6 +54,3 @@ export function useSelection(
     };
   }, [select, source, data, problem, again, model]);
 }
-
-export const sameKey = (a: SliceKey | undefined, b: SliceKey | undefined): boolean =>
-  a?.source === b?.source && a?.slice === b?.slice;

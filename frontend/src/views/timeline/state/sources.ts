@@ -13,6 +13,8 @@ import type {
 import { share } from "../../../base/text/format";
 import { usePageVisible } from "../../../state/host/visibility";
 import { canFill, usePage } from "../../../state/page_context";
+import { useAsked, whileReading } from "../../../state/parts";
+import { wallClock } from "../ruler/ruler";
 import type { Alignment, Range } from "./address";
 
 /** The recordings in one timeline: the chosen worker, and others of its run on the same axis. */
@@ -46,16 +48,6 @@ export interface Aligned {
   readonly note: string;
 }
 
-/** Wall clock of 0 as a number of ns; null where the recording does not tell. */
-function clockOf({ base_ns }: TimelineManifest): bigint | null {
-  try {
-    const base = BigInt(base_ns);
-    return base > 0n ? base : null;
-  } catch {
-    return null;
-  }
-}
-
 /** Start of the first step that both have, by name. */
 function commonStep(a: TimelineManifest, b: TimelineManifest): readonly [number, number] | null {
   const starts = new Map(b.steps.map((step) => [step.name, step.ts]));
@@ -80,7 +72,7 @@ function offsetBy(
     const starts = commonStep(first, other);
     return starts === null ? null : starts[0] - starts[1];
   }
-  const [a, b] = [clockOf(first), clockOf(other)];
+  const [a, b] = [wallClock(first.base_ns), wallClock(other.base_ns)];
   return a === null || b === null ? null : Number(b - a);
 }
 
@@ -155,13 +147,6 @@ export function wholeRange(sources: readonly Source[]): Range {
 
 /** Fetching the manifests: of the shown trace, and of the other workers that the user added. */
 
-const AGAIN_MS = 700;
-
-/** The first open prepares the timeline, which may take a while; then it is asked again. */
-const whileReading =
-  (visible: boolean) => (query: { state: { data?: Answer<unknown> | undefined } }) =>
-    visible && query.state.data?.state === "reading" ? AGAIN_MS : false;
-
 export interface ManifestState {
   readonly recording: Recording | null;
   readonly progress: ReadProgress | null;
@@ -176,8 +161,7 @@ const queryKey = (key: TraceKey, digest: string, layout: LayoutName) =>
 export function useManifest(layout: LayoutName): ManifestState {
   const visible = usePageVisible();
   const { shown } = usePage();
-  const key = shown?.key ?? { run: "", worker: "", span: "" };
-  const digest = shown?.digest ?? "";
+  const { key, digest } = useAsked();
   const { data, error, refetch } = useQuery<Answer<TimelineManifest>>({
     queryKey: queryKey(key, digest, layout),
     queryFn: ({ signal }) => getView("timeline", key, digest, { layout }, signal),

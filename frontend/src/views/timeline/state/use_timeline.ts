@@ -12,7 +12,6 @@ import type {
   Marker,
   PlacedSlice,
   Timeline,
-  TimelineArrow,
   TimelineListener,
   TimelinePalette,
   TimelineSource,
@@ -22,7 +21,7 @@ import { useArrows } from "../tracks/arrows";
 import { timelinePalette } from "../tracks/palette";
 import { type RowModel, rowModel, rowOfTrack } from "../tracks/rows";
 import { makeActions, type Target } from "./actions";
-import { type Link, type Range, useLink } from "./address";
+import { type Link, type Range, sameSlice, useLink } from "./address";
 import { useCameraLink } from "./address_sync";
 import {
   type Frame,
@@ -35,7 +34,7 @@ import {
 } from "./context";
 import { listenerOf } from "./listener";
 import { useSearch } from "./search";
-import { placedOf, sameKey, spoken, useSelection } from "./selection";
+import { placedOf, spoken, useSelection } from "./selection";
 import { type Aligned, type Source, wholeRange } from "./sources";
 
 /** Opens the canvas in its place, and tells it what the rest of the view knows. */
@@ -55,53 +54,30 @@ export function engineSource({ source, key, digest, manifest, offset }: Source):
   };
 }
 
-/** The canvas, once it is open. `listener` may change; the latest is told. */
+/** The canvas, once it is open. */
 export function useEngine(
   place: RefObject<HTMLElement | null>,
   listener: TimelineListener,
   palette: TimelinePalette,
 ): Timeline | null {
   const [engine, setEngine] = useState<Timeline | null>(null);
-  const latest = useRef(listener);
   const first = useRef(palette);
   const visible = usePageVisible();
-  useEffect(() => {
-    latest.current = listener;
-  });
   useEffect(() => {
     const element = place.current;
     if (element === null) {
       return;
     }
-    const opened = openTimeline(
-      element,
-      {
-        onCamera: (camera, rows, size) => latest.current.onCamera(camera, rows, size),
-        onHover: (hit, x, y) => latest.current.onHover(hit, x, y),
-        onSelect: (hit, isDouble) => latest.current.onSelect(hit, isDouble),
-        onArea: (area, isDone) => latest.current.onArea(area, isDone),
-        onMeasure: (area) => latest.current.onMeasure(area),
-        onArrow: (arrow) => latest.current.onArrow(arrow),
-        onLoading: (pending) => latest.current.onLoading(pending),
-        onProblem: (message) => latest.current.onProblem(message),
-      },
-      first.current,
-    );
+    const opened = openTimeline(element, listener, first.current);
     setEngine(opened);
     return () => {
       setEngine(null);
       opened.close();
     };
-  }, [place]);
+  }, [place, listener]);
   useEffect(() => engine?.setPalette(palette), [engine, palette]);
   useEffect(() => engine?.setActive(visible), [engine, visible]);
   return engine;
-}
-
-/** What is drawn above the tracks. */
-export interface Drawn {
-  readonly selection: PlacedSlice | null;
-  readonly arrows: readonly TimelineArrow[];
 }
 
 /** The view once it rests: questions to the server wait for that. */
@@ -233,7 +209,7 @@ function useSyncedOverlay(overlay: Overlay): void {
       selection?.details === undefined ? null : placedOf(selection.details.slice, selection.source),
     [selection],
   );
-  const shown = known ?? (sameKey(placed?.key, selection?.key) ? placed : null);
+  const shown = known ?? (sameSlice(placed?.key, selection?.key) ? placed : null);
   useEffect(() => engine?.setSelection(shown), [engine, shown]);
   useEffect(() => engine?.setArea(area), [engine, area]);
   useEffect(() => engine?.setArrows(arrows), [engine, arrows]);
@@ -296,14 +272,8 @@ export function useTimeline({ place, aligned, isNarrow }: ContextParts): OpenTim
       }),
     [contextNow, client, target],
   );
-  const listener = useMemo(
-    () =>
-      listenerOf({
-        timeline: contextNow,
-        onPlaced: setPlaced,
-        onProblem: setTrouble,
-      }),
-    [contextNow],
+  const [listener] = useState(() =>
+    listenerOf({ timeline: contextNow, onPlaced: setPlaced, onProblem: setTrouble }),
   );
 
   const whole = useMemo(() => wholeRange(sources), [sources]);

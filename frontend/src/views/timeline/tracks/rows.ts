@@ -31,7 +31,6 @@ export interface RowInfo {
   /** Index of the track in the manifest, for requests; −1. */
   readonly trackIndex: number;
   readonly counter: TimelineCounter | null;
-  readonly seriesIndex: number;
   readonly mode: RowMode;
   /** The user's own choice of a mode. */
   readonly chosen: ChosenMode | null;
@@ -123,6 +122,18 @@ interface Entry {
   readonly row: TimelineRow;
 }
 
+/** What a row has that is no track. */
+const NO_TRACK = {
+  detail: "",
+  track: null,
+  trackIndex: -1,
+  mode: "full",
+  chosen: null,
+  deeper: 0,
+  firstLane: 0,
+  endLane: 0,
+} as const;
+
 function trackEntry(
   source: Source,
   trackIndex: number,
@@ -151,7 +162,6 @@ function trackEntry(
       track,
       trackIndex,
       counter: null,
-      seriesIndex: -1,
       mode,
       chosen,
       deeper: mode === "full" ? Math.max(0, depth - fullLanes) : 0,
@@ -186,22 +196,14 @@ function counterEntry(
   const id = idOf(key);
   return {
     info: {
+      ...NO_TRACK,
       key,
       id,
       type: "counter",
       source,
       label: shortLabel(counter.label, source.manifest.groups[counter.group]?.label ?? ""),
-      detail: "",
       group,
-      track: null,
-      trackIndex: -1,
       counter,
-      seriesIndex,
-      mode: "full",
-      chosen: null,
-      deeper: 0,
-      firstLane: 0,
-      endLane: 0,
       isPinned: arrangement.pinned.includes(id),
       isHidden: arrangement.hidden.has(id),
       isCollapsed: false,
@@ -233,22 +235,14 @@ function headingEntry(
   const busy = source.manifest.tracks.filter((track) => track.group === group);
   return {
     info: {
+      ...NO_TRACK,
       key,
       id,
       type: "heading",
       source,
       label: many ? `${source.worker} · ${label}` : label,
-      detail: "",
       group: "",
-      track: null,
-      trackIndex: -1,
       counter: null,
-      seriesIndex: -1,
-      mode: "full",
-      chosen: null,
-      deeper: 0,
-      firstLane: 0,
-      endLane: 0,
       isPinned: false,
       isHidden: arrangement.hidden.has(id),
       isCollapsed: arrangement.collapsed.has(id),
@@ -282,20 +276,17 @@ function groupsOf(source: Source, arrangement: Arrangement, many: boolean): Grou
           counterEntry(source, index, counter, heading.info.id, arrangement),
         ),
     ];
-    return members.length === 0 ? [] : [{ heading, members: arranged(members, arrangement) }];
+    const ordered = arranged(members, arrangement, ({ info }) => info.id);
+    return members.length === 0 ? [] : [{ heading, members: ordered }];
   });
 }
 
-function arranged(entries: readonly Entry[], { order }: Arrangement): readonly Entry[] {
-  const byId = new Map(entries.map((entry) => [entry.info.id, entry]));
-  return inOrder([...byId.keys()], order).flatMap((id) => byId.get(id) ?? []);
-}
-
-function arrangedGroups(
-  groups: readonly GroupEntries[],
+function arranged<T>(
+  items: readonly T[],
   { order }: Arrangement,
-): readonly GroupEntries[] {
-  const byId = new Map(groups.map((group) => [group.heading.info.id, group]));
+  idOfItem: (item: T) => string,
+): readonly T[] {
+  const byId = new Map(items.map((item) => [idOfItem(item), item]));
   return inOrder([...byId.keys()], order).flatMap((id) => byId.get(id) ?? []);
 }
 
@@ -308,9 +299,10 @@ function drawnMembers({ heading, members }: GroupEntries): readonly Entry[] {
 
 export function rowModel(sources: readonly Source[], arrangement: Arrangement): RowModel {
   const many = sources.length > 1;
-  const groups = arrangedGroups(
+  const groups = arranged(
     sources.flatMap((source) => groupsOf(source, arrangement, many)),
     arrangement,
+    ({ heading }) => heading.info.id,
   );
   const members = groups.flatMap((group) => group.members);
   const byId = new Map(members.map((entry) => [entry.info.id, entry]));
