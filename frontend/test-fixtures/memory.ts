@@ -190,6 +190,7 @@ export const MEMORY: Memory = {
   statistics: statisticsTable(),
   events: eventTable(),
   categories: { parameter: "Parameters", activation: "Activations", unknown: "Unknown" },
+  rules: [],
   missing: {},
   definitions: { increase_bytes: "Allocated less released, with the ops inside." },
 };
