@@ -170,6 +170,20 @@ def test_a_damaged_json_line_is_repaired_and_a_partial_one_is_told(read_text: Re
 
 
 @READERS
+@pytest.mark.parametrize("bracket", ["]", "}", "]]", "}]}", "] ,"])
+def test_a_bracket_among_json_lines_closes_nothing_and_reading_goes_on(
+    read_text: Read, bracket: str
+) -> None:
+    """It ends a list elsewhere; here no list was begun, and it must not be looked at for ever."""
+    first, second = (json.dumps(event) for event in events("a", 2))
+    raw = read_text(f'{first}\n{{"ph":{bracket}\n{second}\n'.encode())
+    names = [row["name"] for row in rows(raw)]
+    assert (names[0], names[-1]) == ("a0", "a1")
+    raw = read_text(f'{{"":}}{{"ph":{bracket},"traceName":'.encode())
+    assert {"json_lines", "truncated"} <= faults(raw).keys()
+
+
+@READERS
 def test_events_line_by_line_behind_metadata_are_read(read_text: Read) -> None:
     lines = "\n".join(json.dumps(event) for event in events("a"))
     raw = read_text(('{"schemaVersion": 1}\n' + lines).encode())

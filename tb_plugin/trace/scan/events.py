@@ -181,6 +181,7 @@ class EventReader:
         stop = self._stops.next(window)
         if stop < 0:
             return self._last(window, batch, seen) if window.eof else self._oversized(window)
+        stop = max(stop, 1)  # without a list around it, a bracket that closes one is a stop itself
         text = window.data[window.pos : window.pos + stop].rstrip(_BLANKS + b",")
         if self._repaired(window, batch, text):
             return True
