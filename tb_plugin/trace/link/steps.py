@@ -32,6 +32,8 @@ _NOT_STEPS = (
     "hccl:",
     "c10d::",
     "##",
+    "[module]",
+    "[pl][module]",
 )
 _VARIABLE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\d+")
 MIN_STEPS = 3

@@ -109,6 +109,8 @@ def test_a_regular_family_of_annotations() -> None:
             [annotation(f"it {i}", 10 * i, 9, tid=i % 2) for i in range(8)],
         ),
         ("part of a step", [annotation("enumerate(DataLoader)#X", 10 * i, 9) for i in range(4)]),
+        ("modules", [annotation(f"[module]Block: layers.{i}", 10 * i, 9) for i in range(4)]),
+        ("modules", [annotation(f"[pl][module]a.Block: {i}", 10 * i, 9) for i in range(4)]),
     ],
 )
 def test_what_is_no_family_of_steps(why: str, events: list[dict[str, object]]) -> None:
