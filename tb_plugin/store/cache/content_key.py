@@ -120,8 +120,8 @@ def forget_old(root: Path) -> None:
 def code_version(*callables: str) -> str:
     """A key of the code of ``"module:function"`` names: of all source files of their packages.
 
-    Nobody has to remember to raise a number when a formula changes. ``base`` and this package count
-    always.
+    Those in folders inside a package count, too. Nobody has to remember to raise a number when a
+    formula changes. ``base`` and this package count always.
     """
     key = hashlib.blake2b(digest_size=8)
     folders = {Path(__file__).parent, Path(__file__).parent.parent / "base"}
@@ -132,8 +132,8 @@ def code_version(*callables: str) -> str:
         else:
             folders.add(Path(spec.origin).parent)
     for folder in sorted(folders):
-        for file in sorted(folder.glob("*.*")):
+        for file in sorted(folder.rglob("*.*")):
             if file.suffix in {".py", ".so", ".pyd", ".dll", ".dylib", ".toml", ".json"}:
-                key.update(file.name.encode() + b"\0")
+                key.update(file.relative_to(folder).as_posix().encode() + b"\0")
                 key.update(file.read_bytes())
     return key.hexdigest()

@@ -67,6 +67,22 @@ def test_of_a_huge_file_samples_and_the_time_count(
     assert key(path) != before
 
 
+def test_the_code_version_covers_folders_inside_the_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "a_package_of_this_test"
+    (package / "inner").mkdir(parents=True)
+    for name in ("__init__.py", "entry.py", "inner/__init__.py", "inner/formula.py"):
+        (package / name).write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    version = content_key.code_version.__wrapped__
+    before = version(f"{package.name}.entry:make")
+    (package / "inner" / "formula.py").write_text("x = 2")
+    after = version(f"{package.name}.entry:make")
+    (package / "inner" / "formula.py").rename(package / "inner" / "law.py")
+    assert len({before, after, version(f"{package.name}.entry:make")}) == 3
+
+
 def test_the_code_version_covers_the_packages_of_the_callables(tmp_path: Path) -> None:
     ours = "tests.store.fakes:read"
     known = content_key.code_version(ours)
