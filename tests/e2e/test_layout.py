@@ -44,6 +44,7 @@ class Crowd:
     """A recording that strains the layout, event by event."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
+    allocated: int = 0  # bytes, as the allocator counts them
 
     def add(self, cat: str, name: str, ts: float, dur: float, **args: Any) -> None:
         place = {"pid": 0 if cat == "kernel" else 9, "tid": args.pop("thread", 7)}
@@ -74,9 +75,27 @@ class Crowd:
             self.add("cpu_op", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
                      start + 50, 9000, thread=thread)  # fmt: skip
 
+    def allocate(self, number: int) -> None:
+        """Blocks of three sizes, each by an op of its own: what a step takes and gives back."""
+        start, held = 20_000 * number, []
+        for call in range(12):
+            size, address = (1 << 20) << call % 3, 1 << 12 << call
+            held.append((size, address))
+            self.memory(start + 200 + 1400 * call, size, address)
+        for size, address in held[:-2]:
+            self.memory(start + 18_500, -size, address)
+
+    def memory(self, ts: float, size: int, address: int) -> None:
+        self.allocated += size
+        args = {"Bytes": size, "Addr": address, "Device Type": 1, "Device Id": 0}
+        args |= {"Total Allocated": self.allocated, "Total Reserved": 64 << 20}
+        place = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "pid": 9, "tid": 7}
+        self.events.append({**place, "name": "[memory]", "ts": ts, "args": args})
+
     def text(self) -> str:
         for number in range(1, 5):
             self.step(number)
+            self.allocate(number)
         gpu = {"id": 0, "name": "NVIDIA H100 80GB HBM3 of a name that goes on", "numSms": 132}
         rank = {"rank": 3, "world_size": 8, "backend": "nccl"}
         metadata = {"deviceProperties": [gpu], "distributedInfo": rank}
@@ -146,6 +165,8 @@ VIEWS = {
     "view=operators&operators.mode=flame": "main canvas",
     "view=kernels&kernels.group=properties": "main tr[aria-expanded]",
     "view=timeline&timeline.select=40": ".tl-canvas",
+    "view=memory": ".treemap-box",
+    "view=memory&memory.tab=operators": "main .dt-row",
     "view=health": ".note-item, .counts",
 }
 # A recording of the processor alone: a view that is not available, and the rest of the states.
@@ -156,6 +177,7 @@ CROWDED = f"run={RUN}&worker={WORKER}"
 CASES = [
     *((CROWDED, view) for view in VIEWS),
     *(("run=train_ddp_cpu", view) for view in OF_SAMPLES),
+    ("run=train_cpu", "view=memory"),
 ]
 
 

@@ -45,15 +45,17 @@ export function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** Listens for keys. What a widget has handled, or is typed into a field or dialog, is not ours. */
-export function useKeys(keys: KeyMap): void {
+function useKeysOn(target: EventTarget, keys: KeyMap): void {
   const latest = useRef(keys);
   useEffect(() => {
     latest.current = keys;
   });
   useEffect(() => {
     const chord = chords();
-    const onKey = (event: KeyboardEvent) => {
+    const onKey = (event: Event) => {
+      if (!(event instanceof KeyboardEvent)) {
+        return;
+      }
       const name = keyName(event);
       const isElsewhere = isTyping(event.target) || document.querySelector("dialog[open]") !== null;
       if (name === null || event.defaultPrevented || (isElsewhere && name !== "mod+k")) {
@@ -65,7 +67,13 @@ export function useKeys(keys: KeyMap): void {
         action();
       }
     };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, []);
+    target.addEventListener("keydown", onKey);
+    return () => target.removeEventListener("keydown", onKey);
+  }, [target]);
 }
+
+/** Listens for keys. What a widget has handled, or is typed into a field or dialog, is not ours. */
+export const useKeys = (keys: KeyMap): void => useKeysOn(window, keys);
+
+/** Keys of the shown view: behind the widgets that they may belong to, before those of the page. */
+export const useViewKeys = (keys: KeyMap): void => useKeysOn(document, keys);

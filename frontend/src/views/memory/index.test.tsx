@@ -125,6 +125,16 @@ describe("the curve", () => {
     expect(window.location.hash).not.toContain("memory.range");
   });
 
+  it("goes before the chosen steps: Esc leaves the range, then they are left", async () => {
+    const { user } = await open({}, "&steps=6&memory.range=20000000-60000000");
+    await user.click(screen.getByRole("radio", { name: "By operator" }));
+    await user.keyboard("{Escape}");
+    expect(window.location.hash).not.toContain("memory.range");
+    expect(window.location.hash).toContain("steps=6");
+    await user.keyboard("{Escape}");
+    expect(window.location.hash).not.toContain("steps");
+  });
+
   it("takes an end of the range along", async () => {
     await open({}, "&memory.range=20000000-60000000");
     await drag(60, 80);
@@ -272,7 +282,7 @@ describe("what is alive", () => {
   it("is a box for each size, whose blocks and op are a press away", async () => {
     const { user } = await open();
     const alive = await panel("Alive at the peak");
-    const box = await alive.findByRole("button", { name: /layer1 › aten::mm/ });
+    const box = await alive.findByTitle(/layer1 › aten::mm/);
     expect(plain(box)).toBe("Activations · layer12.00 MiBaten::mmnet.py(7): forward");
     await user.click(box);
     const chosen = await alive.findByRole("status");
@@ -289,7 +299,7 @@ describe("what is alive", () => {
   it("is walked by arrows, from one box to the next", async () => {
     await open();
     const alive = await panel("Alive at the peak");
-    const boxes = await alive.findAllByRole("button", { name: /MiB$/ });
+    const boxes = await alive.findAllByTitle(/ › .*MiB$/);
     fireEvent.keyDown(boxes[0] as Element, { key: "ArrowRight" });
     expect(document.activeElement).toBe(boxes[1]);
     expect(boxes[1]?.getAttribute("aria-pressed")).toBe("true");

@@ -7,7 +7,7 @@ import { Hero } from "../../components/text/hero";
 import { type Cell, cell } from "../../state/cell";
 import { useRegisterCommands } from "../../state/commands";
 import { useValues } from "../../state/host/environment";
-import { useKeys } from "../../state/keys";
+import { useViewKeys } from "../../state/keys";
 import { AlivePanel } from "./alive/panel";
 import { useChoice } from "./choice";
 import type { Life } from "./curve/paint";
@@ -22,7 +22,7 @@ adoptStyles(memoryCss);
 function useRangeKeys(choice: ReturnType<typeof useChoice>) {
   const { range, isZoomed, setRange, setZoomed } = choice;
   const hasRange = range !== null;
-  useKeys({
+  useViewKeys({
     ...(hasRange ? { Escape: () => setRange(null) } : {}),
     ...(hasRange ? { z: () => setZoomed(!isZoomed) } : {}),
   });

@@ -149,9 +149,10 @@ function Treemap({ tree, labels, chosen, onChoose }: TreemapProps) {
             <button
               key={box.node}
               type="button"
-              className="treemap-box"
+              className={words.length === 0 ? "treemap-box bare" : "treemap-box"}
               title={text}
-              aria-label={text}
+              // Where there are words in it, they are its name.
+              aria-label={words.length === 0 ? text : undefined}
               aria-pressed={box.node === chosen}
               tabIndex={at === active ? 0 : -1}
               style={{
