@@ -73,6 +73,10 @@ NO_TOTALS = (
     "The allocator's totals were not recorded, so the curve is the change since the recording"
     f" began: {_RECORD}."
 )
+NO_TOTALS_OF_FILES = (
+    "torch reports files mapped into memory without a total, so the curve is the sum of those that"
+    " the recording saw."
+)
 NO_ADDRESSES = (
     "Addresses were not recorded, so it is not known which release belongs to which allocation:"
     f" {_RECORD}."

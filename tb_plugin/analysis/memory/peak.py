@@ -19,24 +19,31 @@ from .model import BEFORE, NONE, Category, MemoryColumns, MemoryDevice
 
 
 class Peaks(NamedTuple):
-    """Events of a device, counted from its first, after which its total is highest; −1 for none."""
+    """Events of a device, counted from its first, after which its total is highest."""
 
-    first: int
-    second: int  # the highest apart from the first, in the step of the first; see second_peak
+    first: int  # −1: before its first event
+    second: int  # the highest apart from it, in its step, see second_peak; −1: there is none
 
 
 def peaks(columns: MemoryColumns, device: MemoryDevice) -> Peaks:
-    """The two peaks of a device. What was there before the first event may be higher than both."""
+    """The two peaks of a device."""
     allocated = columns.events.allocated[device.events]
     if not len(allocated):
         return Peaks(NONE, NONE)
     first = int(allocated.argmax())
+    if device.base_bytes > int(allocated[first]):
+        return Peaks(NONE, first)
     ts = columns.events.ts[device.events]
     step = step_at(columns, int(ts[first]))
     mask = np.ones(len(ts), bool)
     if step >= 0:
         mask = (ts >= columns.steps.start[step]) & (ts < columns.steps.end[step])
     return Peaks(first, second_peak(allocated, first, mask))
+
+
+def total_after(columns: MemoryColumns, device: MemoryDevice, row: int) -> int:
+    """The total of a device after an event, counted from its first; −1 is before it."""
+    return device.base_bytes if row < 0 else int(columns.events.allocated[device.first + row])
 
 
 def step_at(columns: MemoryColumns, ts: int) -> int:

@@ -356,9 +356,9 @@ def alive_tree(subject: Subject, query: answers.AliveQuery) -> answers.AliveTree
     else:
         found = peaks(columns, device)
         row = found.first if query.at == "peak" else found.second
-        if row < 0:
+        if row < 0 and query.at == "second":
             return answers.AliveTree(None, 0, (), _MISSING_SECOND)
-        at = int(ts[row])
+        at = int(ts[row]) if row >= 0 else 0
     groups = alive(columns, device, row)
     nodes = _Nodes(columns, query.limit).of(groups)
     return answers.AliveTree(at, sum(one.total_bytes for one in groups), nodes, "")

@@ -15,7 +15,7 @@ from ...analysis.memory.growth import (
     steps_of,
 )
 from ...analysis.memory.model import MemoryColumns
-from ...analysis.memory.peak import peaks
+from ...analysis.memory.peak import peaks, total_after
 from ...base.units import duration, plural, size, times
 from ..view import Subject
 from . import contract as answers
@@ -98,8 +98,8 @@ def steps_memory(subject: Subject, query: answers.StepsQuery) -> answers.StepsMe
     steps = steps_of(columns, device)
     counted = counted_steps(subject.facts, columns)
     grown = growth_answer(steps, counted, columns)
-    row = peaks(columns, device).first
-    peak_bytes = int(columns.events.allocated[device.first + row]) if device.has_totals else 0
+    highest = total_after(columns, device, peaks(columns, device).first)
+    peak_bytes = highest if device.has_totals else 0
     leaks = grown.verdict == "leak"
     counts = frozenset(counted)
     sites = leaking_sites(columns, device, counted, MOST_SITES) if leaks else ()

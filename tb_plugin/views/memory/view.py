@@ -10,7 +10,7 @@ import numpy as np
 
 from ...analysis.facts import Facts
 from ...analysis.memory import artifact
-from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS
+from ...analysis.memory.artifact import NO_ADDRESSES
 from ...analysis.memory.categories import RULES
 from ...analysis.memory.curve import (
     LayerKeys,
@@ -22,7 +22,7 @@ from ...analysis.memory.curve import (
 from ...analysis.memory.events import TYPE_NAMES
 from ...analysis.memory.growth import steps_of
 from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
-from ...analysis.memory.peak import alive, peaks
+from ...analysis.memory.peak import alive, peaks, total_after
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
@@ -44,7 +44,7 @@ from .rows import (
 )
 from .steps import churn_answer, counted_steps, growth_answer, steps_memory
 from .tiles import address_map, map_tiles
-from .words import words
+from .words import no_totals, words
 
 MOST_MODULES = 8
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
@@ -147,9 +147,9 @@ def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryD
     events, mine = columns.events, device.events
     missing = {}
     if not device.has_totals:
-        missing["totals"] = NO_TOTALS
+        missing["totals"] = no_totals(device)
     if not device.has_reserved:
-        missing["reserved"] = NO_RESERVED if device.has_totals else NO_TOTALS
+        missing["reserved"] = NO_RESERVED if device.has_totals else no_totals(device)
     if device.capacity_bytes is None and device.kind != HOST:
         missing["capacity"] = NO_CAPACITY
     if not device.has_addresses:
@@ -174,14 +174,16 @@ def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryD
 
 
 def _peak(columns: MemoryColumns, device: MemoryDevice, row: int) -> answers.MemoryPeak:
-    """The total after an event, counted from the first of the device."""
-    event = device.first + row
-    ts = int(columns.events.ts[event])
+    """The total after an event, counted from the first of the device; −1 is before it."""
+    event = device.first + max(row, 0)
+    ts = int(columns.events.ts[event]) if row >= 0 else 0
     return answers.MemoryPeak(
         ts=ts,
-        bytes=int(columns.events.allocated[event]),
-        reserved_bytes=int(columns.events.reserved[event]) if device.has_reserved else None,
-        step=step_name(columns, ts),
+        bytes=total_after(columns, device, row),
+        reserved_bytes=int(columns.events.reserved[event])
+        if device.has_reserved and row >= 0
+        else None,
+        step=step_name(columns, ts) if row >= 0 else "",
         categories=_shares(columns, device, row) if device.has_addresses else (),
     )
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ...analysis.facts import Facts
-from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS
+from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS, NO_TOTALS_OF_FILES
+from ...analysis.memory.events import SHARED
 from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import alive, peaks
 from ...base.units import duration, share, size
@@ -40,7 +41,7 @@ def words(
     if not device.has_totals:
         return (
             f"Allocated memory rises by up to {size(peak.bytes)} above where the recording began.",
-            NO_TOTALS,
+            no_totals(device),
         )
     if not peak.categories:
         return (
@@ -84,6 +85,11 @@ def _remedy(columns: MemoryColumns, device: MemoryDevice, category: Category, fa
         Category.INPUT: _SMALLER,
         Category.AUTOGRAD: _SMALLER,
     }.get(category, "")
+
+
+def no_totals(device: MemoryDevice) -> str:
+    """Why the curve of a device is a change, and how to record totals."""
+    return NO_TOTALS_OF_FILES if device.key == SHARED else NO_TOTALS
 
 
 def _smaller_temporary(columns: MemoryColumns, device: MemoryDevice) -> str:

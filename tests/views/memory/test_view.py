@@ -235,3 +235,28 @@ def test_a_window_is_part_of_the_whole_order(offset: int, limit: int) -> None:
     key = np.array([5, 1, 5, 0, 1, 1, 9, 5])
     whole = np.argsort(key, kind="stable")
     assert first_of(key, offset, limit).tolist() == whole[offset : offset + limit].tolist()
+
+
+def test_a_peak_before_the_first_event_is_the_peak() -> None:
+    only = MadeMemory(base=1000)
+    only.release(5, "q", 600)
+    answer: Memory = ask(subject := subject_of(only))
+    assert (answer.peak.ts, answer.peak.bytes) == (0, 1000)
+    assert answer.devices[0].peak_bytes == answer.curve.peak_bytes == 1000
+    tree: AliveTree = ask(subject, "alive")
+    assert (tree.ts, tree.bytes) == (0, 1000)
+    assert answer.second is not None
+    assert answer.second.bytes == 400
+
+
+def test_files_mapped_by_workers_are_a_device_without_totals() -> None:
+    host = MadeMemory(kind=0, device=-1)
+    host.allocate(1, "h", 64)
+    shared = memory(2, 8, 0, device=-1, kind=0, reserved=8)
+    events = [*host.events, shared]
+    subject = TraceSession(draw(PICTURE, events=events)).subject(VIEW)
+    assert [one.key for one in ask(subject).devices] == ["cpu", "cpu:shared"]
+    answer: Memory = ask(subject, device="cpu:shared")
+    assert answer.curve.is_change
+    assert "mapped" in answer.devices[1].missing["totals"]
+    assert "mapped" in answer.detail
