@@ -12,6 +12,7 @@ from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Rule
 from kinetoscope.cli import main
 from kinetoscope.trace.health.notes import CATALOG
+from kinetoscope.views.memory.rows import LABELS
 from kinetoscope.views.overview.legend import BREAKDOWN, GAUGES, HOST, PARTITION, LegendEntry
 from kinetoscope.views.timeline import view as timeline
 from kinetoscope.views.timeline.common import KINDS
@@ -24,6 +25,7 @@ PAGES = {
     for path in (*(ROOT / "docs").glob("*.md"), ROOT / "README.md")
 }
 OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
+MEMORY = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
 TIMELINE = (ROOT / "docs" / "timeline.md").read_text(encoding="utf-8")
 HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
 HEALTH = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
@@ -52,6 +54,11 @@ def test_every_note_is_listed(kind: str) -> None:
 @pytest.mark.parametrize("question", [question for question, _ in QUESTIONS])
 def test_every_question_is_listed(question: str) -> None:
     assert f"| {question} |" in HEALTH
+
+
+@pytest.mark.parametrize("label", LABELS.values())
+def test_every_category_of_memory_has_its_rules(label: str) -> None:
+    assert f"| {label} |" in MEMORY
 
 
 @pytest.mark.parametrize("label", [label for _, label in KINDS.values()])
