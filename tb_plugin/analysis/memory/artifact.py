@@ -18,6 +18,7 @@ from ...trace.model import HostKind, MemoryTable, Trace
 from ..call_tree.paths import call_paths, innermost
 from ..host_activity import HostRole, Hosts, hosts_of
 from ..idle import is_own_frame
+from ..modules.sources import module_rows
 from ..operators.calls import call_tree
 from ..operators.stacks import frame_place, written_frames
 from ..recording import says
@@ -59,7 +60,7 @@ from .model import (
     Strays,
 )
 
-NAME = "memory-2"
+NAME = "memory-3"
 MAKE = f"{__name__}:make_memory"
 _STEM = "memory"
 _WRAPPERS = re.compile(r"^(DataParallel|DistributedDataParallel)\.forward$")
@@ -173,7 +174,7 @@ def _owners(trace: Trace, operator: B) -> _Owners:
     host = trace.host
     tree = call_tree(host)
     up, name, path = call_paths(tree.survives & operator, host.name, tree.parent)
-    module = _around(host.kind == HostKind.MODULE, host.name, host.parent)
+    module = _around(module_rows(trace), host.name, host.parent)
     frame, strings = _frames(trace)
     # What a backward op works for is told by the op of the forward pass that it belongs to.
     forward = innermost(host.forward.astype(np.int32), host.parent)
@@ -454,10 +455,10 @@ def _missing(trace: Trace, devices: Sequence[MemoryDevice]) -> dict[str, str]:
             f"{plural(left_out, 'allocator event')} of a petabyte or more: no device has so"
             " much, so they are left out."
         )
-    if not (host.kind == HostKind.MODULE).any():
+    if not module_rows(trace).any():
         missing["modules"] = (
             "Module calls were not recorded, so blocks are not told apart by module: record with"
-            " `with_stack=True`."
+            " `with_stack=True`, or give the trace handler the model, `modules=model`."
         )
     if not (host.kind == HostKind.PYTHON).any() and not says(trace, "call_stack"):
         missing["stacks"] = (

@@ -103,6 +103,12 @@ def range_marks(trace: Trace) -> I8:
     return np.where((host.kind == HostKind.ANNOTATION) | (host.kind == HostKind.OP), found, 0)
 
 
+def module_rows(trace: Trace) -> B:
+    """True for host rows that are a call of a module: frames, and where there are none, ranges."""
+    frames = np.asarray(trace.host.kind == HostKind.MODULE)
+    return frames if frames.any() else np.asarray(range_marks(trace) > 0)
+
+
 def _paths_of_ops(trace: Trace) -> I32:
     """Of each host row: the code of the text that names the modules around it; −1."""
     result = np.full(len(trace.host), NONE, np.int32)

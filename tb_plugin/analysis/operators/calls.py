@@ -19,7 +19,7 @@ from ...base.group_sums import group_sums, summed
 from ...trace.build.nest import nest
 from ...trace.model import HostKind, HostTable, Trace
 from ..call_tree.paths import NONE, call_paths, innermost, sums_below
-from ..modules.sources import range_marks
+from ..modules.sources import module_rows, range_marks
 from ..overview.utilization import MatrixUse
 from ..recording import says
 from .credit import Credit, credit
@@ -163,11 +163,10 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     add("path", path)
     del path, label, survives, parent
     strings, stacks = _add_stacks(add, trace)
-    ranges = range_marks(trace) > 0
-    frames_of_modules = host.kind == HostKind.MODULE
-    add("module", _around(frames_of_modules if frames_of_modules.any() else ranges, trace))
-    add("annotation", _around((host.kind == HostKind.ANNOTATION) & ~ranges, trace))
-    del ranges, frames_of_modules
+    add("module", _around(module_rows(trace), trace))
+    annotation = (host.kind == HostKind.ANNOTATION) & (range_marks(trace) == 0)
+    add("annotation", _around(annotation, trace))
+    del annotation
     shapes = spread(host.args.get("input_dims"), count)
     flops, odd = flops_of(trace, rows, take(shapes, rows))
     columns["flops"] = keep("flops", flops)

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.analysis.memory.artifact import memory_of
 from kinetoscope.analysis.modules.artifact import modules_of
 from kinetoscope.analysis.modules.model import ModuleColumns, Phase
 from kinetoscope.analysis.modules.sources import hierarchy_parts, range_name, source_of
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
-from tests.drawing import draw, trace_of
+from tests.drawing import draw, memory, trace_of
 
 
 def paths(columns: ModuleColumns) -> list[str]:
@@ -268,3 +269,19 @@ def test_a_real_recording_with_activation_checkpointing() -> None:
     ] * 3
     roots = [path for path in paths(columns) if "/" not in path]
     assert roots == ["DistributedDataParallel_0"]
+
+
+def test_blocks_of_memory_know_the_range_of_their_module() -> None:
+    trace = draw(
+        """
+        note    |  mmmm  |
+        op      |  aaa  b|
+        """,
+        names={"m": "[module]Linear: head"},
+        events=[memory(3, 64, 64), memory(7, 8, 72)],
+    )
+    columns = memory_of(trace)
+    found = [columns.strings[code] if code >= 0 else "" for code in columns.blocks.module.tolist()]
+    assert "[module]Linear: head" in found
+    assert "modules" not in columns.missing
+    assert "modules" in memory_of(draw("op |aa|", events=[memory(1, 64, 64)])).missing
