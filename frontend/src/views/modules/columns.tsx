@@ -138,7 +138,7 @@ export function columnsOf(answer: Modules): readonly ModuleColumn[] {
     figure("host_total_ns", "Host total", inHost, host.unit.name),
     figure("host_self_ns", "Host self", inHost, host.unit.name),
     ...(has("idle_ns") ? [figure("idle_ns", "Idle before", time)] : []),
-    ...(isUsed("flops") ? [figure("flops", "FLOPs", flops)] : []),
+    ...(isUsed("flops") ? [{ ...figure("flops", "FLOPs", flops), width: 96 }] : []),
     ...(has("born_bytes") ? [figure("born_bytes", "Allocated", bytes)] : []),
     ...(has("kept_bytes") ? [figure("kept_bytes", "Kept", bytes)] : []),
     {
