@@ -68,7 +68,8 @@ def typescript() -> str:
     names: Names = {frozenset(alias.values): alias.name for alias in aliases}
     parts = [HEADER]
     parts += [f"export type {a.name} = {_union(a.values)};\n" for a in aliases]
-    parts += [_interface(s, names, optional=s in queries) for s in structs]
+    asked = {struct for query in queries for struct in query.__mro__}
+    parts += [_interface(s, names, optional=s in asked) for s in structs]
     parts += [
         _map("ViewAnswers", "The answer of each view, by its stem.", _names("answer")),
         _map("ViewQueries", "The parameters of each view, by its stem.", _names("query")),
@@ -111,9 +112,16 @@ def _reachable(roots: Sequence[type[msgspec.Struct]]) -> list[type[msgspec.Struc
                 f"{known.__module__} and {struct.__module__} both define {struct.__name__}: "
                 "the page knows types by name, so rename one"
             )
+        waiting += [] if (base := _base(struct)) is None else [base]
         for field in _fields(struct):
             waiting += [s for s in _structs_in(field.type) if s.__name__ not in found]
     return [found[name] for name in sorted(found)]
+
+
+def _base(struct: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
+    """The Struct whose fields it has as well; None for one of its own."""
+    (base,) = struct.__bases__
+    return None if base is msgspec.Struct else base
 
 
 def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.inspect.Field, ...]:
@@ -153,8 +161,11 @@ def _aliases(modules: set[ModuleType | None]) -> list[Alias]:
 def _interface(struct: type[msgspec.Struct], names: Names, *, optional: bool) -> str:
     """One interface. In a query, what has a default may be left out."""
     comments = field_comments(struct)
-    lines = [*_comment(_own_doc(struct), ""), f"export interface {struct.__name__} {{"]
-    for field in _fields(struct):
+    base = _base(struct)
+    inherits = "" if base is None else f" extends {base.__name__}"
+    lines = [*_comment(_own_doc(struct), ""), f"export interface {struct.__name__}{inherits} {{"]
+    own = inspect.get_annotations(struct)
+    for field in [field for field in _fields(struct) if field.name in own]:
         lines += _comment(comments.get(field.name, ""), "  ")
         mark = "?" if optional and not field.required else ""
         lines.append(f"  readonly {field.encode_name}{mark}: {type_text(field.type, names)};")

@@ -169,11 +169,7 @@ export interface AreaDevice {
 }
 
 /** Sums of an area, for so many names. */
-export interface AreaQuery {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly tracks?: string;
-  readonly layout?: LayoutName;
+export interface AreaQuery extends RangeQuery {
   readonly limit?: number;
 }
 
@@ -251,11 +247,7 @@ export interface Breakdown {
 }
 
 /** Arrows of a view, bundled where they are close together on the screen. */
-export interface BundlesQuery {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly tracks?: string;
-  readonly layout?: LayoutName;
+export interface BundlesQuery extends RangeQuery {
   readonly columns?: number;
   readonly kinds?: string;
 }
@@ -389,11 +381,7 @@ export interface Explanation {
 }
 
 /** A window as a trace file of its own. */
-export interface ExportQuery {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly tracks?: string;
-  readonly layout?: LayoutName;
+export interface ExportQuery extends RangeQuery {
 }
 
 /** One file below a logdir: accepted, or the reason why not. */
@@ -470,11 +458,7 @@ export interface Flame {
 }
 
 /** The flame graph of the chosen steps. */
-export interface FlameGraphQuery {
-  readonly steps?: string;
-  readonly metric?: FlameMetric;
-  /** kinds of frames that are kept */
-  readonly levels?: string;
+export interface FlameGraphQuery extends FoldedQuery {
   /** node of the whole graph to be its root */
   readonly focus?: number | null;
   readonly min_ratio?: number;
@@ -504,12 +488,7 @@ export interface FlameNode {
 }
 
 /** The call tree of an area as a flame graph. */
-export interface FlameQuery {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly tracks?: string;
-  readonly layout?: LayoutName;
-  readonly metric?: "count" | "total";
+export interface FlameQuery extends FoldedRangeQuery {
   readonly min_share?: number;
 }
 
@@ -536,11 +515,7 @@ export interface FoldedQuery {
 }
 
 /** The call tree of an area as folded stacks. */
-export interface FoldedRangeQuery {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly tracks?: string;
-  readonly layout?: LayoutName;
+export interface FoldedRangeQuery extends RangeQuery {
   readonly metric?: "count" | "total";
 }
 
@@ -1392,6 +1367,14 @@ export interface Partition {
   readonly idle_unattributed_ns: number;
 }
 
+/** A range of time on some tracks: an area. */
+export interface RangeQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly tracks?: string;
+  readonly layout?: LayoutName;
+}
+
 /** Progress of reading one file. */
 export interface ReadProgress {
   /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "preparing" | "waiting for a free process" */
@@ -1427,11 +1410,7 @@ export interface RowQuery {
 }
 
 /** A window of the slices of an area. */
-export interface RowsQuery {
-  readonly start_ns: number;
-  readonly end_ns: number;
-  readonly tracks?: string;
-  readonly layout?: LayoutName;
+export interface RowsQuery extends RangeQuery {
   readonly text?: string;
   readonly sort?: "-dur" | "-name" | "-self" | "-ts" | "dur" | "name" | "self" | "ts";
   readonly offset?: number;
@@ -1474,11 +1453,7 @@ export interface Sandwich {
 }
 
 /** Callers and callees of one name. */
-export interface SandwichQuery {
-  readonly steps?: string;
-  readonly metric?: FlameMetric;
-  /** kinds of frames that are kept */
-  readonly levels?: string;
+export interface SandwichQuery extends FoldedQuery {
   readonly name: string;
 }
 
