@@ -64,7 +64,12 @@ it("reads ranges with either dash, and rejects numbers nobody means", () => {
     { from: 7, to: 7, isByPlace: true },
   ]);
   expect(parseRanges("99999999999999999999")).toBeNull();
-  expect(toRanges([7, 3, 1, 2, 3])).toBe("1-3,7");
+  expect([[7, 3, 1, 2, 3], [5], [1, 3, 5], []].map((numbers) => toRanges(numbers))).toEqual([
+    "1-3,7",
+    "5",
+    "1,3,5",
+    "",
+  ]);
 });
 
 it("names steps by place where their numbers repeat or cannot be written", () => {

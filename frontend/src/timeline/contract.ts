@@ -106,7 +106,6 @@ export type Hit =
   | {
       readonly type: "counter";
       readonly row: string;
-      readonly at: number;
       readonly low: number;
       readonly high: number;
       readonly last: number;

@@ -273,12 +273,12 @@ export class Engine implements Timeline {
   }
 
   press(move: Move, isFast: boolean): void {
-    this.view.press(move, isFast);
+    this.view.held.press(move, isFast);
     this.moved();
   }
 
   release(move: Move): void {
-    this.view.release(move);
+    this.view.held.release(move);
   }
 
   name(source: number, code: number): string {
@@ -306,7 +306,7 @@ export class Engine implements Timeline {
 
   setActive(isActive: boolean): void {
     if (!isActive) {
-      this.view.releaseAll();
+      this.view.held.releaseAll();
       this.scheduler.tileRequest([]);
     }
     this.planner.renew();
@@ -326,7 +326,7 @@ export class Engine implements Timeline {
   private readonly extents = (): Extents =>
     this.state.extents(this.surface.size.width, this.surface.size.height);
 
-  private readonly onBlur = (): void => this.view.releaseAll();
+  private readonly onBlur = (): void => this.view.held.releaseAll();
 
   private onSize(): void {
     const { width } = this.surface.size;

@@ -1,5 +1,5 @@
 /** The camera with its target: what is shown now, and where every input wants it to be. */
-import type { Camera, Move } from "../contract";
+import type { Camera } from "../contract";
 import {
   type Bounds,
   clamp,
@@ -38,7 +38,7 @@ const MOST_GAIN = 3;
 export class View {
   readonly now: MutableCamera = { start: 0, nsPerPx: 1, scrollY: 0 };
   readonly target: MutableCamera = { start: 0, nsPerPx: 1, scrollY: 0 };
-  private readonly held = new HeldKeys();
+  readonly held = new HeldKeys();
   /** Asked for before there was a canvas. */
   private waiting: { start: number; end: number } | null = null;
   private repeats = 0;
@@ -131,18 +131,6 @@ export class View {
     const lowest = top + height + margin - room;
     this.target.scrollY = Math.max(lowest, Math.min(highest, this.target.scrollY));
     clamp(this.target, this.bounds());
-  }
-
-  press(move: Move, isFast: boolean): void {
-    this.held.press(move, isFast);
-  }
-
-  release(move: Move): void {
-    this.held.release(move);
-  }
-
-  releaseAll(): void {
-    this.held.releaseAll();
   }
 
   /** One frame later; true while it moves. */

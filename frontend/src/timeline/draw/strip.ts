@@ -6,6 +6,13 @@
  * size of the canvas alone, and no slice falls between two pixels at any zoom.
  */
 
+/** A column of twice the length that begins with the same values. */
+function larger(column: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const next = new Int32Array(column.length * 2);
+  next.set(column);
+  return next;
+}
+
 /** A column in which anything happens is at least so opaque. */
 const LEAST_ALPHA = 0.25;
 
@@ -145,11 +152,7 @@ export class Strip {
     const pixels = new Uint32Array(this.width * capacity);
     pixels.set(this.pixels);
     this.pixels = pixels;
-    const low = new Int32Array(capacity);
-    low.set(this.low);
-    this.low = low;
-    const high = new Int32Array(capacity);
-    high.set(this.high);
-    this.high = high;
+    this.low = larger(this.low);
+    this.high = larger(this.high);
   }
 }

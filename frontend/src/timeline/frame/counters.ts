@@ -22,7 +22,7 @@ export interface CounterTile {
 const OVERHEAD_BYTES = 600;
 
 export function decodeCounterTiles(buffer: ArrayBuffer): CounterTile[] {
-  return openFrame(buffer, "counters").entries.map((entry) => {
+  return openFrame(buffer, "counters").map((entry) => {
     const n = entry.getUint32(8, true);
     const length = columnBytes([n, 2], [n, 8], [n, 8], [n, 8], [n, 8]);
     const own = n === 0 ? new ArrayBuffer(0) : cutOut(buffer, entry.getUint32(24, true), length);

@@ -21,18 +21,11 @@ export class FrameError extends Error {
   override readonly name = "FrameError";
 }
 
-/** A frame whose header and directory are sound. */
-export interface Frame {
-  readonly buffer: ArrayBuffer;
-  readonly entries: readonly DataView[];
-  /** How long the server took, in µs. */
-  readonly serverUs: number;
-}
-
 /** Columns are read as they lie in memory, which is right on every machine that runs a browser. */
 const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
-export function openFrame(buffer: ArrayBuffer, kind: FrameKind): Frame {
+/** The entries of a frame whose header and directory are sound. */
+export function openFrame(buffer: ArrayBuffer, kind: FrameKind): readonly DataView[] {
   if (!isLittleEndian) {
     throw new FrameError("this machine's byte order is not supported");
   }
@@ -53,11 +46,10 @@ export function openFrame(buffer: ArrayBuffer, kind: FrameKind): Frame {
   if (HEADER_BYTES + count * ENTRY_BYTES > buffer.byteLength) {
     throw new FrameError(`its directory of ${count} entries is cut off`);
   }
-  const entries = Array.from(
+  return Array.from(
     { length: count },
     (_, i) => new DataView(buffer, HEADER_BYTES + i * ENTRY_BYTES, ENTRY_BYTES),
   );
-  return { buffer, entries, serverUs: head.getFloat64(16, true) };
 }
 
 /** Takes columns one after the other; each begins at a multiple of 8. */

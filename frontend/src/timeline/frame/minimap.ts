@@ -9,7 +9,7 @@ export interface MinimapTrack {
 }
 
 export function decodeMinimap(buffer: ArrayBuffer): MinimapTrack[] {
-  return openFrame(buffer, "minimap").entries.map((entry) => ({
+  return openFrame(buffer, "minimap").map((entry) => ({
     track: entry.getUint32(0, true),
     busy: new Columns(buffer, entry.getUint32(8, true)).u8(entry.getUint32(4, true)),
   }));

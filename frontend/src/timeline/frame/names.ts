@@ -7,7 +7,7 @@ export interface NameRange {
 }
 
 export function decodeNames(buffer: ArrayBuffer): NameRange {
-  const entry = openFrame(buffer, "names").entries[0];
+  const entry = openFrame(buffer, "names")[0];
   if (entry === undefined) {
     throw new FrameError("names without an entry");
   }

@@ -54,7 +54,7 @@ export interface SliceTile {
 const OVERHEAD_BYTES = 1200;
 
 export function decodeSliceTiles(buffer: ArrayBuffer): SliceTile[] {
-  return openFrame(buffer, "tiles").entries.map((entry) => decodeEntry(buffer, entry));
+  return openFrame(buffer, "tiles").map((entry) => decodeEntry(buffer, entry));
 }
 
 function decodeEntry(buffer: ArrayBuffer, entry: DataView): SliceTile {

@@ -1,16 +1,11 @@
 /** What dragging does, by mode: each drag is told where the pointer is, and when it is let go. */
 import type { Area } from "../contract";
-import { rowAt } from "../draw/places";
-import type { HitScene } from "./hit";
+import { type Geometry, rowAt } from "../draw/places";
 import { snappedTime } from "./snap";
-
-export interface DragScene extends HitScene {
-  readonly width: number;
-}
 
 /** What drags act upon. */
 export interface DragHost {
-  scene(): DragScene;
+  scene(): Geometry;
   panBy(dx: number, dy: number): void;
   zoomAt(factor: number, x: number): void;
   showSpan(start: number, end: number): void;
@@ -40,8 +35,15 @@ export function panDrag(host: DragHost, x0: number, y0: number): Drag {
   };
 }
 
-const timeAt = (scene: DragScene, x: number, y: number, isFree: boolean): number =>
+const timeAt = (scene: Geometry, x: number, y: number, isFree: boolean): number =>
   isFree ? scene.camera.start + x * scene.camera.nsPerPx : snappedTime(scene, x, y);
+
+/** From one time to another, whichever is first. */
+const areaOf = (anchor: number, other: number, rows: readonly string[] = []): Area => ({
+  start: Math.min(anchor, other),
+  end: Math.max(anchor, other),
+  rows,
+});
 
 /** An area of time over the rows between where the drag began and where it is. */
 export function areaDrag(host: DragHost, x0: number, y0: number, isFree: boolean): Drag {
@@ -52,11 +54,7 @@ export function areaDrag(host: DragHost, x0: number, y0: number, isFree: boolean
     move(x, y, free) {
       const scene = host.scene();
       const other = timeAt(scene, x, y, free);
-      area = {
-        start: Math.min(anchor, other),
-        end: Math.max(anchor, other),
-        rows: rowsBetween(scene, anchorRow, y),
-      };
+      area = areaOf(anchor, other, rowsBetween(scene, anchorRow, y));
       host.setArea(area, false);
     },
     end: () => host.setArea(area !== null && area.end > area.start ? area : null, true),
@@ -71,7 +69,7 @@ export function edgeDrag(host: DragHost, area: Area, edge: "start" | "end"): Dra
   return {
     move(x, y, isFree) {
       const other = timeAt(host.scene(), x, y, isFree);
-      now = { ...area, start: Math.min(anchor, other), end: Math.max(anchor, other) };
+      now = areaOf(anchor, other, area.rows);
       host.setArea(now, false);
     },
     end: () => host.setArea(now, true),
@@ -84,7 +82,7 @@ export function measureDrag(host: DragHost, x0: number, y0: number, isFree: bool
   return {
     move(x, y, free) {
       const other = timeAt(host.scene(), x, y, free);
-      host.setMeasure({ start: Math.min(anchor, other), end: Math.max(anchor, other), rows: [] });
+      host.setMeasure(areaOf(anchor, other));
     },
     end: nothing,
     cancel: () => host.setMeasure(null),
@@ -114,7 +112,7 @@ export function zoomDrag(host: DragHost, x0: number, y0: number): Drag {
       } else if (way === "sideways") {
         const now = host.scene().camera;
         const other = now.start + toX * now.nsPerPx;
-        band = { start: Math.min(anchor, other), end: Math.max(anchor, other), rows: [] };
+        band = areaOf(anchor, other);
         host.setZoomBand(band);
       }
     },
@@ -128,13 +126,13 @@ export function zoomDrag(host: DragHost, x0: number, y0: number): Drag {
   };
 }
 
-function rowKey(scene: DragScene, y: number): string | null {
+function rowKey(scene: Geometry, y: number): string | null {
   const place = rowAt(scene, y);
   return place?.plan.stack.rows[place.index]?.key ?? null;
 }
 
 /** Tracks and counters from one row to the one at `y`, if both are in the same list; else that one. */
-function rowsBetween(scene: DragScene, anchorRow: string | null, y: number): string[] {
+function rowsBetween(scene: Geometry, anchorRow: string | null, y: number): string[] {
   const plan = [scene.pinned, scene.rows].find(
     ({ stack }) => anchorRow !== null && stack.indexOf(anchorRow) >= 0,
   );

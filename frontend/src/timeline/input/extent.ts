@@ -25,19 +25,14 @@ export function extentOf(
   const extent = extentIn(tile, index);
   const slice = tile.rect[index] as number;
   const lane = laneOf(tile, index);
-  for (let i = 1; i <= MOST_NEIGHBOURS && !extent.isStartKnown; i += 1) {
-    const found = lookUp(laneTiles, tile.level, tile.tile - i, lane, slice);
-    if (found === null) {
-      break;
+  for (const [side, by] of [["isStartKnown", -1] as const, ["isEndKnown", 1] as const]) {
+    for (let i = 1; i <= MOST_NEIGHBOURS && !extent[side]; i += 1) {
+      const found = lookUp(laneTiles, tile.level, tile.tile + i * by, lane, slice);
+      if (found === null) {
+        break;
+      }
+      extend(extent, found);
     }
-    extend(extent, found);
-  }
-  for (let i = 1; i <= MOST_NEIGHBOURS && !extent.isEndKnown; i += 1) {
-    const found = lookUp(laneTiles, tile.level, tile.tile + i, lane, slice);
-    if (found === null) {
-      break;
-    }
-    extend(extent, found);
   }
   const middle = (extent.start + extent.end) / 2;
   for (let level = tile.level + 1; level <= coarsest; level += 1) {

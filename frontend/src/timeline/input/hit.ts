@@ -1,7 +1,6 @@
 import type { Hit } from "../contract";
 import { firstAbove } from "../draw/lane";
-import { type RowPlace, rowAt } from "../draw/places";
-import type { Scene } from "../draw/scene";
+import { type Geometry, type RowPlace, rowAt } from "../draw/places";
 import type { CounterTile } from "../frame/counters";
 import { LANE_BLOCK } from "../frame/frame";
 import type { SliceTile } from "../frame/slices";
@@ -75,9 +74,7 @@ function nearest(
 /** So far beside it, in CSS px, a slice is still meant. */
 export const SLOP_PX = 3;
 
-export type HitScene = Pick<Scene, "pinned" | "rows" | "camera" | "height">;
-
-export function hitAt(scene: HitScene, x: number, y: number): Hit | null {
+export function hitAt(scene: Geometry, x: number, y: number): Hit | null {
   const place = rowAt(scene, y);
   const plan = place?.plan.rows[place.index];
   if (plan?.type === "counter") {
@@ -116,7 +113,7 @@ interface Candidate {
 }
 
 function hitTrack(
-  scene: HitScene,
+  scene: Geometry,
   place: RowPlace,
   plan: TrackPlan,
   x: number,
@@ -135,7 +132,7 @@ function hitTrack(
 const pieces: Piece<SliceTile>[] = [];
 
 function nearestInLane(
-  scene: HitScene,
+  scene: Geometry,
   plan: TrackPlan,
   lane: number,
   x: number,
@@ -170,14 +167,13 @@ function nearestInLane(
 function describe(plan: TrackPlan, { laneTiles, tile, lane, found }: Candidate): Hit {
   const { source } = plan;
   const i = found.index;
-  const row = plan.row.key;
+  const place = { row: plan.row.key, lane };
   if (found.type === "rect") {
     const { start, end } = extentOf(laneTiles, tile, i, source.coarsest);
     return {
       type: "slice",
       key: { source: source.id, slice: tile.rect[i] as number },
-      row,
-      lane,
+      ...place,
       name: source.names.text(tile.rectName[i] as number),
       kind: tile.rectKind[i] as number,
       start: Math.round(start) + source.offset,
@@ -189,8 +185,7 @@ function describe(plan: TrackPlan, { laneTiles, tile, lane, found }: Candidate):
   return {
     type: "bucket",
     key: { source: source.id, slice: tile.longest[i] as number },
-    row,
-    lane,
+    ...place,
     name: source.names.text(tile.bucketName[i] as number),
     kind: tile.bucketKind[i] as number,
     start: start + source.offset,
@@ -202,7 +197,7 @@ function describe(plan: TrackPlan, { laneTiles, tile, lane, found }: Candidate):
 
 const counterPieces: Piece<CounterTile>[] = [];
 
-function hitCounter({ camera }: HitScene, plan: CounterPlan, x: number): Hit | null {
+function hitCounter({ camera }: Geometry, plan: CounterPlan, x: number): Hit | null {
   const { source, offset, coarsest } = plan.source;
   const time = camera.start + x * camera.nsPerPx - offset;
   if (time < source.startNs || time > source.endNs) {
@@ -225,7 +220,7 @@ function hitCounter({ camera }: HitScene, plan: CounterPlan, x: number): Hit | n
   if (i < 0) {
     const { before } = tile;
     return Number.isFinite(before)
-      ? { type: "counter", row, at: time + offset, low: before, high: before, last: before }
+      ? { type: "counter", row, low: before, high: before, last: before }
       : null;
   }
   const isInside = (tile.x[i] as number) + 1 > at;
@@ -233,7 +228,6 @@ function hitCounter({ camera }: HitScene, plan: CounterPlan, x: number): Hit | n
   return {
     type: "counter",
     row,
-    at: time + offset,
     low: isInside ? (tile.low[i] as number) : last,
     high: isInside ? (tile.high[i] as number) : last,
     last,

@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest";
 import { cutBlock, fakeSource, random, randomTrace } from "../../../test-fixtures/fake_trace";
 import { tilesFrame } from "../../../test-fixtures/frames";
 import type { TimelineRow } from "../contract";
+import type { Geometry } from "../draw/places";
 import { decodeSliceTiles, type SliceTile } from "../frame/slices";
 import { Plan } from "../rows/plan";
 import { coarsestLevel, levelFor, tileAt } from "../tiles/grid";
 import { SourceState } from "../tiles/sources";
 import { TileStore } from "../tiles/store";
 import { wheelAct } from "./gestures";
-import { type Found, findInLane, type HitScene, hitAt } from "./hit";
+import { type Found, findInLane, hitAt } from "./hit";
 import { snappedTime } from "./snap";
 
 const decode = (block: Parameters<typeof tilesFrame>[0][number]): SliceTile =>
@@ -101,7 +102,7 @@ function scene(
     firstLane: 0,
   };
   const sources = new Map([[0, source]]);
-  const made: HitScene = {
+  const made: Geometry = {
     pinned: new Plan([], sources, store),
     rows: new Plan([row], sources, store),
     camera: { start: start + 1e6, nsPerPx, scrollY: 0 },

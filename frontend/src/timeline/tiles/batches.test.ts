@@ -5,7 +5,6 @@ import {
   MOST_TILES,
   nextBatch,
   type Rank,
-  ranges,
   requestKey,
   type TileRequest,
 } from "./batches";
@@ -31,15 +30,6 @@ const tileRequest = (
 });
 
 const queryOf = (url: string | undefined) => new URL(url ?? "").searchParams;
-
-it.each([
-  [[1, 2, 3, 7], "1-3,7"],
-  [[5], "5"],
-  [[1, 3, 5], "1,3,5"],
-  [[], ""],
-])("%j is asked for as %s", (numbers, text) => {
-  expect(ranges(numbers)).toBe(text);
-});
 
 describe("a batch", () => {
   it("asks for all blocks of a view in all its tiles", () => {

@@ -2,6 +2,7 @@
  * TileRequests for tiles, and how they become requests: a request asks for every block of a list in every
  * tile of a list, so tileRequests for the same tiles go together, within what the server answers at once.
  */
+import { toRanges } from "../../base/steps";
 import { tileKey } from "./grid";
 import type { SourceState } from "./sources";
 import type { LaneTiles } from "./store";
@@ -25,7 +26,6 @@ export interface TileRequest {
 export interface Batch {
   readonly kind: "tiles" | "counters";
   readonly source: SourceState;
-  readonly level: number;
   /** Rising. */
   readonly tiles: readonly number[];
   readonly tileRequests: readonly TileRequest[];
@@ -66,7 +66,6 @@ export function nextBatch(tileRequests: readonly TileRequest[]): Batch | null {
   return {
     kind: first.laneTiles.type === "slices" ? "tiles" : "counters",
     source: first.source,
-    level: first.level,
     tiles,
     tileRequests: granted,
     url: addressOf(first, tiles, [...chosen]),
@@ -100,24 +99,8 @@ function addressOf(
   blocks: string[],
 ): string {
   const { base, query, layout } = source.source;
-  const place = `level=${level}&tiles=${ranges(tiles)}`;
+  const place = `level=${level}&tiles=${toRanges(tiles)}`;
   return laneTiles.type === "slices"
     ? `${base}tiles?${query}&${place}&blocks=${blocks.join(",")}&layout=${layout}`
     : `${base}counters?${query}&${place}&series=${blocks.join(",")}`;
-}
-
-/** `[1, 2, 3, 7]` → `1-3,7`. */
-export function ranges(numbers: readonly number[]): string {
-  const texts: string[] = [];
-  for (let i = 0; i < numbers.length; ) {
-    const first = numbers[i] as number;
-    let last = first;
-    while (numbers[i + 1] === last + 1) {
-      i += 1;
-      last += 1;
-    }
-    i += 1;
-    texts.push(first === last ? `${first}` : `${first}-${last}`);
-  }
-  return texts.join(",");
 }
