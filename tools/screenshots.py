@@ -29,7 +29,7 @@ from tests.e2e.servers import Server, tensorboard  # noqa: E402
 IMAGES = ROOT / "docs" / "images"
 READY = {
     "timeline": ".tl-canvas[data-stats*='\"tiles\":']",
-    "operators": ".dt-row, .flame-box",
+    "operators": ".dt-row, .flame-scroll",
     "kernels": ".dt-row",
 }
 """View → what is there once its first rows or tiles are."""

@@ -118,7 +118,7 @@ def test_the_flame_graph_is_walked_by_keyboard(browser: Browser, served: Server)
 def test_axe_has_nothing_to_say(browser: Browser, served: Server, mode: str, dark: bool) -> None:
     with watched(browser, dark=dark) as (page, _):
         page.goto(f"{served.page}#view=operators&operators.mode={mode}")
-        expect(page.locator(".dt-row, .flame-box").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(".dt-row, .flame-scroll").first).to_be_visible(timeout=LONG_MS)
         page.wait_for_timeout(500)
         assert complaints(page) == []
 

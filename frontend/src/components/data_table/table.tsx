@@ -379,7 +379,7 @@ export function DataTable<R>(props: DataTableProps<R>) {
 
   let drawnTo = HEAD;
   return (
-    <div className="dt-box">
+    <div className="fill dt-box">
       <div ref={scroll} className={isOld ? "dt-scroll stale" : "dt-scroll"}>
         <table
           role={expanded === undefined ? "grid" : "treegrid"}

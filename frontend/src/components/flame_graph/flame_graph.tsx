@@ -215,10 +215,10 @@ export function FlameGraph(props: FlameGraphProps) {
   const told = tree.boxes[hover] ?? tree.boxes[chosen];
   const path = pathTo(tree, zoomed);
   return (
-    <div className="flame-box">
-      <div className="flame-tools">
+    <div className="fill">
+      <div className="tool-row">
         {tools}
-        <nav className="flame-path grow clip" aria-label="Box in focus">
+        <nav className="crumbs flame-path grow clip" aria-label="Box in focus">
           {focus === null ? null : (
             <button type="button" className="link" onClick={() => onFocus(null)}>
               Show all

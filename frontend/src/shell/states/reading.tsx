@@ -60,8 +60,8 @@ function FileProgress({ span }: { span: SpanInfo }) {
       >
         <i style={{ width: `${ratio * 100}%` }} />
       </div>
-      <span className="ink2">{progress?.phase || STATE_WORDS[span.state]}</span>
-      <span className="num dim medium-only" title={sizes(progress)}>
+      <span className="ink2 clip">{progress?.phase || STATE_WORDS[span.state]}</span>
+      <span className="num dim clip medium-only" title={sizes(progress)}>
         {amounts(progress)}
       </span>
     </li>

@@ -27,7 +27,7 @@ function Ancestors({ ancestors, source }: { ancestors: readonly SliceRef[]; sour
     return null;
   }
   return (
-    <nav className="tl-crumbs" aria-label="Around it">
+    <nav className="crumbs tl-crumbs" aria-label="Around it">
       {telling.length > shown.length ? <span className="dim">…</span> : null}
       {shown.map((slice) => (
         <button

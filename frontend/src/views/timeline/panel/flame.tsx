@@ -209,10 +209,10 @@ export function AreaFlame({ scope }: { scope: Scope }) {
     />
   );
   return (
-    <div className={isOld && isSlow ? "tl-fill stale" : "tl-fill"}>
+    <div className={isOld && isSlow ? "fill stale" : "fill"}>
       {isTable ? (
         <>
-          <div className="tl-tools">
+          <div className="tool-row">
             {tools}
             <span className="grow" />
             {data.merged > 0 ? (

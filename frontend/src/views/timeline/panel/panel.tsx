@@ -379,5 +379,5 @@ function AreaAnswered({ tab, scope }: { tab: PanelTab; scope: Scope }) {
     ) : (
       <AreaSummary answer={data} scope={scope} />
     );
-  return <div className={isOld && isSlow ? "tl-fill stale" : "tl-fill"}>{body}</div>;
+  return <div className={isOld && isSlow ? "fill stale" : "fill"}>{body}</div>;
 }

@@ -87,7 +87,7 @@ export function AreaSlices({ scope }: { scope: Scope }) {
   }
   return (
     <>
-      <div className="tl-tools">
+      <div className="tool-row">
         <SearchField
           words="Filter by name"
           label="Filter the slices by name"

@@ -102,7 +102,7 @@ export function AreaSummary({ answer, scope }: { answer: AreaAnswer; scope: Scop
   const { link, actions } = timeline;
   return (
     <>
-      <div className="tl-tools hint">
+      <div className="tool-row hint">
         <span className="grow clip">
           {plural(row_count, "name")}
           {row_count > rows.length ? `, the ${count(rows.length)} largest are listed` : ""} ·{" "}
