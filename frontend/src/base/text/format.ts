@@ -173,12 +173,20 @@ export function ago(seconds: number): string {
   return seconds < 1.5 ? "just now" : `${roughly(seconds)} ago`;
 }
 
+const two = (part: number) => String(part).padStart(2, "0");
+
+/** `2024-05-01`, in the reader's time zone. */
+export const day = (date: Date): string =>
+  [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join("-");
+
+/** `12:03:41`, in the reader's time zone. */
+export const clock = (date: Date): string =>
+  [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+
 /** A moment as the reader's own clock shows it, down to the second. */
 export function moment(secondsSinceEpoch: number): string {
   const date = new Date(secondsSinceEpoch * 1000);
-  const two = (part: number) => String(part).padStart(2, "0");
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join("-");
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return `${day(date)} ${clock(date)}`;
 }
 
 /** A value of a series, in the unit that it comes with. */

@@ -17,6 +17,9 @@ export function harmless(text: string, max = SHOWN_MAX): string {
     .join("");
 }
 
+/** As a sentence begins. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 export interface NameParts {
   /** Namespace, return type, folder: dim. */
   readonly before: string;

@@ -1,4 +1,5 @@
 /** Which columns of a table are shown; the first one always is. */
+import { toggled } from "../../base/sets";
 import { Popover } from "./popover";
 
 interface ColumnsMenuProps {
@@ -25,12 +26,7 @@ export function ColumnsMenu({ columns, hidden: off, onChange }: ColumnsMenuProps
                 type="checkbox"
                 checked={!off.has(key)}
                 onChange={(event) => {
-                  const next = new Set(off);
-                  if (event.target.checked) {
-                    next.delete(key);
-                  } else {
-                    next.add(key);
-                  }
+                  const next = toggled(off, key, !event.target.checked);
                   onChange([...next].sort().join(",") || "none");
                 }}
               />

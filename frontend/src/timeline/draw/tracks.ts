@@ -1,8 +1,16 @@
 /** The lanes of a track onto rows of the strip. */
 import { LANE_BLOCK } from "../frame/frame";
 import type { SliceTile } from "../frame/slices";
-import { HEAT_LANES, HEAT_ROWS } from "../rows/heat";
-import { HEAT_STRIP, isFullLane, lanePitch, lanesDrawn, laneTop, PAD_TOP } from "../rows/layout";
+import {
+  HEAT_LANES,
+  HEAT_ROWS,
+  HEAT_STRIP,
+  isFullLane,
+  lanePitch,
+  lanesDrawn,
+  laneTop,
+  PAD_TOP,
+} from "../rows/layout";
 import type { TrackPlan } from "../rows/plan";
 import { cover, type Piece } from "../tiles/cover";
 import type { SliceTiles } from "../tiles/store";

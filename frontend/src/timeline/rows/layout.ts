@@ -3,7 +3,10 @@ import type { TimelineRow } from "../contract";
 
 export const FULL_LANE = 18;
 export const COMPACT_LANE = 6;
+/** A track squeezed into one strip: so high, of so many rows of pixels, of no lane deeper than that. */
 export const HEAT_STRIP = 24;
+export const HEAT_ROWS = 12;
+export const HEAT_LANES = 128;
 
 /** Between a row's upper edge and its first lane, and below its last, line included. */
 export const PAD_TOP = 2;

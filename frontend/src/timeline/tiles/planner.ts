@@ -1,7 +1,6 @@
 /** Which tiles a view needs and does not have, the most urgent first. */
 import { LANE_BLOCK } from "../frame/frame";
-import { HEAT_LANES } from "../rows/heat";
-import { lanesDrawn, laneTop, PAD_TOP, type TrackRow } from "../rows/layout";
+import { HEAT_LANES, lanesDrawn, laneTop, PAD_TOP, type TrackRow } from "../rows/layout";
 import type { Plan, RowPlan, TrackPlan } from "../rows/plan";
 import type { Rank, TileRequest } from "./batches";
 import { levelFor, tileAt, tileKey } from "./grid";

@@ -6,6 +6,7 @@
 import type { Overview, Share, StepRow } from "../../api/types.gen";
 import { exactTime, inScale, plural, type Scale, share, timeScale } from "../../base/text/format";
 import { roundToSum, sum } from "../../base/text/rounding";
+import { capital } from "../../base/text/shown_name";
 
 export interface PartKind {
   readonly key: string;
@@ -14,6 +15,9 @@ export interface PartKind {
   readonly ghost: boolean;
   readonly help: string;
 }
+
+/** The pale fill says that the device was idle: the name need not. */
+export const shortLabel = ({ label }: PartKind): string => capital(label.replace(/^Idle: /, ""));
 
 export interface Part extends PartKind {
   readonly ns: number;

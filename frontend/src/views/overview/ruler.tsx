@@ -10,7 +10,14 @@ import { ViewLink } from "../../components/controls/view_link";
 import { Panel } from "../../components/states/panel";
 import { useAddress, useValues } from "../../state/host/environment";
 import { Legend } from "./legend";
-import { type Part, type RulerMode, type RulerModel, rulerModel, stepOf } from "./parts";
+import {
+  type Part,
+  type RulerMode,
+  type RulerModel,
+  rulerModel,
+  shortLabel,
+  stepOf,
+} from "./parts";
 
 /** A small sign after a title: notes of Health touch these figures. */
 
@@ -77,7 +84,7 @@ interface SegmentProps {
 }
 
 function Segment({ part, unit, width, isDim, overlap, door }: SegmentProps) {
-  const label = part.ghost ? part.label.replace(/^Idle: /, "") : part.label;
+  const label = shortLabel(part);
   const value = `${part.time}${NBSP}${unit} · ${part.percent}`;
   const needed = Math.max(textWidth(label, LABEL_FONT), textWidth(value, LABEL_FONT));
   const title = `${part.label}: ${value}\n${part.help}`;
@@ -102,7 +109,7 @@ function Segment({ part, unit, width, isDim, overlap, door }: SegmentProps) {
       ) : null}
       {needed + LABEL_PADDING < width * part.ratio * (1 - overlap) ? (
         <>
-          <b>{label.charAt(0).toUpperCase() + label.slice(1)}</b>
+          <b>{label}</b>
           <span>{value}</span>
         </>
       ) : null}

@@ -149,7 +149,7 @@ export function Opened({ aligned, awaited }: OpenedProps) {
       <Keys />
       <Toolbar />
       <div className="tl-timeline">
-        <div className="tl-left">
+        <div className="fill tl-left">
           <div className="tl-heads">
             <MinimapTitle />
             <Minimap />

@@ -13,7 +13,7 @@ import { Paragraph, Prose } from "../../../components/text/prose";
 import { useAddress, useValues } from "../../../state/host/environment";
 import { usePage } from "../../../state/page_context";
 import { Legend } from "../legend";
-import { isRemainder, type PartKind } from "../parts";
+import { isRemainder, type PartKind, shortLabel } from "../parts";
 import { stepChartOption } from "./step_chart";
 import {
   breakdownParts,
@@ -134,12 +134,6 @@ function StepColumns({ parts, steps, scale, onStep }: StepsProps) {
 }
 
 const isIdle = ({ label }: PartKind) => label.startsWith("Idle: ");
-
-/** The pale swatch says that the device was idle; once in the legend, in words, is enough. */
-function shortLabel(kind: PartKind): string {
-  const label = kind.label.replace(/^Idle: /, "");
-  return label.charAt(0).toUpperCase() + label.slice(1);
-}
 
 function toMode(text: string | undefined): Mode {
   return text === "partition" || text === "breakdown" ? text : "both";

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
 import { partUrl } from "../../../api/routes";
 import type { Flame, FlameNode } from "../../../api/types.gen";
+import { toggled } from "../../../base/sets";
 import { count, plural } from "../../../base/text/format";
 import { CopyTable } from "../../../components/controls/copy_table";
 import { Segmented } from "../../../components/controls/segmented";
@@ -90,11 +91,6 @@ export function openRows(
   });
 }
 
-const toggled = (closed: ReadonlySet<number>, index: number): ReadonlySet<number> =>
-  closed.has(index)
-    ? new Set([...closed].filter((at) => at !== index))
-    : new Set([...closed, index]);
-
 function BoxTable({ answer }: { answer: Flame }) {
   const { actions } = useTimelineContext();
   const { boxes, isParent } = useMemo(() => boxTree(answer), [answer]);
@@ -103,7 +99,7 @@ function BoxTable({ answer }: { answer: Flame }) {
   const { rows, sorting, onSort } = useSorted(boxes, columns, null);
   const tree = {
     expanded: (box: FlameBox) => (isParent(box) ? !closed.has(box.index) : undefined),
-    onExpand: ({ index }: FlameBox) => setClosed(toggled(closed, index)),
+    onExpand: ({ index }: FlameBox) => setClosed(toggled(closed, index, !closed.has(index))),
     levelOf: ({ depth }: FlameBox) => depth,
   };
   return (

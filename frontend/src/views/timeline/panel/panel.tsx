@@ -304,7 +304,7 @@ export default function AreaPanel({ tab: wanted, rested }: AreaPanelProps) {
         </IconButton>
       </header>
       <div
-        className="tl-area-body"
+        className="fill tl-area-body"
         role="tabpanel"
         id="tl-tab-panel"
         aria-labelledby={`tl-tab-${tab}`}

@@ -1,5 +1,5 @@
 import type { TimelineStepMark } from "../../../api/types.gen";
-import { fixed, NBSP, time } from "../../../base/text/format";
+import { clock, day, fixed, NBSP, time } from "../../../base/text/format";
 import { TIME_UNITS, type Unit as TimeUnit, unitFor } from "../../../base/text/units";
 import type { Marker, TimelinePalette } from "../../../timeline/contract";
 import { rulerTicks } from "../../../timeline/ruler";
@@ -116,18 +116,7 @@ function relativeRuler(view: Range, nsPerPx: number, origin: Origin): RulerModel
   };
 }
 
-const two = (value: number) => String(value).padStart(2, "0");
-
-/** `12:03:41`, in the reader's time zone. */
-function clock(epochNs: bigint): string {
-  const date = new Date(Number(epochNs / 1_000_000n));
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-}
-
-function day(epochNs: bigint): string {
-  const date = new Date(Number(epochNs / 1_000_000n));
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-}
+const dateOf = (epochNs: bigint) => new Date(Number(epochNs / 1_000_000n));
 
 const SECOND = 1_000_000_000n;
 
@@ -138,7 +127,7 @@ const epochAt = (baseNs: bigint, at: number): bigint => baseNs + BigInt(Math.rou
 export function wallText(epochNs: bigint): string {
   const fraction = String(((epochNs % SECOND) + SECOND) % SECOND).padStart(9, "0");
   const groups = fraction.replace(/(\d{3})(\d{3})(\d{3})/, `$1${NBSP}$2${NBSP}$3`);
-  return `${day(epochNs)} ${clock(epochNs)}.${groups}`;
+  return `${day(dateOf(epochNs))} ${clock(dateOf(epochNs))}.${groups}`;
 }
 
 function wallRuler(view: Range, nsPerPx: number, baseNs: bigint): RulerModel {
@@ -159,14 +148,14 @@ function wallRuler(view: Range, nsPerPx: number, baseNs: bigint): RulerModel {
     const fraction = String(at % SECOND)
       .padStart(9, "0")
       .slice(0, digits);
-    const seconds = two(new Date(Number(at / 1_000_000n)).getSeconds());
-    const label = digits === 0 ? clock(at) : `${seconds}.${fraction}`;
+    const told = clock(dateOf(at));
+    const label = digits === 0 ? told : `${told.slice(-2)}.${fraction}`;
     return { at: Number(at - baseNs), label: isMajor ? label : "" };
   });
-  const shown = clock(left).slice(0, 5);
+  const shown = clock(dateOf(left)).slice(0, 5);
   // A full hour is a multiple of every distance that fits a screen.
   const origin = -Number(baseNs % (3600n * SECOND));
-  return { title: digits === 0 ? day(left) : `seconds of ${shown}`, ticks, origin };
+  return { title: digits === 0 ? day(dateOf(left)) : `seconds of ${shown}`, ticks, origin };
 }
 
 /** The wall clock of 0; null where the recording does not tell. */

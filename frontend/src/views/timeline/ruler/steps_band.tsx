@@ -2,6 +2,7 @@
 import { type KeyboardEvent, useMemo } from "react";
 import type { TimelineStepMark } from "../../../api/types.gen";
 import { plural, time } from "../../../base/text/format";
+import { capital } from "../../../base/text/shown_name";
 import { walked } from "../../../base/walk";
 import { useCell } from "../../../state/cell";
 import { useTimelineContext, viewOf } from "../state/context";
@@ -59,8 +60,6 @@ export function stepBoxes(
   }
   return boxes.slice(0, SHOWN_MAX);
 }
-
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** "176 ms", or "176 ms on host" where the step is counted with more than its range there. */
 export function lengthOf({ ts, end, length_ns }: TimelineStepMark): string {

@@ -5,7 +5,7 @@ import { useAddress, useValues } from "../../../state/host/environment";
 import { usePage } from "../../../state/page_context";
 import type { Timeline } from "../../../timeline/contract";
 import { formatRange, type Link, parseRange, type Range } from "./address";
-import { type Moving, useTimelineContext, viewOf } from "./context";
+import { type Frame, type Moving, onRest, useTimelineContext, viewOf } from "./context";
 import { withMargin } from "./range";
 import type { Source } from "./sources";
 
@@ -96,24 +96,13 @@ export function useCameraLink({ engine, moving, whole, main, link }: CameraLink)
   }, [engine, stepText]);
 
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const write = () => {
-      const frame = moving.frame.get();
-      if (frame.width > 0) {
-        const text = formatRange(viewOf(frame));
-        const y = Math.round(frame.camera.scrollY);
-        written.current = text;
-        address.replace({ "timeline.at": text, "timeline.y": y > 0 ? String(y) : undefined });
-      }
+    const write = (frame: Frame) => {
+      const text = formatRange(viewOf(frame));
+      const y = Math.round(frame.camera.scrollY);
+      written.current = text;
+      address.replace({ "timeline.at": text, "timeline.y": y > 0 ? String(y) : undefined });
     };
-    const stop = moving.frame.subscribe(() => {
-      clearTimeout(timer);
-      timer = setTimeout(write, SETTLE_MS);
-    });
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
+    return onRest(moving.frame, SETTLE_MS, write);
   }, [address, moving]);
 }
 

@@ -1,4 +1,5 @@
 /** How the user arranged the rows: pinned, hidden, collapsed, compact, in another order. */
+import { toggled } from "../../../base/sets";
 import type { RowMode } from "../../../timeline/contract";
 
 /** A subtree in focus: lanes of the row begin at its lane. */
@@ -96,16 +97,6 @@ export function parseArrangement(text: string | undefined): Arrangement {
     order: idsOf("o"),
     focus: new Map(focus),
   };
-}
-
-function toggled<T>(set: ReadonlySet<T>, item: T, isIn: boolean): ReadonlySet<T> {
-  const next = new Set(set);
-  if (isIn) {
-    next.add(item);
-  } else {
-    next.delete(item);
-  }
-  return next;
 }
 
 export function withPinned(from: Arrangement, id: string, isPinned: boolean): Arrangement {

@@ -40,6 +40,24 @@ export const viewOf = ({ camera, width }: Frame): Range => ({
   end: camera.start + Math.max(1, width) * camera.nsPerPx,
 });
 
+/** Calls back once the canvas has rested for so long; returns how to stop. */
+export function onRest(frame: Cell<Frame>, ms: number, act: (now: Frame) => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const settle = () => {
+    if (frame.get().width > 0) {
+      act(frame.get());
+    }
+  };
+  const stop = frame.subscribe(() => {
+    clearTimeout(timer);
+    timer = setTimeout(settle, ms);
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
+}
+
 /** Where the pointer is, and above what. */
 export interface Hovered {
   readonly hit: Hit | null;

@@ -28,6 +28,7 @@ import {
   type HitPosition,
   type Moving,
   NO_FRAME,
+  onRest,
   type Selection,
   type TimelineContext,
   viewOf,
@@ -93,21 +94,8 @@ const REST_MS = 300;
 export function useRested(frame: Cell<Frame>): Rested | null {
   const [rested, setRested] = useState<Rested | null>(null);
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const settle = () => {
-      const now = frame.get();
-      if (now.width > 0) {
-        setRested({ view: viewOf(now), width: now.width });
-      }
-    };
-    const stop = frame.subscribe(() => {
-      clearTimeout(timer);
-      timer = setTimeout(settle, REST_MS);
-    });
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
+    const settle = (now: Frame) => setRested({ view: viewOf(now), width: now.width });
+    return onRest(frame, REST_MS, settle);
   }, [frame]);
   return rested;
 }

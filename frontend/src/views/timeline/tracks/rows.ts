@@ -1,6 +1,7 @@
 /** Which rows the timeline has, top to bottom: groups, tracks and counters, as the user arranged them. */
 import type { TimelineCounter, TimelineTrack } from "../../../api/types.gen";
 import { toRanges } from "../../../base/steps";
+import { capital } from "../../../base/text/shown_name";
 import type { RowMode, TimelineRow } from "../../../timeline/contract";
 import { type Arrangement, type ChosenMode, idOf, inOrder } from "../state/arrangement";
 import type { Source } from "../state/sources";
@@ -60,7 +61,7 @@ export interface RowModel {
 export function shortLabel(label: string, heading: string): string {
   const [prefix = ""] = heading.split(" · ");
   const rest = label.startsWith(`${prefix} `) ? label.slice(prefix.length + 1) : "";
-  return rest === "" ? label : rest.charAt(0).toUpperCase() + rest.slice(1);
+  return rest === "" ? label : capital(rest);
 }
 
 /** Keys of the first source are those of its manifest; others are told apart by their worker. */
