@@ -25,7 +25,7 @@ COUNT = ".tools > .hint"  # rows of the table, in words
 def opened(page: Page, address: str) -> Locator:
     """The curve, once the view is there."""
     page.goto(address)
-    curve = page.get_by_role("application")
+    curve = page.locator(".mem-curve")
     expect(curve).to_be_visible(timeout=LONG_MS)
     return curve
 
@@ -68,7 +68,7 @@ def test_a_range_filters_both_tables_and_is_left(browser: Browser, served: Serve
         expect(page.get_by_role("heading", name="In the recording")).to_be_visible()
         drag(page, curve, 0.3, 0.5)
         page.get_by_role("button", name="Zoom to it").click()
-        expect(page.get_by_role("button", name="Zoom out")).to_be_visible()
+        expect(page.get_by_role("button", name="Zoom out", exact=True)).to_be_visible()
         curve.click(button="right")
         expect(page.get_by_role("heading", name="In the recording")).to_be_visible()
         silent(watch)
@@ -135,6 +135,40 @@ def test_every_box_has_the_area_of_its_bytes(browser: Browser, served: Server) -
         covered = sum((w + 1.5) * (h + 1.5) for _, _, w, h in found)
         assert covered == pytest.approx(width * height, rel=0.03)
         assert all(x + w <= width + 1 and y + h <= height + 1 for x, y, w, h in found)
+
+
+def test_the_address_map_is_zoomed_moved_and_pressed(browser: Browser, served: Server) -> None:
+    with watched(browser) as (page, watch):
+        opened(page, f"{served.page}#{SAMPLE}")
+        picture = page.get_by_role("application", name="Blocks by address and time")
+        expect(picture).to_have_attribute("aria-busy", "false", timeout=LONG_MS)
+        picture.scroll_into_view_if_needed()
+
+        def drawn() -> Any:
+            page.wait_for_timeout(150)
+            expect(picture).to_have_attribute("aria-busy", "false", timeout=LONG_MS)
+            page.wait_for_timeout(150)
+            return picture.locator("canvas").evaluate("canvas => canvas.toDataURL()")
+
+        pictures = [drawn()]
+        picture.focus()
+        for key in ("+", "+", "ArrowRight", "ArrowUp"):
+            page.keyboard.press(key)
+            pictures.append(drawn())
+        assert len(set(pictures)) == 5
+        page.keyboard.press("0")
+        assert drawn() == pictures[0]
+        # Somewhere there is a block to be pressed.
+        box = picture.bounding_box()
+        assert box is not None
+        for y in range(4, 270, 3):
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + y)
+            if page.get_by_text("press to see the block").count():
+                page.mouse.down()
+                page.mouse.up()
+                break
+        expect(page.get_by_role("region", name="What it holds", exact=True)).to_be_visible()
+        silent(watch)
 
 
 @pytest.mark.parametrize("dark", [False, True])

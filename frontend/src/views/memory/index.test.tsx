@@ -35,6 +35,16 @@ beforeEach(() => {
   server.answer("view/memory/alive", ALIVE);
   server.answer("view/memory/block", BLOCK);
   server.answer("view/memory/steps", STEPS);
+  server.answer("view/memory/map", {
+    device: "cuda:0",
+    bytes: 0,
+    end_ns: 100e6,
+    bands: [],
+    tile_buckets: 512,
+    tile_rows: 256,
+    note: "",
+    missing: "",
+  });
 });
 
 async function open(change: Partial<Memory> = {}, fragment = "") {

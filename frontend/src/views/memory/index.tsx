@@ -13,6 +13,7 @@ import { useChoice } from "./choice";
 import type { Life } from "./curve/paint";
 import { CurvePanel } from "./curve/panel";
 import { Churn, FromStepToStep, HeadRoomPanel, SecondPeak } from "./facts";
+import { MapPanel } from "./map/panel";
 import memoryCss from "./memory.css?inline";
 import { Tables } from "./tables/panel";
 
@@ -89,6 +90,7 @@ function Figures({ answer, isOld }: { answer: Memory; isOld: boolean }) {
           <Churn answer={answer} isOld={isOld} choice={choice} />
         </div>
       </div>
+      <MapPanel answer={answer} isOld={isOld} noBlocks={noBlocks} />
     </div>
   );
 }
