@@ -294,6 +294,13 @@ def look_up(pid: I32, tid: I32, size: int, known: Mapping[tuple[int, int], int])
     return np.array([known.get(key, -1) for key in pairs], np.int32)[index]
 
 
+def lookup(values: Mapping[Any, int], size: int, default: int = 0) -> I8:
+    """A table of ``size`` entries: ``values`` at its keys, such as kinds, else ``default``."""
+    table = np.full(size, default, np.int8)
+    table[list(values)] = list(values.values())
+    return table
+
+
 def by_key_then_ts(key: I32, ts: I64) -> NDArray[np.intp]:
     """Stable order by (key, ts); the two are packed into one number where they fit."""
     if not len(ts):

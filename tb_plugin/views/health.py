@@ -12,7 +12,7 @@ from ..analysis.recording import answerable
 from ..base.units import count as count_text
 from ..base.units import plural, size
 from ..trace.model import HealthRecord, Note, worst_first
-from .shared import Column, Table
+from .shared import Column, Table, table_from
 from .view import View
 
 
@@ -225,7 +225,7 @@ def tables(answer: Health) -> tuple[Table, ...]:
             (Column("kind", "Kind", kind="words"), Column("event_count", "Events")),
             tuple((row.label, row.count) for row in answer.counts),
         ),
-        Table(
+        table_from(
             "What this recording answers",
             (
                 Column("question", "Question", kind="words"),
@@ -233,7 +233,7 @@ def tables(answer: Health) -> tuple[Table, ...]:
                 Column("has", "Has", kind="text"),
                 Column("lacks", "Lacks", kind="text"),
             ),
-            tuple((one.question, one.answer, one.has, one.lacks) for one in answer.answers),
+            answer.answers,
         ),
         Table(
             "What the recording says about itself",
@@ -255,20 +255,14 @@ def _notes_table(answer: Health) -> Table:
         Column("example", "Example", kind="text", is_minor=True),
         Column("byte_offset", "Place in the text", is_minor=True),
     )
-    rows = tuple(
-        (
-            note.severity,
-            note.title,
-            note.count or None,
-            note.consequence,
-            note.remedy,
-            note.total or None,
-            note.example,
-            note.offset if note.offset >= 0 else None,
-        )
-        for note in answer.notes
+    return table_from(
+        "What to know",
+        columns,
+        answer.notes,
+        event_count=lambda note: note.count or None,
+        total_count=lambda note: note.total or None,
+        byte_offset=lambda note: note.offset if note.offset >= 0 else None,
     )
-    return Table("What to know", columns, rows)
 
 
 def _user_tables(answer: Health) -> tuple[Table, ...]:

@@ -7,10 +7,12 @@ terminal, CSV and pandas.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ from ..analysis.operators.groups import Grouped
 from ..analysis.steps import parse_steps
 from ..base.errors import QueryError
 
+S = TypeVar("S", bound=Struct)
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 Words = Annotated[str, Meta(max_length=400)]
 
@@ -134,6 +137,11 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+def as_structs(kind: type[S], objects: Iterable[object]) -> tuple[S, ...]:
+    """Objects as Structs whose fields have the names of their attributes."""
+    return tuple(msgspec.convert(one, kind, from_attributes=True) for one in objects)
+
+
 ColumnKind = Literal["value", "name", "path", "words", "text"]
 
 
@@ -152,11 +160,31 @@ class Column(Struct, frozen=True):
     is_minor: bool = False
 
 
+Cell = str | int | float | None
+
+
 class Table(Struct, frozen=True):
     """Rows of plain values in the order of the columns; None = not known."""
 
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str | int | float | None, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     row_count: int | None = None  # of all that match, where the rows may be only some of them
     note: str = ""  # what the figures are held against, where a title has no room for it
+
+
+def table_from(
+    title: str,
+    columns: tuple[Column, ...],
+    objects: Iterable[object],
+    row_count: int | None = None,
+    note: str = "",
+    **cells: Callable[[Any], Cell],
+) -> Table:
+    """A table with a row for each object.
+
+    A cell is the attribute with the name of its column's key, unless ``cells`` says how it is made.
+    """
+    makers = [cells.get(column.key) or attrgetter(column.key) for column in columns]
+    rows = tuple(tuple(cell(one) for cell in makers) for one in objects)
+    return Table(title, columns, rows, row_count, note)

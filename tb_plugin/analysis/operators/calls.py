@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, B, Sparse, distinct, is_any, put, take, where
+from ...base.arrays import I8, I32, I64, B, Sparse, distinct, is_any, lookup, put, take, where
 from ...base.group_sums import group_sums, summed
 from ...trace.build.nest import nest
 from ...trace.model import HostKind, HostTable, Trace
@@ -158,7 +158,8 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     parent = tree.parent
     del tree
     _add_device_time(add, trace, matrix_use, owner, parent)
-    label = normal_names(trace.strings, host.name)[host.name] << _KIND_BITS | _kinds(host.kind)
+    kinds = lookup(KINDS, max(HostKind) + 1)[host.kind]
+    label = normal_names(trace.strings, host.name)[host.name] << _KIND_BITS | kinds
     up, labels, path = call_paths(survives, label, parent)
     add("path", path)
     del path, label, survives, parent
@@ -174,7 +175,7 @@ def find_calls(trace: Trace, matrix_use: I8, keep: Keep = lambda _, column: colu
     del shapes
     add("types", spread(host.args.get("input_types"), count))
     add("name", host.name)
-    add("kind", _kinds(host.kind))
+    add("kind", kinds)
     add("thread", host.thread.astype(np.int32))
     add("step", host.step.astype(np.int32))
     add("ts", host.ts)
@@ -222,13 +223,6 @@ def _add_stacks(add: Add, trace: Trace) -> tuple[tuple[str, ...], Stacks]:
     )
     add("stack", stack)
     return strings, stacks
-
-
-def _kinds(kind: I8) -> I8:
-    table = np.zeros(max(HostKind) + 1, np.int8)
-    for known, shown in KINDS.items():
-        table[known] = shown
-    return table[kind]
 
 
 def normal_names(strings: Sequence[str], codes: I32) -> I32:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I8, I32
+from ...base.arrays import I8, I32, lookup
 from ...trace.model import DeviceTable, Link
 
 REASONS = (
@@ -34,8 +34,6 @@ def credit(device: DeviceTable) -> Credit:
     host = np.where(device.op >= 0, device.op, device.launch).astype(np.int32)
     reason = np.full(len(device), -1, np.int8)
     lost = np.flatnonzero(host < 0)
-    table = np.full(max(Link) + 1, _REASON_OF[Link.UNLINKED], np.int8)
-    for link, row in _REASON_OF.items():
-        table[link] = row
+    table = lookup(_REASON_OF, max(Link) + 1, _REASON_OF[Link.UNLINKED])
     reason[lost] = table[device.link[lost]]
     return Credit(host, reason)

@@ -29,6 +29,11 @@ class CallSelection:
     search: str = ""
 
 
+def _summed(column: str) -> cached_property[I64]:
+    """A column of the table: the sum of a column of the calls."""
+    return cached_property(lambda table: table.groups.sums(getattr(table.calls, column)))
+
+
 @dataclass(frozen=True, eq=False)
 class CallTable(Grouped):
     """Groups of calls; durations are host times including children."""
@@ -55,30 +60,13 @@ class CallTable(Grouped):
         """Host time without children."""
         return self.groups.sums(self.calls.own_ns)
 
-    @cached_property
-    def device_total_ns(self) -> I64:
-        """Device time of the calls and of the calls inside them."""
-        return self.groups.sums(self.calls.device_total_ns)
-
-    @cached_property
-    def device_self_ns(self) -> I64:
-        """Device time that the calls launched themselves."""
-        return self.groups.sums(self.calls.device_self_ns)
-
-    @cached_property
-    def kernels(self) -> I64:
-        """Device activities that the calls launched themselves."""
-        return self.groups.sums(self.calls.kernels)
-
-    @cached_property
-    def tensor_core_self_ns(self) -> I64:
-        """Part of the device self time in kernels that use tensor cores by their name."""
-        return self.groups.sums(self.calls.tensor_core_self_ns)
-
-    @cached_property
-    def tensor_core_total_ns(self) -> I64:
-        """Part of the device total time in kernels that use tensor cores by their name."""
-        return self.groups.sums(self.calls.tensor_core_total_ns)
+    # Of the device activity that the calls launched themselves, in total of those inside them, too.
+    device_total_ns = _summed("device_total_ns")
+    device_self_ns = _summed("device_self_ns")
+    kernels = _summed("kernels")
+    # The part of these times in kernels that use tensor cores by their name.
+    tensor_core_self_ns = _summed("tensor_core_self_ns")
+    tensor_core_total_ns = _summed("tensor_core_total_ns")
 
     @cached_property
     def tensor_core_self_ratio(self) -> F64:

@@ -6,7 +6,7 @@ Arrows are drawn around one slice, or for a range of time with those close toget
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,22 +63,26 @@ def launched_by(flows: SliceFlows, slices: Slices, low: int, high: int) -> I32:
 
 def forward_of(flows: SliceFlows, slices: Slices, one: int) -> I32:
     """The forward ops of a backward op, or of the innermost backward op around a slice."""
-    at = one
-    while at >= 0:
-        rows = arrows_to(flows, at)
-        found = flows.source[rows[flows.kind[rows] == FlowKind.BACKWARD]]
-        if len(found):
-            return _by_start(slices, found)
-        at = int(slices.parent[at])
-    return np.empty(0, np.int32)
+    return _nearest_linked(slices, one, flows, arrows_to, flows.source)
 
 
 def backward_of(flows: SliceFlows, slices: Slices, one: int) -> I32:
     """The backward ops of a forward op, or of the innermost one around a slice that has some."""
+    return _nearest_linked(slices, one, flows, arrows_from, flows.target)
+
+
+def _nearest_linked(
+    slices: Slices,
+    one: int,
+    flows: SliceFlows,
+    arrows: Callable[[SliceFlows, int], I64],
+    other_end: I32,
+) -> I32:
+    """The other ends of the backward arrows of a slice, else of the nearest one around it."""
     at = one
     while at >= 0:
-        rows = arrows_from(flows, at)
-        found = flows.target[rows[flows.kind[rows] == FlowKind.BACKWARD]]
+        rows = arrows(flows, at)
+        found = other_end[rows[flows.kind[rows] == FlowKind.BACKWARD]]
         if len(found):
             return _by_start(slices, found)
         at = int(slices.parent[at])

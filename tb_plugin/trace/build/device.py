@@ -22,6 +22,7 @@ from ...base.arrays import (
     by_key_then_ts,
     dense,
     distinct,
+    lookup,
     put,
     seen,
     take,
@@ -99,9 +100,7 @@ def order_device(raw: RawTrace, rows: Rows, streams: Streams, start: int) -> Dev
     part = rows.device
     order = by_key_then_ts(streams.of_device, part.ts)
     row = take(part.row, order)
-    kinds = np.full(max(EventRole) + 1, DeviceKind.OTHER, np.int8)
-    for role, kind in _KINDS.items():
-        kinds[role] = kind
+    kinds = lookup(_KINDS, max(EventRole) + 1, DeviceKind.OTHER)
     return DeviceRows(
         ts=take(part.ts, order) - start,
         dur=take(part.dur, order),

@@ -19,6 +19,7 @@ from ...base.arrays import (
     distinct,
     distinct_values,
     is_any,
+    lookup,
     pairs_of,
     put,
     take,
@@ -169,7 +170,8 @@ def build_host(
     first = np.ones(len(rows), bool)
     np.not_equal(rows.thread[1:], rows.thread[:-1], out=first[1:])
     tolerance = ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
-    nesting = nest(rows.ts, rows.dur, first, _clock(rows.kind), tolerance)
+    clock = np.asarray(take(lookup(_CLOCK, max(HostKind) + 1), rows.kind))
+    nesting = nest(rows.ts, rows.dur, first, clock, tolerance)
     kind = rows.kind
     correlation = dense(args.pop("correlation", None), len(rows), -1)
     correlation[kind != HostKind.RUNTIME] = -1
@@ -197,10 +199,7 @@ def build_host(
 
 
 def _kinds(texts: Texts, role: NDArray[np.uint8], name: I32, names: I32) -> I8:
-    table = np.full(max(EventRole) + 1, HostKind.OTHER, np.int8)
-    for known, kind in _KINDS.items():
-        table[known] = kind
-    result = np.asarray(take(table, role))
+    result = np.asarray(take(lookup(_KINDS, max(EventRole) + 1, HostKind.OTHER), role))
     for old, new, prefixes in _RENAMED:
         named = texts.table(names, partial(_begins, prefixes), np.bool_)
         if named.any():
@@ -212,13 +211,6 @@ def _kinds(texts: Texts, role: NDArray[np.uint8], name: I32, names: I32) -> I8:
 
 def _begins(prefixes: tuple[str, ...], text: str) -> bool:
     return text.startswith(prefixes)
-
-
-def _clock(kind: I8) -> I8:
-    table = np.zeros(max(HostKind) + 1, np.int8)
-    for known, clock in _CLOCK.items():
-        table[known] = clock
-    return np.asarray(take(table, kind))
 
 
 def _unfinished(finished: Sparse | None, open_begins: I32) -> I32:

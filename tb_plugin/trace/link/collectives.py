@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, cells, is_any, take, where
+from ...base.arrays import I8, I32, cells, is_any, lookup, take, where
 from ..build.device import Activity
 from ..build.host import Host
 from ..model import CollectiveTable, DeviceClass, DeviceKind, HostKind
@@ -120,10 +120,7 @@ def class_of_name(name: str) -> int:
 
 def classify(texts: Texts, host: Host, device: Activity, op: I32) -> I8:
     """``DeviceClass`` of every device activity; ``op`` is the host row around its launch."""
-    by_kind = np.zeros(max(DeviceKind) + 1, np.int8)
-    for kind, klass in _BY_KIND.items():
-        by_kind[kind] = klass
-    result = by_kind[device.kind]
+    result = lookup(_BY_KIND, max(DeviceKind) + 1)[device.kind]
     open_ = (device.kind == DeviceKind.KERNEL) | (device.kind == DeviceKind.OTHER)
     # Tables by text hold 0 for what was not asked, so answers are shifted by one.
     named = texts.table(device.name[open_], lambda text: class_of_name(text) + 1, np.int8)

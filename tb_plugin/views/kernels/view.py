@@ -22,7 +22,7 @@ from ...analysis.overview.utilization import MatrixUse
 from ...analysis.recording import NO_DEVICE
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
-from ..shared import Column, ColumnKind, SharePart, Table, column_named, share_parts
+from ..shared import Column, ColumnKind, SharePart, Table, column_named, share_parts, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .rows import SORTS, chosen_of, copy_rows, details, rows_of
@@ -162,11 +162,7 @@ def _words(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str, st
 
 def tables(answer: answers.Kernels) -> tuple[Table, ...]:
     """The rows, the classes, the copies and the tensor cores, with every column of the page."""
-    rows = tuple(tuple(getattr(row, field) for field, _ in _COLUMNS) for row in answer.table.rows)
     classes = tuple((part.name, part.ns, part.ratio) for part in answer.classes)
-    copies = tuple(
-        tuple(getattr(row, field) for field, _ in _COPY_COLUMNS) for row in answer.copies
-    )
     candidates = answer.kernel_ns - answer.tensor_core["none"]
     cores = tuple(
         (name, ns, ns / candidates if candidates and name != "none" else None)
@@ -175,25 +171,34 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
     time = (Column("total_ns", "Time"), Column("ratio", "Share", DEFINITIONS["ratio"]))
     of_candidates = Column("ratio", "Tensor-core share", DEFINITIONS["tensor_core_share"])
     found = [
-        Table("Kernels", _named(_COLUMNS), rows, answer.table.count),
+        table_from(
+            "Kernels",
+            _COLUMNS,
+            answer.table.rows,
+            answer.table.count,
+            occupancy_percent=lambda row: row.occupancy,
+        ),
         Table("Classes", (Column("kernel_class", "Class"), *time), classes),
         Table(
             "Tensor cores", (Column("tensor_core", "Tensor cores"), time[0], of_candidates), cores
         ),
     ]
-    if copies:
-        found.append(Table("Copies and sets", _named(_COPY_COLUMNS), copies))
+    if answer.copies:
+        copies = table_from(
+            "Copies and sets",
+            _COPY_COLUMNS,
+            answer.copies,
+            total_bytes=lambda row: row.bytes,
+            bandwidth_bytes_per_s=lambda row: row.bandwidth,
+        )
+        found.append(copies)
     return tuple(found)
 
 
-def _column(field: str, label: str, key: str = "", *, is_minor: bool = False) -> tuple[str, Column]:
+def _column(field: str, label: str, key: str = "", *, is_minor: bool = False) -> Column:
     """The column of a field of a row; its key carries the unit."""
     kind: ColumnKind = "name" if field in ("name", "op", "fused", "source") else "value"
-    return field, Column(key or field, label, DEFINITIONS.get(field, ""), kind, is_minor)
-
-
-def _named(columns: tuple[tuple[str, Column], ...]) -> tuple[Column, ...]:
-    return tuple(column for _, column in columns)
+    return Column(key or field, label, DEFINITIONS.get(field, ""), kind, is_minor)
 
 
 _COLUMNS = (

@@ -24,13 +24,12 @@ from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import NotFoundError
 from ...base.units import duration, plural, share
 from ...trace.model import DeviceClass
-from ..shared import Column, Flame, Table, flame_of, share_parts, steps_of
+from ..shared import Column, Flame, Table, flame_of, share_parts, steps_of, table_from
 from ..view import Part, Subject, View
 from . import contract as answers
 from .contract import (
     FlameGraphQuery,
     FoldedQuery,
-    OperatorRow,
     Operators,
     Sandwich,
     SandwichQuery,
@@ -108,21 +107,31 @@ def _by_a_call(table: CallTable, first: int, whole: int) -> Words:
 
 def tables(answer: Operators) -> tuple[Table, ...]:
     """The rows with every column of the page, and with the shares that key_averages() prints."""
-    rows = tuple(
-        tuple(_cell(answer, row, column.key) for column in _COLUMNS) for row in answer.table.rows
-    )
-    found = [Table("Operators", _COLUMNS, rows, answer.table.count, _wholes(answer))]
-    if answer.unattributed:
-        lost = tuple(
-            (one.reason, one.ns, one.activities, one.example) for one in answer.unattributed
+    host_ns, device_ns = answer.table.self_ns, answer.table.device_self_ns
+    found = [
+        table_from(
+            "Operators",
+            _COLUMNS,
+            answer.table.rows,
+            answer.table.count,
+            _wholes(answer),
+            detail=lambda row: row.detail.replace("\n", " ‹ ") or None,
+            self_ratio=lambda row: row.self_ns / host_ns if host_ns else None,
+            total_ratio=lambda row: row.total_ns / host_ns if host_ns else None,
+            device_self_ratio=lambda row: (
+                (row.device_self_ns or 0) / device_ns if device_ns else None
+            ),
         )
+    ]
+    if answer.unattributed:
         names = (
             Column("reason", "Device time of no operator", kind="words"),
             Column("device_ns", "Time"),
             Column("activities", "Activities"),
             Column("example", "Longest", kind="name"),
         )
-        found.append(Table("Unattributed", names, lost))
+        lost = answer.unattributed
+        found.append(table_from("Unattributed", names, lost, device_ns=lambda one: one.ns))
     return tuple(found)
 
 
@@ -166,20 +175,6 @@ _COLUMNS = (
 )
 
 
-def _cell(answer: Operators, row: OperatorRow, key: str) -> str | int | float | None:
-    host_ns, device_ns = answer.table.self_ns, answer.table.device_self_ns
-    if key == "self_ratio":
-        return row.self_ns / host_ns if host_ns else None
-    if key == "total_ratio":
-        return row.total_ns / host_ns if host_ns else None
-    if key == "device_self_ratio":
-        return (row.device_self_ns or 0) / device_ns if device_ns else None
-    if key == "detail":
-        return row.detail.replace("\n", " ‹ ") or None
-    value: str | int | float | None = getattr(row, key)
-    return value
-
-
 NO_EVENTS = "The file holds no event that lasts, so there is no operator to show."
 _NEEDS = {"shape": "shapes", "stack": "stacks", "module": "modules"}
 Stem = Literal["device_self", "device_total", "host_self", "host_total"]
@@ -202,10 +197,10 @@ def build(subject: Subject, query: answers.OperatorQuery) -> answers.Operators:
     chosen = np.flatnonzero(in_steps(operators.activities.step, steps))
     has_device = bool(len(operators.activities))
     coverage = flops_coverage(operators, chosen) if has_device else None
-    said = words(by_name, has_device=has_device)
+    headline, detail = words(by_name, has_device=has_device)
     return answers.Operators(
-        headline=said.headline,
-        detail=said.detail,
+        headline=headline,
+        detail=detail,
         step_count=len(facts.steps) if steps is None else len(steps),
         charts=_charts(by_name, query.parts, has_device=has_device),
         table=window(subject, query),

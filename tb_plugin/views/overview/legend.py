@@ -15,140 +15,114 @@ class LegendEntry(NamedTuple):
     key: str
     label: str
     category: str  # colour token stem
-    ghost: bool  # the device was idle; the hue says what the host did meanwhile
     help: str
+    ghost: bool = False  # the device was idle; the hue says what the host did meanwhile
 
 
 PARTITION: tuple[LegendEntry, ...] = (
-    LegendEntry("compute_ns", "Compute", "compute", False, "At least one compute kernel runs."),
+    LegendEntry("compute_ns", "Compute", "compute", "At least one compute kernel runs."),
     LegendEntry(
         "exposed_communication_ns",
         "Exposed communication",
         "comm",
-        False,
         "A collective runs and no compute kernel does.",
     ),
-    LegendEntry(
-        "exposed_copy_ns",
-        "Exposed copy",
-        "memcpy",
-        False,
-        "A copy runs and no kernel does.",
-    ),
-    LegendEntry("memset_ns", "Memset", "memset", False, "A memset runs and nothing else does."),
+    LegendEntry("exposed_copy_ns", "Exposed copy", "memcpy", "A copy runs and no kernel does."),
+    LegendEntry("memset_ns", "Memset", "memset", "A memset runs and nothing else does."),
     LegendEntry(
         "idle_dataloader_ns",
         "Idle: DataLoader",
         "loader",
-        True,
         "The device idles while a launching thread is in the DataLoader.",
+        ghost=True,
     ),
     LegendEntry(
         "idle_cpu_exec_ns",
         "Idle: host dispatch",
         "cpu",
-        True,
         "The device idles while a launching thread runs ops, annotated code or Python.",
+        ghost=True,
     ),
     LegendEntry(
         "idle_runtime_ns",
         "Idle: launch API",
         "runtime",
-        True,
         "The device idles while a launching thread is in a runtime call that does not block.",
+        ghost=True,
     ),
     LegendEntry(
         "idle_sync_ns",
         "Idle: host sync",
         "memcpy",
-        True,
         "The device idles while a launching thread sits in a call that waits for it or may.",
+        ghost=True,
     ),
     LegendEntry(
         "idle_unattributed_ns",
         "Idle: unattributed",
         "other",
-        True,
         "The device idles and no launching thread recorded any activity.",
+        ghost=True,
     ),
 )
 
 HOST: tuple[LegendEntry, ...] = (
+    LegendEntry("dataloader_ns", "DataLoader", "loader", "The main thread waits for a batch."),
     LegendEntry(
-        "dataloader_ns", "DataLoader", "loader", False, "The main thread waits for a batch."
+        "forward_ns", "Forward", "cpu-light", "Ops and module calls outside the other parts."
     ),
+    LegendEntry("backward_ns", "Backward", "cpu", "Autograd runs, on the main thread or for it."),
     LegendEntry(
-        "forward_ns", "Forward", "cpu-light", False, "Ops and module calls outside the other parts."
-    ),
-    LegendEntry(
-        "backward_ns", "Backward", "cpu", False, "Autograd runs, on the main thread or for it."
-    ),
-    LegendEntry(
-        "optimizer_ns",
-        "Optimizer",
-        "cpu-deep",
-        False,
-        "`Optimizer.step` and `Optimizer.zero_grad`.",
+        "optimizer_ns", "Optimizer", "cpu-deep", "`Optimizer.step` and `Optimizer.zero_grad`."
     ),
     LegendEntry(
         "communication_ns",
         "Communication",
         "comm",
-        False,
         "The main thread calls a collective, or runs nothing else while one is under way.",
     ),
-    LegendEntry(
-        "compile_ns", "Compile", "cpu-deepest", False, "Code is compiled inside the recording."
-    ),
-    LegendEntry(
-        "runtime_ns", "Runtime", "runtime", False, "Calls of the device's runtime outside ops."
-    ),
-    LegendEntry("python_ns", "Python", "other", False, "Python frames without an op below them."),
+    LegendEntry("compile_ns", "Compile", "cpu-deepest", "Code is compiled inside the recording."),
+    LegendEntry("runtime_ns", "Runtime", "runtime", "Calls of the device's runtime outside ops."),
+    LegendEntry("python_ns", "Python", "other", "Python frames without an op below them."),
     LegendEntry(
         "uninstrumented_ns",
         "Uninstrumented",
         "other",
-        True,
         "The main thread recorded no op and no frame, though annotations may be open; "
         "`with_stack=True` shows its Python.",
+        ghost=True,
     ),
 )
 
 BREAKDOWN: tuple[LegendEntry, ...] = (
-    LegendEntry("kernel_ns", "Kernel", "compute", False, "Kernels run on a device."),
-    LegendEntry("memcpy_ns", "Memcpy", "memcpy", False, "A device copies, and no kernel runs."),
-    LegendEntry(
-        "memset_ns", "Memset", "memset", False, "A device sets memory, and nothing above runs."
-    ),
+    LegendEntry("kernel_ns", "Kernel", "compute", "Kernels run on a device."),
+    LegendEntry("memcpy_ns", "Memcpy", "memcpy", "A device copies, and no kernel runs."),
+    LegendEntry("memset_ns", "Memset", "memset", "A device sets memory, and nothing above runs."),
     LegendEntry(
         "communication_ns",
         "Communication",
         "comm",
-        False,
         "Collectives, on a device or the host, and nothing above runs; also under ops of the host.",
     ),
     LegendEntry(
         "runtime_ns",
         "Runtime",
         "runtime",
-        False,
         "The host is in a call of the device's runtime, and nothing above runs.",
     ),
     LegendEntry(
         "dataloader_ns",
         "DataLoader",
         "loader",
-        False,
         "The DataLoader prepares a batch, and nothing above runs.",
     ),
     LegendEntry(
         "cpu_exec_ns",
         "CPU exec",
         "cpu",
-        False,
         "Ops or annotated code run on the host, and nothing above runs.",
     ),
-    LegendEntry("other_ns", "Other", "other", False, "None of the above: the rest of the step."),
+    LegendEntry("other_ns", "Other", "other", "None of the above: the rest of the step."),
 )
 
 DEVICE_PARTS = tuple(

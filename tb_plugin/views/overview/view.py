@@ -21,7 +21,7 @@ from ...analysis.rules.rule import check_all, unanswered
 from ...analysis.steps import Selection, outliers, select
 from ...analysis.wording import device_name
 from ...base.units import NBSP
-from ..shared import Column, Table
+from ..shared import Column, Table, as_structs, table_from
 from ..view import View
 from .legend import BREAKDOWN, DEVICE_PARTS, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, LegendEntry
 
@@ -274,11 +274,7 @@ def _summary(selection: Selection) -> tuple[SummaryRow, ...]:
         help="Mean of the chosen steps, each until the last work that it launched has ended.",
     )
     shares = _shares(selection, selection.breakdown, _breakdown_parts(selection.facts))
-    rows = (
-        SummaryRow(one.key, one.label, one.category, one.mean_ns, one.ratio, one.help)
-        for one in shares
-    )
-    return (whole, *rows)
+    return (whole, *as_structs(SummaryRow, shares))
 
 
 def _breakdown_parts(facts: Facts) -> tuple[LegendEntry, ...]:
@@ -362,22 +358,14 @@ def _findings_table(answer: Overview) -> Table:
         Column("verify", "How to see that it worked", kind="text", is_minor=True),
         Column("snippet", "Code", kind="text", is_minor=True),
     )
-    rows = tuple(
-        (
-            one.id,
-            one.severity,
-            one.title,
-            one.gain.ratio if one.gain else None,
-            one.gain.ns_per_step if one.gain else None,
-            one.text,
-            one.scope,
-            one.confidence,
-            one.verify,
-            one.snippet or None,
-        )
-        for one in answer.findings
+    return table_from(
+        "Findings",
+        columns,
+        answer.findings,
+        gain_ratio=lambda one: one.gain.ratio if one.gain else None,
+        gain_ns=lambda one: one.gain.ns_per_step if one.gain else None,
+        snippet=lambda one: one.snippet or None,
     )
-    return Table("Findings", columns, rows)
 
 
 def _ruler_table(answer: Overview) -> Table:
@@ -458,7 +446,7 @@ def _part(row: StepRow, key: str) -> int | None:
 
 def _configuration_table(answer: Overview) -> Table:
     columns = (Column("label", "What"), Column("value", "Value", kind="words"))
-    return Table("Configuration", columns, tuple((o.label, o.value) for o in answer.configuration))
+    return table_from("Configuration", columns, answer.configuration)
 
 
 def _unchecked_table(answer: Overview) -> Table:
@@ -467,8 +455,7 @@ def _unchecked_table(answer: Overview) -> Table:
         Column("title", "Finding", kind="words"),
         Column("needs", "Needs", kind="text"),
     )
-    rows = tuple((one.id, one.title, one.needs) for one in answer.unchecked)
-    return Table("Not checked", columns, rows)
+    return table_from("Not checked", columns, answer.unchecked)
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable

@@ -9,6 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ...analysis.timeline.range.devices import AreaDevice
+
 LayoutName = Literal["merged", "split", "filtered", "user"]
 TrackKind = Literal["thread", "python", "stream", "annotations", "syncs", "ranges"]
 
@@ -236,21 +238,6 @@ class AreaRow(Struct, frozen=True):
     max_ns: int
     share: float | None  # of the area's wall time
     longest: int  # slice id
-
-
-class AreaDevice(Struct, frozen=True):
-    """One device within an area; busy + idle = the length of the area."""
-
-    label: str
-    busy_ns: int
-    idle_ns: int
-    compute_ns: int
-    communication_ns: int
-    overlap_ns: int  # of compute and communication
-    copy_ns: int
-    gaps: int
-    longest_gap_ns: int
-    longest_gap_ts: int | None
 
 
 class AreaCounter(Struct, frozen=True):

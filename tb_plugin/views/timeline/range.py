@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import msgspec
-
 from ...analysis.call_tree.flame import folded
 from ...analysis.timeline.range.devices import devices_in, series_in
 from ...analysis.timeline.range.flame import flame_in
@@ -19,7 +17,6 @@ from .common import check_range, opened_of, tracks
 from .contract import (
     AreaAnswer,
     AreaCounter,
-    AreaDevice,
     AreaRow,
     SliceRow,
     SliceRows,
@@ -44,7 +41,7 @@ def area(subject: Subject, query: AreaQuery) -> AreaAnswer:
         total_ns=int(sums.total.sum()),
         rows=_rows(opened, sums, where.length, query.limit),
         row_count=len(sums.name),
-        devices=tuple(msgspec.convert(one, AreaDevice, from_attributes=True) for one in devices),
+        devices=devices,
         devices_missing="" if devices else subject.facts.unavailable.get("devices", ""),
         counters=_counters(opened, where),
     )

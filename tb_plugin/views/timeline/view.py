@@ -25,11 +25,10 @@ from ...analysis.timeline.model import (
     FlowKind,
     SliceKind,
     Timeline,
-    Track,
 )
 from ...analysis.timeline.range.sums import Area
 from ...trace.event_text import event_texts
-from ..shared import Column, Flame, Table
+from ..shared import Column, Flame, Table, as_structs, table_from
 from ..view import Part, Subject, View
 from . import arrows, details, search, tiles
 from . import range as in_range
@@ -100,8 +99,8 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
         tile_buckets=TILE_BUCKETS,
         lane_block=LANE_BLOCK,
         max_level=MAX_LEVEL,
-        groups=tuple(TimelineGroup(one.key, one.kind, one.label) for one in timeline.groups),
-        tracks=tuple(_track(track) for track in opened.layout.tracks),
+        groups=as_structs(TimelineGroup, timeline.groups),
+        tracks=as_structs(TimelineTrack, opened.layout.tracks),
         counters=tuple(_counter(counter) for counter in timeline.counters),
         kinds=tuple(
             TimelineKind(kind, *KINDS[kind], opened.kind_counts[kind]) for kind in SliceKind
@@ -119,23 +118,6 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
         ),
         warnings=timeline.warnings,
         missing=missing(subject.facts),
-    )
-
-
-def _track(track: Track) -> TimelineTrack:
-    return TimelineTrack(
-        key=track.key,
-        group=track.group,
-        kind=track.kind,  # type: ignore[arg-type]  # one of the literal ones
-        label=track.label,
-        detail=track.detail,
-        lanes=track.lanes,
-        slices=track.slices,
-        busy_ns=track.busy_ns,
-        first_ns=track.first_ns,
-        last_ns=track.last_ns,
-        overlaps=track.overlaps,
-        hidden=track.hidden,
     )
 
 
@@ -201,20 +183,14 @@ def _tracks_table(answer: TimelineManifest) -> Table:
         Column("overlaps", "Overlaps", "Slices that overlap in a way nesting does not explain."),
     )
     length = answer.end_ns - answer.start_ns
-    rows = tuple(
-        (
-            answer.groups[track.group].label,
-            track.label,
-            track.detail,
-            track.slices,
-            track.busy_ns,
-            track.busy_ns / length if length else None,
-            track.lanes,
-            track.overlaps,
-        )
-        for track in answer.tracks
+    return table_from(
+        "Tracks",
+        columns,
+        answer.tracks,
+        group=lambda track: answer.groups[track.group].label,
+        track=lambda track: track.label,
+        busy_ratio=lambda track: track.busy_ns / length if length else None,
     )
-    return Table("Tracks", columns, rows)
 
 
 def _counters_table(answer: TimelineManifest) -> Table:
@@ -227,19 +203,13 @@ def _counters_table(answer: TimelineManifest) -> Table:
         Column("high", "Highest"),
         Column("definition", "Definition", kind="text"),
     )
-    rows = tuple(
-        (
-            answer.groups[one.group].label,
-            one.label,
-            one.unit,
-            one.samples,
-            one.low,
-            one.high,
-            one.definition,
-        )
-        for one in answer.counters
+    return table_from(
+        "Counters",
+        columns,
+        answer.counters,
+        group=lambda one: answer.groups[one.group].label,
+        series=lambda one: one.label,
     )
-    return Table("Counters", columns, rows)
 
 
 def _warnings_table(answer: TimelineManifest) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ....base.intervals import EMPTY, Intervals, complement, intersect, merge, union
 from ..model import Counter, SliceKind
@@ -16,23 +17,22 @@ _COPY = (SliceKind.MEMCPY,)
 _REST = (SliceKind.MEMSET,)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceUse:
-    """One device; busy + idle = the length of the range."""
+class AreaDevice(Struct, frozen=True):
+    """One device within an area; busy + idle = the length of the area."""
 
     label: str
     busy_ns: int
     idle_ns: int
     compute_ns: int
     communication_ns: int
-    overlap_ns: int
+    overlap_ns: int  # of compute and communication
     copy_ns: int
     gaps: int
     longest_gap_ns: int
     longest_gap_ts: int | None
 
 
-def devices_in(opened: Opened, start: int, end: int) -> tuple[DeviceUse, ...]:
+def devices_in(opened: Opened, start: int, end: int) -> tuple[AreaDevice, ...]:
     """Every device that has streams, over all of them; each figure is the length of a union.
 
     A device is busy or not, whichever rows of the picture are looked at.
@@ -48,7 +48,7 @@ def devices_in(opened: Opened, start: int, end: int) -> tuple[DeviceUse, ...]:
     )
 
 
-def _device(opened: Opened, label: str, area: Area) -> DeviceUse:
+def _device(opened: Opened, label: str, area: Area) -> AreaDevice:
     slices = opened.timeline.slices
     ids = slices_in(opened, area)
     cut = inside(slices, ids, area.start, area.end)
@@ -64,7 +64,7 @@ def _device(opened: Opened, label: str, area: Area) -> DeviceUse:
     gaps = complement(busy, area.start, area.end)
     lengths = gaps.end - gaps.start
     longest = int(lengths.argmax()) if len(gaps) else -1
-    return DeviceUse(
+    return AreaDevice(
         label=label,
         busy_ns=busy.total_ns,
         idle_ns=area.length - busy.total_ns,
