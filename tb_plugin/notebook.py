@@ -36,8 +36,9 @@ from .frames import (
 from .session.session import FileSession, Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.overview.view import Overview, Ruler, Share
+from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
-from .views.view import EVERY_ROW, LIMIT, Subject, View, misfit, with_limit
+from .views.view import Subject, View
 
 if TYPE_CHECKING:
     import pandas as pd

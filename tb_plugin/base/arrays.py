@@ -2,10 +2,8 @@
 
 NumPy widens a whole index to int64 before it uses it. For millions of rows that copy costs more
 than the work, so functions over all rows work in chunks that fit the processor's cache, or through
-the native library, which copies nothing.
-
-Each ``native_…`` function returns None, or False, where the reference has to do the work: without
-the library, for few rows, and for arrays of other types than columns have.
+the native library, which copies nothing. The chunks are the reference: they do the work without the
+library, for few rows, and for arrays of other types than columns have.
 """
 
 from __future__ import annotations
@@ -59,55 +57,6 @@ _ROWS = (np.dtype(np.int32), np.dtype(np.int64))
 Mask = NDArray[np.bool_]
 
 
-def native_take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any] | None:
-    """``column[rows]``."""
-    if not (_are_rows(rows) and _is_plain(column)):
-        return None
-    result = np.empty(len(rows), column.dtype)
-    to = rows, rows.itemsize, len(rows), result
-    done = call("kinetoscope_rows_take", column, len(column), column.itemsize, *to)
-    return None if done is None else result
-
-
-def native_put(column: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> bool:
-    """``column[rows] = values``, if they are of one type."""
-    if not (_are_rows(rows) and _is_plain(column) and _is_plain(values)):
-        return False
-    if values.dtype != column.dtype or len(values) != len(rows):
-        return False
-    to = rows, rows.itemsize, len(rows), values
-    return call("kinetoscope_rows_put", column, len(column), column.itemsize, *to) is not None
-
-
-def native_where(mask: Mask) -> NDArray[np.int32] | None:
-    """The rows at which a mask holds, ascending."""
-    if len(mask) < _MANY or not mask.flags.c_contiguous:
-        return None
-    result = np.empty(np.count_nonzero(mask), np.int32)
-    done = call("kinetoscope_rows_find", mask, len(mask), result, len(result))
-    return None if done is None else result
-
-
-def native_seen(codes: NDArray[Any], size: int) -> Mask | None:
-    """Which of the codes below ``size`` occur."""
-    if codes.dtype != np.int32 or not _are_rows(codes):
-        return None
-    result = np.zeros(size, bool)
-    done = call("kinetoscope_rows_mark", codes, len(codes), result, size)
-    return None if done is None else result
-
-
-def native_is_any(column: NDArray[Any], values: Sequence[int]) -> Mask | None:
-    """True where a column of integers has one of a few values."""
-    if len(column) < _MANY or column.dtype.kind not in "iu" or not _is_plain(column):
-        return None
-    wanted = np.array(values, column.dtype)
-    result = np.empty(len(column), bool)
-    to = wanted, len(wanted), result
-    done = call("kinetoscope_rows_equal_any", column, column.itemsize, len(column), *to)
-    return None if done is None else result
-
-
 def _are_rows(rows: NDArray[Any]) -> bool:
     return len(rows) >= _MANY and rows.dtype in _ROWS and rows.flags.c_contiguous
 
@@ -127,10 +76,11 @@ def chunks(count: int, size: int = CHUNK) -> Iterator[slice]:
 
 def take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """``column[rows]``; the rows must exist and not be negative."""
-    moved = native_take(column, rows)
-    if moved is not None:
-        return moved
     result = np.empty(len(rows), column.dtype)
+    if _are_rows(rows) and _is_plain(column):
+        to = rows, rows.itemsize, len(rows), result
+        if call("kinetoscope_rows_take", column, len(column), column.itemsize, *to) is not None:
+            return result
     for part in chunks(len(rows)):
         # Without a mode that cannot fail, numpy would copy the part once more.
         np.take(column, rows[part], out=result[part], mode="clip")
@@ -139,17 +89,22 @@ def take(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
 
 def put(column: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> None:
     """``column[rows] = values``; of several values for one row the last one stays."""
-    if not native_put(column, rows, values):
-        for part in chunks(len(rows)):
-            column[rows[part]] = values[part]
+    are_plain = _are_rows(rows) and _is_plain(column) and _is_plain(values)
+    if are_plain and values.dtype == column.dtype and len(values) == len(rows):
+        to = rows, rows.itemsize, len(rows), values
+        if call("kinetoscope_rows_put", column, len(column), column.itemsize, *to) is not None:
+            return
+    for part in chunks(len(rows)):
+        column[rows[part]] = values[part]
 
 
 def where(mask: Mask) -> I32:
     """The rows at which a mask holds, ascending."""
-    rows = native_where(mask)
-    if rows is not None:
-        return rows
     result = np.empty(np.count_nonzero(mask), np.int32)
+    to = result, len(result)
+    is_native = len(mask) >= _MANY and mask.flags.c_contiguous
+    if is_native and call("kinetoscope_rows_find", mask, len(mask), *to) is not None:
+        return result
     done = 0
     for part in chunks(len(mask)):
         found = np.flatnonzero(mask[part])
@@ -160,10 +115,12 @@ def where(mask: Mask) -> I32:
 
 def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
     """True where a column of integers has one of a few values of its type."""
-    hits = native_is_any(column, values)
-    if hits is not None:
-        return hits
     result = np.zeros(len(column), bool)
+    if len(column) >= _MANY and column.dtype.kind in "iu" and _is_plain(column):
+        to = np.array(values, column.dtype), len(values), result
+        done = call("kinetoscope_rows_equal_any", column, column.itemsize, len(column), *to)
+        if done is not None:
+            return result
     for part in chunks(len(column)):
         piece, hit = column[part], result[part]
         for value in values:
@@ -173,10 +130,10 @@ def is_any(column: NDArray[Any], values: Sequence[int]) -> Mask:
 
 def seen(codes: NDArray[Any], size: int) -> Mask:
     """Which of the codes below ``size`` occur."""
-    marks = native_seen(codes, size)
-    if marks is not None:
-        return marks
     result = np.zeros(size, bool)
+    is_native = codes.dtype == np.int32 and _are_rows(codes)
+    if is_native and call("kinetoscope_rows_mark", codes, len(codes), result, size) is not None:
+        return result
     for part in chunks(len(codes)):
         result[codes[part]] = True
     return result

@@ -24,8 +24,8 @@ from ..analysis.overview.findings import Sentence
 from ..base.errors import QueryError
 from ..session.session import FileSession, Wanted, choose
 from ..views import VIEWS
-from ..views.shared import Table
-from ..views.view import EVERY_ROW, LIMIT, View, parse, with_limit
+from ..views.shared import EVERY_ROW, LIMIT, Table, parse, with_limit
+from ..views.view import View
 from .entry import printable, say, write
 from .render import (
     ALL_COLUMNS,

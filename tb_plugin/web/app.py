@@ -29,7 +29,8 @@ from ..session.session import CatalogSession, EventFiles
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
 from ..trace.model import WORST_FIRST
-from ..views.view import Part, S, View, once, parse, view_among
+from ..views.shared import S, once, parse
+from ..views.view import Part, View, view_among
 from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
 from .page import Page, page_alone

@@ -11,8 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 from kinetoscope.base.arrays import I32, I64
-from kinetoscope.base.checksums import sealed, unsealed
-from kinetoscope.base.columnar import DamagedError, Writer, arrow_column, load, numbers
+from kinetoscope.base.columnar import (
+    DamagedError,
+    Writer,
+    arrow_column,
+    load,
+    numbers,
+    sealed,
+    unsealed,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,8 @@ from kinetoscope.trace.read import read
 from kinetoscope.views.memory.contract import MemoryEventQuery, MemoryQuery, StatisticsQuery
 from kinetoscope.views.memory.rows import event_window, statistics_window
 from kinetoscope.views.memory.view import VIEW, build
-from kinetoscope.views.view import EVERY_ROW, Subject
+from kinetoscope.views.shared import EVERY_ROW
+from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.oracle.former_plugin import PYTHON, requires_former
 

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import KinetoscopeError
+from kinetoscope.views.shared import parse
 from kinetoscope.views.timeline.view import VIEW
-from kinetoscope.views.view import Part, parse
+from kinetoscope.views.view import Part
 from tests.drawing import memory
 from tests.views.parts import Asked, asked
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64
+from .build.levels_of_detail import BucketSums
 from .locate import between, bisect, ranges
 from .model import LANE_BLOCK, TILE_BUCKETS, Block, Layout, Level, Slices, Timeline
 
@@ -41,17 +42,6 @@ class Tile:
     @property
     def end(self) -> int:
         return min((self.number + 1) << (self.level + _TILE_BITS), _LATEST)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """Slices or sums of slices, by lane and time; ``lane`` counts in the request."""
-
-    lane: I64
-    bucket: I64  # within the tile
-    count: I64
-    sum_ns: I64
-    longest: I32
 
 
 def cut(timeline: Timeline, layout: Layout, level: int, tile: int, track: int, lane: int) -> Block:
@@ -95,7 +85,7 @@ def _lanes(layout: Layout, track: int, lane: int) -> tuple[int, int]:
 
 def _content(
     slices: Slices, layout: Layout, tile: Tile, lanes: I64
-) -> tuple[tuple[I64, I32], Parts]:
+) -> tuple[tuple[I64, I32], BucketSums]:
     """Rects (lane, id) and buckets, sorted by lane and time; lanes count in ``lanes``."""
     kept = [number for number in layout.levels if number <= tile.level]
     if not kept:
@@ -105,19 +95,18 @@ def _content(
 
 def _from_slices(
     slices: Slices, layout: Layout, tile: Tile, lanes: I64
-) -> tuple[tuple[I64, I32], Parts]:
+) -> tuple[tuple[I64, I32], BucketSums]:
     at, lane = ranges(*between(slices, layout, lanes, tile.start, tile.end))
     ids = layout.order[at]
     is_rect = slices.dur[ids] >= 1 << tile.level
     small = ~is_rect & (slices.ts[ids] >= tile.start)
-    return (lane[is_rect], ids[is_rect]), _sums(
-        _ones(slices, tile, lane[small], ids[small]), slices
-    )
+    sums = _ones(slices, tile, lane[small], ids[small]).joined(slices.dur)
+    return (lane[is_rect], ids[is_rect]), sums
 
 
 def _from_level(
     slices: Slices, level: Level, tile: Tile, lanes: I64
-) -> tuple[tuple[I64, I32], Parts]:
+) -> tuple[tuple[I64, I32], BucketSums]:
     lane, ids = _rects(slices, level, tile, lanes)
     records = _records(level, tile, lanes)
     if level.level == tile.level:
@@ -125,7 +114,7 @@ def _from_level(
     is_rect = slices.dur[ids] >= 1 << tile.level
     small = ~is_rect & (slices.ts[ids] >= tile.start)
     both = _ones(slices, tile, lane[small], ids[small])
-    return (lane[is_rect], ids[is_rect]), _sums(_together(records, both), slices)
+    return (lane[is_rect], ids[is_rect]), records.merged(both).joined(slices.dur)
 
 
 def _rects(slices: Slices, level: Level, tile: Tile, lanes: I64) -> tuple[I64, I32]:
@@ -140,14 +129,14 @@ def _rects(slices: Slices, level: Level, tile: Tile, lanes: I64) -> tuple[I64, I
     return lane, level.rect[at]
 
 
-def _records(level: Level, tile: Tile, lanes: I64) -> Parts:
+def _records(level: Level, tile: Tile, lanes: I64) -> BucketSums:
     first, last = level.bucket_first[lanes], level.bucket_first[lanes + 1]
     start, end = tile.start >> level.level, ((tile.end - 1) >> level.level) + 1
     low = bisect(first, last, lambda at, _: level.bucket[at] < start)
     high = bisect(low, last, lambda at, _: level.bucket[at] < end)
     at, lane = ranges(low, high)
     bucket = level.bucket[at].astype(np.int64) >> (tile.level - level.level)
-    return Parts(
+    return BucketSums(
         lane,
         bucket - tile.bucket,
         level.count[at].astype(np.int64),
@@ -156,43 +145,10 @@ def _records(level: Level, tile: Tile, lanes: I64) -> Parts:
     )
 
 
-def _ones(slices: Slices, tile: Tile, lane: I64, ids: I32) -> Parts:
+def _ones(slices: Slices, tile: Tile, lane: I64, ids: I32) -> BucketSums:
     """Each slice as a sum of one."""
     bucket = (slices.ts[ids] >> tile.level) - tile.bucket
-    return Parts(lane, bucket, np.ones(len(ids), np.int64), slices.dur[ids], ids)
-
-
-def _together(a: Parts, b: Parts) -> Parts:
-    lane = np.concatenate([a.lane, b.lane])
-    bucket = np.concatenate([a.bucket, b.bucket])
-    order = np.argsort(lane * TILE_BUCKETS + bucket, kind="stable")
-    return Parts(
-        lane[order],
-        bucket[order],
-        np.concatenate([a.count, b.count])[order],
-        np.concatenate([a.sum_ns, b.sum_ns])[order],
-        np.concatenate([a.longest, b.longest])[order],
-    )
-
-
-def _sums(parts: Parts, slices: Slices) -> Parts:
-    """Neighbouring entries of one lane and bucket, summed."""
-    if not len(parts.lane):
-        return parts
-    key = parts.lane * TILE_BUCKETS + parts.bucket
-    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    dur = slices.dur[parts.longest]
-    most = np.maximum.reduceat(dur, first)
-    group = np.cumsum(np.concatenate([[0], key[1:] != key[:-1]]))
-    hit = np.flatnonzero(dur == most[group])
-    hit = hit[np.concatenate([[True], group[hit][1:] != group[hit][:-1]])]
-    return Parts(
-        parts.lane[first],
-        parts.bucket[first],
-        np.add.reduceat(parts.count, first),
-        np.add.reduceat(parts.sum_ns, first),
-        parts.longest[hit],
-    )
+    return BucketSums(lane, bucket, np.ones(len(ids), np.int64), slices.dur[ids], ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,7 +169,7 @@ class _Columns:
 
 
 def _columns(
-    slices: Slices, tile: Tile, lanes: int, rects: tuple[I64, I32], parts: Parts
+    slices: Slices, tile: Tile, lanes: int, rects: tuple[I64, I32], parts: BucketSums
 ) -> _Columns:
     lane, ids = rects
     ts, dur = slices.ts[ids], slices.dur[ids]

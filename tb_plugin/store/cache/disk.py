@@ -39,7 +39,6 @@ import msgspec
 import platformdirs
 from isal import isal_zlib
 
-from ...base.checksums import sealed, unsealed
 from ...base.units import parse_size
 from ..discovery.walk import shown
 from ..ingest import resources
@@ -418,6 +417,8 @@ def seal(folder: Path, version: str) -> None:
     Raises:
         OSError: no room, or no permission.
     """
+    from ...base.columnar import sealed
+
     files = {file.name: _ends(file) for file in sorted(folder.iterdir())}
     text = sealed({"version": version, "files": files})
     (folder / SEAL).write_text(text, encoding="ascii")
@@ -425,6 +426,8 @@ def seal(folder: Path, version: str) -> None:
 
 def is_whole(folder: Path, version: str) -> bool:
     """True if a folder is there as this version of the code made it."""
+    from ...base.columnar import unsealed
+
     try:
         told = unsealed((folder / SEAL).read_text(encoding="ascii"))
         if told["version"] != version:

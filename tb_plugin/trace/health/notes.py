@@ -80,34 +80,36 @@ def _skipped(title: str, consequence: str, remedy: str = _AGAIN) -> NoteKind:
     return NoteKind("error", title, consequence, remedy, EVERYTHING, "skipped")
 
 
+def _lost(title: str, consequence: str, remedy: str) -> NoteKind:
+    """A part of the file is lost, which touches every figure."""
+    return NoteKind("error", title, consequence, remedy, EVERYTHING)
+
+
+def _uncertain(title: str, consequence: str, remedy: str = "") -> NoteKind:
+    """Something that touches every figure, though nothing is lost."""
+    return NoteKind("warning", title, consequence, remedy, EVERYTHING)
+
+
 FILE: Mapping[str, NoteKind] = {
-    "gzip_truncated": NoteKind(
-        "error",
+    "gzip_truncated": _lost(
         "The compressed file ends early",
         "Everything before the cut was read; what came later is missing from every figure.",
         _AGAIN,
-        EVERYTHING,
     ),
-    "gzip_unfinished": NoteKind(
-        "warning",
+    "gzip_unfinished": _uncertain(
         "The compressed file lacks its last bytes",
         "The trace in it is whole, but its checksum is missing: single characters may be wrong.",
         _AGAIN,
-        EVERYTHING,
     ),
-    "gzip_corrupt": NoteKind(
-        "error",
+    "gzip_corrupt": _lost(
         "The compressed file is damaged",
         "Everything before the damage was read; what came later is missing from every figure.",
         "Copy the file again in binary mode.",
-        EVERYTHING,
     ),
-    "gzip_checksum": NoteKind(
-        "warning",
+    "gzip_checksum": _uncertain(
         "The checksum of the compressed file is wrong",
         "The text was read as it is; single characters may be wrong.",
         "Copy the file again in binary mode.",
-        EVERYTHING,
     ),
     "gzip_trailing": harmless(
         "Bytes after the compressed data", "They are not part of the trace and were ignored."
@@ -116,12 +118,10 @@ FILE: Mapping[str, NoteKind] = {
     "encoding": harmless(
         "Text in another encoding", "The file was saved again by an editor; it was read as UTF-8."
     ),
-    "truncated": NoteKind(
-        "error",
+    "truncated": _lost(
         "The file ends in the middle",
         "Every complete event was read; what came later is missing from every figure.",
         _AGAIN,
-        EVERYTHING,
     ),
     "bad_utf8": _repaired("Bytes that are not UTF-8", "� replaces them in names."),
     "lone_surrogate": _repaired("Incomplete characters", "� replaces them in names."),
@@ -150,12 +150,10 @@ FILE: Mapping[str, NoteKind] = {
         "{count} events or values are too large",
         "They were left out and are missing from every figure.",
     ),
-    "too_many_events": NoteKind(
-        "error",
+    "too_many_events": _lost(
         "More events than one trace can hold",
         "The first ones were read; the rest is missing from every figure.",
         "Record fewer steps.",
-        EVERYTHING,
     ),
     "bad_metadata": harmless(
         "Metadata that cannot be read",
@@ -166,14 +164,12 @@ FILE: Mapping[str, NoteKind] = {
     "repeated_events": harmless(
         "Two lists of events in one file", "The second was read after the first."
     ),
-    "repeated_document": NoteKind(
-        "warning",
+    "repeated_document": _uncertain(
         "Several traces in one file",
         "After the first, {count} more were read: their events are part of this recording, their"
         " metadata is not. If they come from different processes or machines, sums and idle times"
         " mix them.",
         "Write each recording into a file of its own.",
-        EVERYTHING,
     ),
     "json_lines": harmless("One event a line", "The lines were read as a list of events."),
     "trailing_text": NoteKind(
@@ -189,64 +185,37 @@ FILE: Mapping[str, NoteKind] = {
     "odd_field": harmless("Fields of an unusual type", "They were read as their text."),
     "odd_args": harmless("Arguments that are not an object", "They were ignored."),
     "odd_arg": harmless("Arguments of an unusual type", "They are shown with the event only."),
-    "bad_ts": NoteKind(
-        "warning",
-        "{count} events with an unreadable time",
-        "They are not in any figure.",
-        "",
-        EVERYTHING,
-    ),
-    "bad_dur": NoteKind(
-        "warning",
-        "{count} events with an unreadable duration",
-        "They count as 0 ns long.",
-        "",
-        EVERYTHING,
-    ),
+    "bad_ts": _uncertain("{count} events with an unreadable time", "They are not in any figure."),
+    "bad_dur": _uncertain("{count} events with an unreadable duration", "They count as 0 ns long."),
     "wide_int": harmless("Numbers wider than 64 bits", "They are shown with the event only."),
     "complete": NoteKind(
         "good", "Read completely", "{count} events; nothing was skipped or repaired."
     ),
-    "empty": NoteKind(
-        "warning",
+    "empty": _uncertain(
         "No events",
         "The recording window holds nothing: every figure is empty.",
         "Run the code to profile between start() and stop(), or inside the active steps of the"
         " schedule.",
-        EVERYTHING,
     ),
 }
 
 
 TIME: Mapping[str, NoteKind] = {
-    "timeless": NoteKind(
-        "error",
+    "timeless": _lost(
         "{count} events have no plausible time",
         "Their stamps lie hours away from the recording (torch 2.12 can write 0): they are"
         " counted, but are in no figure.",
         "Record with another version of torch than 2.12.0.",
-        EVERYTHING,
     ),
-    "no_time": NoteKind(
-        "warning", "{count} events without a time", "They are in no figure.", "", EVERYTHING
+    "no_time": _uncertain("{count} events without a time", "They are in no figure."),
+    "negative_duration": _uncertain(
+        "{count} events end before they start", "They count as 0 ns long."
     ),
-    "negative_duration": NoteKind(
-        "warning",
-        "{count} events end before they start",
-        "They count as 0 ns long.",
-        "",
-        EVERYTHING,
-    ),
-    "absurd_duration": NoteKind(
-        "warning",
+    "absurd_duration": _uncertain(
         "{count} events last far beyond the recording",
         "Their durations cannot be right; they count as 0 ns long.",
-        "",
-        EVERYTHING,
     ),
-    "missing_duration": NoteKind(
-        "warning", "{count} events without a duration", "They count as 0 ns long.", "", EVERYTHING
-    ),
+    "missing_duration": _uncertain("{count} events without a duration", "They count as 0 ns long."),
     "unfinished": NoteKind(
         "info",
         "{count} ranges never ended",
@@ -255,21 +224,18 @@ TIME: Mapping[str, NoteKind] = {
         HOST,
     ),
     "stray_ends": harmless("{count} ends without a begin", "They were ignored."),
-    "rounded_time": NoteKind(
-        "info",
+    "rounded_time": harmless(
         "Times are whole microseconds",
         "Each is off by up to 1 µs, which is much for short events: {count} of {total} read 0. Sums"
         " are not biased.",
         UPGRADE,
     ),
-    "partial_overlap": NoteKind(
-        "info",
+    "partial_overlap": harmless(
         "{count} events outlive what encloses them",
         "Generators and coroutines do that, and clocks that differ. Such an event hangs below the"
         " next one that contains it; no time is counted twice.",
     ),
-    "stream_overlap": NoteKind(
-        "info",
+    "stream_overlap": harmless(
         "{count} kernels start before the one ahead of them on their stream ends",
         "Dependent launches and graphs do that. Busy time counts every instant once.",
     ),
@@ -304,8 +270,7 @@ LINKS: Mapping[str, NoteKind] = {
         "Record ProfilerActivity.CPU beside ProfilerActivity.CUDA, and one warm-up step.",
         DEVICE,
     ),
-    "prologue": NoteKind(
-        "info",
+    "prologue": harmless(
         "{count} kernels were launched before the recording began",
         "They count as device time and belong to no step and no operator.",
         "Keep warmup=1 or more in the schedule.",
@@ -325,8 +290,7 @@ LINKS: Mapping[str, NoteKind] = {
         RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
         DEVICE,
     ),
-    "graphs": NoteKind(
-        "info",
+    "graphs": harmless(
         "{count} of {total} kernels were replayed by graphs",
         "One launch starts many: inside a graph the operator of a kernel is not known.",
     ),
@@ -353,8 +317,7 @@ LINKS: Mapping[str, NoteKind] = {
 }
 
 CONTENT: Mapping[str, NoteKind] = {
-    "no_device": NoteKind(
-        "info",
+    "no_device": harmless(
         "Host only",
         "No device activity was recorded: device views are not available.",
         "On a machine with an accelerator, add its ProfilerActivity.",
@@ -418,8 +381,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "Give the profiler a schedule and call prof.step() once per iteration.",
         ("overview",),
     ),
-    "steps_from_annotations": NoteKind(
-        "info",
+    "steps_from_annotations": harmless(
         "Steps are the annotations “{detail}”",
         "torch wrote no steps; this family of annotations repeats regularly and covers most of"
         " the trace.",
@@ -469,20 +431,15 @@ CONTENT: Mapping[str, NoteKind] = {
         "torch since 2.7 writes that in place of names with characters that are not ASCII.",
         "Use ASCII in record_function() names.",
     ),
-    "several_processes": NoteKind(
-        "info",
+    "several_processes": harmless(
         "{count} host processes in one file",
         "The file was merged: figures of the host add up over its processes.",
     ),
-    "recorder_errors": NoteKind(
-        "warning",
-        "The recorder reported {count} errors",
-        "Events may be missing from the file.",
-        "",
-        EVERYTHING,
+    "recorder_errors": _uncertain(
+        "The recorder reported {count} errors", "Events may be missing from the file."
     ),
-    "recorder_warnings": NoteKind(
-        "info", "The recorder reported {count} warnings", "Events may be missing from the file."
+    "recorder_warnings": harmless(
+        "The recorder reported {count} warnings", "Events may be missing from the file."
     ),
     "profiler_overhead": NoteKind(
         "warning",
@@ -491,8 +448,7 @@ CONTENT: Mapping[str, NoteKind] = {
         "Skip the first steps: schedule(wait=1, warmup=2, active=…).",
         HOST,
     ),
-    "python_tracing": NoteKind(
-        "info",
+    "python_tracing": harmless(
         "Python frames were traced",
         "Tracing each call makes Python code slower than it is without the profiler; device times"
         " are not affected.",
@@ -513,4 +469,4 @@ CONTENT: Mapping[str, NoteKind] = {
 }
 
 CATALOG: Mapping[str, NoteKind] = {**FILE, **TIME, **LINKS, **CONTENT}
-UNKNOWN = NoteKind("info", "{detail}", "This version has no description of it.")
+UNKNOWN = harmless("{detail}", "This version has no description of it.")

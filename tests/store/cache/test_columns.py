@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetoscope.base import columnar
-from kinetoscope.base.checksums import sealed
-from kinetoscope.base.columnar import DamagedError, StoredColumns
+from kinetoscope.base.columnar import DamagedError, StoredColumns, sealed
 from kinetoscope.store.cache.disk import TRACE, read_trace, write_trace
 from kinetoscope.trace.model import Trace
 from tests.conftest import TRACES, requires_traces

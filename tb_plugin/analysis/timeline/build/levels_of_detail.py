@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64
 from ....base.columnar import narrowest
@@ -22,17 +23,12 @@ LARGEST_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Wide:
-    """A level as it is computed: as ``Level``, in wide types."""
+class _Wide(Level):
+    """A level as it is computed, in wide types."""
 
-    level: int
-    bucket_first: I64
     bucket: I64
     count: I64
     sum_ns: I64
-    longest: I32
-    rect_first: I64
-    rect: I32
 
 
 def levels_of(
@@ -80,7 +76,7 @@ def _first(
     lane, start, length = _by_lane(order, lane_first, ts, dur)
     is_small = length < 1 << number
     at, rects = np.flatnonzero(is_small), np.flatnonzero(~is_small)
-    records = _Records(
+    records = BucketSums(
         lane[at], start[at] >> number, np.ones(len(at), np.int64), length[at], order[at]
     )
     return _level(number, len(lane_first), records.joined(dur), lane[rects], order[rects])
@@ -98,29 +94,29 @@ def _next(below: _Wide, lane_first: I64, ts: I64, dur: I64, size: tuple[int, int
     is_small = dur[below.rect] < 1 << number
     joining = below.rect[is_small]
     ones = np.ones(len(joining), np.int64)
-    new = _Records(rect_lane[is_small], ts[joining] >> number, ones, dur[joining], joining)
+    new = BucketSums(rect_lane[is_small], ts[joining] >> number, ones, dur[joining], joining)
     lane = np.repeat(lanes, np.diff(below.bucket_first))
-    old = _Records(lane, below.bucket >> 1, below.count, below.sum_ns, below.longest)
+    old = BucketSums(lane, below.bucket >> 1, below.count, below.sum_ns, below.longest)
     records = old.merged(new).joined(dur)
     return _level(number, len(lane_first), records, rect_lane[~is_small], below.rect[~is_small])
 
 
-class _Records:
+@dataclass(frozen=True, slots=True, eq=False)
+class BucketSums:
     """Sums by (lane, bucket), in this order; neighbours may be of one bucket until ``joined``."""
 
-    def __init__(self, lane: I32, bucket: I64, count: I64, sum_ns: I64, longest: I32) -> None:
-        self.lane = lane
-        self.bucket = bucket
-        self.count = count
-        self.sum_ns = sum_ns
-        self.longest = longest
+    lane: NDArray[np.integer]
+    bucket: I64
+    count: I64
+    sum_ns: I64
+    longest: I32
 
-    def merged(self, other: _Records) -> _Records:
+    def merged(self, other: BucketSums) -> BucketSums:
         """Both, in order; of one bucket ours come first."""
         lane = np.concatenate([self.lane, other.lane])
         bucket = np.concatenate([self.bucket, other.bucket])
         order = np.lexsort((bucket, lane))
-        return _Records(
+        return BucketSums(
             lane[order],
             bucket[order],
             np.concatenate([self.count, other.count])[order],
@@ -128,7 +124,7 @@ class _Records:
             np.concatenate([self.longest, other.longest])[order],
         )
 
-    def joined(self, dur: I64) -> _Records:
+    def joined(self, dur: I64) -> BucketSums:
         """One record per bucket; of several longest slices the first."""
         first = _begins(self.lane, self.bucket)
         if not len(first):
@@ -139,7 +135,7 @@ class _Records:
         hit = np.flatnonzero(length == most[group])[::-1]
         winner = np.empty(len(first), np.int64)
         winner[group[hit]] = hit
-        return _Records(
+        return BucketSums(
             self.lane[first],
             self.bucket[first],
             np.add.reduceat(self.count, first),
@@ -148,7 +144,7 @@ class _Records:
         )
 
 
-def _begins(lane: I32, bucket: I64) -> I64:
+def _begins(lane: NDArray[np.integer], bucket: I64) -> I64:
     """Where a bucket begins in records by (lane, bucket)."""
     begins = np.ones(len(lane), np.bool_)
     begins[1:] = (bucket[1:] != bucket[:-1]) | (lane[1:] != lane[:-1])
@@ -161,7 +157,7 @@ def _by_lane(order: I32, lane_first: I64, ts: I64, dur: I64) -> tuple[I32, I64, 
     return np.repeat(lanes, np.diff(lane_first)), ts[order], dur[order]
 
 
-def _level(number: int, edges: int, records: _Records, rect_lane: I32, rect: I32) -> _Wide:
+def _level(number: int, edges: int, records: BucketSums, rect_lane: I32, rect: I32) -> _Wide:
     return _Wide(
         level=number,
         bucket_first=_csr(records.lane, edges - 1),
@@ -216,6 +212,6 @@ def _narrowed(level: _Wide) -> Level:
     )
 
 
-def _csr(lane: I32, lanes: int) -> I64:
+def _csr(lane: NDArray[np.integer], lanes: int) -> I64:
     count = np.bincount(lane, minlength=lanes)
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(count)])
