@@ -22,3 +22,11 @@ test("every class of the style sheets is used by a component", () => {
   expect(styled.size).toBeGreaterThan(200);
   expect([...styled].filter((one) => one !== undefined && !words.has(one))).toEqual([]);
 });
+
+test("every token that is read is defined", () => {
+  const css = textOf(/\.css$/);
+  const read = [...`${css}\n${textOf(/\.tsx?$/)}`.matchAll(/(?:var\(|["'])(--[\w-]*\w)\b/g)];
+  const defined = new Set([...css.matchAll(/(--[\w-]+)\s*:/g)].map((one) => one[1]));
+  expect(read.length).toBeGreaterThan(400);
+  expect(read.map((one) => one[1]).filter((one) => !defined.has(one))).toEqual([]);
+});
