@@ -25,7 +25,7 @@ def clean(watch: Watch) -> None:
     assert watch.failed == [], "failed requests"
 
 
-@pytest.mark.parametrize("view", ["overview", "health"])
+@pytest.mark.parametrize("view", ["overview", "memory", "health"])
 def test_each_view_opens_offline_and_in_silence(browser: Browser, board: Server, view: str) -> None:
     with watched(browser) as (page, watch):
         page.goto(f"{board.page}&p.pytorch_profiler.run=train_cpu&p.pytorch_profiler.view={view}")

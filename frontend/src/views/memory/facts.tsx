@@ -141,16 +141,16 @@ function Sites({ sites, causes }: Pick<StepsMemory, "sites" | "causes">) {
         </FirstFew>
       )}
       {causes.length === 0 ? null : (
-        <p className="ink2">
-          Usual causes:{" "}
-          {causes.map((cause, place) => (
-            <span key={cause}>
-              {place === 0 ? "" : "; "}
-              <Prose text={cause} />
-            </span>
-          ))}
-          .
-        </p>
+        <>
+          <h3>Usual causes</h3>
+          <ul className="mem-sites ink2">
+            {causes.map((cause) => (
+              <li key={cause}>
+                <Prose text={cause} />
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </>
   );

@@ -347,7 +347,7 @@ describe("from step to step", () => {
     const site = await steps.findByRole("link", { name: evil });
     expect(plain(site.closest("li"))).toContain("5.00 MiB: 5 × 1.00 MiB in 5 steps");
     expect(container.querySelector("img")).toBeNull();
-    expect(steps.getByText(/Usual causes/)).toBeDefined();
+    expect(steps.getByText("a list that grows")).toBeDefined();
   });
 });
 

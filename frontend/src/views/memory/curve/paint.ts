@@ -179,9 +179,9 @@ function paintCapacity(context: Context, scene: CurveScene, tokens: Tokens) {
   context.stroke();
   context.font = FONT;
   context.textAlign = "right";
-  context.textBaseline = "top";
+  context.textBaseline = "bottom";
   context.fillStyle = tokens("--err");
-  halo(context, tokens, `capacity ${bytes(capacity)}`, frame.right - 4, y + 3);
+  halo(context, tokens, `capacity ${bytes(capacity)}`, frame.right - 4, y - 1);
 }
 
 function paintPeak(context: Context, { curve, frame }: CurveScene, tokens: Tokens) {
