@@ -193,6 +193,8 @@ describe("the curve", () => {
     });
     const box = await panel("Change of allocated memory");
     expect(box.getByText(why)).toBeDefined();
+    fireEvent.keyDown(box.getByRole("application"), { key: "Enter" });
+    expect(window.location.hash).not.toContain("memory.alive");
     expect(box.getByRole("radio", { name: "Category" })).toHaveProperty("disabled", true);
     expect(
       (await panel("Alive at the peak")).getByText(/Addresses were not recorded/),

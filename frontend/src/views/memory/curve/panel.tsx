@@ -136,13 +136,15 @@ function Missing({ answer, device }: { answer: Memory; device: MemoryDeviceRow }
 }
 
 /** The chosen range in words, and what can be done with it. */
-function RangeTools({ answer, choice }: Pick<CurvePanelProps, "answer" | "choice">) {
+function RangeTools({ answer, choice, device }: Omit<CurvePanelProps, "isOld">) {
   const { range, isZoomed } = choice;
   const hasTrace = usePage().titles.has("timeline");
   if (range === null) {
     return (
       <p className="hint mem-range">
-        Drag to choose a range, for both tables; click to see what is alive at an instant.
+        {device.has_blocks
+          ? "Drag to choose a range, for both tables; click to see what is alive at an instant."
+          : "Drag to choose a range, for the table."}
       </p>
     );
   }
@@ -254,11 +256,16 @@ export function CurvePanel(props: CurvePanelProps) {
         range={choice.range}
         onRange={choice.setRange}
         instant={instant}
-        onInstant={(at) => choice.setAlive("time", at)}
+        onInstant={(at) => {
+          // Without blocks nothing is known of an instant but its total.
+          if (device.has_blocks) {
+            choice.setAlive("time", at);
+          }
+        }}
         cursor={cursor}
         life={life}
       />
-      <RangeTools answer={answer} choice={choice} />
+      <RangeTools {...props} />
       <Missing answer={answer} device={device} />
     </Panel>
   );
