@@ -13,6 +13,7 @@ default beside the checkout; tests that need them are marked and say why they we
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,10 @@ requires_traces = pytest.mark.skipif(
     reason=f"no traces at {TRACES}: set KINETOSCOPE_TRACES to the folder that holds them",
 )
 """Skips a test, with the reason, where the real traces are absent."""
+
+# A shell that starts the tests in the background has Ctrl-C ignored, and so would every process that
+# a test starts and ends with it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The machine that runs the tests may be slow and shared: no example fails for taking its time.
 settings.register_profile("local", deadline=None)
