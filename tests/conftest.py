@@ -32,8 +32,8 @@ requires_traces = pytest.mark.skipif(
 )
 """Skips a test, with the reason, where the real traces are absent."""
 
-# A shell that starts the tests in the background has Ctrl-C ignored, and so would every process that
-# a test starts and ends with it.
+# A shell that starts the tests in the background has Ctrl-C ignored, and so would every process
+# that a test starts and ends with it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The machine that runs the tests may be slow and shared: no example fails for taking its time.
