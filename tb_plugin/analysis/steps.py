@@ -24,7 +24,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from ..base.arrays import I64, ColumnTable, is_among
+from ..base.arrays import I64, ColumnTable, is_among, median
 from ..base.errors import QueryError
 from ..trace.model import HostKind, Trace
 from .facts import (
@@ -168,7 +168,7 @@ def _mark(length: I64, work: I64, unfinished: NDArray[np.bool_]) -> tuple[str | 
             reason[last] = INCOMPLETE
     complete = np.array([why is None for why in reason])
     if complete.sum() >= WARM_UP_STEPS and complete[0]:
-        usual = float(np.median(length[complete]))
+        usual = median(length[complete])
         if length[0] > WARM_UP_RATIO * usual:
             reason[0] = WARM_UP
     return tuple(reason)
@@ -195,15 +195,15 @@ def outliers(facts: Facts) -> tuple[bool, ...]:
     ]
     if len(usual) < 3:
         return (False,) * len(lengths)
-    middle = float(np.median(usual))
+    middle = median(usual)
     limit = max(SIGMAS * sigma_of(usual), LEAST_RATIO * middle)
     return tuple(abs(length - middle) > limit for length in lengths)
 
 
 def sigma_of(values: Sequence[int]) -> float:
     """The deviation of values by the median distance from their median."""
-    middle = float(np.median(values))
-    return _MAD_TO_SIGMA * float(np.median([abs(value - middle) for value in values]))
+    middle = median(values)
+    return _MAD_TO_SIGMA * median([abs(value - middle) for value in values])
 
 
 _PIECE = re.compile(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)

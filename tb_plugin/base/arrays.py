@@ -272,3 +272,13 @@ def by_key_then_ts(key: I32, ts: I64) -> NDArray[np.intp]:
         # Recorders write threads in turn, each nearly in order of time: a merge sort likes that.
         return np.argsort(packed, kind="stable")
     return np.lexsort((ts, key))
+
+
+def median(values: NDArray[Any] | Sequence[float]) -> float:
+    """The middle of the values, or the mean of the two in the middle; as ``numpy.median``.
+
+    That one imports ``numpy.ma`` at its first call, which takes longer than the first screen.
+    """
+    ordered = np.sort(np.asarray(values))
+    half = len(ordered) // 2
+    return (float(ordered[half]) + float(ordered[~half])) / 2

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...base.arrays import I64
+from ...base.arrays import I64, median
 from .model import NEVER, MemoryColumns, MemoryDevice
 
 LEAST_STEPS = 4
@@ -84,7 +84,7 @@ def growth(end_bytes: I64) -> Growth:
     at = np.unique(np.linspace(0, count - 1, min(count, _MOST_STEPS)).astype(np.int64))
     value = end_bytes[at].astype(np.float64)
     left, right = np.triu_indices(len(at), 1)
-    slope = float(np.median((value[right] - value[left]) / (at[right] - at[left])))
+    slope = median((value[right] - value[left]) / (at[right] - at[left]))
     rising = int(np.count_nonzero(np.diff(end_bytes) > 0))
     limit = max(LEAST_GROWTH, LEAST_GROWTH_RATIO * float(end_bytes.mean()))
     leaks = slope > limit and rising >= RISING_RATIO * (count - 1)

@@ -6,14 +6,13 @@ blocks of a transformer; ``spread_of`` says how equal their times are.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64
+from ...base.arrays import F64, I32, I64, median
 from ...base.group_sums import summed
 from ..call_tree.flame import FlameTree
 from ..call_tree.paths import innermost, sums_below
@@ -223,7 +222,7 @@ def spread_of(values: Sequence[int]) -> Spread:
     One is an outlier if it is the farthest from the median, and by more than 3.5 σ and 5 %, told
     from three values on; σ by the median absolute deviation.
     """
-    middle = statistics.median(values)
+    middle = median(values)
     far = [abs(value - middle) for value in values]
     place = max(range(len(values)), key=far.__getitem__)
     limit = max(SIGMAS * sigma_of(values), LEAST_RATIO * middle)

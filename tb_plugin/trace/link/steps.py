@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I32, I64, chunks, distinct_values, is_any, last_end, take, where
+from ...base.arrays import I32, I64, chunks, distinct_values, is_any, last_end, median, take, where
 from ..build.host import Host
 from ..model import HostKind, StepTable
 from ..raw import Texts
@@ -164,8 +164,8 @@ def _score(host: Host, rows: I32, span: int) -> float:
         return 0.0
     dur = end - ts
     coverage = float(dur.sum()) / max(span, 1)
-    median = float(np.median(dur))
-    if coverage < MIN_COVERAGE or median <= 0:
+    middle = median(dur)
+    if coverage < MIN_COVERAGE or middle <= 0:
         return 0.0
-    spread = float(np.median(np.abs(dur - median))) / median
+    spread = median(np.abs(dur - middle)) / middle
     return coverage * max(1.0 - spread, 0.01)

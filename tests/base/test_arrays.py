@@ -1,0 +1,25 @@
+"""Small functions of columns say what their slower models in numpy say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.base.arrays import median
+
+
+@given(st.lists(st.integers(-(2**62), 2**62) | st.floats(-1e300, 1e300), min_size=1))
+def test_the_median_is_that_of_numpy(values: list[float]) -> None:
+    assert median(values) == np.median(np.array(values))
+
+
+def test_the_median_does_not_import_masked_arrays() -> None:
+    code = (
+        "import sys; from kinetoscope.base.arrays import median; median([3, 1, 2]);"
+        "sys.exit('numpy.ma' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
