@@ -120,8 +120,8 @@ class NameTexts:
         return _array(self._names)
 
     @cached_property
-    def _folded(self) -> pa.Array:
-        return _array([name.casefold() for name in self._names])
+    def _folded(self) -> list[str]:
+        return [name.casefold() for name in self._names]
 
     def find(self, text: str, mode: str) -> NDArray[np.intp]:
         """Codes of the names that match, ascending.
@@ -144,21 +144,19 @@ class NameTexts:
     def _with_words(self, words: Sequence[str]) -> NDArray[np.bool_]:
         hit = np.ones(len(self._names), np.bool_)
         for word in words:
-            hit &= _as_mask(_compute().match_substring(self._folded, _sound(word)))
+            hit &= np.array([word in name for name in self._folded], np.bool_)
         return hit
 
     def _matching(self, pattern: str) -> NDArray[np.bool_]:
+        # Costs a seventh of the start of a command, and few searches are patterns. Its engine takes
+        # time linear in the text for every pattern, which Python's does not.
+        import pyarrow.compute
+
         try:
-            return _as_mask(_compute().match_substring_regex(self._texts, _sound(pattern)))
+            found = pyarrow.compute.match_substring_regex(self._texts, _sound(pattern))
         except pa.ArrowInvalid as error:
             raise BadPattern(f"no regular expression: {_reason(error)}") from None
-
-
-def _compute() -> Any:  # noqa: ANN401 (a module)
-    """Imported by the first search: it costs a seventh of the start of a command."""
-    import pyarrow.compute
-
-    return pyarrow.compute
+        return numbers(found.cast(pa.uint8())).astype(np.bool_)
 
 
 def _array(texts: Sequence[str]) -> pa.Array:
@@ -169,10 +167,6 @@ def _array(texts: Sequence[str]) -> pa.Array:
 def _sound(text: str) -> str:
     """The text without lone surrogates, which UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _as_mask(found: pa.Array) -> NDArray[np.bool_]:
-    return numbers(found.cast(pa.uint8())).astype(np.bool_)
 
 
 def _reason(error: pa.ArrowInvalid) -> str:
