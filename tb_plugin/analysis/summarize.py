@@ -11,7 +11,7 @@ from ..base.arrays import distinct_values, is_any
 from ..trace.model import Device, Trace
 from .facts import DeviceFacts, DeviceStep, Facts, Idle, IdleTables, StepFacts
 from .host_activity import Hosts, hosts_of, traits
-from .idle import IdleCauses
+from .idle.holders import IdleCauses
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
 from .recording import classified, counts, recording_facts, unavailable

@@ -17,7 +17,7 @@ from ...base.group_sums import summed
 from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..call_tree.paths import innermost
 from ..host_activity import HostRole, roles_of
-from ..idle import idle_pieces
+from ..idle.gaps import idle_pieces
 from ..memory.events import SHARED, Counted, hosts_of_events, pair, sort_events
 from ..memory.model import NEVER
 from ..operators.calls import spread

@@ -15,29 +15,28 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import I32, I64, distinct_values, of_names, take, where
-from ..base.intervals import (
+from ...base.arrays import I32, I64, distinct_values, of_names, take, where
+from ...base.intervals import (
     EMPTY,
     Intervals,
     intersect,
     length_before,
     length_within,
     merge,
-    overlaps,
     subtract,
     union,
 )
-from ..trace.model import HostKind, Trace
-from .facts import First, Held, HeldName, Idle, IdleTables, Place
-from .host_activity import Hosts
-from .steps import Windows
+from ...trace.model import HostKind, Trace
+from ..facts import First, Held, HeldName, Idle, IdleTables, Place
+from ..host_activity import Hosts
+from ..steps import Windows
+from .gaps import IdlePieces, idle_pieces
 
 SHORT_NS = 1_000_000  # idle stretches below this are what one launch after another leaves
 MOST_NAMES = 24  # kept, the longest sums first, and beside them …
@@ -440,48 +439,6 @@ def _by_window(
     values[cut] = length_before(pieces, np.minimum(end[event[cut]], windows.end[window[cut]]))
     values[cut] -= length_before(pieces, np.maximum(ts[event[cut]], windows.start[window[cut]]))
     return _Entries(first, low, event, window, values)
-
-
-@dataclass(frozen=True, slots=True)
-class IdlePieces:
-    """Stretches of idle time of one device, in time order, cut at the windows' edges."""
-
-    start: I64
-    end: I64
-    window: I64
-    thread: I64  # that launched the next work; the main thread where that is not known
-    launched: I64  # end of the call that launched it, −1: not known
-    following: I64  # row of the device table: the next work; −1 where nothing follows
-
-
-def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdlePieces:
-    """The idle time of a device in all windows; ``main`` is the main thread, or −1."""
-    rows = trace.device.rows_of(device)
-    ts = trace.device.ts[rows]
-    order = np.argsort(ts, kind="stable")
-    ts = ts[order]
-    busy = union(ts, ts + trace.device.dur[rows][order])
-    far = np.iinfo(np.int64).max
-    gap_start = np.concatenate([np.array([-far], np.int64), busy.end])
-    gap_end = np.concatenate([busy.start, np.array([far], np.int64)])
-    some = windows.end > windows.start
-    frames = Intervals(windows.start[some], windows.end[some])
-    gap, frame = overlaps(Intervals(gap_start, gap_end), frames)
-    start = np.maximum(gap_start[gap], frames.start[frame])
-    end = np.minimum(gap_end[gap], frames.end[frame])
-    window = np.flatnonzero(some)[frame]
-    # The work that ends each gap: of several that start together, any.
-    work = np.append(order[np.searchsorted(ts, busy.start, side="left")], -1)[gap]
-    work[work >= 0] += rows.start
-    launch = np.full(len(gap), -1, np.int64)
-    launch[work >= 0] = trace.device.launch[work[work >= 0]]
-    known = launch >= 0
-    thread = np.full(len(gap), max(main, 0), np.int64)
-    launched = np.full(len(gap), -1, np.int64)
-    if len(trace.host):
-        thread[known] = trace.host.thread[launch[known]]
-        launched[known] = trace.host.ts[launch[known]] + trace.host.dur[launch[known]]
-    return IdlePieces(start, end, window, thread, launched, work)
 
 
 def _timing(pieces: IdlePieces, count: int) -> dict[str, I64]:

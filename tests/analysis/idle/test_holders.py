@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.facts import Facts, Idle
-from kinetoscope.analysis.idle import is_own_frame
+from kinetoscope.analysis.idle.holders import is_own_frame
 from kinetoscope.analysis.steps import HeldSum, select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
