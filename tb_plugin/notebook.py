@@ -33,7 +33,7 @@ from .frames import (
     step_frame,
     table_frame,
 )
-from .session.session import FileSession, Session, Wanted, choose
+from .session.session import Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
 from .views.overview.view import Overview, Ruler, Share
 from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
@@ -66,7 +66,7 @@ def open_trace(
         UnavailableError: the path is one of another machine.
     """
     chosen = choose(os.fspath(path), Wanted(run, worker, None if span is None else str(span)))
-    session = FileSession(chosen.path)
+    session = chosen.session()
     session.facts()  # says now what is wrong with the file
     return OpenTrace(session, chosen.notice())
 

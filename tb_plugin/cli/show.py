@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from ..analysis.overview.findings import Sentence
 from ..base.errors import QueryError
-from ..session.session import FileSession, Wanted, choose
+from ..session.session import Wanted, choose
 from ..views import VIEWS
 from ..views.shared import EVERY_ROW, LIMIT, Table, parse, with_limit
 from ..views.view import View
@@ -190,7 +190,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     if trace.notice():
         say(trace.notice(), hint="choose with --run, --worker, --span")
     with progress_bar(trace.path) as on_progress:
-        answer = view.build(FileSession(trace.path, on_progress).asked(view), query)
+        answer = view.build(trace.session(on_progress).asked(view), query)
     tables = view.tables(answer)
     if form == "table":
         _print(answer, tables, values)

@@ -1,6 +1,6 @@
 """One way to open a trace: which file a path means; its facts, columns, artifacts and events.
 
-    session = FileSession(choose("log/").path)              # command line, library
+    session = choose("log/").session()                      # command line, library
     session = CatalogSession(catalog, entry, event_files)   # server
     view.build(session.asked(view), query)
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -66,11 +66,9 @@ from ..trace.io.source import special_file
 from ..trace.model import Trace
 from ..trace.raw import OnProgress
 from ..trace.read import read
-from ..views.view import Subject, View
+from ..views.view import Recordings, Subject, TracePlace, View
 from .catalog import SUMMARIZE, Traces
-
-Place: TypeAlias = tuple[str, str, str]
-"""Run, worker, span."""
+from .recordings import Alone, CatalogRecordings
 
 NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
 """A named file is read as it is now."""
@@ -91,12 +89,30 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Folder:
+    """The traces below a folder as they were when it was looked at."""
+
+    catalog: Catalog
+    paths: Mapping[TracePlace, str]
+
+    def session(self, place: TracePlace) -> FileSession:
+        """One of them.
+
+        Raises:
+            NotFoundError: there is none at this place.
+        """
+        found = pick(self.catalog, *place)
+        return FileSession(self.paths[TracePlace(*found)])
+
+
+@dataclass(frozen=True, slots=True)
 class ChosenTrace:
     """The chosen trace file, and the number of others."""
 
     path: str
-    place: Place | None  # None for a file that was named
+    place: TracePlace | None  # None for a file that was named
     others: int  # traces that were not chosen
+    folder: Folder | None = None
 
     def notice(self) -> str:
         """The choices made by default, as a sentence; "" where there was no choice."""
@@ -106,6 +122,11 @@ class ChosenTrace:
         return (
             f"showing run {run}, worker {worker}, span {span}; {plural(self.others, 'other trace')}"
         )
+
+    def session(self, on_progress: OnProgress | None = None) -> FileSession:
+        """The trace, opened; a view over several finds the others of the folder beside it."""
+        beside = (self.place, self.folder) if self.place and self.folder else None
+        return FileSession(self.path, on_progress, beside)
 
 
 def choose(path: str, wanted: Wanted = Wanted()) -> ChosenTrace:
@@ -165,9 +186,10 @@ def _below(folder: str, wanted: Wanted) -> ChosenTrace:
     )
     if not published.catalog.runs:
         raise _nothing(folder, published.catalog)
-    place = pick(published.catalog, wanted.run, wanted.worker, wanted.span)
-    path = records[published.index[place]].found.absolute
-    return ChosenTrace(path, place, len(_fitting(published.index, wanted)) - 1)
+    paths = {TracePlace(*at): records[key].found.absolute for at, key in published.index.items()}
+    place = TracePlace(*pick(published.catalog, wanted.run, wanted.worker, wanted.span))
+    others = len(_fitting(paths, wanted)) - 1
+    return ChosenTrace(paths[place], place, others, Folder(published.catalog, paths))
 
 
 def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[ErrorInfo]]:
@@ -179,7 +201,7 @@ def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[Error
     return judged, outcome.problems
 
 
-def _fitting(places: Iterable[Place], wanted: Wanted) -> list[Place]:
+def _fitting(places: Iterable[TracePlace], wanted: Wanted) -> list[TracePlace]:
     """The places that match the given names."""
     names = (wanted.run, wanted.worker, wanted.span)
     return [
@@ -223,26 +245,47 @@ class Session(ABC):
     def event(self, row: int) -> Mapping[str, Any]:
         """One event as the file has it, read again; ``row`` counts the events of the file."""
 
+    def recordings(self, view: View) -> Recordings:  # noqa: ARG002
+        """The traces beside this one, for a view over several."""
+        return Alone()
+
+    def seen_by(self, view: View) -> Subject:
+        """This trace as an input of a view, whether it can fill the view or not."""
+        return Subject(
+            self.facts(),
+            partial(self._artifact_of, view),
+            self.trace,
+            self.event,
+            self.artifact,
+            self.recordings(view),
+        )
+
     def subject(self, view: View) -> Subject:
         """The input of a view and of its parts.
 
         Raises:
             UnavailableError: this trace cannot fill the view; says why.
         """
-        facts = self.facts()
-        reason = view.unavailable(facts)
+        reason = self.unavailable(view)
         if reason is not None:
             raise UnavailableError(reason)
-        return Subject(facts, partial(self._artifact_of, view), self.trace, self.event)
+        return self.seen_by(view)
+
+    def unavailable(self, view: View) -> str | None:
+        """Why this trace, and those around it, cannot fill the view; None if they can."""
+        reason = view.unavailable(self.facts())
+        if reason is None and view.among is not None:
+            reason = view.among(self.facts(), self.recordings(view))
+        return reason
 
     def asked(self, view: View) -> Facts | Subject:
-        """The input of ``view.build``: the facts alone, if the view needs no artifact.
+        """The input of ``view.build``: the facts alone, if the view needs no more.
 
         Raises:
             UnavailableError: this trace cannot fill the view; says why.
         """
         subject = self.subject(view)
-        return subject if view.artifact else subject.facts
+        return subject if view.artifact or view.among else subject.facts
 
     def _artifact_of(self, view: View, variant: str) -> Any:  # noqa: ANN401  # what it opens as
         if view.artifact is None:
@@ -287,6 +330,14 @@ class CatalogSession(Session):
     def event(self, row: int) -> Mapping[str, Any]:
         return self._files.of(self._entry, self.trace()).event(row)
 
+    def recordings(self, view: View) -> Recordings:
+        entry = self._entry
+        own = TracePlace(entry.run, entry.worker, entry.span)
+        return CatalogRecordings(own, self._catalog.snapshot, self._beside, view)
+
+    def _beside(self, place: TracePlace) -> CatalogSession:
+        return CatalogSession(self._catalog, self._catalog.locate(*place), self._files)
+
 
 # --- a trace in memory ----------------------------------------------------------------------------
 
@@ -330,16 +381,22 @@ class FileSession(Session):
 
     What was read and made is kept in the cache under the same keys as the server's, so a second
     session, or the server, reads nothing. A cache that cannot be written costs only that.
-    ``on_progress`` gets the progress of reading.
+    ``on_progress`` gets the progress of reading; ``beside``: its place in a folder, and the folder.
 
     The constructor and every answer may raise:
         TraceFormatError: the file is no trace; ``kind`` says what it is instead.
         OSError: it cannot be read.
     """
 
-    def __init__(self, path: str, on_progress: OnProgress | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        on_progress: OnProgress | None = None,
+        beside: tuple[TracePlace, Folder] | None = None,
+    ) -> None:
         self.path = path
         self._on_progress = on_progress
+        self._beside = beside
         self._version = FileVersion.of(os.stat(path))
         code = content_key.code_version(READER, SUMMARIZE)
         self._cache = _lasting(open_cache())
@@ -386,6 +443,12 @@ class FileSession(Session):
                 trace = self.trace()
                 self._file = Rereader(self.path, trace.blocks, trace.seek)
             return self._file.event(row)
+
+    def recordings(self, view: View) -> Recordings:
+        if self._beside is None:
+            return Alone()
+        own, folder = self._beside
+        return CatalogRecordings(own, lambda: folder.catalog, folder.session, view)
 
     def _read(self) -> tuple[Trace, Facts]:
         """Read the file and store the result."""

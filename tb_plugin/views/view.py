@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -15,6 +15,54 @@ from ..trace.model import Trace
 from .shared import Table
 
 
+class TracePlace(NamedTuple):
+    """Names of the run, the worker and the span of a trace below the logdirs."""
+
+    run: str
+    worker: str
+    span: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunWorker:
+    """One worker of a run, with its trace of one span; ``problem`` says why there is none."""
+
+    place: TracePlace
+    rank: int | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The artifacts of several traces, as far as they are there."""
+
+    opened: Mapping[TracePlace, Any]  # what ``ArtifactSpec.open`` returned
+    waiting: Sequence[TracePlace] = ()  # still being read, or prepared
+    problems: Mapping[TracePlace, str] = field(default_factory=dict)  # why there is none
+
+
+class Recordings(Protocol):
+    """The traces below the same logdirs, for a view over several."""
+
+    @property
+    def own(self) -> TracePlace | None:
+        """The place of the trace that was asked for; None for a file that was opened alone."""
+
+    def workers(self) -> Sequence[RunWorker]:
+        """The workers of its run, itself among them, each with the same span."""
+
+    def subject(self, place: TracePlace) -> Subject:
+        """Another trace, seen by the same view. Nothing is read before its first use.
+
+        Raises:
+            NotFoundError: there is none at this place.
+            TraceFormatError: it was refused, or reading it failed.
+        """
+
+    def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
+        """The view's artifact of each trace. What is not there yet is made, and is ``waiting``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The trace behind a request, for a view with an artifact or with parts."""
@@ -23,6 +71,8 @@ class Subject:
     artifact: Callable[[str], Any]  # variant → what ``ArtifactSpec.open`` returned
     trace: Callable[[], Trace]  # all columns
     event: Callable[[int], Mapping[str, Any]]  # row in the file → the whole event, read again
+    other_artifact: Callable[[ArtifactSpec[Any]], Any]  # of a spec that another view has, too
+    recordings: Recordings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +101,9 @@ class View:
 
     ``build`` maps the facts of a trace (of a view with an artifact: the Subject) and a query to the
     answer; ``tables`` shows an answer as tables; ``unavailable`` says why these facts cannot fill
-    the view, or None.
+    the view, or None. A view over several traces has ``among``, which says why those around this
+    one cannot fill it; it is built from the Subject, and its answers are asked for again whenever
+    the catalog changes.
     """
 
     stem: str  # "overview": route, CLI name, file stem in every layer
@@ -66,6 +118,7 @@ class View:
     badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
     artifact: ArtifactSpec[Any] | None = None
     parts: tuple[Part, ...] = ()
+    among: Callable[[Facts, Recordings], str | None] | None = None
 
 
 def view_among(views: Iterable[View], name: str) -> View:

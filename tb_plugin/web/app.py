@@ -25,7 +25,7 @@ from ..analysis.steps import outliers
 from ..base.errors import KinetoscopeError, NotFoundError, short
 from ..base.native import reader
 from ..session.catalog import Traces
-from ..session.session import CatalogSession, EventFiles
+from ..session.session import CatalogSession, EventFiles, Session
 from ..store.catalog import BeingRead, Entry
 from ..store.contract import Catalog
 from ..trace.model import WORST_FIRST
@@ -59,8 +59,9 @@ API_PREFIX = "/api/"
 METHODS = ("GET", "HEAD")
 
 
-def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
+def trace_info(entry: Entry, session: Session, views: Sequence[View]) -> TraceInfo:
     """Steps, the state of each view, and the health of the trace."""
+    facts = session.facts()
     severities = {note.severity for note in facts.health.notes}
     return TraceInfo(
         digest=answer_digest(entry.digest),
@@ -71,15 +72,15 @@ def trace_info(entry: Entry, facts: Facts, views: Sequence[View]) -> TraceInfo:
         device_type=facts.device_type,
         step_source=facts.step_source,
         steps=_steps(facts),
-        views=tuple(_state(view, facts) for view in views),
+        views=tuple(_state(view, session) for view in views),
         note_count=len(facts.health.costly),
         worst=next((s for s in WORST_FIRST if s in severities), "good"),
     )
 
 
-def _state(view: View, facts: Facts) -> ViewState:
-    reason = view.unavailable(facts)
-    return ViewState(view.stem, reason, None if reason else view.badge(facts))
+def _state(view: View, session: Session) -> ViewState:
+    reason = session.unavailable(view)
+    return ViewState(view.stem, reason, None if reason else view.badge(session.facts()))
 
 
 def _steps(facts: Facts) -> tuple[StepInfo, ...]:
@@ -169,9 +170,11 @@ def trace(site: Site, request: Request) -> Answer:
     choice = _asked(request, Choice)
 
     def build(entry: Entry) -> Body:
-        return trace_info(entry, site.catalog.summary(entry), tuple(site.views.values()))
+        session = CatalogSession(site.catalog, entry, site.files)
+        return trace_info(entry, session, tuple(site.views.values()))
 
-    return _trace_answer(site, request, choice, build)
+    alone = not any(view.among for view in site.views.values())
+    return _trace_answer(site, request, choice, build, alone=alone)
 
 
 def view(site: Site, request: Request, path: str) -> Answer:
@@ -182,13 +185,15 @@ def view(site: Site, request: Request, path: str) -> Answer:
     choice, query = _asked_of_trace(request, (part or chosen).query)
 
     def build(entry: Entry) -> Body:
-        subject = CatalogSession(site.catalog, entry, site.files).subject(chosen)
+        session = CatalogSession(site.catalog, entry, site.files)
         if part is None:
-            return chosen.build(subject if chosen.artifact else subject.facts, query)
+            built: Struct = chosen.build(session.asked(chosen), query)
+            return built
+        subject = session.subject(chosen)
         body = part.build(subject, query)
         return Download(part.file(subject, query), body) if part.file else body
 
-    return _trace_answer(site, request, choice, build)
+    return _trace_answer(site, request, choice, build, alone=chosen.among is None)
 
 
 def part_named(view: View, name: str) -> Part:
@@ -271,16 +276,18 @@ def _for_page(body: Catalog) -> Catalog:
 
 
 def _trace_answer(
-    site: Site, request: Request, choice: Choice, build: Callable[[Entry], Body]
+    site: Site, request: Request, choice: Choice, build: Callable[[Entry], Body], *, alone: bool
 ) -> Answer:
     """The answer of a trace: 304 before anything is computed, 202 while it is being read.
 
     Where the file has changed since the page learned its digest, the answer is that of the file as
-    it is now, and not kept.
+    it is now, and not kept. What other traces take part in (not ``alone``) is computed each time.
     """
     try:
         entry = _located(site, choice)
         current = answer_digest(entry.digest)
+        if not alone:
+            return body_answer(request, build(entry), etag="", cache=REVALIDATE)
         cache = NEVER_CHANGES if choice.digest == current else REVALIDATE
         etag = digest(current, request.path, request.query_string)
         return unchanged(request, etag, cache=cache) or body_answer(

@@ -152,7 +152,7 @@ Body: TypeAlias = Struct | bytes | Download
 
 
 def body_answer(request: Request, body: Body, *, etag: str, cache: str) -> Answer:
-    """The response with this body.
+    """The response with this body. Without an ``etag`` its digest is used; a download has none.
 
     Binary bodies are compressed like texts (0.4 ms per 150 KB): that somebody asks from this very
     machine cannot be seen, because the far end of a tunnel looks the same.
@@ -161,10 +161,12 @@ def body_answer(request: Request, body: Body, *, etag: str, cache: str) -> Answe
         answer = _download(body)
         # Not ``kept``: to learn a length, it would put all pieces into a list.
         answer.headers["Cache-Control"] = cache
-        answer.set_etag(etag, weak=True)
+        if etag:
+            answer.set_etag(etag, weak=True)
         return answer
     if isinstance(body, bytes):
-        return kept(request, packed(request, body, FRAME_TYPE), etag=etag, cache=cache)
+        framed = packed(request, body, FRAME_TYPE)
+        return kept(request, framed, etag=etag or digest(body), cache=cache)
     return json_answer(request, body, etag=etag, cache=cache)
 
 

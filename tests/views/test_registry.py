@@ -36,7 +36,7 @@ def test_an_answer_is_json_and_comes_back(view: View) -> None:
     for picture in ("", "op |aaa|", "step |111|\n call |a |\n gpu | aa|"):
         trace = draw(picture)
         facts = summarize(trace)
-        if view.unavailable(facts):
+        if TraceSession(trace, facts).unavailable(view):
             continue
         answer = view.build(asked(view, trace, facts), view.query())
         text = msgspec.json.encode(answer)
@@ -45,7 +45,7 @@ def test_an_answer_is_json_and_comes_back(view: View) -> None:
 
 def asked(view: View, trace: Trace, facts: Facts) -> Facts | Subject:
     """What the view is built from."""
-    return TraceSession(trace, facts).subject(view) if view.artifact else facts
+    return TraceSession(trace, facts).asked(view)
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)

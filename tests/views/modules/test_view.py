@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
-from kinetoscope.analysis.modules.artifact import modules_of
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.base.errors import NotFoundError, QueryError
+from kinetoscope.base.errors import QueryError
+from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.read import read
 from kinetoscope.views.modules.contract import (
@@ -42,12 +41,7 @@ BLOCK_NAMES = {
 
 
 def subject_of(trace: Trace) -> Subject:
-    columns = modules_of(trace)
-
-    def event(row: int) -> Mapping[str, Any]:
-        raise NotFoundError(str(row))
-
-    return Subject(summarize(trace), lambda _: columns, lambda: trace, event)
+    return TraceSession(trace).seen_by(VIEW)
 
 
 @pytest.fixture(name="subject", scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kinetoscope.analysis.operators.artifact import operators_of
-from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError
+from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.read import read
 from kinetoscope.views.operators.contract import (
@@ -51,12 +49,7 @@ SHAPES = {"a": {"Input Dims": [[2, 3], []]}, "c": {"Input Dims": [[3]]}}
 
 
 def subject_of(trace: Trace) -> Subject:
-    operators = operators_of(trace)
-
-    def event(row: int) -> Mapping[str, Any]:
-        raise NotFoundError(str(row))
-
-    return Subject(summarize(trace), lambda _: operators, lambda: trace, event)
+    return TraceSession(trace).seen_by(VIEW)
 
 
 @pytest.fixture(name="subject", scope="module")

@@ -1,0 +1,80 @@
+"""The traces beside an opened one: the other workers of its run, and any other by its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from ..base.artifact_spec import ArtifactSpec
+from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
+from ..store.contract import Catalog, WorkerInfo
+from ..views.view import Gathered, RunWorker, Subject, TracePlace, View
+
+T = TypeVar("T")
+
+
+class _Session(Protocol):
+    def seen_by(self, view: View) -> Subject: ...
+
+    def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRecordings:
+    """The traces of a catalog, of the server's logdirs or of a folder that a command was given."""
+
+    own: TracePlace | None
+    catalog: Callable[[], Catalog]
+    open: Callable[[TracePlace], _Session]
+    view: View
+
+    def workers(self) -> Sequence[RunWorker]:
+        if self.own is None:
+            return ()
+        runs = (run for run in self.catalog().runs if run.name == self.own.run)
+        return [_worker(one, self.own) for run in runs for one in run.workers]
+
+    def subject(self, place: TracePlace) -> Subject:
+        return self.open(place).seen_by(self.view)
+
+    def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
+        if self.view.artifact is None:
+            raise TypeError(f"the view {self.view.stem} has no artifact")
+        opened: dict[TracePlace, Any] = {}
+        waiting: list[TracePlace] = []
+        problems: dict[TracePlace, str] = {}
+        for place in places:
+            try:
+                opened[place] = self.open(place).artifact(self.view.artifact, variant)
+            except NotReadyError:
+                waiting.append(place)
+            except (KinetoscopeError, OSError) as error:
+                problems[place] = str(error)
+        return Gathered(opened, waiting, problems)
+
+
+def _worker(worker: WorkerInfo, own: TracePlace) -> RunWorker:
+    place = TracePlace(own.run, worker.name, own.span)
+    span = next((one for one in worker.spans if one.key == own.span), None)
+    problem = span.error.message if span and span.error else ""
+    if span is None:
+        problem = f"It has no span {own.span}."
+    return RunWorker(place, worker.rank, problem)
+
+
+class Alone:
+    """A file that was opened by its path, or a trace in memory: there is none beside it."""
+
+    own = None
+
+    def workers(self) -> Sequence[RunWorker]:
+        return ()
+
+    def subject(self, place: TracePlace) -> Subject:
+        raise NotFoundError(
+            f"there is no trace {'/'.join(place)}", hint="open the folder that holds both"
+        )
+
+    def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:  # noqa: ARG002
+        return Gathered({}, (), dict.fromkeys(places, "There is one file only."))
