@@ -86,7 +86,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     log = tmp_path / "log"
     for rank in (0, 1):
         _trace_of_rank(log / "run" / f"{rank}.pt.trace.json", rank)
-    (log / "run" / "2.pt.trace.json").write_text("[1, 2")
+    (log / "run" / "2.pt.trace.json").write_text('{"a": 1}')
     write_trace(log / "other" / "0.pt.trace.json", scale=2)
     return log
 
