@@ -15,10 +15,10 @@ import click
 import numpy as np
 
 from ..analysis.memory.allocator import SiteBytes, peak_state, sites
-from ..analysis.memory.out_of_memory import explain, sentence
+from ..analysis.memory.out_of_memory import Cause, explain, sentence
 from ..analysis.memory.snapshot_changes import site_changes
 from ..base.errors import QueryError, TraceFormatError
-from ..base.units import listing, plural, size
+from ..base.units import listing, parse_size, plural, size
 from ..trace.pickles.snapshot import HOST, Snapshot, read_snapshot
 from ..views.shared import Column, Table
 from .entry import printable, write
@@ -36,6 +36,12 @@ _SITE = Column("site", "Site", "innermost frames of your own code", "name")
 @click.option(
     "--device", type=int, help="Number of the device.  [default: the one that holds most]"
 )
+@click.option(
+    "--capacity",
+    metavar="SIZE",
+    callback=lambda _context, _option, text: _capacity(text),
+    help="Memory of the device, as 80GiB: tells whether others hold some of it.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help=f"Rows of a table.  [default: {ROWS}]")
 @click.option(
     "--format",
@@ -46,7 +52,12 @@ _SITE = Column("site", "Site", "innermost frames of your own code", "name")
     help="For people, for spreadsheets.",
 )
 def snapshot(
-    file: Path, other: Path | None, device: int | None, limit: int | None, form: str
+    file: Path,
+    other: Path | None,
+    device: int | None,
+    capacity: int | None,
+    limit: int | None,
+    form: str,
 ) -> None:
     """Explains a memory snapshot, or compares two by the code that allocated.
 
@@ -57,10 +68,10 @@ def snapshot(
     device = _device(before, device)
     site = _frames if form == "csv" else _short_frames
     tables: list[Table] = [_memory(before)]
-    text = _story(before, device)
+    text = _story(before, device, capacity)
     if other is not None:
         after = _read(other)
-        text = _story(after, device)
+        text = _story(after, device, capacity)
         tables = [_changes(before, after, device, site)]
     else:
         tables.append(_sites(before, device, site))
@@ -73,6 +84,13 @@ def snapshot(
     write("")
     shown = [_first(table, limit or ROWS) for table in tables]
     print_tables(shown, sys.stdout, TableLayout(width, None, "--format csv has them"))
+
+
+def _capacity(text: str | None) -> int | None:
+    found = None if text is None else parse_size(text)
+    if text is not None and not found:
+        raise click.BadParameter(f"{text!r} is no size; write 80GiB, or bytes")
+    return found
 
 
 def _read(path: Path) -> Snapshot:
@@ -114,17 +132,24 @@ def _bytes(found: Snapshot, device: int) -> tuple[int, int, int]:
     return int(segments.size[of_device].sum()), int(blocks.size[held].sum()), int(requested.sum())
 
 
-def _story(found: Snapshot, device: int) -> str:
+def _story(found: Snapshot, device: int, capacity: int | None) -> str:
     """What must be known first."""
     said = [f"The file is damaged: {found.damage}. What came before was read."] * bool(found.damage)
-    said += [f"Left out: {plural(n, what)} not understood." for what, n in found.skipped.items()]
-    failure = explain(found)
+    if found.skipped:
+        parts = [f"{what} ({plural(n, 'time')})" for what, n in found.skipped.items()]
+        said.append(f"Not understood and left out: {listing(parts)}.")
+    failure = explain(found, capacity)
     if failure is not None:
         said.append(f"Out of memory on device {_name(failure.device)}: {sentence(failure)}")
         holders = [
             f"{_short_frames(site.frames[:1])} ({size(site.size)})" for site in failure.sites
         ]
         said.append(f"Most was held by {listing(holders)}." if holders else "")
+        if capacity is None and failure.cause is Cause.CAPACITY:
+            said.append(
+                "Whether other processes hold memory of the device is not known, because a snapshot"
+                " does not tell its size: give --capacity."
+            )
     else:
         reserved, held, _ = _bytes(found, device)
         said.append(

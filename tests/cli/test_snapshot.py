@@ -69,6 +69,29 @@ def test_rows_that_are_left_out_are_counted(tmp_path: Path) -> None:
     assert "of 30 rows" not in run("snapshot", path, "--limit", "30").stdout
 
 
+def test_records_that_are_not_understood_are_named_once(tmp_path: Path) -> None:
+    root = snapshot(segments=(segment(0, block(MIB)),))
+    root["segments"] += [1, 2, 3]
+    root["device_traces"][0] += ["x"]
+    text = " ".join(run("snapshot", stored(tmp_path / "x.pickle", root)).stdout.split())
+    assert "Not understood and left out: an event (1 time) and a segment (3 times)." in text
+
+
+def test_what_others_hold_is_told_with_the_capacity_of_the_device(tmp_path: Path) -> None:
+    oom = event("oom", 0, 300 * MIB, 5)
+    oom["device_free"] = oom.pop("addr")
+    held = segment(1 << 40, block(400 * MIB, "active_allocated", *MODEL))
+    path = stored(tmp_path / "full.pickle", snapshot(oom, segments=(held,)))
+    alone = " ".join(run("snapshot", path).stdout.split())
+    assert "Whether other processes hold memory of the device is not known" in alone
+    known = " ".join(run("snapshot", path, "--capacity", "2GiB").stdout.split())
+    assert "Another process, or a library beside torch, holds most" in known
+    assert "not known" not in known
+    full = " ".join(run("snapshot", path, "--capacity", str(400 * MIB)).stdout.split())
+    assert "it is full" in full
+    assert run("snapshot", path, "--capacity", "much").exit_code == 2
+
+
 class Evil:
     def __reduce__(self) -> Any:
         return os.system, ("touch owned",)
