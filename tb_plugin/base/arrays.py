@@ -258,6 +258,21 @@ def lookup(values: Mapping[Any, int], size: int, default: int = 0) -> I8:
     return table
 
 
+def equal_rows(*keys: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """The rows that are equal in all keys, together; ascending within each group.
+
+    >>> [rows.tolist() for rows in equal_rows(np.array([7, 5, 7]), np.array([1, 1, 1]))]
+    [[1], [0, 2]]
+    """
+    order = np.lexsort(keys)
+    if not len(order):
+        return []
+    is_new = np.zeros(len(order) - 1, np.bool_)
+    for key in keys:
+        is_new |= np.diff(key[order]) != 0
+    return np.split(order, np.flatnonzero(is_new) + 1)
+
+
 def by_key_then_ts(key: I32, ts: I64) -> NDArray[np.intp]:
     """Stable order by (key, ts); the two are packed into one number where they fit."""
     if not len(ts):

@@ -138,7 +138,7 @@ def held_bytes(snapshot: Snapshot, device: int) -> NDArray[np.int64]:
     held, _ = _final(snapshot, device)
     events = snapshot.events
     on = events.device == device
-    bytes_ = np.maximum(ROUND, -(-events.size // ROUND) * ROUND)
+    bytes_ = rounded_all(events.size)
     change = np.where(events.is_action("alloc") & on, bytes_, 0)
     change -= np.where(events.is_action("free_completed") & on, bytes_, 0)
     last = sum(one.size for one in held.values())
@@ -192,7 +192,12 @@ def _without(reserved: Iterable[Reserved], address: int, bytes_: int) -> Iterato
 
 def rounded(request: int) -> int:
     """A request as the allocator rounds it: up to a multiple of 512 bytes."""
-    return max(ROUND, -(-request // ROUND) * ROUND)
+    return int(rounded_all(np.array([request]))[0])
+
+
+def rounded_all(requests: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``rounded`` of each request."""
+    return np.maximum(ROUND, -(-requests // ROUND) * ROUND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,17 +50,24 @@ def curve(columns: MemoryColumns, device: MemoryDevice, start: int, end: int, po
     inner = np.arange(span.start, span.stop)
     if len(inner) > points:
         columns_of_pixels = max(points // _A_COLUMN, 1)
-        part = slice(span.start, span.stop)
         inner = span.start + kept_rows(
-            ts[part], allocated[part], reserved[part], (start, end), columns_of_pixels
+            ts[span], allocated[span], reserved[span], (start, end), columns_of_pixels
         )
     row = np.concatenate([[span.start - 1], inner, [span.stop - 1]])
     at = np.concatenate([[start], ts[inner], [max(end, start)]])
-    first = int(allocated[0] - events.bytes[mine.start]) if len(ts) else 0
-    values = np.where(row >= 0, allocated[row.clip(0)], first) if len(ts) else np.zeros(2, np.int64)
+    before = total_before(columns, device)
+    values = np.where(row >= 0, allocated[row.clip(0)], before) if len(ts) else np.full(2, before)
     # What was reserved before the first event is at least what was reserved after it.
     held = reserved[row.clip(0)] if len(ts) else np.full(2, NONE, np.int64)
-    return Curve(at, row, values, held, len(range(span.start, span.stop)), int(values.argmax()))
+    return Curve(at, row, values, held, span.stop - span.start, int(values.argmax()))
+
+
+def total_before(columns: MemoryColumns, device: MemoryDevice) -> int:
+    """The total before the first event of a device."""
+    events = columns.events
+    if device.first == device.stop:
+        return device.base_bytes
+    return int(events.allocated[device.first] - events.bytes[device.first])
 
 
 def kept_rows(
@@ -113,7 +120,7 @@ def base_by_category(columns: MemoryColumns, device: MemoryDevice) -> I64:
     """What was there before the first event, by Category; sums to ``base_bytes``."""
     base = np.zeros(len(Category), np.int64)
     blocks = columns.blocks
-    there = slice(device.first_block, device.first_block + pre_window(columns, device))
+    there = pre_window(columns, device)
     np.add.at(base, blocks.category[there], blocks.bytes[there])
     kept = device.kept_bytes
     base[Category.PARAMETER if kept >= 0 else Category.UNKNOWN] += kept - device.kept_states_bytes
@@ -121,9 +128,10 @@ def base_by_category(columns: MemoryColumns, device: MemoryDevice) -> I64:
     return base
 
 
-def pre_window(columns: MemoryColumns, device: MemoryDevice) -> int:
-    """How many blocks were there before the recording began; they are the first of the device."""
-    return int(np.searchsorted(columns.blocks.start[device.blocks], BEFORE, side="right"))
+def pre_window(columns: MemoryColumns, device: MemoryDevice) -> slice:
+    """The blocks that were there before the recording began: the first of the device."""
+    many = int(np.searchsorted(columns.blocks.start[device.blocks], BEFORE, side="right"))
+    return slice(device.first_block, device.first_block + many)
 
 
 def by_category(columns: MemoryColumns, device: MemoryDevice) -> LayerKeys:
@@ -146,12 +154,13 @@ def by_code(
     of_block = key[code_of_block]
     block = columns.events.block[device.events]
     of_event = np.append(of_block, key[-1:])[block]  # the last one stands for −1
-    there = slice(device.first_block, device.first_block + pre_window(columns, device))
+    there = pre_window(columns, device)
     base = np.zeros(count, np.int64)
     np.add.at(base, of_block[there], columns.blocks.bytes[there])
     base[-1] += device.base_bytes - base.sum()
     # A stray of a category cancels out with one of the unknown, or is unknown itself.
-    strays = np.full(len(range(*strays_of(columns, device).indices(1 << 62))), count - 1, np.int16)
+    mine = strays_of(columns, device)
+    strays = np.full(mine.stop - mine.start, count - 1, np.int16)
     return LayerKeys(count, of_event, strays, base)
 
 

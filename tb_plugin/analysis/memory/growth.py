@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...base.arrays import I64, median
+from ...base.arrays import I64, equal_rows, median
+from .curve import total_before
 from .model import NEVER, MemoryColumns, MemoryDevice
 
 LEAST_STEPS = 4
@@ -40,7 +41,7 @@ def steps_of(columns: MemoryColumns, device: MemoryDevice) -> StepMemory:
     events, mine, steps = columns.events, device.events, columns.steps
     ts, allocated = events.ts[mine], events.allocated[mine]
     grows = np.maximum(events.bytes[mine], 0)
-    before = int(allocated[0] - events.bytes[mine.start]) if len(ts) else 0
+    before = total_before(columns, device)
     low, high = np.searchsorted(ts, steps.start), np.searchsorted(ts, steps.end)
     held = np.concatenate([[before], allocated, [0]])  # the last one closes the last step
     peak = np.maximum.reduceat(held, np.stack([low, high + 1], axis=1).reshape(-1))[::2]
@@ -118,16 +119,9 @@ def leaking_sites(
     rows = np.flatnonzero((step >= old[0]) & (step <= old[-1]) & (blocks.end[mine] == NEVER))
     rows += mine.start
     keys = (blocks.bytes[rows], blocks.frame[rows], blocks.module[rows], blocks.path[rows])
-    order = np.lexsort((step[rows - mine.start], *keys))
-    new = np.ones(len(order), bool)
-    if len(order):
-        new[1:] = False
-        for key in keys:
-            new[1:] |= np.diff(key[order]) != 0
-    first = np.flatnonzero(new)
     found = []
-    for low, high in zip(first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
-        group = rows[order[low:high]]
+    for same in equal_rows(*keys):
+        group = rows[same]
         in_steps = len(np.unique(step[group - mine.start]))
         if in_steps >= RISING_RATIO * len(old):
             found.append(

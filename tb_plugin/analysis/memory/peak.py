@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.arrays import I64
+from ...base.arrays import I64, equal_rows
 from .categories import NO_RULE, PERSISTENT, STATES_BEFORE
 from .curve import by_category, layers_at, second_peak
 from .model import BEFORE, NONE, Category, MemoryColumns, MemoryDevice
@@ -111,22 +111,14 @@ def _grouped(columns: MemoryColumns, rows: I64) -> Iterator[AliveGroup]:
         blocks.bytes[rows], blocks.path[rows], blocks.module[rows], blocks.rule[rows],
         blocks.category[rows],
     )  # fmt: skip
-    order = np.lexsort(keys)
-    if not len(order):
-        return
-    new = np.zeros(len(order), bool)
-    new[0] = True
-    for key in keys:
-        new[1:] |= np.diff(key[order]) != 0
-    first = np.flatnonzero(new)
-    count = np.diff(np.append(first, len(order)))
-    for at, many in zip(rows[order[first]].tolist(), count.tolist(), strict=True):
+    for same in equal_rows(*keys):
+        at = int(rows[same[0]])
         yield AliveGroup(
             Category(int(blocks.category[at])),
             int(blocks.module[at]),
             int(blocks.path[at]),
             int(blocks.bytes[at]),
-            many,
+            len(same),
             at,
             int(blocks.rule[at]),
         )
