@@ -12,7 +12,7 @@ from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
 from ...analysis.modules.sources import SOURCES
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
-from ...base.units import duration, share
+from ...base.units import share
 from ..shared import Column, ColumnKind, Flame, Table, flame_of, steps_of
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -112,7 +112,7 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
     whole = device or ops
     return answers.Modules(
         headline=_headline(rows, whole),
-        detail=_detail(whole, recompute, is_device=rows.has_device),
+        detail=_detail(recompute),
         source=SOURCES.get(columns.source, ""),
         time="device" if rows.has_device else "op",
         step_count=len(subject.facts.steps) if steps is None else len(steps),
@@ -188,13 +188,10 @@ def _headline(rows: TreeRows, whole: answers.ModuleWhole) -> str:
     return f"{name} takes {share(ratio)} of the {what} in modules."
 
 
-def _detail(whole: answers.ModuleWhole, recompute: float, *, is_device: bool) -> str:
-    parts = " + ".join(f"{part.name} {duration(part.ns)}" for part in whole.parts)
-    of = "all device activity" if is_device else "all ops"
-    said = f"{parts} = {of}, {duration(whole.total_ns)}."
-    if recompute:
-        said += f" {share(recompute)} of the time in modules is recomputed in the backward pass."
-    return said[:1].upper() + said[1:]
+def _detail(recompute: float) -> str:
+    if not recompute:
+        return ""
+    return f"{share(recompute)} of the time in modules is recomputed in the backward pass."
 
 
 def tables(answer: answers.Modules) -> tuple[Table, ...]:

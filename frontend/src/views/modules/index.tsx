@@ -5,7 +5,7 @@ import { Hero } from "../../components/text/hero";
 import { useValues } from "../../state/host/environment";
 import { Icicle } from "./icicle";
 import modulesCss from "./modules.css?inline";
-import { TreeTable } from "./tree_table";
+import { Sum, TreeTable } from "./tree_table";
 
 adoptStyles(modulesCss);
 
@@ -15,7 +15,9 @@ export default function ModulesView() {
     <ViewAnswer stem="modules" query={{ steps }} waiting={<Skeleton heights={[48, 240, 520]} />}>
       {(answer, isOld) => (
         <div className={isOld ? "stack stale" : "stack"}>
-          <Hero headline={answer.headline} detail={answer.detail} />
+          <Hero headline={answer.headline} detail={answer.detail}>
+            <Sum answer={answer} />
+          </Hero>
           <Icicle answer={answer} steps={steps} isOld={isOld} />
           <TreeTable answer={answer} steps={steps} isOld={isOld} />
         </div>

@@ -135,7 +135,7 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
           onChange={(next) => set("fold", next === "1" ? undefined : "0")}
         />
         <span className="hint" aria-live="polite">
-          {howMany(tree.found)}
+          {howMany(tree.found)} by <Prose text={answer.source} />
         </span>
         <span className="grow" />
         <PhaseLegend rows={answer.roots} />
@@ -162,13 +162,14 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
       ) : (
         <ProblemNote problem={tree.problem} again={tree.again} />
       )}
-      <Sum answer={answer} />
     </section>
   );
 }
 
+const capitalized = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 /** Modules and all that is of none, which is the whole. */
-function Sum({ answer }: { answer: Modules }) {
+export function Sum({ answer }: { answer: Modules }) {
   const whole = answer.device ?? answer.ops;
   if (whole.total_ns === 0) {
     return null;
@@ -181,21 +182,17 @@ function Sum({ answer }: { answer: Modules }) {
     { whole: whole.total_ns },
   );
   return (
-    <p className="modules-sum">
+    <span className="modules-sum">
       {whole.parts.map(({ key, name, ns, help }, place) => (
         <span key={key} title={`${help} ${exactTime(ns)}`}>
-          {place === 0 ? "" : "+ "}
-          {name} <b>{withUnit(shown[place] ?? 0, scale)}</b>
+          {place === 0 ? capitalized(name) : `+ ${name}`}{" "}
+          <b>{withUnit(shown[place] ?? 0, scale)}</b>
         </span>
       ))}
       <span title={exactTime(whole.total_ns)}>
         = {answer.device === null ? "all ops" : "all kernels, copies and sets"}{" "}
         <b>{withUnit(whole.total_ns, scale)}</b>
       </span>
-      <span className="grow" />
-      <span className="dim">
-        Modules by <Prose text={answer.source} />
-      </span>
-    </p>
+    </span>
   );
 }

@@ -127,7 +127,7 @@ export function statisticsColumns(): readonly Column<StatisticsRow>[] {
       key: "name",
       head: "Operator",
       sort: true,
-      width: 170,
+      width: 150,
       grow: 4,
       cell: (row) => opName(row.name),
     },
