@@ -9,6 +9,7 @@
 | 4 | there is no such file, run, worker, span |
 | 5 | still being written: try again |
 | 6 | this recording cannot answer; says what to record |
+| 7 | `hang --exit-code`: a collective did not end |
 | 130 | interrupted |
 
 Texts of a trace are printed with their control characters written out (``printable``).
@@ -60,6 +61,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "show": "Shows a view of a trace as a table, JSON or CSV.",
         "snapshot": "Explains a memory snapshot, or compares two.",
+        "hang": "Says which rank never entered which collective.",
         "doctor": "Lists every file: whether it is used, and if not, why.",
         "serve": "Serves the page without TensorBoard.",
         "demo": "Records a small training and shows it in TensorBoard.",

@@ -1,0 +1,1 @@
+"""Several ranks of one job: who makes the others wait, and why?"""

@@ -1,0 +1,162 @@
+"""Who is missed in a hang, from logs drawn by hand."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinetoscope.analysis.distributed.hang import HangReport, explain_hang, said_ranks
+from kinetoscope.base.errors import TraceFormatError
+from kinetoscope.trace.pickles.flight_recorder import logs_below, read_log
+from tests.trace.pickles.drawn_logs import inspected, write_dumps
+
+
+def explained(folder: Path) -> HangReport:
+    return explain_hang([log for file in logs_below(folder) for log in read_log(file)])
+
+
+def test_who_never_entered_is_named_with_the_line_of_those_that_wait(tmp_path: Path) -> None:
+    report = explained(
+        write_dumps(
+            tmp_path,
+            "world 416 417 418:all_gather|",
+            "world 416 417",
+            "world 416 417 418:all_gather|",
+            "world 416 417",
+        )
+    )
+    assert report.sentence == "Ranks 1 and 3 never entered all_gather #418 of world."
+    assert "Ranks 0 and 2 wait there, issued at /job/train.py:43 step." in report.detail
+    assert "The last that rank 1 issued is all_reduce #417 of world" in report.detail
+    (stuck,) = report.stuck
+    assert (stuck.missed, stuck.waiting, stuck.is_root) == ((1, 3), (0, 2), True)
+
+
+def test_who_is_missed_and_waits_nowhere_is_told_first(tmp_path: Path) -> None:
+    """World waits for 2, which waits in the pair for 3, which stopped."""
+    report = explained(
+        write_dumps(
+            tmp_path,
+            "world 5 6|",
+            "world 5 6|",
+            "world 5 pair 9|",
+            "world 5 pair 8",
+            groups={"world": range(4), "pair": (2, 3)},
+        )
+    )
+    assert report.sentence == "Rank 3 never entered all_reduce #9 of pair."
+    assert [one.group.label for one in report.stuck] == ["pair", "world"]
+    assert report.stuck[1].elsewhere == {2: "all_reduce #9 of pair"}
+
+
+def test_ranks_that_wait_for_each_other_are_said_to(tmp_path: Path) -> None:
+    report = explained(
+        write_dumps(
+            tmp_path,
+            "a 1|",
+            "b 1|",
+            groups={"a": (0, 1), "b": (0, 1)},
+        )
+    )
+    assert report.sentence.startswith("The ranks wait for each other: ")
+    assert not any(one.is_root for one in report.stuck)
+
+
+def test_another_operation_or_size_under_one_number(tmp_path: Path) -> None:
+    lines = ("world 7|", "world 7|", "world 7:all_gather|", "world 7[9]|")
+    report = explained(write_dumps(tmp_path, *lines))
+    assert report.stuck[0].kind == "different"
+    assert report.stuck[0].missed == (2, 3)
+    assert "all_gather" in report.sentence
+    assert "Float[9]" in report.sentence
+
+
+def test_all_inside_is_told_from_never_entered(tmp_path: Path) -> None:
+    report = explained(write_dumps(tmp_path, "world 3|", "world 3|"))
+    assert (
+        report.sentence
+        == "All ranks with a log entered all_reduce #3 of world, and it did not end."
+    )
+
+
+def test_a_rank_without_a_log_is_unknown_not_missed(tmp_path: Path) -> None:
+    report = explained(write_dumps(tmp_path, "world 3|", None, "world 3|"))
+    assert report.missing == (1,)
+    assert report.stuck[0].missed == ()
+    assert "There is no log of rank 1: what they did is not known." in report.notes
+
+
+def test_a_message_without_another_end(tmp_path: Path) -> None:
+    report = explained(write_dumps(tmp_path, "world 1 1:send->1|", "world 1"))
+    assert report.sentence == "Rank 0 waits in send to rank 1 of world, which is not there."
+
+
+def test_nothing_hangs(tmp_path: Path) -> None:
+    report = explained(write_dumps(tmp_path, "world 1 2", "world 1 2"))
+    assert report.stuck == ()
+    assert report.sentence.startswith("No rank waits in a collective")
+
+
+def test_the_inspector_tells_what_ended_and_nothing_more(tmp_path: Path) -> None:
+    for rank in range(3):
+        (tmp_path / f"node0-pid{rank}.log").write_text(inspected(rank, 3, 3 if rank else 2))
+    report = explained(tmp_path)
+    assert report.sentence == (
+        "Rank 0 has not ended all_reduce #3 of group 0xab; other ranks of the group have."
+    )
+    assert any("which were entered is not available" in note for note in report.notes)
+
+
+def test_a_line_cut_by_the_end_of_the_file_costs_itself_alone(tmp_path: Path) -> None:
+    text = inspected(0, 2, 3)
+    (tmp_path / "a.log").write_text(text[:-40])
+    (log,) = read_log(tmp_path / "a.log")
+    assert log.sequence.tolist() == [1, 2]
+    assert log.skipped == 0
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch owned",)
+
+
+def test_a_dump_that_names_code_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rank_0"
+    path.write_bytes(pickle.dumps({"entries": [Evil()]}, protocol=2))
+    with pytest.raises(TraceFormatError, match="wants to run code"):
+        read_log(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ranks=st.integers(2, 9), missed=st.data())
+def test_exactly_those_that_stopped_are_missed(ranks: int, missed: st.DataObject) -> None:
+    """Whoever stops before the last collective is missed in the first that somebody waits in."""
+    import tempfile
+
+    last = missed.draw(st.lists(st.integers(2, 5), min_size=ranks, max_size=ranks))
+    most = max(last)
+    lines = []
+    for one in last:
+        # Everybody ended what all entered; the next, if entered, waits.
+        done = range(1, min(*last, one) + 1)
+        open_ = [f"{n}|" for n in range(min(last) + 1, one + 1)]
+        lines.append(" ".join(["world", *map(str, done), *open_]))
+    with tempfile.TemporaryDirectory() as folder:
+        report = explained(write_dumps(Path(folder), *lines))
+    if min(last) == most:
+        assert report.stuck == ()
+    else:
+        assert report.stuck[0].sequence == min(last) + 1
+        assert report.stuck[0].missed == tuple(r for r, n in enumerate(last) if n == min(last))
+
+
+def test_ranks_in_words() -> None:
+    assert said_ranks([3]) == "rank 3"
+    assert said_ranks([0, 1, 2, 5]) == "ranks 0–2 and 5"
+    assert said_ranks(range(0, 40, 2)).startswith("20 ranks, among them 0, 2, 4")
