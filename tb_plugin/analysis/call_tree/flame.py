@@ -202,7 +202,7 @@ def _by_depth_first(
     waiting: list[tuple[int, int]] = []
 
     def enter(at: int, above: int) -> None:
-        """Put what is inside a box on the stack, what comes first last; −2 − at is its rest."""
+        """Push the children of a box, the first one last; ``−2 − at`` stands for its rest."""
         if rest[at + 1][2]:
             waiting.append((-2 - at, above))
         waiting.extend((one, above) for one in reversed(children.get(at, ())))

@@ -292,6 +292,6 @@ _TWO_STATES = re.compile(r"^Optimizer\.step#\w*(Adam|Lamb|LAMB)")
 
 
 def states_per_parameter(trace: Trace) -> int:
-    """How many values the optimizer keeps for each parameter, by its name; 0 where it tells not."""
+    """Values that the optimizer keeps for each parameter, by its name; 0 for an unknown name."""
     codes = distinct_values(trace.host.name)
     return 2 if any(_TWO_STATES.match(trace.strings[int(code)]) for code in codes) else 0

@@ -213,7 +213,7 @@ class MemoryColumns:
 
     @cached_property
     def computed(self) -> dict[str, dict[str, Any]]:
-        """What was computed of a device for all ranges, by its key; filled by who needs it."""
+        """Results that hold for all ranges of a device, by its key; filled at the first use."""
         return {}
 
     @cached_property

@@ -34,7 +34,7 @@ _TABLE_CELLS = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Owners:
-    """Whose each row is: ``module`` or −1 with its ``phase``; and the ``reason`` for −1."""
+    """The owner of each row: ``module`` or −1, its ``phase``, and the ``reason`` for −1."""
 
     module: I32
     phase: I8
@@ -42,7 +42,7 @@ class Owners:
 
 
 def owners_of_host(trace: Trace, found: FoundModules) -> Owners:
-    """Whose each host row is."""
+    """The owner of each host row."""
     host = trace.host
     role = roles_of(trace.strings, host.name)
     index = np.arange(len(host), dtype=np.int32)
@@ -58,7 +58,7 @@ def owners_of_host(trace: Trace, found: FoundModules) -> Owners:
 
 
 def owners_of_device(trace: Trace, found: FoundModules, host: Owners) -> Owners:
-    """Whose each device activity is: what its annotation says, else whose its call is."""
+    """The owner of each device activity: by its annotation, else the owner of its call."""
     device = trace.device
     row = np.append(credit(device).host, np.int32(NONE))[:-1]
     module = np.append(host.module, np.int32(NONE))[row]
@@ -76,7 +76,7 @@ def owners_of_device(trace: Trace, found: FoundModules, host: Owners) -> Owners:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """What modules cost, and what is of no module."""
+    """The costs of modules, and of what belongs to none."""
 
     sums: ModuleSums
     outside: OutsideSums
@@ -209,7 +209,7 @@ def _innermost_flops(trace: Trace) -> tuple[I32, F64]:
 
 
 def _idle(trace: Trace, windows: Windows, main: int, owners: Owners) -> tuple[I64, Owners, I64]:
-    """Idle time of all devices by window, each stretch of whom the work is that ends it."""
+    """Idle time of all devices by window; a stretch is of the owner of the work that ends it."""
     pieces = [
         idle_pieces(trace, main, windows, device)
         for device, one in enumerate(trace.devices)
@@ -239,7 +239,7 @@ class Born:
 
 
 def allocations(trace: Trace) -> tuple[Counted, ...]:
-    """The allocator events that modules are told: of accelerators, else of the host."""
+    """The allocator events that count for modules: those of accelerators, else of the host."""
     counted = sort_events(trace)
     accelerators = tuple(one for one in counted if one.kind != HOST)
     return accelerators or tuple(one for one in counted if one.key != SHARED)
@@ -272,7 +272,7 @@ def _born(trace: Trace, found: FoundModules) -> Born:
 
 
 def _owners_or_none(owners: Owners, rows: I32) -> Owners:
-    """Whose some rows are; −1 is of no module."""
+    """The owners of some rows; −1 belongs to no module."""
     return Owners(
         np.append(owners.module, np.int32(NONE))[rows],
         np.append(owners.phase, np.int8(Phase.FORWARD))[rows],

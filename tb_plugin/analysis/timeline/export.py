@@ -137,7 +137,7 @@ class _Arrows:
             self._waiting[one] = (place, to_come)
 
     def _taken(self, other: int) -> Mapping[str, Any]:
-        """The place of an end that has waited."""
+        """The place of the other end, which was reached before."""
         place, to_come = self._waiting.pop(other)
         if to_come > 1:
             self._waiting[other] = (place, to_come - 1)

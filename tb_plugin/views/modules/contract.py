@@ -93,7 +93,7 @@ class ModulePart(Struct, frozen=True):
 
 
 class ModuleWhole(Struct, frozen=True):
-    """A time of the whole recording, or of its chosen steps, by whose it is; parts sum to it."""
+    """A total of the recording, or of its chosen steps, divided by owner; the parts sum to it."""
 
     total_ns: int
     modules_ns: int
