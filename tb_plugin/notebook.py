@@ -35,6 +35,7 @@ from .frames import (
 )
 from .session.session import Session, Wanted, choose
 from .trace.model import DeviceKind, HostKind, Trace
+from .views.health import Health
 from .views.overview.view import Overview, Ruler, Share
 from .views.shared import EVERY_ROW, LIMIT, misfit, with_limit
 from .views.timeline.contract import AreaAnswer, SearchAnswer, TimelineManifest
@@ -42,8 +43,6 @@ from .views.view import Subject, View
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .views.health import Health
 
 Value = str | int | float | bool | None
 A = TypeVar("A")
@@ -198,11 +197,11 @@ class OpenTrace:
         Raises:
             QueryError: there are no such steps, or no such device.
         """
-        return self._view("overview", views.overview.Overview, steps=steps, device=device)
+        return self._view("overview", Overview, steps=steps, device=device)
 
     def health(self) -> Health:
         """What was read, what is missing, and how to record it better."""
-        return self._view("health", views.health.Health)
+        return self._view("health", Health)
 
     def timeline(self, *, layout: str = "split") -> TimelineManifest:
         """What ran when: tracks, counters, steps, and what the picture cannot show."""

@@ -246,7 +246,7 @@ def test_the_table_of_a_view_is_a_frame(trace: OpenTrace) -> None:
     assert "children" in frame.attrs["definitions"]["total_ns"]
 
 
-@pytest.mark.parametrize("view", [view.stem for view in views.VIEWS])
+@pytest.mark.parametrize("view", [view.stem for view in views.all_views()])
 def test_every_view_has_the_tables_that_the_command_line_writes(view: str, tmp_path: Path) -> None:
     module = x("nn.Module: Net_0", 5, 60, cat="python_function")
     path = write_trace(tmp_path / "x.pt.trace.json", more=[memory(15, 512), module])

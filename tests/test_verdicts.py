@@ -21,7 +21,7 @@ from kinetoscope.analysis.facts import Facts, StepFacts
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.read import read
-from kinetoscope.views import VIEWS
+from kinetoscope.views import all_views
 from tests.conftest import TRACES, requires_traces
 
 TABLE = Path(__file__).with_name("verdicts.tsv")
@@ -80,7 +80,7 @@ def test_each_file_gets_its_verdict(expected: Verdict) -> None:
         return
     for step in facts.steps:
         assert_parts_sum(step)
-    for view in (view for view in VIEWS if view.artifact is None):
+    for view in (view for view in all_views() if view.artifact is None):
         answer = view.build(facts, view.query())
         assert view.tables(answer)
 

@@ -22,7 +22,7 @@ import msgspec
 
 from kinetoscope.cli.show import field_comments
 from kinetoscope.store import contract as catalog_types
-from kinetoscope.views import VIEWS
+from kinetoscope.views import all_views
 from kinetoscope.views.view import Part
 from kinetoscope.web import contract
 
@@ -61,9 +61,11 @@ Names = Mapping[frozenset[LiteralValue], str]
 def typescript() -> str:
     """The whole file: literal unions first, then interfaces by name, then the view maps."""
     parts_of_views = _parts()
-    queries = [view.query for view in VIEWS] + [part.query for part in parts_of_views.values()]
+    queries = [view.query for view in all_views()] + [
+        part.query for part in parts_of_views.values()
+    ]
     answers = [part.answer for part in parts_of_views.values() if part.answer]
-    structs = _reachable([*ROUTES, *(view.answer for view in VIEWS), *answers, *queries])
+    structs = _reachable([*ROUTES, *(view.answer for view in all_views()), *answers, *queries])
     aliases = _aliases({inspect.getmodule(struct) for struct in structs})
     names: Names = {frozenset(alias.values): alias.name for alias in aliases}
     parts = [HEADER]
@@ -89,7 +91,7 @@ def typescript() -> str:
 
 def _parts() -> dict[str, Part]:
     """Parts of views by their address below api/view/."""
-    return {f"{view.stem}/{part.stem}": part for view in VIEWS for part in view.parts}
+    return {f"{view.stem}/{part.stem}": part for view in all_views() for part in view.parts}
 
 
 def _answer_of(part: Part) -> str:
@@ -233,7 +235,7 @@ def _union(values: Sequence[LiteralValue]) -> str:
 
 
 def _names(attribute: Literal["answer", "query"]) -> dict[str, str]:
-    return {view.stem: getattr(view, attribute).__name__ for view in VIEWS}
+    return {view.stem: getattr(view, attribute).__name__ for view in all_views()}
 
 
 def _map(name: str, comment: str, rows: Mapping[str, str]) -> str:

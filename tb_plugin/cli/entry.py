@@ -169,10 +169,12 @@ def _interrupt(*_: object) -> None:
 
 def _choices(error: click.ClickException) -> str:
     """The commands, or the views, as a hint for a wrong one."""
-    group = error.ctx.command if isinstance(error, click.UsageError) and error.ctx else None
-    if not isinstance(group, click.Group) or "No such command" not in error.format_message():
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or not isinstance(context.command, click.Group):
         return ""
-    return f"one of: {', '.join(group.commands or COMMANDS)}"
+    if "No such command" not in error.format_message():
+        return ""
+    return f"one of: {', '.join(context.command.list_commands(context))}"
 
 
 def _usage(error: click.ClickException) -> str:

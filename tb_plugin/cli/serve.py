@@ -13,7 +13,7 @@ from ..session.catalog import facts_catalog
 from ..session.session import local
 from ..store.catalog import CatalogService
 from ..store.discovery.walk import resolve
-from ..views import VIEWS
+from ..views import all_views
 from ..web.app import create_app
 from ..web.serve import LOOPBACK, Address, listen, url
 from .entry import end_gently, say
@@ -58,7 +58,7 @@ def serve(
         local(logdirs[0])  # says why
     address = Address(host, port, path_prefix, allowed_hosts)
     catalog = facts_catalog(found)
-    server = listen(create_app(catalog, VIEWS, "standalone"), address)
+    server = listen(create_app(catalog, all_views(), "standalone"), address)
     end_gently()
     with catalog:
         click.echo(f"kinetoscope is at {url(server, address)} (Ctrl-C ends it)")

@@ -21,9 +21,9 @@ import msgspec
 from msgspec import Struct
 
 from ..analysis.overview.findings import Sentence
-from ..base.errors import QueryError
+from ..base.errors import NotFoundError, QueryError
 from ..session.session import Wanted, choose
-from ..views import VIEWS
+from ..views import STEMS, view_named
 from ..views.shared import EVERY_ROW, LIMIT, Table, parse, with_limit
 from ..views.view import View
 from .entry import printable, say, write
@@ -162,13 +162,16 @@ COMMON = ("path", "run", "worker", "span", "format", "table", "columns", "width"
 
 
 class _ByStemOrTitle(click.Group):
-    """Takes the title of a view, too: ``show trace`` is ``show timeline``."""
+    """A command for each view, by its stem or title: ``show trace`` is ``show timeline``."""
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = super().get_command(ctx, cmd_name)
-        titles = {view.title.casefold(): view.stem for view in VIEWS}
-        stem = titles.get(cmd_name.casefold())
-        return super().get_command(ctx, stem) if found is None and stem is not None else found
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # theirs
+        return list(STEMS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        try:
+            return _command(view_named(cmd_name))
+        except NotFoundError:
+            return None
 
 
 @click.group(cls=_ByStemOrTitle)
@@ -310,7 +313,3 @@ def _command(view: View) -> click.Command:
         *options(view.query),
     ]
     return click.Command(view.stem, params=params, callback=run, help=view.question)
-
-
-for _view in VIEWS:
-    show.add_command(_command(_view))

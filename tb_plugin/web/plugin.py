@@ -86,10 +86,10 @@ class _LaterApp:
     def _app(self) -> WSGIApplication:
         with self._making:
             if self._made is None:
-                from ..views import VIEWS
+                from ..views import all_views
                 from .app import create_app
 
-                self._made = create_app(self._catalog, VIEWS, "tensorboard")
+                self._made = create_app(self._catalog, all_views(), "tensorboard")
             return self._made
 
 

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from kinetoscope.cli import show as show_module
-from kinetoscope.cli.show import COMMON, _command
-from kinetoscope.views import VIEWS
+from kinetoscope.cli.show import COMMON
+from kinetoscope.views import all_views
 from kinetoscope.views.overview import view as overview
 from tests.cli.runs import run, write_logdir
 from tests.conftest import ROOT, TRACES, requires_traces
@@ -80,7 +80,7 @@ def test_the_same_call_gives_the_same_bytes(trace: Path, form: str) -> None:
     assert first == second
 
 
-WITHOUT_A_DEVICE = [view.stem for view in VIEWS if view.stem != "kernels"]
+WITHOUT_A_DEVICE = [view.stem for view in all_views() if view.stem != "kernels"]
 """The views that a training on a CPU fills."""
 
 
@@ -126,7 +126,7 @@ def test_an_option_without_a_meaning_is_misuse(
 
 
 def test_no_field_of_a_query_hides_an_option_of_the_command() -> None:
-    for view in VIEWS:
+    for view in all_views():
         assert not {*view.query.__struct_fields__} & {*COMMON}
 
 
@@ -210,7 +210,7 @@ def test_a_file_that_is_no_trace(tmp_path: Path, content: bytes) -> None:
 
 def test_a_view_that_the_trace_cannot_fill(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     absent = replace(overview.VIEW, unavailable=lambda _: "not available, because …")
-    monkeypatch.setitem(show_module.show.commands, "overview", _command(absent))
+    monkeypatch.setattr(show_module, "view_named", lambda _: absent)
     result = run("show", "overview", trace)
     assert result.exit_code == 6
     assert "not available" in result.stderr

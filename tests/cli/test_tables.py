@@ -18,7 +18,7 @@ from rich.cells import cell_len
 
 from kinetoscope.cli.render import TableLayout, drawn, name_parts, shortened_name, wrapped
 from kinetoscope.cli.show import show
-from kinetoscope.views import VIEWS
+from kinetoscope.views import all_views
 from kinetoscope.views.shared import Column, Table
 from tests.cli.runs import run
 from tests.conftest import ROOT, TRACES, requires_traces
@@ -169,7 +169,7 @@ def test_one_line_a_row_within_the_width(many: Path, view: str, width: int) -> N
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("view", [view.stem for view in VIEWS])
+@pytest.mark.parametrize("view", [view.stem for view in all_views()])
 def test_every_view_fits(
     many: Path, view: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +181,7 @@ def test_every_view_fits(
 
 
 @requires_traces
-@pytest.mark.parametrize("view", [view.stem for view in VIEWS])
+@pytest.mark.parametrize("view", [view.stem for view in all_views()])
 def test_views_of_a_real_trace_fit(view: str) -> None:
     path = TRACES / "kineto_tb_samples" / "resnet50_num_workers_0"
     if view == "modules":  # of which that recording has none
@@ -254,10 +254,11 @@ def test_names_are_parted_as_on_the_page(name: str, before: str, base: str, afte
 # --- what the command says about itself ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("view", [view.stem for view in VIEWS])
+@pytest.mark.parametrize("view", [view.stem for view in all_views()])
 def test_help_names_the_default_of_every_option(view: str) -> None:
-    command = show.commands[view]
-    context = click.Context(command)
+    context = click.Context(show)
+    command = show.get_command(context, view)
+    assert command is not None
     for option in command.params:
         if isinstance(option, click.Option):
             text = (option.get_help_record(context) or ("", ""))[1]

@@ -17,7 +17,7 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.read import read
-from kinetoscope.views import VIEWS
+from kinetoscope.views import all_views
 from kinetoscope.views.view import Part, Subject, View
 from tests.drawing import V100
 
@@ -137,7 +137,7 @@ def test_every_view_answers(by: dict[Place, str]) -> None:
         trace = read(path)
         facts = summarize(trace)
         assert_valid(facts)
-        for view in VIEWS:
+        for view in all_views():
             try:
                 subject = TraceSession(trace, facts).subject(view)
                 answer = view.build(subject if view.artifact else facts, view.query())

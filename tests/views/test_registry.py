@@ -10,14 +10,14 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import NotFoundError
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
-from kinetoscope.views import VIEWS, view_named
+from kinetoscope.views import all_views, view_named
 from kinetoscope.views.view import Subject, View
 from kinetoscope.web.app import Choice
 from tests.drawing import draw
 
 
 def test_views_are_found_by_their_stem() -> None:
-    assert view_named("overview") is VIEWS[0]
+    assert view_named("overview") is all_views()[0]
     for title in ("Trace", "trace"):  # as the page calls it
         assert view_named(title).stem == "timeline"
     with pytest.raises(NotFoundError, match="'nothing'") as error:
@@ -27,11 +27,11 @@ def test_views_are_found_by_their_stem() -> None:
 
 def test_stems_keys_and_titles_are_unique() -> None:
     for field in ("stem", "key", "title"):
-        values = [getattr(view, field) for view in VIEWS]
+        values = [getattr(view, field) for view in all_views()]
         assert len(set(values)) == len(values)
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
+@pytest.mark.parametrize("view", all_views(), ids=lambda view: view.stem)
 def test_an_answer_is_json_and_comes_back(view: View) -> None:
     for picture in ("", "op |aaa|", "step |111|\n call |a |\n gpu | aa|"):
         trace = draw(picture)
@@ -48,7 +48,7 @@ def asked(view: View, trace: Trace, facts: Facts) -> Facts | Subject:
     return TraceSession(trace, facts).asked(view)
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
+@pytest.mark.parametrize("view", all_views(), ids=lambda view: view.stem)
 def test_a_reason_not_to_be_there_is_a_sentence(view: View) -> None:
     reasons = [view.unavailable(summarize(draw(picture))) for picture in ("", "op |aaa|")]
     for reason in filter(None, reasons):
@@ -56,7 +56,7 @@ def test_a_reason_not_to_be_there_is_a_sentence(view: View) -> None:
         assert reason.endswith(".")
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
+@pytest.mark.parametrize("view", all_views(), ids=lambda view: view.stem)
 def test_parts_have_names_of_their_own_and_leave_the_choice_of_the_trace_alone(view: View) -> None:
     stems = [part.stem for part in view.parts]
     assert len(set(stems)) == len(stems)
@@ -66,7 +66,7 @@ def test_parts_have_names_of_their_own_and_leave_the_choice_of_the_trace_alone(v
             msgspec.convert({"colour": "red"}, part.query)
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.stem)
+@pytest.mark.parametrize("view", all_views(), ids=lambda view: view.stem)
 def test_unknown_parameters_are_refused(view: View) -> None:
     with pytest.raises(msgspec.ValidationError, match="colour"):
         msgspec.convert({"colour": "red"}, view.query)

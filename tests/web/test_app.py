@@ -367,7 +367,7 @@ def test_the_validator_of_tensorboard_has_nothing_to_say(
 
 
 def test_no_view_takes_a_parameter_that_chooses_the_trace() -> None:
-    from kinetoscope.views import VIEWS
+    from kinetoscope.views import all_views
 
-    for view in VIEWS:
+    for view in all_views():
         assert not {*view.query.__struct_fields__} & {*Choice.__struct_fields__}

@@ -18,7 +18,7 @@ from kinetoscope.session.session import FileSession
 from kinetoscope.store.discovery.walk import resolve
 from kinetoscope.trace import read as reader
 from kinetoscope.trace.model import Trace
-from kinetoscope.views import VIEWS
+from kinetoscope.views import all_views
 from kinetoscope.web.app import create_app
 from tests.waiting import wait_for
 from tests.web.trace_files import write_trace
@@ -50,7 +50,7 @@ def served(root: Path) -> Iterator[tuple[Client, Path]]:
         patch.setenv("KINETOSCOPE_CACHE_DIR", str(root / "cache"))
         with facts_catalog(resolve(str(logdir), None)) as catalog:
             assert catalog.wait_first_look(60)
-            yield Client(create_app(catalog, VIEWS, "standalone")), logdir
+            yield Client(create_app(catalog, all_views(), "standalone")), logdir
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_the_first_answers_are_progress_then_the_view(fresh: tuple[Client, Path]
 def test_the_shell_learns_of_the_steps(site: Client) -> None:
     body = site.get("/api/trace").get_json()
     assert [step["name"] for step in body["steps"]] == [f"ProfilerStep#{n}" for n in range(3)]
-    assert [view["stem"] for view in body["views"]] == [view.stem for view in VIEWS]
+    assert [view["stem"] for view in body["views"]] == [view.stem for view in all_views()]
     assert body["device_type"] == "GPU"
     assert body["digest"] == span_of(site)["digest"]
 
@@ -123,7 +123,7 @@ def test_every_view_answers_or_says_why_not(site: Client) -> None:
     reasons = {
         view["stem"]: view["unavailable"] for view in site.get("/api/trace").get_json()["views"]
     }
-    assert sum(reason is None for reason in reasons.values()) >= len(VIEWS) - 2
+    assert sum(reason is None for reason in reasons.values()) >= len(all_views()) - 2
     for stem, reason in reasons.items():
         if reason is None:
             wait_for(partial(is_answered, site, f"/api/view/{stem}"))

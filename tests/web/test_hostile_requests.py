@@ -15,7 +15,7 @@ from werkzeug.test import Client, EnvironBuilder, run_wsgi_app
 
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.store.discovery.walk import resolve
-from kinetoscope.views import VIEWS
+from kinetoscope.views import all_views
 from kinetoscope.web.app import create_app
 from tests.drawing import draw_at, memory
 from tests.waiting import wait_for
@@ -30,8 +30,8 @@ PICTURE = """
     call   |   l k     n        |
     gpu    |     llkkk   nn     |
     """
-VIEW_PATHS = tuple(f"view/{view.stem}" for view in VIEWS)
-PART_PATHS = tuple(f"view/{view.stem}/{part.stem}" for view in VIEWS for part in view.parts)
+VIEW_PATHS = tuple(f"view/{view.stem}" for view in all_views())
+PART_PATHS = tuple(f"view/{view.stem}/{part.stem}" for view in all_views() for part in view.parts)
 ROUTES = ("info", "catalog", "rescan", "retry", "trace", "source", *VIEW_PATHS, *PART_PATHS)
 _KEYS = """
     run worker span digest path logdir file line steps device layout level tiles blocks series slice
@@ -68,7 +68,7 @@ def site() -> Iterator[WSGIApplication]:
     logdir.mkdir()
     draw_at(logdir / "worker0.pt.trace.json", PICTURE, events=[memory(3, 512, 512)])
     with facts_catalog(resolve((str(logdir),), None)) as catalog:
-        app = create_app(catalog, VIEWS, "standalone")
+        app = create_app(catalog, all_views(), "standalone")
         client = Client(app)
         for path in VIEW_PATHS:
             address = f"/api/{path}"

@@ -21,7 +21,7 @@ from werkzeug.test import Client
 from kinetoscope.base.errors import NotFoundError, QueryError
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.store.discovery.walk import resolve
-from kinetoscope.views import VIEWS
+from kinetoscope.views import all_views
 from kinetoscope.web.app import create_app
 from kinetoscope.web.source_files import (
     MOST_FILE_BYTES,
@@ -218,7 +218,7 @@ def make_site(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client
     monkeypatch.delenv(PREFIXES, raising=False)
     monkeypatch.delenv(SHOW, raising=False)
     with facts_catalog(resolve((str(logdir),), None)) as catalog:
-        client = Client(create_app(catalog, VIEWS, "standalone"))
+        client = Client(create_app(catalog, all_views(), "standalone"))
         monkeypatch.chdir(outside)  # what counts is where the server was started
         wait_for(lambda: client.get("/api/source?file=x").status_code == 200)
         yield client

@@ -1085,7 +1085,7 @@ export interface ModuleTable {
   readonly sort_by: string;
 }
 
-/** A time of the whole recording, or of its chosen steps, by whose it is; parts sum to it. */
+/** A total of the recording, or of its chosen steps, divided by owner; the parts sum to it. */
 export interface ModuleWhole {
   readonly total_ns: number;
   readonly modules_ns: number;
