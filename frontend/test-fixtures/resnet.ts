@@ -65,9 +65,24 @@ export const STEPS: readonly StepRow[] = PARTITION.map((row, index) => {
       idle_ns: (loader + cpu + runtime + unattributed) * US,
       overlap_ns: 0,
       idle_dataloader_ns: loader * US,
-      idle_runtime_ns: runtime * US,
-      idle_sync_ns: 0,
-      idle_cpu_exec_ns: cpu * US,
+      idle_capture_ns: 0,
+      idle_compile_ns: 0,
+      idle_gc_ns: 0,
+      idle_allocator_ns: 0,
+      idle_blocking_ns: 0,
+      idle_communication_ns: 0,
+      idle_optimizer_ns: 0,
+      idle_dispatch_ns: cpu * US,
+      idle_python_ns: 0,
+      idle_launch_ns: runtime * US,
+      idle_first_launch_ns: 0,
+      idle_profiler_ns: 0,
+      idle_uninstrumented_ns: 0,
+      idle_latency_ns: 0,
+      idle_kernel_gap_ns: 0,
+      idle_device_wait_ns: 0,
+      idle_graph_ns: 0,
+      idle_before_ns: 0,
       idle_unattributed_ns: unattributed * US,
     },
     host: null,
@@ -90,9 +105,9 @@ const PARTS: readonly (readonly [
   ["exposed_copy_ns", "Exposed copy", "memcpy", false],
   ["memset_ns", "Memset", "memset", false],
   ["idle_dataloader_ns", "Idle: DataLoader", "loader", true],
-  ["idle_cpu_exec_ns", "Idle: host dispatch", "cpu", true],
-  ["idle_runtime_ns", "Idle: launch API", "runtime", true],
-  ["idle_sync_ns", "Idle: host sync", "memcpy", true],
+  ["idle_dispatch_ns", "Idle: host dispatch", "cpu", true],
+  ["idle_launch_ns", "Idle: launch API", "runtime", true],
+  ["idle_blocking_ns", "Idle: blocking call", "memcpy", true],
   ["idle_unattributed_ns", "Idle: unattributed", "other", true],
 ];
 
@@ -107,7 +122,7 @@ const SHARES: readonly Share[] = PARTS.map(([key, label, category, ghost]) => {
     ratio: mean_ns / MEAN,
     help: `What ${label} means.`,
     link:
-      key === "idle_runtime_ns"
+      key === "idle_launch_ns"
         ? { text: "The longest: cudaFree", view: "timeline", params: { at: "100-900" }, url: "" }
         : null,
   };
@@ -140,7 +155,7 @@ export const gaugeOf = (label: string, ratio: number | null, reason = ""): Gauge
   help: `What ${label} means.`,
 });
 
-const idleOf = (key: "idle_dataloader_ns" | "idle_cpu_exec_ns") =>
+const idleOf = (key: "idle_dataloader_ns" | "idle_dispatch_ns") =>
   meanOf((step) => step.partition?.[key] ?? 0);
 
 export const findingOf = (over: Partial<Finding>): Finding => ({

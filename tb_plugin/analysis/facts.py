@@ -33,8 +33,9 @@ class Breakdown(Struct, frozen=True):
 class Partition(Struct, frozen=True):
     """A step seen from one device. The first five sum to the step; the rest refine them.
 
-    ``overlap_ns`` is the part of compute under which communication ran. The ``idle_*`` parts say
-    what the host did while the device was idle and sum to ``idle_ns``.
+    ``overlap_ns`` is the part of compute under which communication ran. The ``idle_*`` parts are
+    the causes of idle time (``IDLE_CAUSES``): every idle instant has one, and they sum to
+    ``idle_ns``.
     """
 
     compute_ns: int = 0
@@ -43,11 +44,70 @@ class Partition(Struct, frozen=True):
     memset_ns: int = 0
     idle_ns: int = 0
     overlap_ns: int = 0
-    idle_dataloader_ns: int = 0
-    idle_runtime_ns: int = 0
-    idle_sync_ns: int = 0  # the host sat in a synchronizing or blocking call
-    idle_cpu_exec_ns: int = 0  # ops, annotations, Python of the launching threads
+    # The work did not exist yet, and the thread that launched it next was …
+    idle_dataloader_ns: int = 0  # in the DataLoader's range, whatever ran there
+    idle_capture_ns: int = 0  # recording a graph: launches put nothing on the device
+    idle_compile_ns: int = 0  # compiling
+    idle_gc_ns: int = 0  # collecting Python's garbage
+    idle_allocator_ns: int = 0  # asking the driver for memory, or giving it back
+    idle_blocking_ns: int = 0  # in a copy or synchronization that had nothing left to wait for
+    idle_communication_ns: int = 0  # waiting in a collective of the host
+    idle_optimizer_ns: int = 0  # in the optimizer
+    idle_dispatch_ns: int = 0  # in ops
+    idle_python_ns: int = 0  # in Python, outside of ops
+    idle_launch_ns: int = 0  # in calls of the runtime that launch
+    idle_first_launch_ns: int = 0  # … the first of a kernel, or loading its code
+    idle_profiler_ns: int = 0  # in the profiler's own code
+    idle_uninstrumented_ns: int = 0  # in nothing that was recorded, or in annotations alone
+    # The work was launched.
+    idle_latency_ns: int = 0  # the usual time from a launch to its work on an empty device
+    idle_kernel_gap_ns: int = 0  # the usual time between two queued neighbours
+    idle_device_wait_ns: int = 0  # longer than both: the device waited for something
+    idle_graph_ns: int = 0  # between the nodes of one replay of a graph
+    idle_before_ns: int = 0  # launched before the recording began
+    # Nothing tells: no work follows, or its launch is not known, and the host recorded nothing.
     idle_unattributed_ns: int = 0
+
+    @property
+    def idle_host_ns(self) -> int:
+        """Idle time in which the host prepares launches, and until they take effect."""
+        return (
+            self.idle_dispatch_ns
+            + self.idle_python_ns
+            + self.idle_optimizer_ns
+            + self.idle_launch_ns
+            + self.idle_first_launch_ns
+            + self.idle_compile_ns
+            + self.idle_gc_ns
+            + self.idle_communication_ns
+            + self.idle_profiler_ns
+            + self.idle_uninstrumented_ns
+            + self.idle_capture_ns
+            + self.idle_latency_ns
+        )
+
+    @property
+    def idle_sync_ns(self) -> int:
+        """Idle time under blocking calls of the host."""
+        return self.idle_blocking_ns + self.idle_allocator_ns
+
+    @property
+    def idle_queued_ns(self) -> int:
+        """Idle time with work launched that had not begun, beyond the latency of a launch."""
+        return (
+            self.idle_kernel_gap_ns
+            + self.idle_device_wait_ns
+            + self.idle_graph_ns
+            + self.idle_before_ns
+        )
+
+
+IDLE_CAUSES = tuple(
+    name for name in Partition.__struct_fields__ if name.startswith("idle_") and name != "idle_ns"
+)
+"""Fields of ``Partition`` that sum to its idle time; a cause goes by its place here."""
+HOST_BOUND = IDLE_CAUSES[: IDLE_CAUSES.index("idle_latency_ns")]
+"""Those that the host could shorten."""
 
 
 class HostPartition(Struct, frozen=True):
@@ -90,11 +150,15 @@ First = Literal["", "call", "kernel"]
 """Nothing; it is the first event of its name; it launched a kernel for the first time."""
 
 
+HeldKind = Literal["op", "runtime", "blocking", "python", "annotation", "other"]
+
+
 class HeldName(Struct, frozen=True):
-    """Name and kind of an event that the host was in while a device was idle."""
+    """Name and kind of an event that the host was in, and what its time counts as."""
 
     name: str  # "hipMemcpyWithStream"
-    kind: str  # field of Idle: "blocking_ns", "runtime_ns", "op_ns", "python_ns", …
+    kind: HeldKind
+    cause: str  # one of IDLE_CAUSES; without devices a field of HostPartition
 
 
 class Place(Struct, frozen=True):
@@ -105,14 +169,15 @@ class Place(Struct, frozen=True):
 
 
 class IdleTables(Struct, frozen=True):
-    """The texts behind the numbers in ``Held``."""
+    """The texts behind the numbers in ``Held`` and ``Gap``."""
 
     names: tuple[HeldName, ...] = ()
     places: tuple[Place, ...] = ()
+    following: tuple[str, ...] = ()  # names of device work
 
 
 class Held(Struct, frozen=True, array_like=True):
-    """Idle time of a device in one step under the events of one name."""
+    """Idle time of a device in one step under the events of one name and cause."""
 
     name: int  # row of IdleTables.names
     count: int  # events
@@ -124,28 +189,42 @@ class Held(Struct, frozen=True, array_like=True):
     place: int  # row of IdleTables.places; −1: not kept
 
 
+class Gap(Struct, frozen=True, array_like=True):
+    """One stretch of idle time of a device, with its main cause and what held the device in it."""
+
+    ts: int
+    dur_ns: int
+    cause: int  # place in IDLE_CAUSES of what is most of it
+    cause_ns: int
+    name: int  # row of IdleTables.names: the event that held the device longest in it; −1 unknown
+    held_ns: int  # … in it
+    held_ts: int
+    held_dur_ns: int
+    place: int  # row of IdleTables.places: around that event; −1 unknown
+    following: int  # row of IdleTables.following: the work that ended it; −1 where none follows
+    launch_ts: int  # start of the call that launched that work; −1 unknown
+
+
+class Learned(Struct, frozen=True, array_like=True):
+    """What a device needs by itself, learned from the trace; 0 samples: a fallback (idle/gaps)."""
+
+    latency_ns: int = 0  # λ: call returned → work begins, on an empty queue
+    latency_samples: int = 0
+    gap_ns: int = 0  # τ: between two queued neighbours of one stream
+    gap_samples: int = 0
+
+
 class Idle(Struct, frozen=True):
-    """The idle time of one device in one step, by the events of the thread that launched next.
+    """The idle time of one device in one step, beside its causes (fields of ``Partition``)."""
 
-    The first nine sum to the idle time of the step.
-    """
-
-    dataloader_ns: int = 0  # in the DataLoader's range, whatever ran there
-    capture_ns: int = 0  # a graph was recorded: launches put nothing on the device
-    blocking_ns: int = 0  # in calls that wait for the device, or may
-    runtime_ns: int = 0  # in other calls of the runtime or driver
-    op_ns: int = 0  # in ops, outside of calls
-    python_ns: int = 0  # in Python frames, outside of ops
-    annotation_ns: int = 0  # in annotated ranges with nothing recorded below
-    other_ns: int = 0  # in the profiler's own time and unknown events
-    unrecorded_ns: int = 0
-    queued_ns: int = 0  # of all: the next work was launched, and the device did not start it
-    unlinked_ns: int = 0  # of all: who launched the next work is not known
+    queued_ns: int = 0  # the next work was launched, and the device did not start it
+    unlinked_ns: int = 0  # who launched the next work is not known
     short_count: int = 0  # stretches below 1 ms that ended with a launch …
     short_ns: int = 0  # … and their sum: what many short launches leave
     frame_ns: int = 0  # under ``frame``
     frame: str = ""  # innermost frame of the user's code that holds half of it; of the recording
     held: tuple[Held, ...] = ()  # the names that hold most, the largest first
+    gaps: tuple[Gap, ...] = ()  # the longest stretches, the longest first
 
 
 class Longest(Struct, frozen=True, array_like=True):
@@ -206,6 +285,7 @@ class DeviceFacts(Struct, frozen=True):
     peak_allocated_bytes: int | None  # highest allocated total of the recording
     peak_reserved_bytes: int | None
     least_allocated_bytes: int | None = None  # lowest allocated total
+    learned: Learned = field(default_factory=Learned)
 
 
 class RunTraits(Struct, frozen=True):

@@ -28,12 +28,16 @@ from ..base.arrays import I64, ColumnTable, is_among, median
 from ..base.errors import QueryError
 from ..trace.model import HostKind, Trace
 from .facts import (
+    IDLE_CAUSES,
     Breakdown,
     DeviceFacts,
     DeviceStep,
     Facts,
+    Gap,
     Gauges,
     Held,
+    HeldKind,
+    HeldName,
     HostPartition,
     Idle,
     Partition,
@@ -43,6 +47,7 @@ from .facts import (
 
 INCOMPLETE = "incomplete"
 WARM_UP = "warm-up"
+MOST_GAPS = 20  # of the longest idle stretches, over all chosen steps
 COMPLETE_RATIO = 0.8  # a last step with less than this part of any other's work was cut off
 WARM_UP_RATIO = 1.5  # a first step this much longer than the median is warming up
 WARM_UP_STEPS = 3  # … told from this many steps on
@@ -217,11 +222,24 @@ class HeldSum:
     """Idle time of a device under the events of one name, over the chosen steps."""
 
     name: str
-    kind: str  # field of Idle
+    kind: HeldKind
+    cause: str  # one of IDLE_CAUSES, or a field of HostPartition
     count: int
     idle_ns: int
     longest: Held
     place: Place | None  # of the longest
+
+
+@dataclass(frozen=True)
+class GapSeen:
+    """One of the longest idle stretches, with its texts."""
+
+    step: int  # index
+    gap: Gap
+    cause: str  # one of IDLE_CAUSES: what is most of it
+    held: HeldName | None  # the event that held the device longest in it
+    place: Place | None  # around that event
+    following: str  # name of the work that ended it
 
 
 @dataclass(frozen=True)
@@ -268,14 +286,43 @@ class Selection:
 
     @cached_property
     def idle(self) -> Idle:
-        """The idle time of the chosen device by host activity; its names are in ``held``."""
+        """The idle time of the chosen device beside its causes; names are in ``held``."""
         parts = [one.idle for step in self.steps if (one := self.device_step(step))]
-        names = [name for name in Idle.__struct_fields__ if name not in ("frame", "held")]
+        names = [name for name in Idle.__struct_fields__ if name not in ("frame", "held", "gaps")]
         sums = {name: sum(getattr(part, name) for part in parts) for name in names}
         return Idle(**sums, frame=next((part.frame for part in parts if part.frame), ""))
 
     @cached_property
     def held(self) -> tuple[HeldSum, ...]:
+        """What held the chosen device up, the largest sum first; the DataLoader's is apart."""
+        return tuple(one for one in self.all_held if one.cause != "idle_dataloader_ns")
+
+    def held_of(self, *causes: str) -> tuple[HeldSum, ...]:
+        """What held the chosen device up for these causes, the largest sum first."""
+        return tuple(one for one in self.all_held if one.cause in causes)
+
+    @cached_property
+    def gaps(self) -> tuple[GapSeen, ...]:
+        """The longest idle stretches of the chosen device, the longest first."""
+        tables = self.facts.idle
+        found = [
+            GapSeen(
+                step=step.index,
+                gap=gap,
+                cause=IDLE_CAUSES[gap.cause],
+                held=tables.names[gap.name] if gap.name >= 0 else None,
+                place=tables.places[gap.place] if gap.place >= 0 else None,
+                following=tables.following[gap.following] if gap.following >= 0 else "",
+            )
+            for step in self.steps
+            if (one := self.device_step(step))
+            for gap in one.idle.gaps
+        ]
+        found.sort(key=lambda one: (-one.gap.dur_ns, one.gap.ts))
+        return tuple(found[:MOST_GAPS])
+
+    @cached_property
+    def all_held(self) -> tuple[HeldSum, ...]:
         """Names of host events while the chosen device was idle, the largest sum first."""
         found: dict[int, list[Held]] = {}
         for step in self.steps:
@@ -287,6 +334,7 @@ class Selection:
             HeldSum(
                 name=tables.names[row].name,
                 kind=tables.names[row].kind,
+                cause=tables.names[row].cause,
                 count=sum(one.count for one in parts),
                 idle_ns=sum(one.idle_ns for one in parts),
                 longest=(longest := max(parts, key=lambda one: one.longest_ns)),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import distinct_values, is_any
 from ..trace.model import Device, Trace
-from .facts import DeviceFacts, DeviceStep, Facts, Idle, IdleTables, StepFacts
+from .facts import DeviceFacts, DeviceStep, Facts, IdleTables, Learned, StepFacts
 from .host_activity import Hosts, hosts_of, traits
-from .idle.holders import IdleCauses
+from .idle.causes import CauseTable, IdleCauses
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
 from .recording import classified, counts, recording_facts, unavailable
@@ -27,7 +27,7 @@ def summarize(trace: Trace) -> Facts:
     windows = step_windows(trace)
     idle, idle_tables = _idle(trace, hosts, windows)
     steps = _steps(trace, hosts, windows, idle)
-    devices = _device_facts(trace)
+    devices = _device_facts(trace, idle)
     rows = counts(trace)
     recording = recording_facts(trace)
     used = [device for device in devices if device.used]
@@ -54,7 +54,7 @@ def summarize(trace: Trace) -> Facts:
     )
 
 
-def _idle(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[dict[int, list[Idle]], IdleTables]:
+def _idle(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[dict[int, CauseTable], IdleTables]:
     """The idle time of each used device by step, and the names in it; nothing without devices."""
     used = [row for row, device in enumerate(trace.devices) if device.used]
     if not used:
@@ -64,12 +64,12 @@ def _idle(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[dict[int, list[
 
 
 def _steps(
-    trace: Trace, hosts: Hosts, windows: Windows, idle: Mapping[int, Sequence[Idle]]
+    trace: Trace, hosts: Hosts, windows: Windows, idle: Mapping[int, CauseTable]
 ) -> tuple[StepFacts, ...]:
     by_category = breakdowns(trace, hosts, windows)
     used = tuple(idle)
     on_host = None if used else host_partitions(trace, hosts, windows)
-    parts = {row: partitions(trace, hosts, windows, row) for row in used}
+    parts = {row: partitions(trace, windows, row, idle[row].ns) for row in used}
     longest = {row: longest_activity(trace, windows, row) for row in used}
     measures = {row: gauges(trace, windows, row) for row in used}
     return tuple(
@@ -88,7 +88,7 @@ def _steps(
                     parts[row][i],
                     measures[row][i].window,
                     measures[row][i].gap,
-                    idle[row][i],
+                    idle[row].idle[i],
                     longest[row][i],
                 )
                 for row in used
@@ -102,7 +102,7 @@ def _steps(
     )
 
 
-def _device_facts(trace: Trace) -> tuple[DeviceFacts, ...]:
+def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceFacts, ...]:
     """Per row of ``Trace.devices``: was it used, and how full did its memory get?"""
     return tuple(
         DeviceFacts(
@@ -116,8 +116,9 @@ def _device_facts(trace: Trace) -> tuple[DeviceFacts, ...]:
             peak_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.max),
             peak_reserved_bytes=_extreme(trace, device, trace.memory.total_reserved, np.max),
             least_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.min),
+            learned=idle[row].learned if row in idle else Learned(),
         )
-        for device in trace.devices
+        for row, device in enumerate(trace.devices)
     )
 
 

@@ -97,7 +97,7 @@ def spread(values: Sequence[int]) -> str:
 def called(held: HeldSum) -> str:
     """```hipLaunchKernel` for 332 ms (once, its first call)``: a name, how long, how often."""
     longest = held.longest
-    notable = held.kind in ("runtime_ns", "blocking_ns", "op_ns")
+    notable = held.kind in ("runtime", "blocking", "op")
     firsts = {
         "call": "the first call in the recording",
         "kernel": "the first launch of its kernel",
@@ -109,7 +109,7 @@ def called(held: HeldSum) -> str:
         often += f", {duration(longest.longest_ns)} of it in one"
     elif held.count > 1:
         first = ""
-    if held.kind == "annotation_ns":
+    if held.kind == "annotation":
         often += ", nothing recorded inside"
     return (
         f"`{short_frame(held.name)}` for {duration(held.idle_ns)} ({often}{first and f', {first}'})"
@@ -147,3 +147,28 @@ def held_by(selection: Selection, least_ns: float, most: int = 2) -> str:
     if where:
         said[0] = f"{said[0]}, the longest {where}" if some[0].count > 1 else f"{said[0]}, {where}"
     return "; ".join(said)
+
+
+CAUSE_NAMES = {
+    "idle_dataloader_ns": "DataLoader",
+    "idle_capture_ns": "capture of a graph",
+    "idle_compile_ns": "compilation",
+    "idle_gc_ns": "garbage collection",
+    "idle_allocator_ns": "allocator",
+    "idle_blocking_ns": "blocking call",
+    "idle_communication_ns": "collective of the host",
+    "idle_optimizer_ns": "optimizer",
+    "idle_dispatch_ns": "host dispatch",
+    "idle_python_ns": "Python code",
+    "idle_launch_ns": "launch API",
+    "idle_first_launch_ns": "slow first launch",
+    "idle_profiler_ns": "profiler",
+    "idle_uninstrumented_ns": "host, not recorded",
+    "idle_latency_ns": "launch latency",
+    "idle_kernel_gap_ns": "kernel gap",
+    "idle_device_wait_ns": "device-side wait",
+    "idle_graph_ns": "gap inside a graph",
+    "idle_before_ns": "launched before the recording",
+    "idle_unattributed_ns": "unattributed",
+}
+"""The causes of idle time, as the page and the terminal name them."""

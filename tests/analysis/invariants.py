@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from kinetoscope.analysis.facts import Breakdown, Facts, Gauges, HostPartition, Partition, StepFacts
+from kinetoscope.analysis.facts import (
+    IDLE_CAUSES,
+    Breakdown,
+    Facts,
+    Gauges,
+    HostPartition,
+    Partition,
+    StepFacts,
+)
 from kinetoscope.views.overview.view import Overview
 
 
@@ -43,13 +51,7 @@ def check_step(step: StepFacts) -> None:
             + part.memset_ns
             + part.idle_ns
         )
-        assert part.idle_ns == (
-            part.idle_dataloader_ns
-            + part.idle_runtime_ns
-            + part.idle_sync_ns
-            + part.idle_cpu_exec_ns
-            + part.idle_unattributed_ns
-        )
+        assert part.idle_ns == sum(getattr(part, cause) for cause in IDLE_CAUSES)
         assert part.overlap_ns <= part.compute_ns
         check_gauges(one.gauges, length)
     assert (step.host is None) == bool(step.devices)

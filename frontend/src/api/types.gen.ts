@@ -12,6 +12,8 @@ export type FlameMetric = "host" | "device" | "calls";
 
 export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
 
+export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other";
+
 export type KernelGroupBy = "name" | "properties" | "class";
 
 export type LayerBy = "category" | "module" | "total";
@@ -1348,8 +1350,9 @@ export interface OverviewQuery {
 /**
  * A step seen from one device. The first five sum to the step; the rest refine them.
  *
- * `overlap_ns` is the part of compute under which communication ran. The `idle_*` parts say
- * what the host did while the device was idle and sum to `idle_ns`.
+ * `overlap_ns` is the part of compute under which communication ran. The `idle_*` parts are
+ * the causes of idle time (`IDLE_CAUSES`): every idle instant has one, and they sum to
+ * `idle_ns`.
  */
 export interface Partition {
   readonly compute_ns: number;
@@ -1358,12 +1361,45 @@ export interface Partition {
   readonly memset_ns: number;
   readonly idle_ns: number;
   readonly overlap_ns: number;
+  /** in the DataLoader's range, whatever ran there */
   readonly idle_dataloader_ns: number;
-  readonly idle_runtime_ns: number;
-  /** the host sat in a synchronizing or blocking call */
-  readonly idle_sync_ns: number;
-  /** ops, annotations, Python of the launching threads */
-  readonly idle_cpu_exec_ns: number;
+  /** recording a graph: launches put nothing on the device */
+  readonly idle_capture_ns: number;
+  /** compiling */
+  readonly idle_compile_ns: number;
+  /** collecting Python's garbage */
+  readonly idle_gc_ns: number;
+  /** asking the driver for memory, or giving it back */
+  readonly idle_allocator_ns: number;
+  /** in a copy or synchronization that had nothing left to wait for */
+  readonly idle_blocking_ns: number;
+  /** waiting in a collective of the host */
+  readonly idle_communication_ns: number;
+  /** in the optimizer */
+  readonly idle_optimizer_ns: number;
+  /** in ops */
+  readonly idle_dispatch_ns: number;
+  /** in Python, outside of ops */
+  readonly idle_python_ns: number;
+  /** in calls of the runtime that launch */
+  readonly idle_launch_ns: number;
+  /** … the first of a kernel, or loading its code */
+  readonly idle_first_launch_ns: number;
+  /** in the profiler's own code */
+  readonly idle_profiler_ns: number;
+  /** in nothing that was recorded, or in annotations alone */
+  readonly idle_uninstrumented_ns: number;
+  /** the usual time from a launch to its work on an empty device */
+  readonly idle_latency_ns: number;
+  /** the usual time between two queued neighbours */
+  readonly idle_kernel_gap_ns: number;
+  /** longer than both: the device waited for something */
+  readonly idle_device_wait_ns: number;
+  /** between the nodes of one replay of a graph */
+  readonly idle_graph_ns: number;
+  /** launched before the recording began */
+  readonly idle_before_ns: number;
+  /** Nothing tells: no work follows, or its launch is not known, and the host recorded nothing. */
   readonly idle_unattributed_ns: number;
 }
 

@@ -1,15 +1,51 @@
-"""When was a device idle, and which work and which thread ended it?"""
+"""When was a device idle, which work ended it, and what was the device doing for it meanwhile?
+
+A gap [a, b) of a device ends with its next work, whose call began at l and returned at r. The gap
+is cut there, and at what a device needs by itself:
+
+    device  ▒▒▒▒▒                              ▒▒▒▒▒
+    call             l├────────┤r
+            …    a────┼────────┼────┬──────────b
+                 host │ launch │ λ  │ device waits        l > a: the work did not exist yet
+
+    device  ▒▒▒▒▒                 ▒▒▒▒▒
+    call     ├──┤r   a────┬───────b
+                       τ  │ device waits                  r ≤ a: it was queued
+
+λ (launch latency: call returned → work begins, on an empty queue) and τ (gap between two queued
+neighbours of one stream) are learned from the trace, because both differ between devices by a
+factor of ten and may be 0.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 
-from ...base.arrays import I64
+from ...base.arrays import I8, I64
 from ...base.intervals import Intervals, overlaps, union
-from ...trace.model import Trace
+from ...trace.model import Link, Trace
+from ..facts import Learned
 from ..steps import Windows
+
+LEAST_SAMPLES = 30
+FALLBACK_LATENCY_NS, FALLBACK_GAP_NS = 10_000, 2_000
+AMD_LATENCY_NS, AMD_GAP_NS = 20_000, 0
+_QUEUED_NS = 5_000  # a call that returned so long before the work ahead ended had queued its work
+_MOST_TIMES = 4  # p90 of a constant is believed up to so many times its median
+_PERCENTILE = 90
+MOST_NS = 100_000  # no device needs longer by itself
+
+
+class Ending(IntEnum):
+    """What is known of the call that ended a gap."""
+
+    KNOWN = 0
+    UNKNOWN = 1  # the work is there, its call is not
+    BEFORE = 2  # the call came before the recording
+    NOTHING = 3  # no work follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +56,11 @@ class IdlePieces:
     end: I64
     window: I64
     thread: I64  # that launched the next work; the main thread where that is not known
-    launched: I64  # end of the call that launched it, −1: not known
+    begun: I64  # start of the call that launched it; ``end`` where no call is known
+    launched: I64  # end of that call, −1: not known
     following: I64  # row of the device table: the next work; −1 where nothing follows
+    call: I64  # row of the host table: the call; −1
+    ending: I8  # Ending
 
 
 def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdlePieces:
@@ -43,12 +82,121 @@ def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdleP
     # The work that ends each gap: of several that start together, any.
     work = np.append(order[np.searchsorted(ts, busy.start, side="left")], -1)[gap]
     work[work >= 0] += rows.start
-    launch = np.full(len(gap), -1, np.int64)
-    launch[work >= 0] = trace.device.launch[work[work >= 0]]
-    known = launch >= 0
-    thread = np.full(len(gap), max(main, 0), np.int64)
-    launched = np.full(len(gap), -1, np.int64)
-    if len(trace.host):
-        thread[known] = trace.host.thread[launch[known]]
-        launched[known] = trace.host.ts[launch[known]] + trace.host.dur[launch[known]]
-    return IdlePieces(start, end, window, thread, launched, work)
+    return _with_calls(trace, main, start, end, window, work.astype(np.int64))
+
+
+def _with_calls(
+    trace: Trace, main: int, start: I64, end: I64, window: I64, work: I64
+) -> IdlePieces:
+    """The calls that launched the work after each gap, and their threads."""
+    device, host = trace.device, trace.host
+    call, op = (np.full(len(work), -1, np.int64) for _ in range(2))
+    some = np.flatnonzero(work >= 0)
+    call[some], op[some] = device.launch[work[some]], device.op[work[some]]
+    ending = np.full(len(work), Ending.NOTHING, np.int8)
+    ending[some] = Ending.UNKNOWN
+    ending[some[device.link[work[some]] == Link.PROLOGUE]] = Ending.BEFORE
+    thread = np.full(len(work), max(main, 0), np.int64)
+    begun, launched = end.copy(), np.full(len(work), -1, np.int64)
+    # Where no call was recorded but its op was, the work is launched by the end of that op.
+    for row, is_op in ((op, True), (call, False)):
+        known = np.flatnonzero(row >= 0)
+        ending[known] = Ending.KNOWN
+        thread[known] = host.thread[row[known]]
+        launched[known] = host.ts[row[known]] + host.dur[row[known]]
+        begun[known] = launched[known] if is_op else host.ts[row[known]]
+    return IdlePieces(start, end, window, thread, begun, launched, work, call, ending)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSide:
+    """What of each piece is not the host's: it begins at ``ready``, when the work was launched.
+
+    ``latency_ns``, ``gap_ns``, ``wait_ns``, ``graph_ns`` and ``before_ns`` sum to the rest of it.
+    """
+
+    ready: I64
+    latency_ns: I64
+    gap_ns: I64
+    wait_ns: I64
+    graph_ns: I64
+    before_ns: I64
+
+
+def device_side(trace: Trace, pieces: IdlePieces, learned: Learned) -> DeviceSide:
+    """Divides what is left of each piece after the launch (module docstring)."""
+    known = pieces.ending == Ending.KNOWN
+    before = pieces.ending == Ending.BEFORE
+    ready = np.where(known, np.clip(pieces.launched, pieces.start, pieces.end), pieces.end)
+    ready[before] = pieces.start[before]
+    rest = pieces.end - ready
+    nothing = np.zeros(len(rest), np.int64)
+    in_graph = known & _inside_graph(trace, pieces)
+    plain = known & ~in_graph
+    queued = plain & (pieces.launched <= pieces.start)
+    gap = np.where(queued, np.minimum(rest, learned.gap_ns), nothing)
+    # Launched just before the work ahead ended: the latency is not over yet.
+    latency = np.maximum(pieces.launched + learned.latency_ns - (ready + gap), 0)
+    latency = np.where(plain, np.minimum(latency, rest - gap), nothing)
+    return DeviceSide(
+        ready=ready,
+        latency_ns=latency,
+        gap_ns=gap,
+        wait_ns=np.where(plain, rest - gap - latency, nothing),
+        graph_ns=np.where(in_graph, rest, nothing),
+        before_ns=np.where(before, rest, nothing),
+    )
+
+
+def _inside_graph(trace: Trace, pieces: IdlePieces) -> np.ndarray:
+    """True for pieces within a replay: work of the same launch began before the gap."""
+    device = trace.device
+    inside = np.zeros(len(pieces.start), np.bool_)
+    some = np.flatnonzero(pieces.following >= 0)
+    some = some[device.link[pieces.following[some]] == Link.GRAPH]
+    if not len(some):
+        return inside
+    graph = np.flatnonzero(device.link == Link.GRAPH)
+    launch, ts = device.launch[graph], device.ts[graph]
+    order = np.lexsort((ts, launch))
+    launch, ts = launch[order], ts[order]
+    first = np.searchsorted(launch, pieces.call[some], side="left")
+    inside[some] = ts[first] < pieces.end[some]
+    return inside
+
+
+def learn(trace: Trace, device: int) -> Learned:
+    """λ and τ of a device, from the work that tells; a fallback where too little does."""
+    rows = trace.device.rows_of(device)
+    ts, call = trace.device.ts[rows], trace.device.launch[rows]
+    end = ts + trace.device.dur[rows]
+    plain = (call >= 0) & (trace.device.link[rows] == Link.CORRELATION)
+    follows = np.zeros(len(ts), np.bool_)
+    follows[1:] = np.diff(trace.device.stream[rows]) == 0
+    follows &= plain
+    some = np.flatnonzero(follows)
+    ahead = end[some - 1]
+    begun = trace.host.ts[call[some]]
+    returned = begun + trace.host.dur[call[some]]
+    amd = trace.devices[device].vendor == "AMD"
+    gap, gaps = _usual(
+        (ts[some] - ahead)[returned < ahead - _QUEUED_NS], AMD_GAP_NS if amd else FALLBACK_GAP_NS
+    )
+    lag, lags = _usual(
+        (ts[some] - returned)[(ahead <= begun) & (ts[some] >= returned)],
+        AMD_LATENCY_NS if amd else FALLBACK_LATENCY_NS,
+    )
+    return Learned(lag, lags, gap, gaps)
+
+
+def _usual(samples: I64, fallback: int) -> tuple[int, int]:
+    """The 90th percentile, at least 0, and the number of samples; 0 for the fallback.
+
+    More than a tenth of the samples may be waits: they must not be what is usual.
+    """
+    count = len(samples)
+    if count < LEAST_SAMPLES:
+        return fallback, 0
+    places = [count // 2, min(count - 1, count * _PERCENTILE // 100)]
+    middle, high = np.partition(samples, places)[places].tolist()
+    return max(0, min(high, max(_MOST_TIMES * middle, fallback), MOST_NS)), count

@@ -17,7 +17,7 @@ from ...base.units import plural
 from ...trace.model import HostKind, MemoryTable, Trace
 from ..call_tree.paths import call_paths, innermost
 from ..host_activity import HostRole, Hosts, hosts_of
-from ..idle.holders import is_own_frame
+from ..idle.places import is_own_frame
 from ..modules.sources import module_rows
 from ..operators.calls import call_tree
 from ..operators.stacks import frame_place, written_frames

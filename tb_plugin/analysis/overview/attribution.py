@@ -14,12 +14,11 @@ All three use ``shares``: each instant counts for the first of several sets that
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, seen
+from ...base.arrays import I64
 from ...base.intervals import (
     EMPTY,
     Intervals,
@@ -94,13 +93,13 @@ def _device(trace: Trace, klass: DeviceClass) -> Intervals:
     return union(ts, ts + trace.device.dur[rows])
 
 
-def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> list[Partition]:
+def partitions(
+    trace: Trace, windows: Windows, device: int, causes: NDArray[np.int64]
+) -> list[Partition]:
     """One partition of a device (row of ``Trace.devices``) per step.
 
-    Compute, exposed communication, exposed copy, memset and idle sum to the window; the parts of
-    idle sum to idle. Idle time goes to the first that holds on a thread that launches work of this
-    device: DataLoader, a blocking call, any other runtime call, an op, annotation or Python frame;
-    else it is unattributed.
+    Compute, exposed communication, exposed copy, memset and idle sum to the window. ``causes`` is
+    the idle time by step and cause, in the order of ``IDLE_CAUSES`` (``idle/causes``).
     """
     rows = trace.device.rows_of(device)
     compute, communication, copies, memsets = (
@@ -112,25 +111,10 @@ def partitions(trace: Trace, hosts: Hosts, windows: Windows, device: int) -> lis
             DeviceClass.MEMSET,
         )
     )
-    layers = chain((compute, communication, copies, memsets), _host_layers(trace, hosts, rows))
-    compute_, exposed, copy_, memset_, loader, sync, runtime, executing, unattributed = shares(
-        layers, windows.start, windows.end
-    )
-    idle = loader + sync + runtime + executing + unattributed
+    layers = (compute, communication, copies, memsets)
+    parts = shares(layers, windows.start, windows.end)
     overlap = length_within(intersect(compute, communication), windows.start, windows.end)
-    columns = (
-        compute_,
-        exposed,
-        copy_,
-        memset_,
-        idle,
-        overlap,
-        loader,
-        runtime,
-        sync,
-        executing,
-        unattributed,
-    )
+    columns = (*parts, overlap, *causes.T)
     return [Partition(*step) for step in zip(*(c.tolist() for c in columns), strict=True)]
 
 
@@ -164,20 +148,6 @@ def _busy(trace: Trace, rows: slice, klass: DeviceClass) -> Intervals:
     chosen = np.flatnonzero(trace.device.klass[rows] == klass)
     ts = trace.device.ts[rows][chosen]
     return union(ts, ts + trace.device.dur[rows][chosen])
-
-
-def _host_layers(trace: Trace, hosts: Hosts, rows: slice) -> Iterator[Intervals]:
-    """Activity of the launching threads: DataLoader, blocking calls, runtime calls, all other.
-
-    The thread that runs the steps counts as one of them: it prepares what the others launch.
-    """
-    launch = trace.device.launch[rows]
-    chosen = seen(trace.host.thread[launch[launch >= 0]], max(len(trace.threads), 1))
-    if hosts.main >= 0:
-        chosen[hosts.main] = True
-    threads = np.flatnonzero(chosen).tolist() if len(trace.threads) else []
-    for mask in (hosts.loader, hosts.blocking, hosts.runtime, hosts.executing):
-        yield hosts.ranges(mask, threads)
 
 
 def host_partitions(trace: Trace, hosts: Hosts, windows: Windows) -> list[HostPartition]:

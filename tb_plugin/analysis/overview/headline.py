@@ -73,7 +73,9 @@ def _cut_sentence(selection: Selection) -> Sentence:
 
 
 def _device_sentence(selection: Selection, total: Partition) -> Sentence:
-    if selection.idle.capture_ns * 2 > total.idle_ns and _is_largest(selection, total):
+    if (selection.partition or Partition()).idle_capture_ns * 2 > total.idle_ns and _is_largest(
+        selection, total
+    ):
         return _capture_sentence(selection, total)
     parts = device_causes(total)
     cause = max(parts, key=lambda key: parts[key])
@@ -94,11 +96,11 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
 
 def _is_largest(selection: Selection, total: Partition) -> bool:
     others = (total.compute_ns, total.exposed_communication_ns, total.exposed_copy_ns)
-    return selection.idle.capture_ns > max(others)
+    return (selection.partition or Partition()).idle_capture_ns > max(others)
 
 
 def _capture_sentence(selection: Selection, total: Partition) -> Sentence:
-    captured = selection.idle.capture_ns
+    captured = (selection.partition or Partition()).idle_capture_ns
     noun = step_noun(selection.facts)
     rest = duration(selection.mean(total.idle_ns - captured))
     return Sentence(
@@ -113,9 +115,9 @@ def device_causes(part: Partition) -> dict[str, int]:
     """Possible causes of idle time, in ns. Launch calls and all other host work are one cause."""
     return {
         "idle_dataloader_ns": part.idle_dataloader_ns,
-        "idle_host_ns": part.idle_cpu_exec_ns + part.idle_runtime_ns,
+        "idle_host_ns": part.idle_host_ns,
         "idle_sync_ns": part.idle_sync_ns,
-        "idle_unattributed_ns": part.idle_unattributed_ns,
+        "idle_unattributed_ns": part.idle_unattributed_ns + part.idle_queued_ns,
         "exposed_communication_ns": part.exposed_communication_ns,
         "exposed_copy_ns": part.exposed_copy_ns,
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from ...base.units import duration, plural, share
-from ..facts import Idle, Partition
+from ..facts import IDLE_CAUSES, Idle, Partition
 from ..overview.findings import Evidence, Finding, Gain, Reference, at_time
 from ..overview.headline import is_compute_bound
 from ..steps import HeldSum, Selection
 from ..wording import (
+    CAUSE_NAMES,
     device_name,
     device_names,
     device_noun,
@@ -53,10 +54,12 @@ LONG_NS = 1_000_000  # a call below this is no start of the runtime
 
 
 def _most_of_idle(name: str) -> Fact:
-    """A field of ``Idle`` is at least half of the device's time without kernels."""
+    """A cause is at least half of the device's time without kernels."""
     return Fact(
         f"{name} is at least half of the idle time",
-        lambda chosen: getattr(chosen.idle, name) >= CAUSE_RATIO * max(_rest(chosen), 1),
+        lambda chosen: (
+            getattr(chosen.partition or Partition(), name) >= CAUSE_RATIO * max(_rest(chosen), 1)
+        ),
     )
 
 
@@ -80,7 +83,7 @@ def _blocks_in(calls: str = "", op: str = "") -> Fact:
             return False
         around = top.place.op if top.place else ""
         return (
-            top.kind == "blocking_ns"
+            top.kind == "blocking"
             and call_name.search(top.name) is not None
             and op_name.search(around) is not None
         )
@@ -93,20 +96,21 @@ def _is_first(selection: Selection) -> bool:
     top = _top(selection)
     if top is None or not top.longest.first or top.longest.longest_ns < LONG_NS:
         return False
-    if top.kind == "blocking_ns" and re.search(_ALLOCATES, top.name) is None:
+    if top.kind == "blocking" and re.search(_ALLOCATES, top.name) is None:
         return False
     return top.kind in (
-        "blocking_ns",
-        "runtime_ns",
-        "op_ns",
+        "blocking",
+        "runtime",
+        "op",
     ) and top.longest.longest_ns >= CAUSE_RATIO * _rest(selection)
 
 
 def _launch_bound(selection: Selection) -> bool:
-    idle = selection.idle
-    return idle.short_ns - idle.dataloader_ns - idle.capture_ns >= CAUSE_RATIO * _rest(
-        selection
-    ) and idle.short_count >= MANY_LAUNCHES * max(selection.count, 1)
+    idle, part = selection.idle, selection.partition or Partition()
+    short = idle.short_ns - part.idle_dataloader_ns - part.idle_capture_ns
+    return short >= CAUSE_RATIO * _rest(selection) and idle.short_count >= MANY_LAUNCHES * max(
+        selection.count, 1
+    )
 
 
 def _copies(selection: Selection) -> bool:
@@ -114,9 +118,9 @@ def _copies(selection: Selection) -> bool:
     return part.exposed_copy_ns >= CAUSE_RATIO * max(_rest(selection), 1)
 
 
-LOADER = _most_of_idle("dataloader_ns")
-CAPTURE = _most_of_idle("capture_ns")
-UNRECORDED = _most_of_idle("unrecorded_ns")
+LOADER = _most_of_idle("idle_dataloader_ns")
+CAPTURE = _most_of_idle("idle_capture_ns")
+UNRECORDED = _most_of_idle("idle_uninstrumented_ns")
 IN_PYTHON = Fact(
     "one frame of the user's code holds at least half of the idle time",
     lambda chosen: (
@@ -246,8 +250,8 @@ def check(selection: Selection) -> Finding | None:
     if shown is None or not (low or _idles(seen[shown])):
         return None
     one = seen[shown]
-    part, idle = one.partition or Partition(), one.idle
-    if idle.capture_ns >= CAUSE_RATIO * (part.idle_ns - idle.dataloader_ns) > 0:
+    part = one.partition or Partition()
+    if part.idle_capture_ns >= CAUSE_RATIO * (part.idle_ns - part.idle_dataloader_ns) > 0:
         return None
     gain = ceiling(
         one,
@@ -262,7 +266,7 @@ def check(selection: Selection) -> Finding | None:
 def _captured(selection: Selection) -> int:
     """Idle time under the capture of a graph, as far as the DataLoader's part leaves room."""
     part = selection.partition or Partition()
-    return min(selection.idle.capture_ns, part.idle_ns - part.idle_dataloader_ns)
+    return part.idle_capture_ns
 
 
 def _idles(selection: Selection) -> bool:
@@ -328,7 +332,7 @@ def _finding(
                 )
                 for other, ratio in (low or {row: busy}).items()
             ),
-            *_parts(one, idle),
+            *_parts(one),
         ),
         gain=gain,
         scope=scope(one),
@@ -345,11 +349,12 @@ def _causes(selection: Selection, idle: Idle) -> list[str]:
     """The contents of the idle time: its kind, names with count and longest, the frame."""
     total = max(_rest(selection), 1)
     noun = device_noun(selection)
+    part = selection.partition or Partition()
     said = []
-    if idle.capture_ns >= NAMED_RATIO * total:
+    if part.idle_capture_ns >= NAMED_RATIO * total:
         said.append(
-            f"For {duration(idle.capture_ns)} of that a graph is captured: launches put nothing on "
-            f"the {noun} then."
+            f"For {duration(part.idle_capture_ns)} of that a graph is captured: launches put "
+            f"nothing on the {noun} then."
         )
     if _launch_bound(selection):
         said.append(
@@ -358,7 +363,7 @@ def _causes(selection: Selection, idle: Idle) -> list[str]:
             "launch: the host launches no faster."
         )
     if idle.queued_ns >= CAUSE_RATIO * total:
-        within = _replays(selection) and idle.blocking_ns < CAUSE_RATIO * total
+        within = part.idle_graph_ns >= CAUSE_RATIO * idle.queued_ns
         graphs = " (within a graph, kernels wait for each other)" if within else ""
         said.append(
             f"For {duration(idle.queued_ns)} of that the next work was launched, and the {noun} "
@@ -370,37 +375,22 @@ def _causes(selection: Selection, idle: Idle) -> list[str]:
     frame = short_frame(idle.frame)
     if frame and frame not in names and idle.frame_ns >= CAUSE_RATIO * total:
         said.append(f"{duration(idle.frame_ns)} lie under `{frame}`.")
-    if idle.unrecorded_ns >= NAMED_RATIO * total:
+    if part.idle_uninstrumented_ns >= NAMED_RATIO * total:
         said.append(
-            f"For {duration(idle.unrecorded_ns)} the thread that launches next recorded nothing."
+            f"For {duration(part.idle_uninstrumented_ns)} the thread that launches next recorded "
+            "nothing."
         )
     if selection.count > 1 and said:
         said[0] = f"Over {plural(selection.count, 'step')}: {said[0][0].lower()}{said[0][1:]}"
     return said
 
 
-def _replays(selection: Selection) -> bool:
-    return selection.facts.traits.graph_launches > 0
-
-
-_PARTS = {
-    "dataloader_ns": "idle, in the DataLoader",
-    "capture_ns": "idle, while a graph is captured",
-    "blocking_ns": "idle, in calls that wait",
-    "runtime_ns": "idle, in other calls of the runtime",
-    "op_ns": "idle, in ops",
-    "python_ns": "idle, in Python",
-    "annotation_ns": "idle, in annotated ranges",
-    "other_ns": "idle, in other events",
-    "unrecorded_ns": "idle, nothing recorded",
-}
-
-
-def _parts(selection: Selection, idle: Idle) -> tuple[Evidence, ...]:
+def _parts(selection: Selection) -> tuple[Evidence, ...]:
+    part = selection.partition or Partition()
     return tuple(
-        Evidence(f"{text}, per step", selection.mean(getattr(idle, name)), "ns")
-        for name, text in _PARTS.items()
-        if getattr(idle, name)
+        Evidence(f"idle, {CAUSE_NAMES[name]}, per step", selection.mean(getattr(part, name)), "ns")
+        for name in IDLE_CAUSES
+        if getattr(part, name)
     )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...analysis.wording import CAUSE_NAMES
+
 
 class LegendEntry(NamedTuple):
     """Name, colour and definition of one part."""
@@ -17,6 +19,10 @@ class LegendEntry(NamedTuple):
     category: str  # colour token stem
     help: str
     ghost: bool = False  # the device was idle; the hue says what the host did meanwhile
+
+
+def _until(doing: str) -> str:
+    return f"The device has no work, and the thread that launches it next {doing}."
 
 
 PARTITION: tuple[LegendEntry, ...] = (
@@ -29,40 +35,87 @@ PARTITION: tuple[LegendEntry, ...] = (
     ),
     LegendEntry("exposed_copy_ns", "Exposed copy", "memcpy", "A copy runs and no kernel does."),
     LegendEntry("memset_ns", "Memset", "memset", "A memset runs and nothing else does."),
-    LegendEntry(
-        "idle_dataloader_ns",
-        "Idle: DataLoader",
-        "loader",
-        "The device idles while a launching thread is in the DataLoader.",
-        ghost=True,
-    ),
-    LegendEntry(
-        "idle_cpu_exec_ns",
-        "Idle: host dispatch",
-        "cpu",
-        "The device idles while a launching thread runs ops, annotated code or Python.",
-        ghost=True,
-    ),
-    LegendEntry(
-        "idle_runtime_ns",
-        "Idle: launch API",
-        "runtime",
-        "The device idles while a launching thread is in a runtime call that does not block.",
-        ghost=True,
-    ),
-    LegendEntry(
-        "idle_sync_ns",
-        "Idle: host sync",
-        "memcpy",
-        "The device idles while a launching thread sits in a call that waits for it or may.",
-        ghost=True,
-    ),
-    LegendEntry(
-        "idle_unattributed_ns",
-        "Idle: unattributed",
-        "other",
-        "The device idles and no launching thread recorded any activity.",
-        ghost=True,
+    *(
+        LegendEntry(key, f"Idle: {CAUSE_NAMES[key]}", category, help_, ghost=True)
+        for key, category, help_ in (
+            ("idle_dataloader_ns", "loader", _until("is in the DataLoader, whatever runs there")),
+            (
+                "idle_capture_ns",
+                "runtime",
+                _until("records a graph: launches put nothing on the device"),
+            ),
+            ("idle_compile_ns", "cpu", _until("compiles code")),
+            ("idle_gc_ns", "cpu", _until("collects Python's garbage")),
+            (
+                "idle_allocator_ns",
+                "runtime",
+                _until("asks the driver for memory, or gives it back"),
+            ),
+            (
+                "idle_blocking_ns",
+                "memcpy",
+                _until("is in a copy or synchronization that has nothing left to wait for"),
+            ),
+            ("idle_communication_ns", "comm", _until("waits in a collective of the host")),
+            ("idle_optimizer_ns", "cpu", _until("is in the optimizer")),
+            ("idle_dispatch_ns", "cpu", _until("is in ops, outside of calls of the runtime")),
+            ("idle_python_ns", "cpu", _until("runs Python, outside of ops")),
+            ("idle_launch_ns", "runtime", _until("is in calls of the runtime that launch")),
+            (
+                "idle_first_launch_ns",
+                "runtime",
+                _until("is in a slow first call, which starts the runtime or loads a kernel"),
+            ),
+            ("idle_profiler_ns", "other", _until("is in code of the profiler itself")),
+            (
+                "idle_uninstrumented_ns",
+                "other",
+                _until("recorded nothing, or annotations alone: `with_stack=True` shows Python"),
+            ),
+            (
+                "idle_latency_ns",
+                "runtime",
+                (
+                    "The work was launched, and starts as late as it usually does on an idle "
+                    "device: the 90th percentile of this recording."
+                ),
+            ),
+            (
+                "idle_kernel_gap_ns",
+                "idle",
+                (
+                    "The usual time between two pieces of work that were both launched before: the "
+                    "90th percentile of this recording."
+                ),
+            ),
+            (
+                "idle_device_wait_ns",
+                "comm",
+                (
+                    "The work was launched, and the device starts it later than it usually does: "
+                    "it waits for another stream, an event, another process, or the cause is not "
+                    "recorded."
+                ),
+            ),
+            (
+                "idle_graph_ns",
+                "idle",
+                "Between two pieces of work of one replay of a graph.",
+            ),
+            (
+                "idle_before_ns",
+                "other",
+                "The next work was launched before the recording began.",
+            ),
+            (
+                "idle_unattributed_ns",
+                "other",
+                (
+                    "No work follows, or its launch is not known, and the thread that runs the "
+                    "steps recorded nothing, or annotations alone."
+                ),
+            ),
+        )
     ),
 )
 

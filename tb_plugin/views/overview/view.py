@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ...analysis.facts import Breakdown, DeviceFacts, Facts, HostPartition, Partition
+from ...analysis.facts import IDLE_CAUSES, Breakdown, DeviceFacts, Facts, HostPartition, Partition
 from ...analysis.overview.findings import (
     Explanation,
     Finding,
@@ -179,12 +179,26 @@ def _ruler(selection: Selection) -> Ruler:
         step_count=selection.count,
         mean_ns=selection.mean(selection.total_ns),
         shares=_shares(
-            selection, total, PARTITION if isinstance(total, Partition) else _host_parts(facts)
+            selection,
+            total,
+            _device_parts(selection) if isinstance(total, Partition) else _host_parts(facts),
         ),
         overlap_ns=selection.mean(total.overlap_ns),
         busy_ns=selection.mean(selection.total_ns - idle),
         idle_ns=selection.mean(idle),
     )
+
+
+def _device_parts(selection: Selection) -> tuple[LegendEntry, ...]:
+    """The parts of the chosen device: of the causes of idle time those that occur in any step."""
+    steps = selection.facts.steps
+    seen = {
+        key
+        for key in IDLE_CAUSES
+        for step in steps
+        if (one := selection.device_step(step)) and getattr(one.partition, key)
+    }
+    return tuple(part for part in PARTITION if part.key not in IDLE_CAUSES or part.key in seen)
 
 
 def _shares(
@@ -205,26 +219,19 @@ def _shares(
     )
 
 
-# Parts of a device's idle time → what held the host in it: fields of Idle.
-_HELD_IN = {
-    "idle_runtime_ns": ("runtime_ns",),
-    "idle_sync_ns": ("blocking_ns",),
-    "idle_cpu_exec_ns": ("op_ns", "python_ns", "annotation_ns", "other_ns"),
-}
-
-
 def _door(selection: Selection, total: Struct, key: str) -> Reference | None:
     """A link to the event that is most of a part, in the Trace view; None where unknown."""
     if not isinstance(total, Partition) or not getattr(total, key, 0):
         return None
-    if key in _HELD_IN:
-        held = [one for one in selection.held if one.kind in _HELD_IN[key]]
+    if key in IDLE_CAUSES:
+        gaps = [one.gap for one in selection.gaps if one.cause == key]
+        if gaps:
+            return at_time("The longest gap of it in the trace", gaps[0].ts, gaps[0].dur_ns)
+        held = selection.held_of(key)
         if not held:
             return None
-        longest = max(held, key=lambda one: one.longest.longest_ns)
-        return at_time(f"The longest: {longest.name}", longest.longest.ts, longest.longest.dur_ns)
-    if key == "idle_dataloader_ns":
-        return Reference("The loader in the trace", "timeline", {"find": "enumerate(Data"})
+        top = max(held, key=lambda one: one.longest.longest_ns)
+        return at_time(f"The longest: {top.name}", top.longest.ts, top.longest.dur_ns)
     parts = [
         one
         for step in selection.steps

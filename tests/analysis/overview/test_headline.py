@@ -63,8 +63,8 @@ def test_idle_under_blocking_calls() -> None:
     said = of(
         """
         step   |1111111111|
-        call   |  lsssss  |
-        gpu    |        ll|
+        call   |  sssss l |
+        gpu    |         l|
         """,
         **{"call s": "cudaDeviceSynchronize"},
     )
@@ -177,7 +177,7 @@ def test_several_devices_are_named() -> None:
         gpu1   |   bb     |
         """
     )
-    assert said.headline.startswith("GPU 1 is idle without a recorded cause for 60.0 % of the step")
+    assert said.headline.startswith("GPU 1 is idle without a recorded cause for half of the step")
 
 
 def test_nothing_recorded() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.host_activity import hosts_of
-from kinetoscope.analysis.overview.attribution import partitions
-from kinetoscope.analysis.steps import step_windows
+from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
 from tests.analysis.invariants import microseconds
 from tests.drawing import LOADER, draw
@@ -17,8 +15,10 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclArgs)"
 def of(trace: Trace, device: int = 0) -> list[dict[str, int]]:
     """Per step, the parts that are not zero, in µs."""
     row = next(i for i, one in enumerate(trace.devices) if one.used and one.index == device)
-    steps = partitions(trace, hosts_of(trace), step_windows(trace), row)
-    return [microseconds(step) for step in steps]
+    steps = summarize(trace).steps
+    return [
+        microseconds(one.partition) for step in steps for one in step.devices if one.device == row
+    ]
 
 
 def test_compute_hides_communication_and_copies() -> None:
@@ -39,7 +39,8 @@ def test_compute_hides_communication_and_copies() -> None:
             "exposed_copy": 3,
             "overlap": 2,
             "idle": 7,
-            "idle_runtime": 2,
+            "idle_launch": 1,
+            "idle_latency": 1,
             "idle_unattributed": 5,
         }
     ]
@@ -61,9 +62,10 @@ def test_idle_time_is_told_by_what_the_launching_thread_did() -> None:
             "compute": 4,
             "idle": 19,
             "idle_dataloader": 4,
-            "idle_runtime": 2,
-            "idle_sync": 1,
-            "idle_cpu_exec": 7,
+            "idle_launch": 2,
+            "idle_latency": 2,
+            "idle_blocking": 1,
+            "idle_dispatch": 5,
             "idle_unattributed": 5,
         }
     ]
@@ -81,7 +83,15 @@ def test_other_threads_explain_nothing() -> None:
         """,
         names={"call s": "cudaStreamSynchronize", "D": LOADER},
     )
-    assert of(trace) == [{"compute": 2, "idle": 8, "idle_runtime": 1, "idle_unattributed": 7}]
+    assert of(trace) == [
+        {
+            "compute": 2,
+            "idle": 8,
+            "idle_launch": 1,
+            "idle_uninstrumented": 1,
+            "idle_unattributed": 6,
+        }
+    ]
 
 
 def test_a_second_thread_that_launches_explains_too() -> None:
@@ -96,7 +106,15 @@ def test_a_second_thread_that_launches_explains_too() -> None:
         """
     )
     assert of(trace) == [
-        {"compute": 3, "idle": 7, "idle_runtime": 2, "idle_cpu_exec": 2, "idle_unattributed": 3}
+        {
+            "compute": 3,
+            "idle": 7,
+            "idle_launch": 2,
+            "idle_latency": 1,
+            "idle_dispatch": 1,
+            "idle_uninstrumented": 1,
+            "idle_unattributed": 2,
+        }
     ]
 
 
@@ -145,7 +163,7 @@ def test_work_that_nothing_launched_leaves_idle_time_to_the_main_thread() -> Non
         gpu    |     oo   |
         """
     )
-    assert of(trace) == [{"compute": 2, "idle": 8, "idle_cpu_exec": 3, "idle_unattributed": 5}]
+    assert of(trace) == [{"compute": 2, "idle": 8, "idle_dispatch": 3, "idle_unattributed": 5}]
 
 
 def test_the_host_waits_in_a_copy_of_pageable_memory() -> None:
@@ -158,7 +176,15 @@ def test_the_host_waits_in_a_copy_of_pageable_memory() -> None:
         """,
         names={"call c": "cudaMemcpyAsync"},
     )
-    assert of(trace) == [{"exposed_copy": 3, "idle": 9, "idle_sync": 4, "idle_unattributed": 5}]
+    assert of(trace) == [
+        {
+            "exposed_copy": 3,
+            "idle": 9,
+            "idle_blocking": 4,
+            "idle_uninstrumented": 2,
+            "idle_unattributed": 3,
+        }
+    ]
 
 
 @pytest.mark.parametrize(
@@ -191,8 +217,8 @@ def test_a_copy_call_that_spans_its_copy_waits_for_it(call: str, copy: str) -> N
         names={"call c": call, "c": copy},
     )
     pinned = "Pinned" in copy
-    assert of(trace)[0].get("idle_sync", 0) == (0 if pinned else 1)
-    assert of(slow)[0].get("idle_sync") == 4
+    assert of(trace)[0].get("idle_blocking", 0) == (0 if pinned else 1)
+    assert of(slow)[0].get("idle_blocking") == 4
 
 
 def test_a_copy_that_need_not_be_waited_for_is_a_launch() -> None:
@@ -205,24 +231,32 @@ def test_a_copy_that_need_not_be_waited_for_is_a_launch() -> None:
         """,
         names={"call c": "cudaMemcpyAsync", "c": "Memcpy HtoD (Pinned -> Device)"},
     )
-    assert of(trace) == [{"exposed_copy": 1, "idle": 11, "idle_runtime": 5, "idle_unattributed": 6}]
+    assert of(trace) == [
+        {
+            "exposed_copy": 1,
+            "idle": 11,
+            "idle_launch": 5,
+            "idle_uninstrumented": 2,
+            "idle_unattributed": 4,
+        }
+    ]
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "cause"),
     [
-        "cudaMemcpy",
-        "hipMemcpyWithStream",
-        "musaMemcpy",
-        "AscendCL@aclrtMemcpy",
-        "AscendCL@aclrtSynchronizeStreamWithTimeout",
-        "musaStreamSynchronize",
-        "zeCommandQueueSynchronize",
-        "cudaFree",
-        "cudaHostAlloc",
+        ("cudaMemcpy", "blocking"),
+        ("hipMemcpyWithStream", "blocking"),
+        ("musaMemcpy", "blocking"),
+        ("AscendCL@aclrtMemcpy", "blocking"),
+        ("AscendCL@aclrtSynchronizeStreamWithTimeout", "blocking"),
+        ("musaStreamSynchronize", "blocking"),
+        ("zeCommandQueueSynchronize", "blocking"),
+        ("cudaFree", "allocator"),
+        ("cudaHostAlloc", "allocator"),
     ],
 )
-def test_calls_that_wait_by_their_names(call: str) -> None:
+def test_calls_that_wait_by_their_names(call: str, cause: str) -> None:
     trace = draw(
         """
         step   |1111111111|
@@ -231,4 +265,4 @@ def test_calls_that_wait_by_their_names(call: str) -> None:
         """,
         names={"call s": call},
     )
-    assert of(trace)[0]["idle_sync"] == 4
+    assert of(trace)[0][f"idle_{cause}"] == 4

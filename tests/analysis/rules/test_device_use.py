@@ -85,7 +85,7 @@ class TestUtilization:
         trace = draw(
             """
             step   |1111111111|
-            call   |assssss   |
+            call   | ssssssa  |
             gpu    |        aa|
             """,
             names={"call s": "cudaStreamSynchronize"},
@@ -99,8 +99,8 @@ class TestUtilization:
         trace = draw(
             """
             step   |1111111111|
-            op     | iiiiiii  |
-            call   |a ssssss  |
+            op     |iiiiiii   |
+            call   | ssssssa  |
             gpu    |        aa|
             """,
             names={"call s": "cudaStreamSynchronize", "i": "aten::_local_scalar_dense"},

@@ -138,7 +138,8 @@ def runs(draw_: st.DrawFn) -> Facts:
     )
     name = HeldName(
         draw_(st.sampled_from(["cudaLaunchKernel", "cudaMemcpyAsync", "cudaFree", "aten::mm"])),
-        draw_(st.sampled_from(["blocking_ns", "runtime_ns", "op_ns"])),
+        draw_(st.sampled_from(["blocking", "runtime", "op"])),
+        draw_(st.sampled_from(["idle_blocking_ns", "idle_launch_ns"])),
     )
     place = Place(draw_(st.sampled_from(["", "aten::item", "aten::copy_"])), "")
     longest = draw_(st.integers(1, 8_000))
@@ -147,9 +148,6 @@ def runs(draw_: st.DrawFn) -> Facts:
     one = BASE.steps[0].devices[0]
     total = one.partition.idle_ns
     idle = Idle(
-        dataloader_ns=draw_(st.integers(0, total)),
-        capture_ns=draw_(st.sampled_from([0, total])),
-        unrecorded_ns=draw_(st.integers(0, total)),
         queued_ns=draw_(st.integers(0, total)),
         short_count=draw_(st.sampled_from([1, 200])),
         short_ns=draw_(st.integers(0, total)),
@@ -157,7 +155,15 @@ def runs(draw_: st.DrawFn) -> Facts:
         frame_ns=draw_(st.integers(0, total)),
         held=draw_(st.sampled_from([(), (held,)])),
     )
-    step = structs.replace(BASE.steps[0], devices=(structs.replace(one, idle=idle),))
+    part = structs.replace(
+        one.partition,
+        idle_dataloader_ns=draw_(st.integers(0, total)),
+        idle_capture_ns=draw_(st.sampled_from([0, total])),
+        idle_unattributed_ns=draw_(st.integers(0, total)),
+    )
+    step = structs.replace(
+        BASE.steps[0], devices=(structs.replace(one, partition=part, idle=idle),)
+    )
     return structs.replace(
         BASE,
         traits=traits,

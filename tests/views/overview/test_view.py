@@ -51,8 +51,8 @@ def test_the_ruler_is_the_mean_of_the_chosen_steps(facts: Facts) -> None:
     assert shares == {
         "compute_ns": 5000.0,
         "idle_dataloader_ns": 3000.0,
-        "idle_runtime_ns": 1000.0,
-        "idle_unattributed_ns": 1000.0,
+        "idle_launch_ns": 1000.0,
+        "idle_uninstrumented_ns": 1000.0,
     }
     assert (ruler.busy_ns, ruler.idle_ns) == (5000.0, 5000.0)
 
@@ -129,7 +129,17 @@ def test_parts_have_labels_of_their_own_and_fields_in_the_facts(facts: Facts) ->
     for parts, struct in ((PARTITION, step.devices[0].partition), (BREAKDOWN, step.breakdown)):
         assert all(hasattr(struct, part.key) for part in parts)
         assert len({part.label for part in parts}) == len(parts)
-    categories = {"compute", "comm", "memcpy", "memset", "runtime", "loader", "cpu", "other"}
+    categories = {
+        "compute",
+        "comm",
+        "memcpy",
+        "memset",
+        "runtime",
+        "loader",
+        "cpu",
+        "idle",
+        "other",
+    }
     categories |= {"cpu-light", "cpu-deep", "cpu-deepest"}  # phases on the host
     assert {part.category for part in (*PARTITION, *HOST, *BREAKDOWN)} <= categories
 

@@ -21,7 +21,7 @@ describe("the mean step", () => {
       "Idle: DataLoader 59.3 33.4 %",
       "Idle: host dispatch 14.9 8.4 %",
       "Idle: launch API 1.7 1.0 %",
-      "Idle: host sync 0.0 0 %",
+      "Idle: blocking call 0.0 0 %",
       "Idle: unattributed 1.1 0.6 %",
     ]);
     expect(addedUp(model)).toBeCloseTo(177.6, 6);

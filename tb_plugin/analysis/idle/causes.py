@@ -1,0 +1,475 @@
+"""Why was a device idle? Every idle instant has one cause; who held it, and its longest stretches.
+
+A gap is cut at the launch that ended it (``gaps``). What comes before the launch is the host's:
+each instant counts as what the thread of the launch was in (``holders``, ``roles``). Where that
+thread recorded nothing, as a thread of autograd before its first op, it is the main thread's turn,
+which called it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import I8, I32, I64, distinct_values, take, where
+from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
+from ...trace.model import HostKind, Trace
+from ..facts import IDLE_CAUSES, First, Gap, Held, HeldName, Idle, IdleTables, Learned
+from ..host_activity import Hosts
+from ..steps import Windows
+from .gaps import DeviceSide, Ending, IdlePieces, device_side, idle_pieces, learn
+from .holders import HeldRows, covered, holders, largest, outermost_first, together
+from .places import Places, is_own_frame
+from .roles import CAUSE, LOADS_CODE, HostCauses
+
+SHORT_NS = 1_000_000  # idle stretches below this are what one launch after another leaves
+SLOW_LAUNCH_NS = 50_000  # a launch is slow above this …
+SLOW_LAUNCH_RATIO = 10  # … and above so many times the median of the calls of its name
+MOST_NAMES = 24  # kept, the longest sums first, and beside them …
+MOST_CALLS = 24  # … the names of the longest single calls
+MOST_PLACES = 400
+MOST_GAPS, GAPS_PER_STEP = 1_500, 8
+HEAVY = 2_000  # events that the frame is told from, the heaviest first
+
+_COUNT = len(IDLE_CAUSES)
+_NOTHING_RECORDED = {True: "uninstrumented", False: "unattributed"}  # by: the launch is known
+_RUNTIME = int(HostKind.RUNTIME)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CauseTable:
+    """The idle time of one device: ``ns`` by step and cause, and the rest of each step."""
+
+    ns: I64  # shape (steps, causes)
+    idle: list[Idle]
+    learned: Learned
+
+
+class IdleCauses:
+    """Collects the idle time of all devices of a trace; names and places are kept once."""
+
+    def __init__(self, trace: Trace, hosts: Hosts, windows: Windows) -> None:
+        self._trace, self._hosts, self._windows = trace, hosts, windows
+        self._roles = HostCauses(trace, hosts)
+        self._places = Places(trace)
+        self._names: dict[tuple[str, str, str], int] = {}
+        self._following: dict[str, int] = {}
+        self._recorded: dict[int, Intervals] = {}
+        self._first: dict[int, int] = {}  # name code → row of its first event
+
+    def tables(self) -> IdleTables:
+        """What the numbers in ``Held`` and ``Gap`` stand for."""
+        names = tuple(HeldName(name, kind, cause) for name, kind, cause in self._names)  # type: ignore[arg-type]
+        return IdleTables(names, self._places.table(), tuple(self._following))
+
+    def of_device(self, device: int) -> CauseTable:
+        """The causes of each step sum to the idle time of the device in it."""
+        learned = learn(self._trace, device)
+        pieces = idle_pieces(self._trace, self._hosts.main, self._windows, device)
+        side = device_side(self._trace, pieces, learned)
+        windows = Intervals(self._windows.start, self._windows.end)
+        whole = _HostSide(self, pieces, side, np.arange(len(pieces.start)), windows)
+        frame, frame_ns = self._frame(whole)
+        held = self._named(whole.rows, len(windows))
+        gaps = self._gaps(pieces, side, len(windows))
+        timing = _timing(pieces, len(windows))
+        idle = [
+            Idle(
+                **{name: int(values[i]) for name, values in timing.items()},
+                frame=frame,
+                frame_ns=int(frame_ns[i]),
+                held=held[i],
+                gaps=gaps[i],
+            )
+            for i in range(len(windows))
+        ]
+        return CauseTable(whole.ns, idle, learned)
+
+    def recorded(self, thread: int) -> Intervals:
+        """When a thread recorded anything."""
+        if thread not in self._recorded:
+            every = np.ones(len(self._trace.host), np.bool_)
+            self._recorded[thread] = self._hosts.ranges(every, [thread])
+        return self._recorded[thread]
+
+    # --- single calls -----------------------------------------------------------------------------
+
+    def launch_causes(self, calls: I64) -> I8:
+        """The cause that the time inside each of these launching calls counts as."""
+        if not len(calls):
+            return np.empty(0, np.int8)
+        host = self._trace.host
+        cause = self._roles.of(calls)
+        plain = np.flatnonzero(cause == CAUSE["launch"])
+        dur = host.dur[calls[plain]]
+        slow = plain[(dur > SLOW_LAUNCH_NS) & (dur > SLOW_LAUNCH_RATIO * self._usual(calls[plain]))]
+        if len(slow):
+            first = self._launches_first(calls[slow]) | self._loads(calls[slow])
+            cause[slow[first]] = CAUSE["first_launch"]
+        return cause
+
+    def _usual(self, calls: I64) -> I64:
+        """The median duration of the runtime calls of each call's name."""
+        host = self._trace.host
+        usual = np.zeros(len(calls), np.int64)
+        names = host.name[calls]
+        long = host.dur[calls] > SLOW_LAUNCH_NS
+        for code in distinct_values(names[long]).tolist():
+            lengths = host.dur[where((host.name == code) & self._hosts.runtime)]
+            middle = len(lengths) // 2
+            usual[names == code] = np.partition(lengths, middle)[middle]
+        return usual
+
+    def _launches_first(self, calls: I64) -> NDArray[np.bool_]:
+        """Whether a call launched a kernel for the first time."""
+        by_launch, launch, earliest = self._launched
+        device = self._trace.device
+        low = np.searchsorted(launch, calls)
+        known = (low < len(launch)) & (launch[np.minimum(low, len(launch) - 1)] == calls)
+        found = np.zeros(len(calls), np.bool_)
+        work = by_launch[low[known]]
+        found[known] = earliest[device.name[work]] == device.ts[work]
+        return found
+
+    def _loads(self, calls: I64) -> NDArray[np.bool_]:
+        """Whether the driver loaded code during a call: a call inside it, or the recorder, says."""
+        host, strings = self._trace.host, self._trace.strings
+        start, end = host.ts[calls], host.ts[calls] + host.dur[calls]
+        found = length_within(self._roles.loading, start, end) > 0
+        for at, row in enumerate(calls.tolist()):
+            inner = row + 1
+            while inner < len(host) and host.parent[inner] == row:
+                found[at] |= LOADS_CODE.search(strings[host.name[inner]]) is not None
+                inner += 1
+        return np.asarray(found)
+
+    @cached_property
+    def _launched(self) -> tuple[I64, I32, I64]:
+        """Device rows in order of their call, those calls, and each name's earliest start."""
+        device = self._trace.device
+        by_launch = np.argsort(device.launch, kind="stable")
+        earliest = np.full(len(self._trace.strings), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, device.name, device.ts)
+        return by_launch, device.launch[by_launch], earliest
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def _frame(self, side: _HostSide) -> tuple[str, I64]:
+        """The innermost frame of the user's code that holds half of the host's part, and its time.
+
+        From the outermost frame inwards, calls of one name taken together, as long as one name
+        holds half of what the heaviest events hold. The time is exact: idle time under that name.
+        """
+        host, strings, rows = self._trace.host, self._trace.strings, side.rows
+        nothing = np.zeros(len(side.windows), np.int64)
+        if not len(rows.row) or not self._hosts.frame.any():
+            return "", nothing
+        heavy = largest(rows.idle, HEAVY)
+        weight = rows.idle[heavy]
+        best, inside = -1, np.ones(len(heavy), np.bool_)
+        for level in outermost_first(host.parent, rows.row[heavy]):
+            known = inside & (level >= 0)
+            if not known.any():
+                break
+            names = host.name[level[known]]
+            under = np.bincount(names, weight[known])
+            code = int(under.argmax())
+            if under[code] * 2 < rows.idle.sum():
+                break
+            inside = known.copy()
+            inside[known] = names == code
+            if is_own_frame(strings[code]):
+                best = code
+        if best < 0:
+            return "", nothing
+        calls = (host.name == best) & self._hosts.frame
+        for thread, left in side.asked.items():
+            inner = intersect(left, self._hosts.ranges(calls, [thread]))
+            nothing += length_within(inner, side.windows.start, side.windows.end)
+        return strings[best], nothing
+
+    def _name(self, row: int, cause: int) -> int:
+        """The number of the name of an event under one cause."""
+        named = (
+            self._trace.strings[self._trace.host.name[row]],
+            self._roles.kind(row),
+            IDLE_CAUSES[cause],
+        )
+        return self._names.setdefault(named, len(self._names))
+
+    def _named(self, rows: HeldRows, count: int) -> list[tuple[Held, ...]]:
+        """The names that hold most, or held the device up longest in one call; by window."""
+        host, hosts = self._trace.host, self._hosts
+        held: list[list[Held]] = [[] for _ in range(count)]
+        work = np.flatnonzero(~hosts.marker[rows.row])  # steps are no work
+        if not len(work):
+            return [()] * count
+        label = host.name[rows.row[work]].astype(np.int64) * _COUNT + rows.cause[work]
+        idle = rows.idle[work]
+        labels, place = _dense(label)
+        per_label = np.bincount(place, idle)
+        kept = np.zeros(len(labels), np.bool_)
+        kept[np.argsort(-per_label, kind="stable")[:MOST_NAMES]] = True
+        kept[place[largest(idle, MOST_CALLS)]] = True
+        # One group per window and name, in this order.
+        some = np.flatnonzero(kept[place])
+        key, idle = rows.window[work[some]] * len(labels) + place[some], idle[some]
+        keys, group = _dense(key)
+        sums = np.bincount(group, idle).astype(np.int64)
+        most = np.zeros(len(keys), np.int64)
+        np.maximum.at(most, group, idle)
+        longest = np.flatnonzero(idle == most[group])[::-1]
+        top_of = np.zeros(len(keys), np.int64)
+        top_of[group[longest]] = longest  # of several the first
+        top = work[some[top_of]]
+        length = rows.idle[top]
+        rank = np.empty(len(top), np.int64)
+        rank[np.argsort(-length, kind="stable")] = np.arange(len(top))
+        row = rows.row[top]
+        self._find_first(row)
+        columns = (
+            row, rows.window[top], np.bincount(group), sums, length, rank, host.name[row],
+            host.kind[row], rows.cause[top], host.ts[row], host.dur[row],
+        )  # fmt: skip
+        for one, window, calls, sum_ns, longest_ns, order, code, kind, cause, ts, dur in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            held[window].append(
+                Held(
+                    name=self._name(one, cause),
+                    count=calls,
+                    idle_ns=sum_ns,
+                    longest_ns=longest_ns,
+                    ts=ts,
+                    dur_ns=dur,
+                    first=self._first_of(one, code, kind, longest_ns),
+                    place=self._places.of(one) if order < MOST_PLACES else -1,
+                )
+            )
+        return [tuple(sorted(entries, key=lambda entry: -entry.idle_ns)) for entries in held]
+
+    def _first_of(self, row: int, code: int, kind: int, idle_ns: int) -> First:
+        """Whether something happens for the first time in a call, where that may explain it."""
+        if self._first.get(code) == row:
+            return "call"
+        if idle_ns < SHORT_NS or kind != _RUNTIME:
+            return ""
+        return "kernel" if self._launches_first(np.array([row]))[0] else ""
+
+    def _find_first(self, candidates: I64) -> None:
+        """The earliest event of each name of the ``candidates``, on any thread.
+
+        Nothing that begins after the first candidate of each name can be the earliest.
+        """
+        host, bounds = self._trace.host, self._hosts.first
+        codes, place = _dense(host.name[candidates].astype(np.int64))
+        place_of = np.full(len(self._trace.strings), -1, np.int64)
+        place_of[codes] = np.arange(len(codes))
+        earliest = np.full(len(codes), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, place, host.ts[candidates])
+        latest = int(earliest.max())
+        parts = []
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            stop = low + int(np.searchsorted(host.ts[low:high], latest, side="right"))
+            parts.append(low + where(take(place_of >= 0, host.name[low:stop])))
+        rows = np.concatenate(parts)
+        place, ts = place_of[host.name[rows]], host.ts[rows]
+        np.minimum.at(earliest, place, ts)
+        hit = ts == earliest[place]
+        first = np.zeros(len(codes), np.int64)
+        first[place[hit]] = rows[hit]  # of several the last that is written stays
+        self._first.update(zip(codes.tolist(), first.tolist(), strict=True))
+
+    # --- the longest gaps -------------------------------------------------------------------------
+
+    def _gaps(self, pieces: IdlePieces, side: DeviceSide, count: int) -> list[tuple[Gap, ...]]:
+        """The longest stretches of each window, the longest first."""
+        found: list[list[Gap]] = [[] for _ in range(count)]
+        chosen = _longest_per_window(pieces, count)
+        if not len(chosen):
+            return [()] * count
+        spans = Intervals(pieces.start[chosen], pieces.end[chosen])
+        host_side = _HostSide(self, pieces, side, chosen, spans)
+        cause = host_side.ns.argmax(axis=1)
+        by_gap = _heaviest(host_side.rows, cause)
+        host = self._trace.host
+        for at, piece in enumerate(chosen.tolist()):
+            row, held_ns = by_gap.get(at, (-1, 0))
+            known = row >= 0
+            work = int(pieces.following[piece])
+            name = self._trace.strings[self._trace.device.name[work]] if work >= 0 else ""
+            call = int(pieces.call[piece])
+            found[int(pieces.window[piece])].append(
+                Gap(
+                    ts=int(pieces.start[piece]),
+                    dur_ns=int(pieces.end[piece] - pieces.start[piece]),
+                    cause=int(cause[at]),
+                    cause_ns=int(host_side.ns[at, cause[at]]),
+                    name=self._name(row, int(host_side.rows_cause(row, at))) if known else -1,
+                    held_ns=held_ns,
+                    held_ts=int(host.ts[row]) if known else -1,
+                    held_dur_ns=int(host.dur[row]) if known else 0,
+                    place=self._places.of(row) if known else -1,
+                    following=self._following.setdefault(name, len(self._following))
+                    if work >= 0
+                    else -1,
+                    launch_ts=int(host.ts[call]) if call >= 0 else -1,
+                )
+            )
+        return [tuple(sorted(gaps, key=lambda gap: (-gap.dur_ns, gap.ts))) for gaps in found]
+
+
+class _HostSide:
+    """The causes of some pieces, by window: the host's part by holder, the device's by rule."""
+
+    def __init__(
+        self,
+        causes: IdleCauses,
+        pieces: IdlePieces,
+        side: DeviceSide,
+        chosen: I64,
+        windows: Intervals,
+    ) -> None:
+        self._causes, self.windows = causes, windows
+        self.ns = np.zeros((len(windows), _COUNT), np.int64)
+        self.asked: dict[int, Intervals] = {}
+        self.rows = together([])
+        if len(chosen):
+            self.rows = together(self._sum(pieces, side, chosen))
+
+    def rows_cause(self, row: int, window: int) -> int:
+        """The cause of an entry."""
+        at = np.flatnonzero((self.rows.row == row) & (self.rows.window == window))
+        return int(self.rows.cause[at[0]])
+
+    def _sum(self, pieces: IdlePieces, side: DeviceSide, chosen: I64) -> list[HeldRows]:
+        trace, hosts = self._causes._trace, self._causes._hosts
+        window = np.searchsorted(self.windows.start, pieces.start[chosen], side="right") - 1
+        for name, parts in (
+            ("latency", side.latency_ns),
+            ("kernel_gap", side.gap_ns),
+            ("device_wait", side.wait_ns),
+            ("graph", side.graph_ns),
+            ("before", side.before_ns),
+        ):
+            self._add(name, window, parts[chosen])
+        start, ready = pieces.start[chosen], side.ready[chosen]
+        begun = np.clip(pieces.begun[chosen], start, ready)
+        found = [self._launches(pieces.call[chosen], window, ready - begun)]
+        if not len(trace.threads):
+            self._add("unattributed", window, begun - start)
+            return found
+        end, waits = pieces.end[chosen], side.wait_ns[chosen] > 0
+        thread, ending = pieces.thread[chosen], pieces.ending[chosen]
+        for number in distinct_values(thread).tolist():
+            turn = thread == number
+            launches = Intervals(begun[turn & (ready > begun)], ready[turn & (ready > begun)])
+            self.asked[number] = merge(self.asked.get(number, EMPTY), launches)
+            for known in (True, False):
+                mine = turn & (begun > start) & ((ending == Ending.KNOWN) == known)
+                some = Intervals(start[mine], begun[mine])
+                found.extend(self._host(number, some, CAUSE[_NOTHING_RECORDED[known]]))
+            # What the host was in while the device waited: no cause, but the place to look at.
+            late = turn & waits
+            wait = Intervals(end[late] - side.wait_ns[chosen][late], end[late])
+            rows = holders(trace, hosts, number, wait, self.windows)
+            found.append(rows.of(np.full(len(rows.row), CAUSE["device_wait"], np.int8)))
+        return found
+
+    def _add(self, name: str, window: I64, values: I64) -> None:
+        self.ns[:, CAUSE[name]] += np.bincount(window, values, len(self.windows)).astype(np.int64)
+
+    def _launches(self, call: I64, window: I64, spent: I64) -> HeldRows:
+        """Time inside the calls that end the pieces."""
+        some = np.flatnonzero(spent > 0)
+        cause = self._causes.launch_causes(call[some])
+        rows = HeldRows(call[some], window[some].astype(np.int64), spent[some], cause)
+        key = rows.window * _COUNT + cause
+        cells = np.bincount(key, rows.idle, self.ns.size).astype(np.int64)
+        self.ns += cells.reshape(self.ns.shape)
+        return rows
+
+    def _host(self, thread: int, left: Intervals, unknown: int) -> list[HeldRows]:
+        """The host's part on one thread, and on the main thread where that one records nothing.
+
+        What neither tells counts as the cause ``unknown``.
+        """
+        if not len(left):
+            return []
+        hosts, roles = self._causes._hosts, self._causes._roles
+        captured = roles.captures(thread)
+        if len(captured) and len(left):
+            rest = subtract(left, captured)
+            self.ns[:, CAUSE["capture"]] += self._within(left) - self._within(rest)
+            left = rest
+        parts = [(thread, left)]
+        if thread != hosts.main and hosts.main >= 0 and len(left):
+            alone = subtract(left, self._causes.recorded(thread))
+            parts = [(thread, subtract(left, alone)), (hosts.main, alone)]
+        found = []
+        for one, some in parts:
+            rows = holders(hosts.trace, hosts, one, some, self.windows)
+            cause = roles.of(rows.row)
+            cause[cause == CAUSE["uninstrumented"]] = unknown
+            rows = rows.of(cause)
+            cells, rest_ns = covered(rows, self._within(some), _COUNT)
+            self.ns += cells
+            self.ns[:, unknown] += rest_ns
+            self.asked[one] = merge(self.asked.get(one, EMPTY), some)
+            found.append(rows)
+        return found
+
+    def _within(self, some: Intervals) -> I64:
+        return length_within(some, self.windows.start, self.windows.end)
+
+
+def _dense(values: I64) -> tuple[I64, I64]:
+    """The distinct values, ascending, and for each entry its place among them."""
+    found = distinct_values(values)
+    return found, np.searchsorted(found, values)
+
+
+def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> Mapping[int, tuple[int, int]]:
+    """For each window the event that holds most of its main cause, else most at all."""
+    found: dict[int, tuple[int, int]] = {}
+    fits = rows.cause == cause[rows.window] if len(rows.row) else np.empty(0, np.bool_)
+    order = np.lexsort((-rows.idle, ~fits, rows.window))
+    first = order[np.flatnonzero(np.diff(rows.window[order], prepend=-1))]
+    for at in first.tolist():
+        found[int(rows.window[at])] = int(rows.row[at]), int(rows.idle[at])
+    return found
+
+
+def _longest_per_window(pieces: IdlePieces, count: int) -> I64:
+    """The longest pieces of each window, in order of time."""
+    if not len(pieces.start):
+        return np.empty(0, np.int64)
+    most = max(1, min(GAPS_PER_STEP, MOST_GAPS // max(count, 1)))
+    order = np.lexsort((pieces.start - pieces.end, pieces.window))
+    window = pieces.window[order]
+    begin = np.flatnonzero(np.diff(window, prepend=-1))
+    place = np.arange(len(order)) - np.repeat(begin, np.diff(np.append(begin, len(order))))
+    return np.sort(order[place < most])
+
+
+def _timing(pieces: IdlePieces, count: int) -> dict[str, I64]:
+    """Whether the next work was launched already, and the idle time in short stretches."""
+    length = pieces.end - pieces.start
+    known = pieces.launched >= 0
+    before = np.where(known, np.clip(pieces.launched - pieces.start, 0, length), 0)
+    queued = np.where(known, length - before, 0)
+    short = (before > 0) & (length < SHORT_NS)
+
+    def per_window(values: I64) -> I64:
+        return np.bincount(pieces.window, values, count).astype(np.int64)
+
+    return {
+        "queued_ns": per_window(queued),
+        "unlinked_ns": per_window(np.where(known, 0, length)),
+        "short_ns": per_window(np.where(short, length, 0)),
+        "short_count": per_window(short.astype(np.int64)),
+    }

@@ -1,0 +1,177 @@
+"""What does the time of a host event count as, where a device waits for the host?
+
+By the ranges around it (the DataLoader, compilation, the optimizer, …), else by what it is itself.
+Names are asked where nothing but the name tells.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import I8, I32, I64, matches, of_names, where
+from ...base.intervals import EMPTY, Intervals, merge, union
+from ...trace.model import HostKind, Trace
+from ..call_tree.paths import innermost
+from ..facts import IDLE_CAUSES, HeldKind
+from ..host_activity import Hosts
+
+CAUSE = {name.removeprefix("idle_").removesuffix("_ns"): at for at, name in enumerate(IDLE_CAUSES)}
+"""Short name of a cause → its place in ``IDLE_CAUSES``: ``CAUSE["dataloader"]``."""
+
+# Ranges whose time is of one cause, whatever runs inside; the innermost counts.
+_SCOPES: tuple[tuple[str, str], ...] = (
+    ("gc", r"^Python GC\b|^<built-in (method|function) collect\b"),
+    ("compile", r"\(dynamo_timed\)$|^(entire_frame_compile|backend_compile|_compile\b|compile_fx)"),
+    ("compile", r"(^|/)torch/_dynamo/convert_frame\.py\(|(^|/)triton/compiler/compiler\.py\("),
+    ("compile", r"^(nv|hip)rtcCompile"),
+    ("profiler", r"(^|/)torch/(autograd/profiler\w*|profiler/\w+)\.py\(\d+\): (?!__call__)"),
+    ("optimizer", r"^Optimizer\.(step|zero_grad)\b"),
+    ("communication", r"^gloo:|^mpi:|^c10d::(barrier|monitored_barrier)|wait_tensor$"),
+    ("communication", r"^<built-in method (wait|synchronize) of [\w.]*(c10d|Work)"),
+)
+_SCOPE_PATTERNS = tuple((CAUSE[name], re.compile(text)) for name, text in _SCOPES)
+_ALLOCATES = re.compile(
+    r"^(cuda|cu|hip|musa)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)|"
+    r"^(\w+@)?aclrt(Malloc|Free)"
+)
+LOADS_CODE = re.compile(r"^(cu|hip)(Module|Library)Load|^cuda(Library|Module)Load")
+LOADING = re.compile(r"(Lazy Function|Runtime Triggered Module) Loading")
+"""The recorder's own events about the driver loading code."""
+
+# What a kind of event counts as without a range around it that tells, and what it is called.
+_OF_KIND: dict[HostKind, tuple[str, HeldKind]] = {
+    HostKind.OP: ("dispatch", "op"),
+    HostKind.ANNOTATION: ("uninstrumented", "annotation"),
+    HostKind.PYTHON: ("python", "python"),
+    HostKind.MODULE: ("python", "python"),
+    HostKind.RUNTIME: ("launch", "runtime"),
+    HostKind.OVERHEAD: ("profiler", "other"),
+    HostKind.OTHER: ("dispatch", "other"),
+}
+_CAUSE_OF_KIND = np.zeros(max(_OF_KIND) + 1, np.int8)
+_CAUSE_OF_KIND[list(_OF_KIND)] = [CAUSE[name] for name, _ in _OF_KIND.values()]
+
+FIRST_CALL_NS, FIRST_ALLOCATION_NS = 1_000_000, 50_000_000
+FIRST_CALL_RATIO = 10  # so many times as long as any other of its name
+
+_BEGINS, _ENDS, _INSIDE = 1, 2, 3
+_CAPTURE_BEGIN = re.compile(r"^(cuda|cu|hip)(Stream|ThreadExchangeStream)BeginCapture")
+_CAPTURE_END = re.compile(r"^(cuda|cu|hip)(StreamEndCapture|GraphInstantiate)")
+# Frames of the capture itself: entering it waits for the device and collects garbage.
+_CAPTURE_FRAME = re.compile(r"torch/cuda/graphs\.py\(\d+\): (__enter__|__exit__|capture_\w+)$")
+
+
+class HostCauses:
+    """The causes of single host events of a trace; made once, when first asked for."""
+
+    def __init__(self, trace: Trace, hosts: Hosts) -> None:
+        self._trace, self._hosts = trace, hosts
+        self._captured: dict[int, Intervals] = {}
+
+    def of(self, rows: I64) -> I8:
+        """The cause that the time of each of these rows counts as."""
+        trace, hosts = self._trace, self._hosts
+        cause = _CAUSE_OF_KIND[trace.host.kind[rows]]
+        scope = self._scope[rows]
+        around = scope >= 0
+        cause[around] = scope[around]
+        # A call that waits is one within the optimizer and within a collective, too.
+        mild = ~around | (scope == CAUSE["optimizer"]) | (scope == CAUSE["communication"])
+        calls = np.flatnonzero(mild & hosts.runtime[rows])
+        names = trace.host.name[rows[calls]]
+        blocks = hosts.blocking[rows[calls]]
+        cause[calls[blocks]] = CAUSE["blocking"]
+        strings = trace.strings
+        for pattern, name in ((_ALLOCATES, "allocator"), (LOADS_CODE, "first_launch")):
+            cause[calls[matches(strings, names, pattern)]] = CAUSE[name]
+        self._mark_first_calls(rows[calls], calls, cause)
+        cause[self._in_loader[rows]] = CAUSE["dataloader"]
+        result: I8 = cause.astype(np.int8)
+        return result
+
+    def _mark_first_calls(self, rows: I64, at: NDArray[np.intp], cause: NDArray[np.int8]) -> None:
+        """Long calls that come for the first time start the runtime, or load code."""
+        host = self._trace.host
+        mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)
+        long = (host.dur[rows] >= mild) & (cause[at] != CAUSE["blocking"])
+        for place in np.flatnonzero(long).tolist():
+            row = rows[place]
+            alike = where(host.name == host.name[row])
+            others = host.dur[alike[alike != row]]
+            first = host.ts[row] == host.ts[alike].min()
+            if first and FIRST_CALL_RATIO * int(others.max(initial=0)) <= host.dur[row]:
+                cause[at[place]] = CAUSE["first_launch"]
+
+    def kind(self, row: int) -> HeldKind:
+        """The kind of an event that held a device."""
+        if self._hosts.blocking[row]:
+            return "blocking"
+        return _OF_KIND[HostKind(int(self._trace.host.kind[row]))][1]
+
+    @cached_property
+    def _scope(self) -> I32:
+        """The cause that the innermost range around each row says, −1 without one."""
+        host = self._trace.host
+        own = of_names(self._trace.strings, host.name, _scope_of, np.int8).astype(np.int32)
+        return innermost(own - np.int32(1), host.parent)
+
+    @cached_property
+    def _in_loader(self) -> NDArray[np.bool_]:
+        own = np.where(self._hosts.loader, np.int32(1), np.int32(-1))
+        if not self._hosts.loader.any():
+            return self._hosts.loader
+        return np.asarray(innermost(own, self._trace.host.parent) >= 0)
+
+    @cached_property
+    def loading(self) -> Intervals:
+        """When the driver loaded code, by the recorder's own events."""
+        host = self._trace.host
+        rows = np.flatnonzero(host.kind == HostKind.OVERHEAD)
+        hit = matches(self._trace.strings, host.name[rows], LOADING)
+        return union(host.ts[rows[hit]], host.ts[rows[hit]] + host.dur[rows[hit]])
+
+    @cached_property
+    def _marks(self) -> NDArray[np.int8]:
+        host = self._trace.host
+        return of_names(self._trace.strings, host.name, _capture_mark, np.int8)
+
+    def captures(self, thread: int) -> Intervals:
+        """When a thread recorded a graph: its launches put nothing on the device."""
+        if thread not in self._captured:
+            self._captured[thread] = _capture_ranges(self._hosts, self._marks, thread)
+        return self._captured[thread]
+
+
+def _scope_of(name: str) -> int:
+    """The cause that a range of this name says, plus 1; 0 = none."""
+    return next((cause + 1 for cause, pattern in _SCOPE_PATTERNS if pattern.search(name)), 0)
+
+
+def _capture_ranges(hosts: Hosts, marks: NDArray[np.int8], thread: int) -> Intervals:
+    """From the begin of each capture to its end, and to the end of making the graph of it."""
+    host = hosts.trace.host
+    rows = slice(int(hosts.first[thread]), int(hosts.first[thread + 1]))
+    if not marks[rows].any():
+        return EMPTY
+    found = hosts.ranges(marks >= _ENDS, [thread])
+    starts = host.ts[rows][marks[rows] == _BEGINS]
+    ends = marks[rows] == _ENDS
+    stops = np.sort((host.ts[rows] + host.dur[rows])[ends])
+    following = np.searchsorted(stops, starts, side="right")
+    closed = following < len(stops)
+    return merge(found, union(starts[closed], stops[following[closed]]))
+
+
+def _capture_mark(name: str) -> int:
+    """Whether a name begins or ends the capture of a graph, or is a part of it."""
+    if not ("Capture" in name or "GraphInstantiate" in name or "graphs.py" in name):
+        return 0
+    if _CAPTURE_BEGIN.search(name):
+        return _BEGINS
+    if _CAPTURE_END.search(name):
+        return _ENDS
+    return _INSIDE if _CAPTURE_FRAME.search(name) else 0
