@@ -82,6 +82,8 @@ export const statisticsTable = (rows: readonly StatisticsRow[] = STATISTICS) => 
 });
 
 export const MEMORY: Memory = {
+  failure: null,
+  is_snapshot: false,
   headline: "Activations fill 66.7 % of the peak of 3.00 MiB.",
   detail: "Without any activations the peak would be 1.00 MiB.",
   device: "cuda:0",

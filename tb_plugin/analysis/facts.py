@@ -342,6 +342,7 @@ class RecordingFacts(Struct, frozen=True):
     working_directory: str = ""  # of the recording process, as our handler noted it down
     script: str = ""  # what was started, as an absolute path where that is known; "" unknown
     user: tuple[UserValue, ...] = ()  # in the order of the file
+    snapshot: bool = False  # it is a memory snapshot, without ops and kernels
     user_more: int = 0  # values beyond those
 
 

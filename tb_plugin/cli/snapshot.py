@@ -14,9 +14,9 @@ from typing import TypeAlias
 import click
 import numpy as np
 
-from ..analysis.memory.allocator import SiteBytes, peak_state, sites
-from ..analysis.memory.out_of_memory import Cause, explain, sentence
-from ..analysis.memory.snapshot_changes import site_changes
+from ..analysis.memory.snapshots.allocator import SiteBytes, peak_state, sites
+from ..analysis.memory.snapshots.changes import site_changes
+from ..analysis.memory.snapshots.out_of_memory import Cause, explain, sentence
 from ..base.errors import QueryError, TraceFormatError
 from ..base.units import listing, parse_size, plural, size
 from ..trace.pickles.snapshot import HOST, Snapshot, read_snapshot

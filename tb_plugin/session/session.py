@@ -224,6 +224,10 @@ def _nothing(folder: str, catalog: Catalog) -> KinetoscopeError:
 T = TypeVar("T")
 
 FILES_KEPT = 4
+OF_TRACES = (
+    "This is a memory snapshot: it tells what the allocator did, and no ops or kernels. The Memory"
+    " view shows it."
+)
 
 
 class Session(ABC):
@@ -273,6 +277,8 @@ class Session(ABC):
 
     def unavailable(self, view: View) -> str | None:
         """Why this trace, and those around it, cannot fill the view; None if they can."""
+        if self.facts().recording.snapshot and not view.of_snapshots:
+            return OF_TRACES
         reason = view.unavailable(self.facts())
         if reason is None and view.among is not None:
             reason = view.among(self.facts(), self.recordings(view))

@@ -125,7 +125,9 @@ def _run(
             shown.append(_span(key, record, view))
         ranks = [r.rank for r in mine if r.rank is not None]
         workers.append(WorkerInfo(worker, ranks[0] if ranks else None, tuple(shown)))
-    workers.sort(key=lambda w: (w.rank is None, w.rank or 0, natural(w.name)))
+    # What is shown first is a trace, where there is one.
+    alone = {worker: all(r.is_snapshot for r in mine) for worker, mine in by_worker.items()}
+    workers.sort(key=lambda w: (alone[w.name], w.rank is None, w.rank or 0, natural(w.name)))
     newest = max(r.found.identity.modified for r in members)
     return RunInfo(name=name, logdir=logdir.shown, modified=newest, workers=tuple(workers))
 

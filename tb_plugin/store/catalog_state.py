@@ -108,6 +108,11 @@ class Record:
     listed: bool = True  # False: no trace, by its name and by its content
     rank_hint: int | None = None
 
+    @property
+    def is_snapshot(self) -> bool:
+        """It is a memory snapshot, by its name."""
+        return file_names.is_pickle(self.found.name)
+
     @classmethod
     def of(cls, key: Key, found: FoundFile, now: float) -> Record:
         name = file_names.parse(found.name)

@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse
+from .pickles.snapshot import Snapshot
 from .raw import NO_POINTS, Blocks, SeekIndex
 
 
@@ -328,6 +329,7 @@ class Trace:
     blocks: Blocks
     health: HealthRecord
     seek: SeekIndex = NO_POINTS
+    snapshot: Snapshot | None = None  # of the device allocator, where the file is one
 
     def text(self, code: int) -> str:
         """The string behind a code."""

@@ -35,12 +35,14 @@ from .build.route import Rows, sort_out
 from .build.times import EventRows, base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace
-from .io.source import is_folded, special_file
+from .io.source import is_folded, is_pickle, special_file
 from .link.collectives import classify, find_collectives
 from .link.flows import Autograd, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts
 from .link.steps import find_steps, step_at
 from .model import DeviceTable, HostTable, StepTable, Trace
+from .pickles.history import as_json, with_snapshot
+from .pickles.snapshot import read_snapshot
 from .raw import META, OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
 
@@ -254,7 +256,7 @@ def _device_table(activity: Activity, launches: Launches, klass: I8, step: I32) 
 
 
 def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
-    """Read a trace, compressed or not, complete or not; folded stacks, too.
+    """Read a trace, compressed or not, complete or not; folded stacks and memory snapshots, too.
 
     Raises:
         TraceFormatError: the file is no trace; ``kind`` says what it is instead.
@@ -264,6 +266,9 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
     special = special_file(path.stat().st_mode) if path.exists() else None
     if special is not None:
         raise special
+    if is_pickle(path):
+        snapshot = read_snapshot(path, on_progress)
+        return with_snapshot(build(scan(as_json(snapshot)), path, path.stat().st_size), snapshot)
     # Only build() may hold the columns, so that it can let them go one by one.
     scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
     file_bytes = path.stat().st_size

@@ -298,6 +298,7 @@ VIEW = View(
     answer=Health,
     build=build,
     tables=tables,
+    of_snapshots=True,
     unavailable=unavailable,
     badge=badge,
 )

@@ -16,7 +16,7 @@ export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" |
 
 export type KernelGroupBy = "name" | "properties" | "class";
 
-export type LayerBy = "category" | "module" | "total";
+export type LayerBy = "category" | "module" | "line" | "total";
 
 export type LayoutName = "merged" | "split" | "filtered" | "user";
 
@@ -60,6 +60,8 @@ export interface AddressMap {
   /** of time, in a tile */
   readonly tile_buckets: number;
   readonly tile_rows: number;
+  /** that the device has over time; 0 where they are not known */
+  readonly segments: number;
   /** what the picture cannot show */
   readonly note: string;
   /** why there is none; "" = there is */
@@ -596,6 +598,14 @@ export interface HitQuery {
   readonly layout?: LayoutName;
 }
 
+/** Code that held memory as an allocation failed. */
+export interface HolderOfMemory {
+  /** "train.py(12): step"; "" without a stack */
+  readonly line: string;
+  readonly bytes: number;
+  readonly blocks: number;
+}
+
 /**
  * A step without device activity, seen from the main thread.
  *
@@ -831,6 +841,10 @@ export interface Memory {
   readonly categories: Readonly<Record<string, string>>;
   /** the most bytes first; () where blocks are not known */
   readonly rules: readonly AppliedRule[];
+  /** of a memory snapshot; null: no allocation failed */
+  readonly failure: MemoryFailure | null;
+  /** names are those of lines of code instead of ops; there are segments */
+  readonly is_snapshot: boolean;
   readonly missing: Readonly<Record<string, string>>;
   readonly definitions: Readonly<Record<string, string>>;
 }
@@ -934,9 +948,20 @@ export interface MemoryEventTable {
   readonly missing: string;
 }
 
+/** The last failed allocation of the device, explained. */
+export interface MemoryFailure {
+  readonly ts: number;
+  readonly requested_bytes: number;
+  readonly sentence: string;
+  /** of the history */
+  readonly failures: number;
+  /** the three that held most */
+  readonly holders: readonly HolderOfMemory[];
+}
+
 /** One layer of the stack, as long as the curve. */
 export interface MemoryLayer {
-  /** a category; the name of a module, or "" for everything else */
+  /** a category; a module or a line, or "" for everything else */
   readonly key: string;
   readonly label: string;
   /** at each point of the curve */

@@ -298,16 +298,21 @@ interface FrameProps {
 
 /**
  * The page's view for what the address calls it: its stem, `timeline`, or its title in any case,
- * `Trace`. The first one for none or an unknown one.
+ * `Trace`. For none or an unknown one the first that the recording can fill: of a memory snapshot
+ * that is Memory.
  */
 export function pageView(
   views: readonly PageView[],
   listed: readonly ViewInfo[],
   asked: string | undefined,
+  states: TraceInfo["views"] = [],
 ): PageView | undefined {
   const wanted = (asked ?? "").trim().toLowerCase();
   const named = listed.find(({ stem, title }) => stem === wanted || title.toLowerCase() === wanted);
-  return views.find(({ stem }) => stem === named?.stem) ?? views[0];
+  const isFilled = (one: PageView) =>
+    states.some(({ stem, unavailable }) => stem === one.stem && unavailable === null);
+  const filled = views.find((one) => one.stem !== "health" && isFilled(one));
+  return views.find(({ stem }) => stem === named?.stem) ?? filled ?? views[0];
 }
 
 function useTitle(title: string): void {
@@ -328,7 +333,7 @@ export function Frame({ info, catalog }: FrameProps) {
   // The server knows the order and the names, the page knows what it can draw.
   const opened = info.views.flatMap(({ stem }) => VIEWS.filter((view) => view.stem === stem));
   const listed = info.views.filter(({ stem }) => opened.some((view) => view.stem === stem));
-  const view = pageView(opened, listed, useValues()["view"]);
+  const view = pageView(opened, listed, useValues()["view"], trace?.views);
   const stem = view?.stem ?? "";
   const titles = new Map(listed.map((known) => [known.stem, known.title]));
   const title = titles.get(stem) ?? "";

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from .categories import (
     host_places,
     states_per_parameter,
 )
-from .curve import highest, layer_totals
 from .events import (
     MOST_BYTES,
     SHARED,
@@ -49,18 +47,20 @@ from .model import (
     NONE,
     AddressBands,
     AllocatorCalls,
-    Category,
     MemoryBlocks,
     MemoryColumns,
     MemoryDevice,
     MemoryEvents,
     OpPaths,
     OpTimes,
+    SegmentSpans,
     StepRanges,
     Strays,
 )
+from .snapshots.columns import memory_of_snapshot
+from .totals import joined, strays_between, with_totals
 
-NAME = "memory-3"
+NAME = "memory-4"
 MAKE = f"{__name__}:make_memory"
 _STEM = "memory"
 _WRAPPERS = re.compile(r"^(DataParallel|DistributedDataParallel)\.forward$")
@@ -82,11 +82,12 @@ NO_ADDRESSES = (
     "Addresses were not recorded, so it is not known which release belongs to which allocation:"
     f" {_RECORD}."
 )
-T = TypeVar("T", MemoryBlocks, Strays, AddressBands)
 
 
 def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) -> MemoryColumns:
-    """The columns of a trace."""
+    """The columns of a trace, or of a memory snapshot."""
+    if trace.snapshot is not None:
+        return memory_of_snapshot(trace, trace.snapshot, step_ranges(trace))
     hosts = hosts_of(trace)
     operator = operator_rows(hosts)
     owners = _owners(trace, operator)
@@ -120,7 +121,7 @@ def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) 
         devices.append(_with_base(device, events, table, has_addresses=has_addresses))
         blocks.append(table)
         bands.append(band)
-        strays.append(_strays(device, events, table, pairs))
+        strays.append(strays_between(device, events, table, pairs))
         first, first_block = mine.stop, first_block + len(table)
         first_band += len(band)
     on_share(0.8)
@@ -128,21 +129,25 @@ def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) 
         strings=owners.strings,
         devices=tuple(devices),
         events=events,
-        blocks=_joined(MemoryBlocks, blocks),
-        strays=_joined(Strays, strays),
-        bands=_joined(AddressBands, bands),
+        blocks=joined(MemoryBlocks, blocks),
+        strays=joined(Strays, strays),
+        bands=joined(AddressBands, bands),
         paths=owners.paths,
         ops=_op_times(trace, operator),
-        steps=_steps(trace),
+        steps=step_ranges(trace),
         allocator=_allocator_calls(trace),
         end_ns=max(trace.end_ns, int(events.ts.max(initial=-1)) + 1),
         trains=classes.trains,
         missing=_missing(trace, devices),
+        segments=no_segments(),
+        pools=(),
+        failures=(),
+        is_snapshot=False,
     )
     states = states_per_parameter(trace)
     return _compact(
         dataclasses.replace(
-            found, devices=tuple(_with_totals(found, device, states) for device in devices)
+            found, devices=tuple(with_totals(found, device, states) for device in devices)
         )
     )
 
@@ -359,65 +364,6 @@ def _with_base(
     )
 
 
-def _strays(
-    device: MemoryDevice, events: MemoryEvents, blocks: MemoryBlocks, pairs: EventPairs
-) -> Strays:
-    """What has to be added to the changes of the blocks to get those of the total."""
-    rows: list[I64] = []
-    kinds: list[I8] = []
-    sizes: list[I64] = []
-
-    def add(row: I64, category: I8 | int, size: I64) -> None:
-        kept = np.flatnonzero(size != 0)
-        rows.append(row[kept])
-        sizes.append(size[kept])
-        kinds.append(np.broadcast_to(np.asarray(category, np.int8), row.shape)[kept])
-
-    mine = device.events
-    first = int(events.allocated[mine.start] - events.bytes[mine.start])
-    jump = np.diff(events.allocated[mine], prepend=first) - events.bytes[mine]
-    add(np.arange(mine.start, mine.stop), Category.UNKNOWN, jump)
-    # A release of another size than its allocation.
-    ends = np.flatnonzero((blocks.allocation >= 0) & (blocks.release >= 0))
-    release = blocks.release[ends].astype(np.int64)
-    differs = -events.bytes[release] - blocks.bytes[ends]
-    add(release, blocks.category[ends], differs)
-    add(release, Category.UNKNOWN, -differs)
-    # A block whose release was lost ends when its address is given out again.
-    again = pairs.lost_event + mine.start
-    add(again, blocks.category[pairs.lost], -blocks.bytes[pairs.lost])
-    add(again, Category.UNKNOWN, blocks.bytes[pairs.lost])
-    row = np.concatenate(rows)
-    order = np.argsort(row, kind="stable")
-    return Strays(
-        row[order].astype(np.int32), np.concatenate(kinds)[order], np.concatenate(sizes)[order]
-    )
-
-
-def _with_totals(columns: MemoryColumns, device: MemoryDevice, states: int) -> MemoryDevice:
-    """The figures that take a walk over all events."""
-    if not device.has_addresses:
-        return device
-    gradients = int(layer_totals(columns, device, Category.GRADIENT).max(initial=0))
-    kept = max(device.kept_bytes, 0)
-    # What was kept is parameters and the optimizer's states; gradients are as large as parameters.
-    of_states = min(states * gradients, max(kept - gradients, 0)) if gradients else 0
-    device = dataclasses.replace(device, gradient_bytes=gradients, kept_states_bytes=of_states)
-    without = tuple(highest(columns, device, category) for category in Category)
-    return dataclasses.replace(device, without_bytes=without)
-
-
-def _joined(kind: type[T], tables: Sequence[T]) -> T:
-    names = [field.name for field in dataclasses.fields(kind)]
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(table, name) for table in tables])
-        if tables
-        else np.empty(0, np.int32)
-        for name in names
-    }
-    return kind(**columns)
-
-
 # --- the rest -------------------------------------------------------------------------------------
 
 
@@ -430,7 +376,8 @@ def _op_times(trace: Trace, operator: B) -> OpTimes:
     return OpTimes(ts[by_start], name[by_start], end[by_end], name[by_end])
 
 
-def _steps(trace: Trace) -> StepRanges:
+def step_ranges(trace: Trace) -> StepRanges:
+    """The steps on the host."""
     steps = trace.steps
     return StepRanges(steps.name, steps.number, steps.ts, steps.end, steps.source != "whole_trace")
 
@@ -442,6 +389,12 @@ def _allocator_calls(trace: Trace) -> AllocatorCalls:
     rows = runtime[found]
     rows = rows[np.argsort(host.ts[rows], kind="stable")]
     return AllocatorCalls(host.ts[rows], host.dur[rows], host.name[rows], rows.astype(np.int32))
+
+
+def no_segments() -> SegmentSpans:
+    """Allocator events of a trace do not tell segments."""
+    nothing = np.empty(0, np.int64)
+    return SegmentSpans(nothing, nothing, nothing, nothing, nothing, nothing.astype(np.int32))
 
 
 def _missing(trace: Trace, devices: Sequence[MemoryDevice]) -> dict[str, str]:

@@ -108,11 +108,30 @@ RULES: tuple[CategoryRule, ...] = (
         "It was allocated in a forward pass and outlived its backward pass.",
     ),
     CategoryRule(Category.UNKNOWN, "low", "Its allocation was not recorded."),
+    CategoryRule(
+        Category.OPTIMIZER, "medium", "Code of an optimizer allocated it, and it was not released."
+    ),
+    CategoryRule(Category.GRADIENT, "medium", "Autograd allocated it, and it was not released."),
+    CategoryRule(
+        Category.AUTOGRAD,
+        "low",
+        "Autograd allocated it and it was released: a gradient of an activation, or one of a"
+        " parameter until `zero_grad`.",
+    ),
+    CategoryRule(
+        Category.ACTIVATION,
+        "low",
+        "Code of a module allocated it, as its stack says; short-lived results are among them.",
+    ),
+    CategoryRule(
+        Category.UNKNOWN, "low", "Its stack names no module, no optimizer and no collective."
+    ),
 )
 (
     NO_RULE, PERSISTENT, STATES_BEFORE, GRADIENT_BEFORE, ACTIVATION_BEFORE, WITHIN_OP, COLLECTIVE,
     LOADED, COPIED_IN, STATES, OF_OPTIMIZER, WITHIN_BACKWARD, GRADIENTS, SAVED, BETWEEN_OPS,
-    UNFINISHED, LAST_RESULT, KEPT, LOST,
+    UNFINISHED, LAST_RESULT, KEPT, LOST, STATES_BY_STACK, GRADIENTS_BY_STACK, AUTOGRAD_BY_STACK,
+    OF_MODULE, OTHER_STACK,
 ) = range(len(RULES))  # fmt: skip
 
 _SHARDED = re.compile(r"^(FSDP::|fsdp::|FullyShardedDataParallel\.)")

@@ -63,6 +63,8 @@ class MemoryDevice:
     gradient_bytes: int  # most that gradients took at once; 0 without any
     kept_states_bytes: int  # of what was kept, inferred to be the optimizer's states
     without_bytes: tuple[int, ...]  # by Category: the highest total if it took nothing
+    first_segment: int = 0  # rows of SegmentSpans; none but in a memory snapshot
+    stop_segment: int = 0
 
     @property
     def events(self) -> slice:
@@ -146,6 +148,45 @@ class AddressBands:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SegmentSpans:
+    """What the allocator had reserved, and when, device by device; shape (n,).
+
+    A segment, or the part of an expandable one that was mapped. In order of address.
+    """
+
+    start: I64  # ts; BEFORE where it was there before the history
+    end: I64  # ts; NEVER where it is there at its end
+    address: I64
+    offset: I64  # see AddressBands
+    bytes: I64
+    pool: I32  # row of MemoryColumns.pools
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPool:
+    """Segments that serve the same requests: of one size class, stream and pool."""
+
+    name: str  # "large, stream 0"
+    is_private: bool  # mostly of a CUDA graph
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAllocation:
+    """The last failed allocation of a device, explained."""
+
+    device: str  # key
+    ts: int
+    requested_bytes: int
+    headline: str
+    sentence: str
+    failures: int  # of the history
+    holders: tuple[tuple[str, int, int], ...]  # code, bytes, blocks: what held most then
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class OpPaths:
     """Distinct chains of ops as a trie; parents come before their children."""
 
@@ -210,6 +251,10 @@ class MemoryColumns:
     end_ns: int  # behind the trace and its last allocator event
     trains: bool  # autograd ran, or kept a record of some op
     missing: Mapping[str, str]  # what cannot be shown → why, and how to record it
+    segments: SegmentSpans
+    pools: tuple[SegmentPool, ...]
+    failures: tuple[FailedAllocation, ...]
+    is_snapshot: bool  # paths are those of Python frames, not of ops
 
     @cached_property
     def computed(self) -> dict[str, dict[str, Any]]:

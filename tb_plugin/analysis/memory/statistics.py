@@ -64,6 +64,8 @@ def statistics(columns: MemoryColumns, device: MemoryDevice, start: int, end: in
     total = np.stack([_sums(group, row[touched], len(used)) for row in below])
     self_ = np.stack([_sums(group, row[1:][touched], len(used)) for row in own])
     calls = calls_between(columns, start, end)[used]
+    if columns.is_snapshot:
+        calls = np.full(len(used), NONE)  # it tells allocations, and no calls
     name = used.astype(np.int32)
     if seen[0]:
         outside = own[:, :1]

@@ -32,8 +32,9 @@ _SERVING = re.compile(
     r"(?P<stamp>\d{9,}(?:\.\d+)?)-(?P<worker>(?:TP|DP|PP|EP|CP|SP)-\d+.*)", re.DOTALL
 )
 _STAMPED = re.compile(r"(?P<worker>.+?)\.(?P<stamp>\d{12,})", re.DOTALL)
-_SUFFIXES = (".gz", ".json", ".trace", ".pt", ".chrome", ".chrome_trace", *FOLDED)
-_INNER_OF_GZ = ("", "json", "trace", "raw", "chrome", "chrome_trace")
+_PICKLES = (".pickle", ".pkl")
+_SUFFIXES = (".gz", ".json", ".trace", ".pt", ".chrome", ".chrome_trace", *FOLDED, *_PICKLES)
+_INNER_OF_GZ = ("", "json", "trace", "raw", "chrome", "chrome_trace", "pickle", "pkl")
 _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".filepart", ".incomplete")
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_ .]?(\d{1,7})(?!\d)", re.IGNORECASE)
 _WORKER = re.compile(r"(?:^|[^a-z])worker[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
@@ -87,7 +88,12 @@ def is_plausible(name: str) -> bool:
     lower = name.lower()
     if lower.endswith(".gz"):
         return lower[:-3].rpartition(".")[2 if "." in lower[:-3] else 1] in _INNER_OF_GZ
-    return lower.endswith((".json", ".trace", ".chrome", ".chrome_trace", *FOLDED))
+    return lower.endswith((".json", ".trace", ".chrome", ".chrome_trace", *FOLDED, *_PICKLES))
+
+
+def is_pickle(name: str) -> bool:
+    """True if a file of this name may hold a memory snapshot."""
+    return name.lower().removesuffix(".gz").endswith(_PICKLES)
 
 
 def is_notable(name: str) -> bool:

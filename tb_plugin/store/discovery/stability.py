@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import KinetoscopeError
-from ...trace.io.source import SNIFF_BYTES, Text, is_folded, looks_like_trace, root_of
+from ...trace.io.source import PICKLE, SNIFF_BYTES, Text, is_folded, looks_like_trace, root_of
 from ...trace.raw import FaultLog
 from ..contract import ErrorInfo
 from .walk import FileVersion
@@ -89,7 +89,7 @@ def why_waiting(watch: FileWatch, *, complete: bool) -> str:
 
 
 def looks_complete(path: str, size: int) -> bool:
-    """True if the end of the file is the end of a JSON text.
+    """True if the end of the file is the end of a JSON text, or of a pickle.
 
     True where the end tells nothing: of compressed files, and of what is no JSON in the first place
     (a pointer, a web page), which is to be refused at once instead of waited for.
@@ -101,6 +101,9 @@ def looks_complete(path: str, size: int) -> bool:
         return False
     with open(path, "rb") as file:
         head = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if PICKLE.match(head):
+            file.seek(size - 1, os.SEEK_SET)
+            return file.read(1) == b"."
         if not head.startswith((b"{", b"[")):
             return True
         file.seek(max(0, size - 256), os.SEEK_SET)

@@ -71,15 +71,17 @@ def _other(kind: str, pattern: bytes, message: str, hint: str) -> _Other:
 PYTHON_REPR = re.compile(rb"[\[({\s]*\{\s*'[^'\n]{0,200}'\s*:")
 """Beginning of ``repr()`` of a dict, or of a list of dicts."""
 
+PICKLE = re.compile(rb"\x80[\x02-\x05]", re.DOTALL)
+_SNAPSHOT_KEY = re.compile(rb"(?:segments|device_traces|host_segments|host_traces)")
 _TIMELINE_HINT = "Export the trace itself, recorded with profile_memory=True."
 
 # In order; matched at the first character that is no white space.
 _BINARY = (
     _other(
-        "memory_snapshot",
-        rb"\x80[\x02-\x05]",
-        "This is a Python pickle, probably a CUDA memory snapshot.",
-        "kinetoscope snapshot FILE explains memory snapshots; a trace is a .json or .json.gz file.",
+        "pickle",
+        PICKLE.pattern,
+        "This is a Python pickle, and no memory snapshot.",
+        "Memory snapshots are written by torch.cuda.memory._dump_snapshot().",
     ),
     _other("image", rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP", "This is an image.", _RECORD),
     _other("pdf", rb"%PDF-", "This is a PDF document.", _RECORD),
@@ -197,6 +199,8 @@ def looks_like_trace(head: bytes) -> bool:
     Cheap and generous, for finding traces among files with any name: an object that has
     ``traceEvents`` or one of the keys written before it, or an array of events.
     """
+    if PICKLE.match(head):
+        return bool(_SNAPSHOT_KEY.search(head))
     text = _strip(head)
     if text.startswith(b"["):
         return bool(_ARRAY_OF_OBJECTS.match(text) and _PHASE.search(text))
@@ -274,6 +278,17 @@ def _strip(head: bytes) -> bytes:
 def is_folded(path: Path) -> bool:
     """Whether the name says that a file holds folded stacks."""
     return path.suffix.lower() in FOLDED
+
+
+def is_pickle(source: Source) -> bool:
+    """Whether a file, compressed or not, holds a Python pickle.
+
+    Raises:
+        NotFoundError: there is no such file.
+        TraceFormatError: it is compressed in a way that is not read.
+    """
+    with Text(source, FaultLog()) as text:
+        return bool(PICKLE.match(text.read(HEAD)))
 
 
 # --- the text ------------------------------------------------------------------------------------

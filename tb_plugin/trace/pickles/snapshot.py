@@ -108,7 +108,7 @@ class Segments:
     stream: Ints
     pool: Codes
     stack: Codes
-    is_expandable: NDArray[np.bool_]
+    is_expandable: NDArray[np.int8]  # 0 or 1
     kind: tuple[str, ...]
     first_block: Ints
 
@@ -169,6 +169,11 @@ class Snapshot:
     settings: dict[str, Any]
     damage: str
     skipped: dict[str, int]
+
+    @property
+    def size(self) -> int:
+        """Events of the history, and blocks."""
+        return len(self.events.size) + len(self.blocks.size)
 
 
 def read_snapshot(source: Source, on_progress: OnProgress | None = None) -> Snapshot:
@@ -368,7 +373,7 @@ class _Records:
             stacks=self._stack_table(),
             pools=tuple(self.pools),
             marks=self._marks(root.get("external_annotations")),
-            settings=dict(settings) if isinstance(settings, dict) else {},
+            settings=_plain(settings) if isinstance(settings, dict) else {},
             damage=damage,
             skipped=dict(self.skipped),
         )
@@ -459,7 +464,7 @@ class _Records:
             stream=table["stream"],
             pool=table["pool"].astype(np.int32),
             stack=table["stack"].astype(np.int32),
-            is_expandable=table["is_expandable"].astype(np.bool_),
+            is_expandable=table["is_expandable"].astype(np.int8),
             kind=tuple(kinds),
             first_block=np.array(first, np.int64),
         )
@@ -509,6 +514,14 @@ class _Records:
             else:
                 self._skip("an annotation")
         return tuple(marks)
+
+
+def _plain(settings: dict[Any, Any]) -> dict[str, Any]:
+    return {
+        str(name): value
+        for name, value in settings.items()
+        if isinstance(value, str | bool | float) or _int(value, 0) == value
+    }
 
 
 # The docs of torch say the one, its files the other.

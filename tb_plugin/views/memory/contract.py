@@ -33,7 +33,7 @@ MemoryCategory = Literal[
     "activation", "temporary",
 ]  # fmt: skip
 CategoryConfidence = Literal["high", "medium", "low"]
-LayerBy = Literal["category", "module", "total"]
+LayerBy = Literal["category", "module", "line", "total"]
 
 
 class MemoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +68,7 @@ class MemoryDeviceRow(Struct, frozen=True):
 class MemoryLayer(Struct, frozen=True):
     """One layer of the stack, as long as the curve."""
 
-    key: str  # a category; the name of a module, or "" for everything else
+    key: str  # a category; a module or a line, or "" for everything else
     label: str
     values: tuple[int, ...]  # at each point of the curve
 
@@ -357,6 +357,7 @@ class AddressMap(Struct, frozen=True):
     bands: tuple[AddressBand, ...]  # by address
     tile_buckets: int  # of time, in a tile
     tile_rows: int
+    segments: int  # that the device has over time; 0 where they are not known
     note: str  # what the picture cannot show
     missing: str  # why there is none; "" = there is
 
@@ -415,6 +416,24 @@ class StepsMemory(Struct, frozen=True):
     missing: str
 
 
+class HolderOfMemory(Struct, frozen=True):
+    """Code that held memory as an allocation failed."""
+
+    line: str  # "train.py(12): step"; "" without a stack
+    bytes: int
+    blocks: int
+
+
+class MemoryFailure(Struct, frozen=True):
+    """The last failed allocation of the device, explained."""
+
+    ts: int
+    requested_bytes: int
+    sentence: str
+    failures: int  # of the history
+    holders: tuple[HolderOfMemory, ...]  # the three that held most
+
+
 class Memory(Struct, frozen=True):
     """A device's memory over a range."""
 
@@ -437,5 +456,7 @@ class Memory(Struct, frozen=True):
     events: MemoryEventTable
     categories: dict[str, str]  # category → label, bottom to top of the stack
     rules: tuple[AppliedRule, ...]  # the most bytes first; () where blocks are not known
+    failure: MemoryFailure | None  # of a memory snapshot; None: no allocation failed
+    is_snapshot: bool  # names are those of lines of code instead of ops; there are segments
     missing: dict[str, str]
     definitions: dict[str, str]

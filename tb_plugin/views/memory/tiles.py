@@ -50,6 +50,10 @@ BLOCKS_ALONE = (
     "Blocks alone: allocator events do not tell the segments that the allocator holds, so free"
     " memory inside of them is not drawn. A memory snapshot has them."
 )
+WITH_SEGMENTS = (
+    "Shaded: reserved and free. A request is served by one free piece of its own pool, or not at"
+    " all: what lies in smaller pieces is of no use to it."
+)
 _TILE = re.compile(r"(\d{1,15})\.(\d{1,15})")
 HEADER = np.dtype(
     {
@@ -91,7 +95,8 @@ def address_map(subject: Subject, query: answers.MapQuery) -> answers.AddressMap
         bands=tuple(answers.AddressBand(f"0x{at:x}", offset, size) for at, offset, size in rows),
         tile_buckets=BUCKETS,
         tile_rows=ROWS,
-        note=BLOCKS_ALONE,
+        segments=device.stop_segment - device.first_segment,
+        note=WITH_SEGMENTS if columns.is_snapshot else BLOCKS_ALONE,
         missing="" if device.has_addresses else NO_ADDRESSES,
     )
 

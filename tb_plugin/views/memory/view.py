@@ -21,7 +21,7 @@ from ...analysis.memory.curve import (
 )
 from ...analysis.memory.events import TYPE_NAMES
 from ...analysis.memory.growth import steps_of
-from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
+from ...analysis.memory.model import NONE, Category, FailedAllocation, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import alive, peaks, total_after
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
@@ -46,7 +46,7 @@ from .steps import churn_answer, counted_steps, growth_answer, steps_memory
 from .tiles import address_map, map_tiles
 from .words import no_totals, words
 
-MOST_MODULES = 8
+MOST_LAYERS = 8
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
         "allocated": "Bytes in use, as the allocator counted them at each allocation and release.",
@@ -71,6 +71,10 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
 )
 OUTSIDE = "(outside of ops)"
 NO_CAPACITY = "The file does not tell the memory of this device (`deviceProperties`)."
+NO_CAPACITY_HERE = (
+    "A memory snapshot does not tell the memory of the device. `kinetoscope snapshot FILE"
+    " --capacity 80GiB` takes it from you."
+)
 NO_RESERVED = "No reserved total was recorded: this allocator keeps no memory in reserve."
 NOT_COUNTED = (
     "What the host allocated before the recording began is not in these totals: torch counts host"
@@ -109,6 +113,9 @@ def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) ->
     counted = counted_steps(facts, columns)
     without = _without(device, peak)
     headline, detail = words(columns, device, peak, without, facts)
+    failure = next((one for one in columns.failures if one.device == device.key), None)
+    if failure is not None:
+        headline, detail = failure.headline, f"{failure.sentence} {headline}"
     return {
         "headline": headline,
         "detail": detail,
@@ -124,9 +131,21 @@ def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) ->
         "churn": churn_answer(columns, steps, counted, peak.bytes if device.has_totals else 0),
         "categories": {NAMES[one]: LABELS[one] for one in Category},
         "rules": _rules(columns, device),
+        "failure": None if failure is None else _failure(failure),
+        "is_snapshot": columns.is_snapshot,
         "missing": dict(columns.missing),
         "definitions": dict(DEFINITIONS),
     }
+
+
+def _failure(failed: FailedAllocation) -> answers.MemoryFailure:
+    return answers.MemoryFailure(
+        ts=failed.ts,
+        requested_bytes=failed.requested_bytes,
+        sentence=failed.sentence,
+        failures=failed.failures,
+        holders=tuple(answers.HolderOfMemory(*one) for one in failed.holders),
+    )
 
 
 def _marks(columns: MemoryColumns) -> tuple[answers.StepMark, ...]:
@@ -151,10 +170,10 @@ def _device_row(columns: MemoryColumns, device: MemoryDevice) -> answers.MemoryD
     if not device.has_reserved:
         missing["reserved"] = NO_RESERVED if device.has_totals else no_totals(device)
     if device.capacity_bytes is None and device.kind != HOST:
-        missing["capacity"] = NO_CAPACITY
+        missing["capacity"] = NO_CAPACITY_HERE if columns.is_snapshot else NO_CAPACITY
     if not device.has_addresses:
         missing["blocks"] = NO_ADDRESSES
-    if device.kind == HOST and device.has_totals:
+    if device.kind == HOST and device.has_totals and not columns.is_snapshot:
         missing["before"] = NOT_COUNTED
     highest = max(device.base_bytes, int(events.allocated[mine].max(initial=0)))
     return answers.MemoryDeviceRow(
@@ -303,15 +322,15 @@ def _keys(
     """(key, label) of each layer from bottom to top, and what belongs to it."""
     if by == "category":
         return [(NAMES[one], LABELS[one]) for one in Category], by_category(columns, device)
+    code_of_block = columns.blocks.module if by == "module" else columns.blocks.frame
     held: dict[int, int] = {}
     for group in alive(columns, device, peaks(columns, device).first):
-        if group.module >= 0:
-            held[group.module] = held.get(group.module, 0) + group.total_bytes
-    chosen = sorted(held, key=lambda code: -held[code])[:MOST_MODULES]
+        code = int(code_of_block[group.block]) if group.block >= 0 else NONE
+        if code >= 0:
+            held[code] = held.get(code, 0) + group.total_bytes
+    chosen = sorted(held, key=lambda code: -held[code])[:MOST_LAYERS]
     names = [(columns.strings[code], columns.strings[code]) for code in chosen]
-    return [*names, ("", "Everything else")], by_code(
-        columns, device, columns.blocks.module, chosen
-    )
+    return [*names, ("", "Everything else")], by_code(columns, device, code_of_block, chosen)
 
 
 # --- in a terminal --------------------------------------------------------------------------------
@@ -411,6 +430,7 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
+    of_snapshots=True,
     artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_memory),
     parts=(
         Part("curve", answers.MemoryQuery, answers.MemoryCurve, curve_part),

@@ -23,7 +23,7 @@ OTHERS = [
     (b'{"rocprofiler-sdk-tool": [', "rocprofiler"),
     (b"[[1795227741905756, 1795227741905756], [[0, 1", "memory_timeline"),
     (b"[[-1, 1, 37888, 7], [-1, 1, 512, 7]]", "memory_timeline"),
-    (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}\x94(\x8c\x08segments", "memory_snapshot"),
+    (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}\x94(\x8c\x08something", "pickle"),
     (b'{"segments": [], "device_traces": []}', "memory_snapshot"),
     (b"----------  ------\n      Name    Self CPU %   # of Calls\n", "key_averages"),
     (EVENT_FILE, "event_file"),

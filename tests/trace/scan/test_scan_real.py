@@ -26,9 +26,8 @@ CHECKED_TWICE = 120_000  # bytes of text; larger files take long in tiny blocks
 REFUSED = {
     "README.md": "text",
     "ascend_npu/kernel_details.csv.gz": "csv",
-    "cuda_memory_snapshots/magma27/memory_snapshot.pickle": "memory_snapshot",
-    "cuda_memory_snapshots/wedsonlin/medium_128_inference_memory_snapshot.pickle":
-        "memory_snapshot",
+    "cuda_memory_snapshots/magma27/memory_snapshot.pickle": "pickle",
+    "cuda_memory_snapshots/wedsonlin/medium_128_inference_memory_snapshot.pickle": "pickle",
     "derived_oddities/container/empty_file.json": "empty",
     "derived_oddities/container/no_traceEvents.json": "no_trace_events",
     "derived_oddities/container/not_json.json": "html",

@@ -25,7 +25,7 @@ export interface Choice {
   readonly instant: number;
 }
 
-const LAYERS: readonly string[] = ["category", "module", "total"] satisfies LayerBy[];
+const LAYERS: readonly string[] = ["category", "module", "line", "total"] satisfies LayerBy[];
 const INSTANTS: readonly string[] = ["peak", "second", "time"] satisfies AliveAt[];
 
 /** `397-584` in ns; null where the text is no range. */

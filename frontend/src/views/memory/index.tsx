@@ -1,7 +1,8 @@
 /** What fills the memory, when is it fullest, and does it grow? */
-import { useMemo, useState } from "react";
+import { Fragment, useMemo, useState } from "react";
 import type { Memory } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
+import { bytes } from "../../base/text/format";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Hero } from "../../components/text/hero";
 import { type Cell, cell } from "../../state/cell";
@@ -13,6 +14,7 @@ import { useChoice } from "./choice";
 import type { Life } from "./curve/paint";
 import { CurvePanel } from "./curve/panel";
 import { Churn, FromStepToStep, HeadRoomPanel, SecondPeak } from "./facts";
+import { Line } from "./line";
 import { MapPanel } from "./map/panel";
 import memoryCss from "./memory.css?inline";
 import { Tables } from "./tables/panel";
@@ -50,6 +52,29 @@ function useRangeKeys(choice: ReturnType<typeof useChoice>) {
   useRegisterCommands(commands);
 }
 
+/** What held most as an allocation failed. */
+function Failure({ answer, choice }: { answer: Memory; choice: ReturnType<typeof useChoice> }) {
+  const { failure } = answer;
+  if (failure === null) {
+    return null;
+  }
+  return (
+    <>
+      {failure.holders.length === 0 ? null : "Most was held by "}
+      {failure.holders.map(({ line, bytes: held }, place) => (
+        <Fragment key={line}>
+          {place === 0 ? "" : ", "}
+          {line === "" ? "code without a stack" : <Line text={line} />} ({bytes(held)})
+        </Fragment>
+      ))}
+      {failure.holders.length === 0 ? null : ". "}
+      <button type="button" className="link" onClick={() => choice.setAlive("time", failure.ts)}>
+        What was alive then
+      </button>
+    </>
+  );
+}
+
 function Figures({ answer, isOld }: { answer: Memory; isOld: boolean }) {
   const choice = useChoice();
   useRangeKeys(choice);
@@ -68,7 +93,9 @@ function Figures({ answer, isOld }: { answer: Memory; isOld: boolean }) {
         : null;
   return (
     <div className={isOld ? "stack stale" : "stack"}>
-      <Hero headline={answer.headline} detail={answer.detail} />
+      <Hero headline={answer.headline} detail={answer.detail}>
+        <Failure answer={answer} choice={choice} />
+      </Hero>
       <CurvePanel
         answer={answer}
         isOld={isOld}

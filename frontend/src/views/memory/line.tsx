@@ -7,6 +7,9 @@ const FRAME = /^(.+\.py)\((\d+)\): /s;
 /** `nn.Module: Linear_0` says twice that it is a module. */
 export const moduleName = (name: string) => name.replace(/^nn\.Module: /, "");
 
+/** A line of code without its folders: `train.py(12): step`. */
+export const withoutFolders = (frame: string) => frame.replace(/^.*[\\/](?=[^\\/]*\(\d+\): )/s, "");
+
 /** "train.py(12): step". */
 export function Line({ text }: { text: string }) {
   const match = FRAME.exec(text);

@@ -19,7 +19,7 @@ import { useAsked, usePart } from "../../../state/parts";
 import type { useChoice } from "../choice";
 import { boxPaint } from "../colors";
 import { stepAt } from "../curve/frame";
-import { Line, moduleName } from "../line";
+import { Line, moduleName, withoutFolders } from "../line";
 import { type AliveBox, aliveBoxes, lineage } from "./squarify";
 
 const HEIGHT = 330;
@@ -36,7 +36,7 @@ export function nodeName(node: AliveNode, labels: Readonly<Record<string, string
     case "module":
       return node.name === "" ? "no module" : moduleName(node.name);
     case "op":
-      return node.name === "" ? "outside of ops" : node.name;
+      return node.name === "" ? "outside of ops" : withoutFolders(node.name);
     case "size":
       return node.each_bytes === null ? "" : `${count(node.count)} × ${bytes(node.each_bytes)}`;
     default:
@@ -64,7 +64,9 @@ export function boxWords(
   const label = labels[node.category] ?? node.category;
   const first = box.place === 0 || head === "" ? [label, head].filter(Boolean).join(" · ") : head;
   const sizes = node.kind === "size" && node.count > 1 ? ` · ${nodeName(node, labels)}` : "";
-  return [first, bytes(node.bytes) + sizes, ...where.slice(1), node.line]
+  // In a memory snapshot the line stands in place of an op.
+  const line = named.some(({ name }) => name === node.line) ? "" : withoutFolders(node.line);
+  return [first, bytes(node.bytes) + sizes, ...where.slice(1), line]
     .filter((text) => text !== "")
     .slice(0, room);
 }

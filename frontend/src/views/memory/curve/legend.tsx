@@ -4,7 +4,7 @@ import { bytes, DASH, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { type Cell, useCell } from "../../../state/cell";
 import { layerToken } from "../colors";
-import { moduleName } from "../line";
+import { moduleName, withoutFolders } from "../line";
 import { pointAt } from "./frame";
 
 interface LegendProps {
@@ -48,7 +48,8 @@ export function CurveLegend({ curve, shares, active, onActive, cursor }: LegendP
                 onClick={() => onActive(active === key ? null : key)}
               >
                 <i className="swatch" style={{ background: `var(${layerToken(key, place)})` }} />
-                {harmless(moduleName(label), NAME_MOST)} <b>{bytes(values[at] ?? 0)}</b>
+                {harmless(withoutFolders(moduleName(label)), NAME_MOST)}{" "}
+                <b>{bytes(values[at] ?? 0)}</b>
                 {share === undefined || share.confidence === "high" ? null : (
                   <span className="dim">{share.confidence}</span>
                 )}

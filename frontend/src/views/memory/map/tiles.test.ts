@@ -12,6 +12,7 @@ const MAP: AddressMap = {
   ],
   tile_buckets: 512,
   tile_rows: 256,
+  segments: 0,
   note: "",
   missing: "",
 };

@@ -1,5 +1,5 @@
 /** The columns of both tables, and the same as text in base units. */
-import type { MemoryEventRow, StatisticsRow } from "../../../api/types.gen";
+import type { Memory, MemoryEventRow, StatisticsRow } from "../../../api/types.gen";
 import { plainTable } from "../../../base/text/delimited";
 import { bytes, count, DASH, inScale, time, timeScale } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
@@ -8,34 +8,47 @@ import { type Column, numberColumn } from "../../../components/data_table/table"
 import { CodeName } from "../../../components/text/code_name";
 import type { TimeRange } from "../choice";
 import { layerToken } from "../colors";
-import { Line, moduleName } from "../line";
+import { Line, moduleName, withoutFolders } from "../line";
 import { afterWords, beforeWords } from "./sizes";
 
 /** What stands for the name of an op where there was none. */
 const OUTSIDE = "(outside of ops)";
+const NO_STACK = "(without a stack)";
 
-const opName = (name: string) =>
-  name === "" ? <span className="dim">{OUTSIDE}</span> : <CodeName name={name} />;
+/** An op, or in a memory snapshot a line of code. */
+const ownerName = (name: string, isLine: boolean) =>
+  name === "" ? (
+    <span className="dim">{isLine ? NO_STACK : OUTSIDE}</span>
+  ) : isLine ? (
+    <span className="clip" title={harmless(name)}>
+      <CodeName name={withoutFolders(name)} />
+    </span>
+  ) : (
+    <CodeName name={name} />
+  );
+
+/** What allocates, at the head of a table. */
+export const ownerHead = (isLine: boolean) => (isLine ? "Line of code" : "Operator");
 
 const none = <span className="dim">{DASH}</span>;
 
 export function eventColumns(
   rows: readonly MemoryEventRow[],
   range: TimeRange,
-  labels: Readonly<Record<string, string>>,
+  { categories: labels, is_snapshot: isLine }: Pick<Memory, "categories" | "is_snapshot">,
 ): readonly Column<MemoryEventRow>[] {
   const most = rows.reduce((largest, row) => Math.max(largest, row.bytes), 0);
   const scale = timeScale(range.end);
   return [
     {
       key: "name",
-      head: "Operator",
+      head: ownerHead(isLine),
       sort: true,
       width: 190,
       grow: 4,
       cell: (row) => (
         <>
-          {opName(row.name)}
+          {ownerName(row.name, isLine)}
           {row.module === "" ? null : (
             <span className="detail" title={harmless(row.module)}>
               {harmless(moduleName(row.module), 80)}
@@ -121,15 +134,15 @@ export const eventsPlain = plainTable<MemoryEventRow>([
 
 const signed = (value: number) => <span className={value < 0 ? "dim" : ""}>{bytes(value)}</span>;
 
-export function statisticsColumns(): readonly Column<StatisticsRow>[] {
+export function statisticsColumns(isLine: boolean): readonly Column<StatisticsRow>[] {
   return [
     {
       key: "name",
-      head: "Operator",
+      head: ownerHead(isLine),
       sort: true,
       width: 150,
       grow: 4,
-      cell: (row) => opName(row.name),
+      cell: (row) => ownerName(row.name, isLine),
     },
     numberColumn("calls", "Calls", (row) => (row.calls === null ? none : count(row.calls))),
     numberColumn("increase_bytes", "Size increase", (row) => signed(row.increase_bytes)),

@@ -102,7 +102,7 @@ function Head({ answer, choice, noBlocks, tab, note }: HeadProps) {
         label="Rows"
         options={[
           ["events", "Events", noBlocks],
-          ["operators", "By operator"],
+          ["operators", answer.is_snapshot ? "By line" : "By operator"],
         ]}
         value={tab}
         onChange={(next) => choice.set("tab", next === "events" ? "" : next)}
@@ -114,10 +114,10 @@ function Head({ answer, choice, noBlocks, tab, note }: HeadProps) {
 const BY_TIME = { key: "allocated_ns", isDown: false };
 const BY_INCREASE = { key: "self_increase_bytes", isDown: true };
 
-function NameField({ search, choice }: { search: string; choice: TablesProps["choice"] }) {
+function NameField({ search, answer, choice }: { search: string } & Omit<TablesProps, "life">) {
   return (
     <SearchField
-      words="Filter by operator"
+      words={answer.is_snapshot ? "Filter by line" : "Filter by operator"}
       value={search}
       onChange={(text) => choice.set("search", text)}
     />
@@ -147,13 +147,15 @@ function Operators(props: TablesProps) {
       query={{ ...scopeOf(answer, choice.range), search }}
       keyOf={(row) => row.name}
       usualSorting={BY_INCREASE}
-      columns={statisticsColumns}
+      columns={() => statisticsColumns(answer.is_snapshot)}
       definitions={answer.definitions}
-      usuallyHidden="none"
+      usuallyHidden={answer.is_snapshot ? "calls" : "none"}
       toPlain={statisticsPlain}
-      filters={<NameField search={search} choice={choice} />}
+      filters={<NameField {...props} search={search} />}
       empty={
-        search === "" ? "No op touched memory in this range." : "No such operator in this range."
+        search === ""
+          ? "Nothing was allocated or released in this range."
+          : "No such name in this range."
       }
     />
   );
@@ -202,13 +204,13 @@ function Events(props: TablesProps) {
       query={{ ...scope, ...filters.query }}
       keyOf={(row) => String(row.block)}
       usualSorting={BY_TIME}
-      columns={(rows) => eventColumns(rows, range, answer.categories)}
+      columns={(rows) => eventColumns(rows, range, answer)}
       definitions={answer.definitions}
       usuallyHidden="line"
       toPlain={eventsPlain}
       filters={
         <>
-          <NameField search={filters.search} choice={choice} />
+          <NameField {...props} search={filters.search} />
           <SizeField
             label="Smallest size"
             sign="size ≥"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ...base.units import plural, size
-from ...trace.pickles.snapshot import Snapshot
-from .allocator import SMALL, AllocatorState, Reserved, SiteBytes, rounded, sites, state_at
+from ....base.units import plural, size
+from ....trace.pickles.snapshot import Snapshot
+from .allocator import AllocatorState, SiteBytes, sites, state_at
+from .lives import SMALL, Reserved, rounded
 
 SITES = 3
 NEARLY_EMPTY = 0.1
@@ -60,14 +61,19 @@ class OutOfMemory:
     sites: tuple[SiteBytes, ...]
 
 
-def explain(snapshot: Snapshot, total: int | None = None) -> OutOfMemory | None:
-    """The last failed allocation of a snapshot; None if none failed.
+def explain(
+    snapshot: Snapshot, total: int | None = None, device: int | None = None
+) -> OutOfMemory | None:
+    """The last failed allocation of a snapshot, or of a device; None if none failed.
 
     ``total`` is the memory of the device, where it is known: then memory that neither this
     allocator holds nor is free belongs to others. The decision is that of the allocator itself: a
     free piece of the same size class and stream, else a new segment from the device.
     """
-    failures = snapshot.events.is_action("oom").nonzero()[0]
+    failed = snapshot.events.is_action("oom")
+    if device is not None:
+        failed &= snapshot.events.device == device
+    failures = failed.nonzero()[0]
     if not len(failures):
         return None
     row = int(failures[-1])
@@ -129,6 +135,16 @@ def _held_open(state: AllocatorState, need: int) -> int:
         for segment, bytes_ in used.items()
         if segment.size >= need and 0 < bytes_ <= NEARLY_EMPTY * segment.size
     )
+
+
+def in_short(found: OutOfMemory) -> str:
+    """The failure and its cause, as a headline."""
+    asked = f"An allocation of {size(found.requested)} failed"
+    if found.cause is Cause.FRAGMENTATION:
+        return f"{asked}: the memory is fragmented."
+    if found.cause is Cause.OTHERS:
+        return f"{asked}: others hold the memory of the device."
+    return f"{asked}: the memory is full, {size(found.short)} short."
 
 
 def sentence(found: OutOfMemory) -> str:

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.memory.allocator import AllocatorState, state_at
-from kinetoscope.analysis.memory.out_of_memory import Cause, OutOfMemory, explain, sentence
+from kinetoscope.analysis.memory.snapshots.allocator import AllocatorState, state_at
+from kinetoscope.analysis.memory.snapshots.out_of_memory import (
+    Cause,
+    OutOfMemory,
+    explain,
+    sentence,
+)
 from tests.trace.pickles.drawn_snapshot import MIB, block, event, reread, segment, snapshot
 
 GIB = 1 << 30

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.memory.allocator import held_bytes, peak_state
-from kinetoscope.analysis.memory.snapshot_changes import site_changes
+from kinetoscope.analysis.memory.snapshots.allocator import held_bytes, peak_state
+from kinetoscope.analysis.memory.snapshots.changes import site_changes
 from kinetoscope.trace.pickles.snapshot import Snapshot
 from tests.trace.pickles.drawn_snapshot import MIB, block, event, reread, segment, snapshot
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ...trace.pickles.snapshot import Snapshot
+from ....trace.pickles.snapshot import Snapshot
 from .allocator import SiteBytes, peak_state, sites
 
 NEAR_LINES = 20

@@ -1,0 +1,97 @@
+"""How does a memory snapshot become a trace? Its steps as ranges, its length, and what was odd.
+
+A snapshot has no ops and no kernels. Of what other views live on there is only the range in which
+the history was recorded, and the steps that the profiler marked beside it; the allocator's events
+stay columns of their own (``Trace.snapshot``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from ..health.checks import note
+from ..model import Trace, worst_first
+from .snapshot import MISSING, Snapshot
+
+PID = "memory snapshot"
+HISTORY = "Memory history"
+
+
+def first_us(snapshot: Snapshot) -> int:
+    """When the history begins, µs since 1970; 0 where no times were recorded."""
+    return min(_times(snapshot), default=0)
+
+
+def _times(snapshot: Snapshot) -> Iterator[int]:
+    known = snapshot.events.time_us[snapshot.events.time_us > 0]
+    if len(known):
+        yield from (int(known.min()), int(known.max()))
+    yield from (mark.time_us for mark in snapshot.marks if mark.time_us > 0)
+
+
+def has_times(snapshot: Snapshot) -> bool:
+    """Whether each event has one; torch 2.0 wrote none."""
+    return bool((snapshot.events.time_us > 0).all())
+
+
+def length_us(snapshot: Snapshot) -> int:
+    """How long the history lasts; without times a µs for each event."""
+    if not has_times(snapshot):
+        return max(1, len(snapshot.events.size))
+    return max(_times(snapshot), default=0) - first_us(snapshot) + 1
+
+
+def as_json(snapshot: Snapshot) -> bytes:
+    """The history and the steps in it as a trace in JSON, µs from the start of the history."""
+    events = [(HISTORY, 0, length_us(snapshot))]
+    if has_times(snapshot):
+        origin = first_us(snapshot)
+        events += [(name, start - origin, end - start) for name, start, end in _steps(snapshot)]
+    same = {"ph": "X", "cat": "user_annotation", "pid": PID, "tid": PID}
+    ranges = [{**same, "name": name, "ts": ts, "dur": dur} for name, ts, dur in events]
+    text = {"schemaVersion": 1, "profile_memory": 1, "with_stack": 1, "traceEvents": ranges}
+    return json.dumps(text).encode()
+
+
+def _steps(snapshot: Snapshot) -> Iterator[tuple[str, int, int]]:
+    """Name, start and end of each marked range, of the device that has most of them."""
+    devices = [mark.device for mark in snapshot.marks]
+    most = max(set(devices), key=devices.count, default=MISSING)
+    open_: dict[str, int] = {}
+    for mark in snapshot.marks:
+        if mark.device != most or mark.time_us <= 0:
+            continue
+        if mark.is_start:
+            open_[mark.name] = mark.time_us
+        elif mark.name in open_:
+            start = open_.pop(mark.name)
+            yield mark.name, start, max(start, mark.time_us)
+
+
+def with_snapshot(trace: Trace, snapshot: Snapshot) -> Trace:
+    """The trace of ``as_json`` with its snapshot, and what must be said of it."""
+    skipped = sum(snapshot.skipped.values())
+    notes = []
+    if snapshot.damage:
+        notes.append(note("truncated", example=snapshot.damage))
+    if skipped:
+        parts = ", ".join(f"{what} ({many:,})" for what, many in snapshot.skipped.items())
+        notes.append(note("snapshot_records", skipped, example=parts))
+    if not len(snapshot.events.size):
+        notes.append(note("snapshot_no_history"))
+    elif not has_times(snapshot):
+        notes.append(note("snapshot_no_times"))
+    records = len(snapshot.events.size) + len(snapshot.blocks.size) + len(snapshot.segments.size)
+    health = msgspec.structs.replace(
+        trace.health,
+        events=records,
+        used=records,
+        ignored={},
+        skipped=skipped,
+        notes=worst_first(notes),
+    )
+    return replace(trace, base_ns=first_us(snapshot) * 1000, health=health, snapshot=snapshot)

@@ -1,0 +1,1 @@
+"""Memory: events, curves, statistics, categories."""
