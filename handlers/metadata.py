@@ -13,6 +13,8 @@ could not be found out is null.
   directory and the directories of `sys.path`, in order of import. They inform people: a viewer
   joins names with `cwd` as text, and opens nothing because a trace says so
 - `script`: what was started, `sys.argv[0]`: recordings of one script are compared with each other
+- `threads`: what an op on the CPU may use, `torch.get_num_threads()`
+- `cores`: what the process may use, by its affinity and the quota of its control group
 - `python`, `torch`, `cuda`, `hip`: versions
 - `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
   `with_flops`, `with_modules`, as far as it has them
@@ -24,6 +26,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import math
+import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,6 +64,8 @@ def describe(
         "cwd": _current_directory(),
         "script": _text((getattr(sys, "argv", None) or [None])[0] or None),
         "source_roots": _import_directories() if source_roots is None else list(source_roots),
+        "threads": _threads(),
+        "cores": _cores(),
         "python": platform.python_version(),
         **_torch_versions(),
         "profiler": _profiler_options(prof),
@@ -102,6 +108,26 @@ def _torch_versions() -> dict[str, str | None]:
         "cuda": _text(getattr(version, "cuda", None)),
         "hip": _text(getattr(version, "hip", None)),
     }
+
+
+def _threads() -> int | None:
+    # Looked up, not imported: where there is a profile, torch is imported.
+    count = getattr(sys.modules.get("torch"), "get_num_threads", None)
+    return _integer(count()) if callable(count) else None
+
+
+def _cores() -> int | None:
+    """Cores of the affinity mask, or fewer where the control group allows less time."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # not on this system
+        cores = os.cpu_count() or 0
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
+        cores = min(cores, max(1, math.ceil(int(quota) / int(period))))
+    except (OSError, ValueError, ZeroDivisionError):  # "max": no limit; or no such group
+        pass
+    return cores or None
 
 
 def _profiler_options(prof: object) -> dict[str, object]:

@@ -18,7 +18,8 @@ import pytest
 
 from kinetoscope.analysis.overview.headline import headline
 from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.rule import check_all, unanswered
+from kinetoscope.analysis.rules.claims import check_all
+from kinetoscope.analysis.rules.rule import unanswered
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.read import read
@@ -46,8 +47,8 @@ def rows() -> list[Advice]:
 def advice_on(file: str) -> tuple[str, str]:
     """The sentence on top, and the first finding, else why there is none."""
     chosen = select(summarize(read(TRACES / file)))
-    said = headline(chosen)
     findings, _ = check_all(RULES, chosen)
+    said = headline(chosen, findings)
     why = unanswered(RULES, chosen, said, findings)
     finds = f"{findings[0].id}: {findings[0].text}" if findings else f"none: {why and why.text}"
     return plain(said.headline), plain(finds)

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ..trace.model import HealthRecord
+from .patterns.model import Patterns
 
 
 class Breakdown(Struct, frozen=True):
@@ -340,6 +341,8 @@ class RecordingFacts(Struct, frozen=True):
     collectives: int = 0
     modules: str = ""  # how modules are named: "frames", "ranges", "lightning", …; "" = not at all
     working_directory: str = ""  # of the recording process, as our handler noted it down
+    threads: int = 0  # that an op on the host may use, as our handler noted it down; 0 unknown
+    cores: int = 0  # that the process may use; 0 unknown
     script: str = ""  # what was started, as an absolute path where that is known; "" unknown
     user: tuple[UserValue, ...] = ()  # in the order of the file
     snapshot: bool = False  # it is a memory snapshot, without ops and kernels
@@ -368,6 +371,7 @@ class Facts(Struct, frozen=True):
     health: HealthRecord
     recording: RecordingFacts = field(default_factory=RecordingFacts)
     idle: IdleTables = field(default_factory=IdleTables)
+    patterns: Patterns = field(default_factory=Patterns)
 
     @property
     def script(self) -> str:

@@ -313,11 +313,18 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         collectives=len(trace.collectives),
         modules=source_of(trace),
         working_directory=_working_directory(told.handler),
+        threads=_number(told.handler.get("threads")),
+        cores=_number(told.handler.get("cores")),
         script=_script(told.handler),
         user=user_values(told.metadata),
         snapshot=trace.snapshot is not None,
         user_more=max(0, len(_user_keys(told.metadata)) - MOST_VALUES),
     )
+
+
+def _number(value: object) -> int:
+    """A plausible number of threads or cores; 0 for anything else."""
+    return value if type(value) is int and 0 < value < 1 << 20 else 0
 
 
 def _script(handler: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -44,6 +44,7 @@ from .facts import (
     Place,
     StepFacts,
 )
+from .thresholds import DEFAULTS, Thresholds
 
 INCOMPLETE = "incomplete"
 WARM_UP = "warm-up"
@@ -205,7 +206,7 @@ def outliers(facts: Facts) -> tuple[bool, ...]:
     return tuple(abs(length - middle) > limit for length in lengths)
 
 
-def sigma_of(values: Sequence[int]) -> float:
+def sigma_of(values: Sequence[float]) -> float:
     """The deviation of values by the median distance from their median."""
     middle = median(values)
     return _MAD_TO_SIGMA * median([abs(value - middle) for value in values])
@@ -249,6 +250,7 @@ class Selection:
     facts: Facts
     indexes: tuple[int, ...]
     device: int | None
+    limits: Thresholds = DEFAULTS
 
     @cached_property
     def steps(self) -> tuple[StepFacts, ...]:
@@ -359,6 +361,10 @@ class Selection:
         parts = [step.host for step in self.steps if step.host is not None]
         return total_of(parts, HostPartition()) if parts else None
 
+    def of_device(self, row: int) -> Selection:
+        """The same steps, seen from another device."""
+        return replace(self, device=row)
+
     @property
     def device_facts(self) -> DeviceFacts | None:
         return None if self.device is None else self.facts.devices[self.device]
@@ -388,7 +394,9 @@ class Selection:
         return total_of(parts, Gauges()), covered
 
 
-def select(facts: Facts, steps: str = "", device: int | None = None) -> Selection:
+def select(
+    facts: Facts, steps: str = "", device: int | None = None, limits: Thresholds = DEFAULTS
+) -> Selection:
     """The selection of a query. Raises QueryError for unknown steps or devices."""
     used = [row for row, one in enumerate(facts.devices) if one.used]
     if device is not None and device not in used:
@@ -398,7 +406,7 @@ def select(facts: Facts, steps: str = "", device: int | None = None) -> Selectio
             hint=f"Devices with activity: {known}.",
         )
     chosen = device if device is not None else busiest(facts)
-    return Selection(facts, parse_steps(steps, facts), chosen)
+    return Selection(facts, parse_steps(steps, facts), chosen, limits)
 
 
 def parse_steps(text: str, facts: Facts) -> tuple[int, ...]:

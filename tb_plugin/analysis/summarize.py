@@ -14,6 +14,7 @@ from .host_activity import Hosts, hosts_of, traits
 from .idle.causes import CauseTable, IdleCauses
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
+from .patterns.recognize import patterns_of
 from .recording import classified, counts, recording_facts, unavailable
 from .steps import Windows, step_windows
 
@@ -51,6 +52,7 @@ def summarize(trace: Trace) -> Facts:
         health=trace.health,
         recording=recording,
         idle=idle_tables,
+        patterns=patterns_of(trace, hosts, windows),
     )
 
 

@@ -88,6 +88,12 @@ def step_noun(facts: Facts) -> str:
     return "recording" if facts.step_source == "whole_trace" else "step"
 
 
+def whole_of(selection: Selection) -> str:
+    """What shares are of: ``mean step``, ``step``, ``recording``."""
+    noun = step_noun(selection.facts)
+    return f"mean {noun}" if noun == "step" and selection.count > 1 else noun
+
+
 def spread(values: Sequence[int]) -> str:
     """``48.1 ms to 69.3 ms``, or one value where both read the same."""
     low, high = duration(min(values)), duration(max(values))

@@ -442,6 +442,16 @@ export interface Finding {
   readonly links: readonly Reference[];
   /** how to see that it worked */
   readonly verify: string;
+  /** the longest of what it saw */
+  readonly events: readonly SeenEvent[];
+  /** the act alone, which `text` ends with; "" where there is none */
+  readonly action: string;
+  /** the frame of the user's code that it blames, as the recorder names it */
+  readonly frame: string;
+  /** What the sentence on top says where this finding is the largest; {part} stands for the share. */
+  readonly headline: string;
+  /** of the chosen steps, those in which it takes more than its threshold */
+  readonly agreeing: number;
 }
 
 /**
@@ -523,14 +533,20 @@ export interface FoldedRangeQuery extends RangeQuery {
   readonly metric?: "count" | "total";
 }
 
-/** The upper limit of a gain, not a promise. */
+/**
+ * The upper limit of a gain, not a promise.
+ *
+ * Ceilings of several findings must not be added: `shared_ns_per_step` is what findings above
+ * this one claim already.
+ */
 export interface Gain {
   readonly ns_per_step: number;
   readonly ratio: number;
   /** how the ceiling was formed */
   readonly method: string;
-  /** the part of the partition it claims, so that overlapping ceilings are not added */
-  readonly claims: string;
+  /** What it claims: fields of Partition or HostPartition, or "pattern 3" for row 3 of Patterns. */
+  readonly claims: readonly string[];
+  readonly shared_ns_per_step: number;
 }
 
 /** One figure of the GPU summary. `ratio` null: not available, with the `reason`. */
@@ -1546,6 +1562,23 @@ export interface SearchQuery {
   readonly layout?: LayoutName;
 }
 
+/**
+ * An event behind a finding, so that the finding can be checked.
+ *
+ * `slice` is the event's number in the Trace view, and in `kinetoscope advise --slice`;
+ * `event` its place among all events of the file, counted from 0. −1: a stretch of time.
+ */
+export interface SeenEvent {
+  readonly name: string;
+  readonly slice: number;
+  readonly event: number;
+  readonly ts: number;
+  readonly dur_ns: number;
+  /** "ProfilerStep#3"; "" outside of all */
+  readonly step: string;
+  readonly link: Reference;
+}
+
 /** The answer in one sentence. Text between backticks is code. */
 export interface Sentence {
   /** "The GPU waits for the DataLoader for a third of every step." */
@@ -1553,7 +1586,7 @@ export interface Sentence {
   readonly detail: string;
   /** "in 4 of 6 steps" */
   readonly agreement: string;
-  /** what it blames: a field of Partition or HostPartition, or of CAUSES */
+  /** what it blames: a field of Partition or HostPartition, a rule's id, or a word of `headline` */
   readonly cause: string;
 }
 

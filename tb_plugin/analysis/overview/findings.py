@@ -18,7 +18,8 @@ class Sentence(Struct, frozen=True):
     headline: str  # "The GPU waits for the DataLoader for a third of every step."
     detail: str
     agreement: str = ""  # "in 4 of 6 steps"
-    cause: str = ""  # what it blames: a field of Partition or HostPartition, or of CAUSES
+    # what it blames: a field of Partition or HostPartition, a rule's id, or a word of ``headline``
+    cause: str = ""
 
 
 class Reference(Struct, frozen=True):
@@ -45,13 +46,35 @@ class Evidence(Struct, frozen=True):
     threshold: float | None = None
 
 
+class SeenEvent(Struct, frozen=True):
+    """An event behind a finding, so that the finding can be checked.
+
+    ``slice`` is the event's number in the Trace view, and in ``kinetoscope advise --slice``;
+    ``event`` its place among all events of the file, counted from 0. −1: a stretch of time.
+    """
+
+    name: str
+    slice: int
+    event: int
+    ts: int
+    dur_ns: int
+    step: str  # "ProfilerStep#3"; "" outside of all
+    link: Reference
+
+
 class Gain(Struct, frozen=True):
-    """The upper limit of a gain, not a promise."""
+    """The upper limit of a gain, not a promise.
+
+    Ceilings of several findings must not be added: ``shared_ns_per_step`` is what findings above
+    this one claim already.
+    """
 
     ns_per_step: float
     ratio: float
     method: str  # how the ceiling was formed
-    claims: str  # the part of the partition it claims, so that overlapping ceilings are not added
+    # What it claims: fields of Partition or HostPartition, or "pattern 3" for row 3 of Patterns.
+    claims: tuple[str, ...]
+    shared_ns_per_step: float = 0.0
 
 
 class Finding(Struct, frozen=True):
@@ -68,6 +91,12 @@ class Finding(Struct, frozen=True):
     scope: str  # "6 of 6 steps, GPU 0"
     links: tuple[Reference, ...]
     verify: str  # how to see that it worked
+    events: tuple[SeenEvent, ...] = ()  # the longest of what it saw
+    action: str = ""  # the act alone, which ``text`` ends with; "" where there is none
+    frame: str = ""  # the frame of the user's code that it blames, as the recorder names it
+    # What the sentence on top says where this finding is the largest; {part} stands for the share.
+    headline: str = ""
+    agreeing: int = 0  # of the chosen steps, those in which it takes more than its threshold
 
 
 class Explanation(Struct, frozen=True):

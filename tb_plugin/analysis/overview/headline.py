@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...base.units import duration, plural, share
 from ..facts import HostPartition, Partition, StepFacts
 from ..steps import Selection
 from ..wording import fraction, held_by, of_step, step_noun, the_device
-from .findings import Sentence
+from .findings import Finding, Sentence
 
 COMPUTE_BOUND_RATIO = 0.85  # kernels fill the step
 MOSTLY_RATIO = 0.50  # … or they fill most of it
 SMALL_RATIO = 0.10  # … and nothing else takes this much
+LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
 NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not said
 
 # What the sentence may say that is no field of a partition.
@@ -40,8 +43,12 @@ _HOST_WORK = {
 }
 
 
-def headline(selection: Selection) -> Sentence:
-    """The main cause with a number, its reason, and the number of steps with the same cause."""
+def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence:
+    """The main cause with a number, its reason, and the number of steps with the same cause.
+
+    On the host, the first finding is the cause where it claims as much as ``LEADS_RATIO``: it names
+    the code, and a part of the step does not.
+    """
     if not selection.total_ns:
         return Sentence(
             "Nothing was recorded that takes time.",
@@ -53,7 +60,26 @@ def headline(selection: Selection) -> Sentence:
         return _cut_sentence(selection)
     if selection.partition is not None:
         return _device_sentence(selection, selection.partition)
-    return _host_sentence(selection, selection.host or HostPartition())
+    host = selection.host or HostPartition()
+    first = next((one for one in findings if one.gain is not None), None)
+    gain = first.gain.ratio if first is not None and first.gain is not None else 0.0
+    if first is not None and first.headline and first.severity == "high" and gain >= LEADS_RATIO:
+        return _found_sentence(selection, host, first, gain)
+    return _host_sentence(selection, host)
+
+
+def _found_sentence(
+    selection: Selection, host: HostPartition, finding: Finding, ratio: float
+) -> Sentence:
+    """The sentence that a finding brings along."""
+    part = f"{fraction(ratio)} {of_step(selection, finding.agreeing)}"
+    many = f"in {finding.agreeing} of {plural(selection.count, 'step')}"
+    return Sentence(
+        finding.headline.replace("{part}", part),
+        _host_detail(selection, host),
+        many if selection.count > 1 else "",
+        finding.id,
+    )
 
 
 def _cut_sentence(selection: Selection) -> Sentence:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from . import device_use, distributed, input_bound, utilization
+from . import (
+    device_use,
+    distributed,
+    host_work,
+    input_bound,
+    memory,
+    operators,
+    python_code,
+    utilization,
+)
 from .rule import Rule
 
 RULES: tuple[Rule, ...] = (
     input_bound.RULE,
-    distributed.DATA_PARALLEL,
-    distributed.BACKEND,
-    distributed.COMMUNICATION,
+    *distributed.RULES,
     utilization.RULE,
     device_use.TENSOR_CORES,
-    device_use.MEMORY_CAPACITY,
+    *operators.RULES,
+    *python_code.RULES,
+    *host_work.RULES,
+    *memory.RULES,
 )

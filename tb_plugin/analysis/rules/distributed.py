@@ -15,7 +15,6 @@ from ..wording import device_names, per_step, scope, step_noun
 from .rule import (
     BFLOAT_CAPABILITY,
     CAPABILITY,
-    COMMUNICATION_RATIO,
     DEVICE_ACTIVITY,
     HOST_RANGES,
     NCCL_CAPABILITY,
@@ -213,7 +212,7 @@ REMEDIES = (
 def check_communication(selection: Selection) -> Finding | None:
     """Fires when communication not covered by kernels or copies takes over 10 % of the steps."""
     classic = selection.ratio(selection.breakdown.communication_ns)
-    if classic <= COMMUNICATION_RATIO:
+    if classic <= selection.limits.communication_ratio:
         return None
     part, host = selection.partition, selection.host
     exposed = part.exposed_communication_ns if part else host.communication_ns if host else 0
@@ -235,7 +234,7 @@ def check_communication(selection: Selection) -> Finding | None:
     return Finding(
         id="CO1",
         title=f"Communication takes a large part of the {step_noun(selection.facts)}",
-        severity=severity_of(gain, "low"),
+        severity=severity_of(selection, gain, "low"),
         confidence=0.8,
         text=sentences(
             f"Collectives take {duration(selection.mean(running))} {per_step(selection)}, "
@@ -245,7 +244,7 @@ def check_communication(selection: Selection) -> Finding | None:
         ),
         snippet=remedy.snippet,
         evidence=(
-            Evidence("communication", classic, "ratio", COMMUNICATION_RATIO),
+            Evidence("communication", classic, "ratio", selection.limits.communication_ratio),
             Evidence("exposed communication, per step", selection.mean(exposed), "ns"),
             *_operations(selection.facts.traits),
         ),
@@ -336,3 +335,5 @@ BACKEND = Rule(
     (WHOLE, OPS, DEVICE_ACTIVITY, CAPABILITY),
     check_backend,
 )
+
+RULES = (DATA_PARALLEL, BACKEND, COMMUNICATION)

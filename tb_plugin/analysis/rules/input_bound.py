@@ -5,9 +5,9 @@ from __future__ import annotations
 from ...base.units import NBSP, duration, share
 from ..overview.findings import Evidence, Finding, Reference
 from ..steps import Selection, step_parameter
-from ..wording import per_step, scope, spread, step_noun, the_device
+from ..wording import per_step, scope, short_frame, spread, step_noun, the_device
+from .claims import events_of, patterns
 from .rule import (
-    DATALOADER_RATIO,
     HOST_RANGES,
     TIME,
     WHOLE,
@@ -58,8 +58,11 @@ REMEDIES = (
 def check(selection: Selection) -> Finding | None:
     """Fires when the DataLoader, with nothing of higher priority, takes over 5 % of the steps."""
     classic = selection.ratio(selection.breakdown.dataloader_ns)
-    if classic <= DATALOADER_RATIO:
+    limit = selection.limits.loader_ratio
+    if classic <= limit:
         return None
+    seen = patterns(selection, "loading")
+    frame = seen[0].pattern.frame if seen else ""
     waits = _waits(selection)
     total = sum(waits)
     gain = ceiling(
@@ -69,26 +72,42 @@ def check(selection: Selection) -> Finding | None:
         if selection.device is None
         # The device could work in all of it, if batches were there in time.
         else "idle time of the device while a launching thread was in the DataLoader",
-        "idle_dataloader_ns" if selection.device is not None else "dataloader_ns",
+        *(
+            ("idle_dataloader_ns",)
+            if selection.device is not None
+            else ("dataloader_ns", *(f"pattern {one.row}" for one in seen))
+        ),
     )
     remedy = remedy_of(REMEDIES, selection)
     worst = max(range(selection.count), key=waits.__getitem__)
     return Finding(
         id="IN1",
         title=_title(selection),
-        severity=severity_of(gain, "low"),
+        severity=severity_of(selection, gain, "low", shares=_shares(selection), limit=limit),
         confidence=0.95,
-        text=sentences(_evidence(selection, waits), remedy.text),
+        text=sentences(
+            _evidence(selection, waits),
+            f"Most of it passes in `{short_frame(frame)}`." if frame else "",
+            remedy.text,
+        ),
         snippet=remedy.snippet,
         evidence=(
-            Evidence("DataLoader", classic, "ratio", DATALOADER_RATIO),
+            Evidence("DataLoader", classic, "ratio", limit),
             Evidence("waiting for the DataLoader, per step", selection.mean(total), "ns"),
         ),
         gain=gain,
         scope=scope(selection),
         links=(*_worst_step(selection, worst), Reference("How to load in workers", url=_DOCS)),
         verify="Record again: DataLoader should fall below 5 % of the step.",
+        events=events_of(selection, seen),
+        action=remedy.text,
+        frame=frame,
     )
+
+
+def _shares(selection: Selection) -> list[float]:
+    """The DataLoader's part of each step."""
+    return [step.breakdown.dataloader_ns / max(step.dur_ns, 1) for step in selection.steps]
 
 
 def _waits(selection: Selection) -> list[int]:

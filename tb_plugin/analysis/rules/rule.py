@@ -1,32 +1,26 @@
 """Rules of advice: each maps the facts of chosen steps to a finding, or to None.
 
-All thresholds of the rules are here; ratios are of the chosen steps' time unless said. So are the
-inputs that rules need, each with the recipe to record it.
+Thresholds of the rules are in ``thresholds``; here are the inputs that rules need, each with the
+recipe to record it, and what makes a finding's severity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...base.arrays import median
 from ...base.units import share
 from ..overview.findings import Explanation, Finding, Gain, Reference, Sentence, Severity, Unchecked
 from ..overview.headline import CAPTURE, CUT, NOTHING
 from ..recording import WITH_DEVICE
-from ..steps import Selection
+from ..steps import Selection, sigma_of
+from ..thresholds import DEFAULTS
 
-# A finding's severity: the first limit that its gain ceiling reaches.
-SEVERITY: tuple[tuple[float, Severity], ...] = ((0.15, "high"), (0.05, "medium"), (0.01, "low"))
-
-DATALOADER_RATIO = 0.05
-COMMUNICATION_RATIO = 0.10
-UTILIZATION_RATIO = 0.50  # kernels, of the time of the steps and the gaps between them
-IDLE_RATIO = 0.10  # idle time without the DataLoader's part and without the capture of graphs
 CAUSE_RATIO = 0.50  # of a device's idle time: what makes so much of it is its cause
 NAMED_RATIO = 0.10  # of a device's idle time: names that hold less are not said
 MANY_LAUNCHES = 20  # per step: short stretches of idle time that make a launch-bound run
 HELD_RATIO = 0.90  # of the highest allocated total: what is never given back was taken beforehand
-MEMORY_RATIO = 0.90  # highest allocated total, of the card's memory
 NCCL_CAPABILITY = (3, 5)
 TENSOR_CORE_CAPABILITY = 7
 BFLOAT_CAPABILITY = (8, 0)
@@ -90,17 +84,45 @@ def applies(remedy: Remedy, selection: Selection) -> bool:
     return all(fact.holds(selection) for fact in remedy.facts)
 
 
-def severity_of(gain: Gain | None, otherwise: Severity = "info") -> Severity:
-    """The severity of a finding by its gain ceiling, or ``otherwise`` where none can be formed."""
+def severity_of(
+    selection: Selection,
+    gain: Gain | None,
+    otherwise: Severity = "info",
+    *,
+    shares: Sequence[float] = (),
+    limit: float = 0.0,
+) -> Severity:
+    """The severity of a finding by its gain ceiling, or ``otherwise`` where none can be formed.
+
+    ``shares`` are the rule's figure in each step and ``limit`` its threshold: a share that varies
+    more from step to step than it exceeds the threshold is of low severity at most.
+    """
     if gain is None:
         return otherwise
-    for limit, severity in SEVERITY:
-        if gain.ratio >= limit:
-            return severity
-    return "info"
+    limits = selection.limits
+    severity: Severity = "info"
+    if gain.ratio >= limits.high_ratio:
+        severity = "high"
+    elif gain.ratio >= limits.medium_ratio:
+        severity = "medium"
+    elif gain.ratio >= limits.low_ratio:
+        severity = "low"
+    loud = severity in ("high", "medium")
+    return "low" if loud and is_noise(shares, limit) else severity
 
 
-def ceiling(selection: Selection, total_ns: float, method: str, claims: str) -> Gain | None:
+LEAST_STEPS = 4
+"""Steps from which the noise of a share is told."""
+
+
+def is_noise(shares: Sequence[float], limit: float) -> bool:
+    """True if the middle of the shares exceeds the limit by less than one deviation."""
+    if len(shares) < LEAST_STEPS:
+        return False
+    return median(shares) - limit < sigma_of(shares)
+
+
+def ceiling(selection: Selection, total_ns: float, method: str, *claims: str) -> Gain | None:
     """A gain of ``total_ns`` over the chosen steps; None where there is nothing to gain."""
     if total_ns <= 0:
         return None
@@ -135,6 +157,22 @@ HOST_RANGES = Need(
     "ops or annotations: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) + chosen.facts.counts.get("annotation", 0) > 0,
 )
+STACKS = Need(
+    "Python frames: record with `with_stack=True`",
+    lambda chosen: chosen.facts.counts.get("python", 0) > 0,
+)
+SHAPES = Need(
+    "shapes of inputs: record with `record_shapes=True`",
+    lambda chosen: chosen.facts.recording.shapes,
+)
+MODULES = Need(
+    "calls of modules: record with `with_stack=True`",
+    lambda chosen: chosen.facts.counts.get("module", 0) > 0,
+)
+THREADS = Need(
+    "the number of threads and of cores: record with the handler of kinetoscope",
+    lambda chosen: bool(chosen.facts.recording.threads and chosen.facts.recording.cores),
+)
 KERNELS_OF_OPS = Need(
     "kernels linked to the ops that launched them: record host and device together",
     lambda chosen: any(
@@ -151,6 +189,10 @@ MEMORY_TOTALS = Need(
     "totals of the device's allocator: record with `profile_memory=True`, torch 1.11 or later",
     lambda chosen: any(device.peak_allocated_bytes is not None for device in chosen.facts.devices),
 )
+MEMORY_EVENTS = Need(
+    "allocator events, in four steps or more: record with `profile_memory=True`",
+    lambda chosen: chosen.facts.counts.get("memory", 0) > 0 and len(chosen.facts.steps) >= 4,
+)
 CAPACITY = Need(
     "the memory size of the device, which the file does not say",
     lambda chosen: any(
@@ -160,15 +202,15 @@ CAPACITY = Need(
 )
 
 
-# --- all rules at once ----------------------------------------------------------------------------
+# --- all rules ----------------------------------------------------------------------------
 
 _ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
 
 
-def check_all(
+def check_each(
     rules: Iterable[Rule], selection: Selection
-) -> tuple[tuple[Finding, ...], tuple[Unchecked, ...]]:
-    """The findings of the rules, the largest gain ceiling first, and rules that could not run."""
+) -> tuple[list[Finding], tuple[Unchecked, ...]]:
+    """The findings of the rules in order of rank, and rules that could not run."""
     findings: list[Finding] = []
     unchecked: list[Unchecked] = []
     for rule in rules:
@@ -178,14 +220,14 @@ def check_all(
         elif (finding := rule.check(selection)) is not None:
             findings.append(finding)
     findings.sort(key=_rank)
-    return tuple(findings), tuple(unchecked)
+    return findings, tuple(unchecked)
 
 
 def unanswered(
     rules: Iterable[Rule], selection: Selection, said: Sentence, findings: tuple[Finding, ...]
 ) -> Explanation | None:
     """Why the cause in the headline has no finding, and where to look; None where it has one."""
-    answering = {rule.id for rule in rules if said.cause in rule.answers}
+    answering = {rule.id for rule in rules if said.cause in {*rule.answers, rule.id}}
     if any(finding.id in answering for finding in findings):
         return None
     if said.cause in (CUT, "uninstrumented_ns"):
@@ -198,17 +240,17 @@ _OPERATORS = (Reference("The longest operators", "operators"),)
 _TRACE = (Reference("These steps in the trace", "timeline"),)
 _COMPUTES = Explanation("The host computes: no rule looks at its operators.", _OPERATORS)
 _COMMUNICATES = Explanation(
-    f"The rule on communication asks for more than {share(COMMUNICATION_RATIO)} of the time, with "
-    "nothing else running.",
+    f"The rule on communication asks for more than {share(DEFAULTS.communication_ratio)} of the "
+    "time, with nothing else running.",
     _TRACE,
 )
 _LOADS = Explanation(
-    f"The rule on the DataLoader asks for more than {share(DATALOADER_RATIO)} of the time, with "
-    "nothing else running.",
+    f"The rule on the DataLoader asks for more than {share(DEFAULTS.loader_ratio)} of the time, "
+    "with nothing else running.",
     _TRACE,
 )
 _IDLE_IS_SMALL = Explanation(
-    f"The rule on idle devices asks for {share(IDLE_RATIO)} of the time, apart from the "
+    f"The rule on idle devices asks for {share(DEFAULTS.idle_ratio)} of the time, apart from the "
     "DataLoader.",
     _TRACE,
 )

@@ -23,11 +23,9 @@ from ..wording import (
 from .rule import (
     CAUSE_RATIO,
     DEVICE_ACTIVITY,
-    IDLE_RATIO,
     MANY_LAUNCHES,
     NAMED_RATIO,
     TIME,
-    UTILIZATION_RATIO,
     WHOLE,
     Fact,
     Remedy,
@@ -238,12 +236,12 @@ def check(selection: Selection) -> Finding | None:
     if not selection.total_ns:
         return None
     seen = {
-        row: Selection(selection.facts, selection.indexes, row)
+        row: selection.of_device(row)
         for row, device in enumerate(selection.facts.devices)
         if device.used
     }
     low = {row: utilization(one, row) for row, one in seen.items()}
-    low = {row: ratio for row, ratio in low.items() if ratio < UTILIZATION_RATIO}
+    low = {row: ratio for row, ratio in low.items() if ratio < selection.limits.utilization_ratio}
     shown = selection.device
     if low and shown not in low:
         shown = min(low, key=low.__getitem__)
@@ -275,7 +273,7 @@ def _idles(selection: Selection) -> bool:
     if is_compute_bound(selection, part):
         return False
     rest = part.idle_ns - part.idle_dataloader_ns - _captured(selection)
-    return selection.ratio(rest) >= IDLE_RATIO
+    return selection.ratio(rest) >= selection.limits.idle_ratio
 
 
 def utilization(selection: Selection, row: int) -> float:
@@ -309,7 +307,7 @@ def _finding(
     return Finding(
         id="UT1",
         title=title,
-        severity=severity_of(gain, "info"),
+        severity=severity_of(selection, gain, "info"),
         confidence=0.7,
         text=sentences(
             f"Kernels cover {share(busy)} of the time on {name}, and it idles "
@@ -328,7 +326,6 @@ def _finding(
                     f"utilization of {device_name(facts.devices[other])}",
                     ratio,
                     "ratio",
-                    UTILIZATION_RATIO,
                 )
                 for other, ratio in (low or {row: busy}).items()
             ),

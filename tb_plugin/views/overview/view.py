@@ -17,7 +17,8 @@ from ...analysis.overview.headline import headline
 from ...analysis.overview.utilization import measures
 from ...analysis.recording import configuration
 from ...analysis.rules import RULES
-from ...analysis.rules.rule import check_all, unanswered
+from ...analysis.rules.claims import check_all
+from ...analysis.rules.rule import unanswered
 from ...analysis.steps import Selection, outliers, select
 from ...analysis.wording import device_name
 from ...base.units import NBSP
@@ -146,7 +147,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
     """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
     selection = select(facts, query.steps, query.device)
     findings, unchecked = check_all(RULES, selection)
-    sentence = headline(selection)
+    sentence = headline(selection, findings)
     return Overview(
         sentence=sentence,
         device_type=facts.device_type,

@@ -13,7 +13,8 @@ from kinetoscope.analysis.overview import headline as headlines
 from kinetoscope.analysis.overview.findings import Sentence
 from kinetoscope.analysis.overview.headline import headline
 from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.rule import check_all, unanswered
+from kinetoscope.analysis.rules.claims import check_all
+from kinetoscope.analysis.rules.rule import unanswered
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP

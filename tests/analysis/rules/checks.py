@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kinetoscope.analysis.overview.findings import Finding
 from kinetoscope.analysis.rules import RULES
-from kinetoscope.analysis.rules.rule import check_all
+from kinetoscope.analysis.rules.claims import check_all
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace

@@ -32,7 +32,7 @@ class TestCommunication:
         )
         assert found.gain is not None
         assert found.gain.ns_per_step == 5000
-        assert found.gain.claims == "exposed_communication_ns"
+        assert found.gain.claims == ("exposed_communication_ns",)
 
     def test_ten_percent_is_not_above_ten_percent(self) -> None:
         assert finding(self.of("nn"), "CO1") is None

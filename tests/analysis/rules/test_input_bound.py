@@ -63,7 +63,7 @@ def test_a_run_on_the_host() -> None:
     assert "30.0 % of the step, the main thread prepares the batch" in plain(found.text)
     assert "pin_memory" not in found.snippet
     assert found.gain is not None
-    assert found.gain.claims == "dataloader_ns"
+    assert found.gain.claims == ("dataloader_ns", "pattern 0")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,276 @@
+"""Patterns of ops on the main thread.
+
+* ``read_back``: values of tensors read into Python, one after another
+* ``optimizer``: an optimizer that updates its parameters one by one, or group by group
+* ``zeroing``: gradients written with zeros instead of forgotten
+* ``conversion``: tensors copied into another type or layout
+* ``tiny_ops``: long rows of ops that last less than their call costs
+* ``per_sample``: a module called again and again, for one sample each
+* ``bias``: convolutions with a bias that the batch norm behind them takes away again
+* ``made_on_host``: tensors made on the host and then moved to a device
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...base.arrays import I64, cells, distinct_values, is_among
+from ...base.intervals import EMPTY, Intervals, merge, union
+from ..host_activity import HostRole
+from .host_code import Found, HostCode
+from .python_code import MOST_FRAMES, PRINTS
+
+TINY_NS = 20_000  # an op below this mostly pays for being called
+PAUSE_NS = 100_000  # … and between two of one row less than this passes
+LEAST_ROW = 100  # ops of one row of tiny ops
+LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
+LEAST_UPDATES = 20  # ops in one call of an optimizer that works parameter by parameter
+
+_READS = re.compile(r"^aten::(item|_local_scalar_dense|is_nonzero|equal|nonzero)$")
+_CONVERTS = re.compile(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
+_COPY = re.compile(r"^aten::copy_$")
+_OPTIMIZER = re.compile(r"^Optimizer\.step#(\w+)\.step$")
+_ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad")
+_ZEROES = re.compile(r"^aten::(zero_|_foreach_zero_)$")
+_LOOP_FRAME = re.compile(r": _single_tensor_\w+$")
+_BIASED = re.compile(r"^aten::(conv[123]d|convolution)$")
+_BATCH_NORM = re.compile(r"^aten::(batch_norm|_batch_norm_impl_index)$")
+_MAKES = re.compile(r"^aten::(rand|randn|zeros|ones|full|arange|randint|normal_|uniform_|empty)$")
+_NO_SIZE = re.compile(r"^\[\s*\[\s*\]")
+_THREE = re.compile(r"^\[\[[\d,\s]+\],\s*\[[\d,\s]+\],\s*\[\d+\]")
+
+
+def reads(code: HostCode) -> Iterator[Found]:
+    """Values read into Python. Where a frame reads many, from the first of them to the last."""
+    rows = code.outermost(code.top_op & code.named(_READS))
+    # An optimizer reads its own counters, and the text of a tensor its values: other patterns.
+    told = merge(code.time(code.named(_OPTIMIZER)), code.time(code.named(PRINTS)))
+    rows = rows[~is_among(rows, code.within(rows, told))]
+    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], MOST_FRAMES):
+        name = code.trace.strings[int(code.name[mine[0]])]
+        yield Found("read_back", name, _loops(code, mine), code.host_rows(mine), frame)
+
+
+def _loops(code: HostCode, rows: I64) -> Intervals:
+    """When the rows were open; where one call of a frame has many, from its first to its last.
+
+    Calls that are most of their frame take all of it: its own time is that of the loop.
+    """
+    owner = code.owner[rows].astype(np.int64)
+    start, end = code.ts[rows].copy(), code.end[rows].copy()
+    for frame in distinct_values(owner[owner >= 0]).tolist():
+        own = owner == frame
+        if np.count_nonzero(own) < LEAST_LOOP:
+            continue
+        low, high = int(code.ts[rows[own]].min()), int(code.end[rows[own]].max())
+        if 2 * (high - low) >= code.end[frame] - code.ts[frame]:
+            low, high = int(code.ts[frame]), int(code.end[frame])
+        start[own], end[own] = low, high
+    return union(start, end)
+
+
+def optimizers(code: HostCode) -> Iterator[Found]:
+    """Optimizers that are not fused, with the number of ops of one update.
+
+    The kind of update is told by the names of its ops: one op for all parameters (``_foreach``),
+    or one for each.
+    """
+    annotations = np.flatnonzero(code.named(_OPTIMIZER) & ~code.frame)
+    for name in distinct_values(code.name[annotations]).tolist():
+        rows = annotations[code.name[annotations] == name]
+        time = code.time(rows)
+        inside = code.within(np.flatnonzero(code.top_op), time)
+        if not len(inside):
+            continue
+        names = {code.trace.strings[one] for one in distinct_values(code.name[inside]).tolist()}
+        if any("fused" in one for one in names):
+            continue
+        foreach = any("_foreach_" in one for one in names)
+        calls = len(inside) / len(rows)
+        if not foreach and calls < LEAST_UPDATES:
+            continue
+        loop = np.flatnonzero(code.frame & code.named(_LOOP_FRAME)) if not foreach else rows[:0]
+        loop = code.within(loop, time)
+        match = _OPTIMIZER.match(code.trace.strings[name])
+        yield Found(
+            "optimizer",
+            match[1] if match else "",
+            time,
+            code.host_rows(loop if len(loop) else rows),
+            code.trace.strings[int(code.name[loop[0]])] if len(loop) else "",
+            {"ops": calls, "foreach": float(foreach), "calls": float(len(rows))},
+        )
+
+
+def zeroing(code: HostCode) -> Iterator[Found]:
+    """Gradients that ``zero_grad`` fills with zeros."""
+    ranges = code.time(code.named(_ZERO_GRAD) & ~code.frame)
+    rows = code.within(np.flatnonzero(code.top_op & code.named(_ZEROES)), ranges)
+    if len(rows):
+        name = code.trace.strings[int(code.name[rows[0]])]
+        yield Found("zeroing", name, code.time(rows), code.host_rows(rows))
+
+
+def conversions(code: HostCode) -> Iterator[Found]:
+    """Copies into another type or layout that the program asks for, by the frame that does.
+
+    Numbers without a size are left out: ops convert those for themselves.
+    """
+    converts, op = code.named(_CONVERTS) & code.op, code.op
+    at = np.flatnonzero(code.named(_COPY) & op).astype(np.int64)
+    top = np.full(len(at), -1, np.int64)
+    for _ in range(6):
+        above = np.where(at >= 0, code.parent[np.maximum(at, 0)], -1)
+        inside = (above >= 0) & converts[np.maximum(above, 0)]
+        top = np.where(inside, above, top)
+        at = np.where(inside, above, -1)
+    top = distinct_values(top[top >= 0])
+    top = top[code.top_op[top]]
+    top = top[~is_among(top, code.within(top, code.time(code.named(PRINTS))))]
+    shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(top), -1)
+    sized = np.array(
+        [one < 0 or _NO_SIZE.match(code.trace.strings[one]) is None for one in shapes.tolist()],
+        np.bool_,
+    )
+    top = top[sized] if len(top) else top
+    for frame, mine in code.by_owner(top, (code.end - code.ts)[top], MOST_FRAMES):
+        name = code.trace.strings[int(code.name[mine[0]])]
+        time = code.with_backward(_loops(code, mine))
+        yield Found("conversion", name, time, code.host_rows(mine), frame)
+
+
+def tiny_ops(code: HostCode) -> Iterator[Found]:
+    """Rows of at least a hundred short ops with short pauses, by the frame that most are of."""
+    top = np.flatnonzero(code.top_op)
+    # Ops of the optimizer and of autograd are no code of the user's.
+    told = merge(code.time(code.named(_OPTIMIZER)), code.backward, code.time(code.named(PRINTS)))
+    top = top[~is_among(top, code.within(top, told))]
+    if not len(top):
+        return
+    top = top[code.end[top] - code.ts[top] < TINY_NS]
+    if not len(top):
+        return
+    joined = np.zeros(len(top), np.bool_)
+    joined[1:] = code.ts[top[1:]] - code.end[top[:-1]] < PAUSE_NS
+    run = np.cumsum(~joined)
+    keep = np.bincount(run)[run] >= LEAST_ROW
+    rows, number = top[keep], run[keep]
+    if not len(rows):
+        return
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    last = np.append(first[1:], len(rows)) - 1
+    spans = union(code.ts[rows[first]], code.end[rows[last]])
+    weight = (code.end - code.ts)[rows]
+    for frame, mine in code.by_owner(rows, weight, 2):
+        time = code.with_backward(_hull(code, mine, spans))
+        kinds = distinct_values(code.name[mine])
+        name = code.trace.strings[int(code.name[mine[0]])]
+        figures = {"kinds": float(len(kinds))}
+        yield Found("tiny_ops", name, time, code.host_rows(mine), frame, figures)
+
+
+def _hull(code: HostCode, rows: I64, spans: Intervals) -> Intervals:
+    """The spans, each from the first to the last of the rows in it."""
+    at = np.searchsorted(spans.start, code.ts[rows], side="right") - 1
+    first = np.flatnonzero(np.diff(at, prepend=-1))
+    last = np.append(first[1:], len(rows)) - 1
+    return union(code.ts[rows[first]], code.end[rows[last]])
+
+
+def per_sample(code: HostCode) -> Iterator[Found]:
+    """Modules that one call of a frame calls again and again: outermost ones, by that frame."""
+    rows = np.flatnonzero(code.module & (code.parent >= 0))
+    if len(rows) < LEAST_LOOP:
+        return
+    owner = code.owner[rows].astype(np.int64)
+    key = owner * len(code.trace.strings) + code.name[rows]
+    ordered = np.argsort(key, kind="stable")
+    new = np.flatnonzero(np.diff(key[ordered], prepend=-1))
+    size = np.diff(np.append(new, len(ordered)))
+    chosen = np.zeros(len(rows), np.bool_)
+    for low, count in zip(new.tolist(), size.tolist(), strict=True):
+        if count >= LEAST_LOOP and owner[ordered[low]] >= 0:
+            chosen[ordered[low : low + count]] = True
+    mask = np.zeros(len(code.ts), np.bool_)
+    mask[rows[chosen]] = True
+    outer = code.outermost(mask)
+    ones = _leading_ones(code, outer)
+    for frame, mine in code.by_owner(outer, (code.end - code.ts)[outer], 2):
+        loops = len(distinct_values(code.owner[mine]))
+        name = code.trace.strings[int(code.name[mine[0]])].removeprefix("nn.Module: ")
+        time = code.with_backward(_loops(code, mine))
+        known = ones[is_among(outer, mine)]
+        figures = {
+            "calls": len(mine) / max(loops, 1),
+            "ones": float((known == 1).mean()) if (known >= 0).any() else -1.0,
+        }
+        yield Found("per_sample", name, time, code.host_rows(mine), frame, figures)
+
+
+def _leading_ones(code: HostCode, rows: I64) -> I64:
+    """Whether the first op in each row works on one sample: 1, 0, or −1 where it is not known."""
+    ops = np.flatnonzero(code.op)
+    shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(ops), -1)
+    ops, shapes = ops[shapes >= 0], shapes[shapes >= 0]
+    at = np.searchsorted(ops, rows)
+    known = at < len(ops)
+    known[known] = code.ts[ops[at[known]]] < code.end[rows[known]]
+    result = np.full(len(rows), -1, np.int64)
+    one = {
+        text: int(re.match(r"^\[\[1\b", code.trace.strings[text]) is not None)
+        for text in distinct_values(shapes[at[known]]).tolist()
+    }
+    result[known] = [one[text] for text in shapes[at[known]].tolist()]
+    return result
+
+
+def biases(code: HostCode) -> Iterator[Found]:
+    """Convolutions with a bias whose next op is a batch norm; needs shapes."""
+    top = np.flatnonzero(code.top_op)
+    if len(top) < 2:
+        return
+    convolution = code.named(_BIASED)[top]
+    norm = code.named(_BATCH_NORM)[top]
+    rows = top[:-1][convolution[:-1] & norm[1:]]
+    shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(rows), -1)
+    biased = [
+        one >= 0 and _THREE.match(code.trace.strings[one]) is not None for one in shapes.tolist()
+    ]
+    rows = rows[np.array(biased, np.bool_)] if len(rows) else rows
+    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], 1):
+        name = code.trace.strings[int(code.name[mine[0]])]
+        yield Found("bias", name, EMPTY, code.host_rows(mine), frame)
+
+
+def made_on_host(code: HostCode) -> Iterator[Found]:
+    """Tensors that the program makes on the host and copies to a device right away."""
+    device = code.trace.device
+    copies = np.flatnonzero((device.launch >= code.low) & (device.launch < code.high))
+    names = {
+        one: "HtoD" in code.trace.strings[one] for one in distinct_values(device.name).tolist()
+    }
+    copies = copies[[names[one] for one in device.name[copies].tolist()]] if len(copies) else copies
+    top = np.flatnonzero(code.top_op)
+    if not len(copies) or len(top) < 2:
+        return
+    at = np.searchsorted(top, device.launch[copies].astype(np.int64) - code.low, side="right") - 1
+    at = at[at > 0]
+    makes = code.named(_MAKES)[top[at - 1]]
+    rows = top[at][makes & (code.named(_CONVERTS) | code.named(_COPY))[top[at]]]
+    for frame, mine in code.by_owner(rows, (code.end - code.ts)[rows], 1):
+        name = code.trace.strings[int(code.name[top[at - 1][makes][0]])]
+        yield Found("made_on_host", name, code.time(mine), code.host_rows(mine), frame)
+
+
+def all_ops(code: HostCode) -> Iterator[Found]:
+    """All ops of the main thread, the outermost ones, apart from those of the DataLoader."""
+    rows = code.outermost(code.op & ~code.role(HostRole.COMPILE))
+    told = merge(code.loading, code.time(code.role(HostRole.COMPILE)))
+    rows = rows[~is_among(rows, code.within(rows, told))]
+    long = rows[code.end[rows] - code.ts[rows] >= TINY_NS]
+    if len(long):
+        name = code.trace.strings[int(code.name[long[np.argmax((code.end - code.ts)[long])]])]
+        yield Found("long_ops", name, code.time(long), code.host_rows(long))

@@ -1,0 +1,173 @@
+"""All patterns of a trace, step by step, and how the times they claim overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from ...base.arrays import I64
+from ...base.intervals import (
+    EMPTY,
+    Intervals,
+    complement,
+    intersect,
+    length_within,
+    merge,
+    union,
+)
+from ...trace.model import Trace
+from ..host_activity import Hosts
+from ..steps import Windows
+from . import memory, operators, python_code
+from .host_code import Found, HostCode
+from .model import Claim, Pattern, Patterns, PatternStep, PatternEvent
+
+HOST: tuple[Callable[[HostCode], Iterator[Found]], ...] = (
+    python_code.loading,
+    python_code.compiling,
+    python_code.printing,
+    python_code.garbage,
+    python_code.locks,
+    python_code.profiler,
+    operators.reads,
+    operators.optimizers,
+    operators.zeroing,
+    operators.conversions,
+    operators.per_sample,
+    operators.tiny_ops,
+    operators.biases,
+    operators.made_on_host,
+    operators.all_ops,
+    memory.leaks,
+)
+TELLS = (
+    "compiling",
+    "printing",
+    "garbage",
+    "lock",
+    "profiler",
+    "read_back",
+    "optimizer",
+    "conversion",
+    "tiny_ops",
+    "per_sample",
+)
+"""Kinds whose time is not told a second time as Python of the frame around them."""
+MOST_EVENTS = 5
+MOST_PATTERNS = 60  # of one device: a claim's members are the bits of an int64
+MOST_DEVICES = 16
+
+
+def patterns_of(trace: Trace, hosts: Hosts, windows: Windows) -> Patterns:
+    """The patterns of a trace; nothing for a trace without events that last."""
+    if not len(windows):
+        return Patterns()
+    code = HostCode(trace, hosts, windows)
+    on_host: list[Found] = []
+    if hosts.main >= 0:
+        on_host = [one for recognize in HOST for one in recognize(code)]
+        told = merge(*(one.time for one in on_host if one.kind in TELLS)) if on_host else EMPTY
+        on_host += python_code.frames(code, told)
+    used = [row for row, device in enumerate(trace.devices) if device.used][:MOST_DEVICES]
+    patterns: list[Pattern] = []
+    claims: list[Claim] = []
+    for device in used or [-1]:
+        idle = _idle(trace, windows, device) if used else None
+        some, overlaps = _of_device(code, device, on_host, idle)
+        patterns += some
+        claims += overlaps
+    return Patterns(tuple(patterns), tuple(claims))
+
+
+def _idle(trace: Trace, windows: Windows, device: int) -> Intervals:
+    """When nothing runs on a device, from the first window to the last."""
+    rows = trace.device.rows_of(device)
+    ts = trace.device.ts[rows]
+    busy = union(ts, ts + trace.device.dur[rows])
+    return complement(busy, int(windows.start.min()), int(windows.end.max()))
+
+
+def _of_device(
+    code: HostCode, device: int, found: Iterable[Found], idle: Intervals | None
+) -> tuple[list[Pattern], list[Claim]]:
+    """The patterns as one device has them, and the time of each set of them."""
+    patterns: list[Pattern] = []
+    times: list[Intervals] = []
+    for one in found:
+        time = one.time
+        if idle is not None and not one.on_device:
+            time = intersect(time, idle)
+        pattern = _pattern(code, device, one, time)
+        if pattern.steps and len(patterns) < MOST_PATTERNS:
+            patterns.append(pattern)
+            times.append(time)
+    return patterns, _claims(code.windows, device, times)
+
+
+def _pattern(code: HostCode, device: int, found: Found, time: Intervals) -> Pattern:
+    windows, table = code.windows, code.trace.device if found.on_device else code.trace.host
+    rows = found.rows
+    step = code.steps_of(table.ts[rows]) if len(rows) else rows
+    count = np.bincount(step[step >= 0], minlength=len(windows)) if len(rows) else None
+    spent = length_within(time, windows.start, windows.end)
+    steps = tuple(
+        PatternStep(i, int(count[i]) if count is not None else 0, int(spent[i]))
+        for i in range(len(windows))
+        if spent[i] or (count is not None and count[i])
+    )
+    return Pattern(
+        kind=found.kind,
+        name=found.name,
+        device=device,
+        frame=found.frame,
+        steps=steps,
+        events=_longest(code.trace, found, rows, step),
+        figures=found.figures,
+    )
+
+
+def _longest(trace: Trace, found: Found, rows: I64, step: I64) -> tuple[PatternEvent, ...]:
+    """The longest events; those outside of all steps only where no other is."""
+    table = trace.device if found.on_device else trace.host
+    if (step >= 0).any():
+        rows, step = rows[step >= 0], step[step >= 0]
+    order = np.argsort(-table.dur[rows], kind="stable")[:MOST_EVENTS]
+    return tuple(
+        PatternEvent(
+            int(table.raw[rows[at]]),
+            int(rows[at]) + (len(trace.host) if found.on_device else 0),
+            int(table.ts[rows[at]]),
+            int(table.dur[rows[at]]),
+            int(step[at]),
+            trace.strings[int(table.name[rows[at]])],
+        )
+        for at in order.tolist()
+    )
+
+
+def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[Claim]:
+    """The time of each step by the set of patterns that claim it.
+
+    One sweep over the edges of all intervals: between two edges the set is the same.
+    """
+    edges = [np.concatenate([one.start, one.end]) for one in times]
+    cuts = np.unique(np.concatenate([*edges, windows.start, windows.end]))
+    members = np.zeros(len(cuts), np.int64)
+    for bit, one in enumerate(times):
+        change = np.zeros(len(cuts), np.int64)
+        np.add.at(change, np.searchsorted(cuts, one.start), 1)
+        np.add.at(change, np.searchsorted(cuts, one.end), -1)
+        members |= (np.cumsum(change) > 0).astype(np.int64) << bit
+    length = np.diff(cuts, append=cuts[-1:])
+    at = np.searchsorted(windows.start, cuts, side="right") - 1
+    inside = (at >= 0) & (cuts < windows.end[np.maximum(at, 0)]) & (members != 0) & (length > 0)
+    at, members, length = at[inside], members[inside], length[inside]
+    order = np.lexsort((members, at))
+    at, members, length = at[order], members[order], length[order]
+    new = np.flatnonzero(np.diff(at, prepend=-1) | (np.diff(members, prepend=-1) != 0))
+    sums = np.add.reduceat(length, new) if len(new) else length
+    return [
+        Claim(device, int(at[row]), int(members[row]), int(ns))
+        for row, ns in zip(new.tolist(), sums.tolist(), strict=True)
+    ]

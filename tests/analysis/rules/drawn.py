@@ -1,0 +1,260 @@
+"""For each rule that speaks of patterns: a drawn run in which it fires, and one in which not.
+
+All runs have four steps of a millisecond on one thread; ``host`` and ``gpu`` make their events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kinetoscope.trace.model import Trace
+from tests.drawing import PID, V100, Event, draw, memory, trace_of
+
+STEP_US = 1000
+STEPS = 4
+FRAME = "train.py(12): train"
+
+
+def host(kind: str, name: str, ts: float, dur: float, **args: Any) -> Event:
+    """An event of the main thread; ``kind`` is ``op``, ``note`` or ``frame``."""
+    category = {"op": "cpu_op", "note": "user_annotation", "frame": "python_function"}[kind]
+    if name.startswith("nn.Module: "):
+        args["Python module id"] = 0
+    return {
+        "ph": "X", "cat": category, "name": name, "pid": PID, "tid": 1,
+        "ts": ts, "dur": dur, "args": args,
+    }  # fmt: skip
+
+
+Part = Callable[[float], Iterator[Event]]
+
+
+def run(*parts: Part, stacks: bool = True, **metadata: Any) -> Trace:
+    """Four steps; each part makes the events of a step that begins at its argument."""
+    events: list[Event] = []
+    for step in range(STEPS):
+        at = float(step * STEP_US)
+        events.append(host("note", f"ProfilerStep#{step}", at, STEP_US))
+        if stacks:
+            events.append(host("frame", FRAME, at, STEP_US))
+        for part in parts:
+            events += part(at)
+    return trace_of(events, **metadata)
+
+
+def matmul(at: float) -> Iterator[Event]:
+    """Honest work: one op of 600 µs."""
+    yield host("op", "aten::mm", at + 400, 580, **{"Input Dims": [[64, 64], [64, 64]]})
+
+
+def python(dur: float) -> Part:
+    """A frame of the user's code that runs Python for so long."""
+
+    def part(at: float) -> Iterator[Event]:
+        yield host("frame", "data.py(7): decode", at + 10, dur)
+
+    return part
+
+
+def printing(dur: float) -> Part:
+    def part(at: float) -> Iterator[Event]:
+        yield host("frame", "<built-in function print>", at + 10, dur)
+
+    return part
+
+
+def garbage(dur: float) -> Part:
+    def part(at: float) -> Iterator[Event]:
+        yield host("frame", "<built-in function collect>", at + 10, dur)
+
+    return part
+
+
+def lock(wait: float) -> Part:
+    """A ``with``: it waits, then 50 µs pass with the lock, then it is given back."""
+
+    def part(at: float) -> Iterator[Event]:
+        name = "<built-in method __exit__ of _thread.lock object at 0x7f>"
+        yield host("frame", "queue.py(9): take", at + 10, wait + 60)
+        yield host("op", "aten::add", at + 10 + wait, 50)
+        yield host("frame", name, at + 62 + wait, 2)
+
+    return part
+
+
+def profiler(dur: float) -> Part:
+    def part(at: float) -> Iterator[Event]:
+        yield {
+            **host("op", "Buffer Flush", at + 10, dur), "cat": "overhead",
+        }  # fmt: skip
+
+    return part
+
+
+def many(name: str, count: int, dur: float, pause: float = 1.0, **args: Any) -> Part:
+    """Ops of one name, one behind the other."""
+
+    def part(at: float) -> Iterator[Event]:
+        for i in range(count):
+            yield host("op", name, at + 10 + i * (dur + pause), dur, **args)
+
+    return part
+
+
+def optimizer(name: str, *parts: Part, dur: float = 380) -> Part:
+    """``Optimizer.step`` around some ops."""
+
+    def part(at: float) -> Iterator[Event]:
+        yield host("note", f"Optimizer.step#{name}.step", at + 5, dur)
+        for one in parts:
+            yield from one(at)
+
+    return part
+
+
+def zero_grad(at: float) -> Iterator[Event]:
+    yield host("note", "Optimizer.zero_grad#SGD.zero_grad", at + 5, 100)
+    yield host("op", "aten::zero_", at + 10, 80)
+
+
+def samples(count: int, rows: int) -> Part:
+    """A module called so often, each time with so many rows."""
+
+    def part(at: float) -> Iterator[Event]:
+        yield host("frame", "loop.py(3): one_by_one", at + 5, 390)
+        for i in range(count):
+            begin = at + 10 + i * (370 / count)
+            dur = 300 / count
+            yield host("frame", "nn.Module: Net_0", begin, dur)
+            dims = [[rows, 8], [8, 8]]
+            yield host("op", "aten::mm", begin + dur / 4, dur / 2, **{"Input Dims": dims})
+
+    return part
+
+
+def convolution(bias: bool) -> Part:
+    def part(at: float) -> Iterator[Event]:
+        dims = [[8, 3, 8, 8], [4, 3, 3, 3], [4] if bias else []]
+        yield host("op", "aten::conv2d", at + 10, 50, **{"Input Dims": dims})
+        yield host("op", "aten::batch_norm", at + 70, 50)
+
+    return part
+
+
+def conversion(count: int, dur: float) -> Part:
+    def part(at: float) -> Iterator[Event]:
+        for i in range(count):
+            begin = at + 10 + i * (dur + 1)
+            yield host("op", "aten::to", begin, dur, **{"Input Dims": [[64, 64], []]})
+            yield host("op", "aten::_to_copy", begin + dur / 8, dur * 3 / 4)
+            yield host("op", "aten::copy_", begin + dur / 4, dur / 2)
+
+    return part
+
+
+def compiling(name: str) -> Part:
+    def part(at: float) -> Iterator[Event]:
+        yield host("note", f"_compile: compile_id={name}", at + 10, 300)
+        yield host("op", "entire_frame_compile (dynamo_timed)", at + 10, 300)
+
+    return part
+
+
+def growing(size: int) -> list[Event]:
+    """An allocation in each step, at an address of its own, that stays."""
+    events = []
+    for step in range(6):
+        one = memory(step * STEP_US + 500, size, None, kind=0, device=-1)
+        one["args"] |= {"Addr": 4096 + step * 64}
+        events.append(one)
+    return events
+
+
+def leaking(size: int) -> Trace:
+    """Six steps, at whose ends so much more is held."""
+    events: list[Event] = []
+    for step in range(6):
+        at = float(step * STEP_US)
+        events.append(host("note", f"ProfilerStep#{step}", at, STEP_US))
+        events.append(host("frame", FRAME, at, STEP_US))
+        events.append(host("frame", "keep.py(4): keep", at + 450, 100))
+        events.append(host("op", "aten::cat", at + 490, 30))
+        events += matmul(at)
+    return trace_of([*events, *growing(size)])
+
+
+def threads(count: int) -> Trace:
+    """A run on two cores with so many threads, as our handler notes it down."""
+    return run(matmul, kinetoscope={"schema": 1, "threads": count, "cores": 2})
+
+
+def moved(makes: str) -> Trace:
+    """An op, then a copy of its result to a device, in each of two steps."""
+    return draw(
+        """
+        step   |11111111112222222222|
+        op     | mmttt     mmttt    |
+        call   |   h         h      |
+        copy   |    h         h     |
+        op     |      kk        kk  |
+        call   |      k         k   |
+        gpu    |       kk        kk |
+        """,
+        names={"m": makes, "t": "aten::to", "k": "aten::mm"},
+    )
+
+
+def reserved(size: int) -> Trace:
+    """10 GiB in tensors, and so much that the allocator holds."""
+    return draw("step |111|\n gpu |aaa|", events=[memory(1, 1, 10 << 30, reserved=size)])
+
+
+def held(size: int) -> Trace:
+    """A training whose tensors take so much of a card with 32 GiB."""
+    return draw(
+        """
+        step   |1111|
+        op     |B   |
+        gpu    |aaaa|
+        """,
+        names={"B": "autograd::engine::evaluate_function: MmBackward0"},
+        deviceProperties=[V100],
+        events=[memory(1, 1, size)],
+    )
+
+
+FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
+    "PY1": (
+        lambda: run(python(300), matmul),
+        lambda: run(python(60), many("aten::mul", 1, 320), matmul),
+    ),
+    "PY2": (lambda: run(lock(300), matmul), lambda: run(lock(30), matmul)),
+    "SY3": (lambda: run(printing(200), matmul), lambda: run(printing(4), matmul)),
+    "LA3": (lambda: run(garbage(200), matmul), lambda: run(garbage(4), matmul)),
+    "PR1": (lambda: run(profiler(200), matmul), lambda: run(profiler(4), matmul)),
+    "SY1": (lambda: run(many("aten::item", 40, 4), matmul), lambda: run(many("aten::item", 1, 4))),
+    "OP1": (
+        lambda: run(optimizer("Adam", many("aten::addcmul_", 40, 8)), matmul),
+        lambda: run(optimizer("Adam", many("aten::_fused_adam_", 40, 8)), matmul),
+    ),
+    "OP2": (
+        lambda: run(optimizer("Adam", many("aten::_foreach_add_", 12, 28)), matmul),
+        lambda: run(optimizer("Rprop", many("aten::_foreach_add_", 12, 28)), matmul),
+    ),
+    "OP3": (lambda: run(zero_grad, matmul), lambda: run(many("aten::zero_", 2, 40), matmul)),
+    "OP4": (lambda: run(samples(20, 1), matmul), lambda: run(samples(20, 16), matmul)),
+    "OP5": (lambda: run(convolution(True), matmul), lambda: run(convolution(False), matmul)),
+    "DT4": (lambda: run(conversion(6, 50), matmul), lambda: run(conversion(1, 20), matmul)),
+    "LA2": (
+        lambda: run(many("aten::add", 130, 2), matmul),
+        lambda: run(many("aten::add", 60, 5), matmul),
+    ),
+    "CP1": (lambda: run(compiling("0/3"), matmul), lambda: run(matmul)),
+    "CPU1": (lambda: threads(16), lambda: threads(2)),
+    "IN5": (lambda: moved("aten::zeros"), lambda: moved("aten::cat")),
+    "ME2": (lambda: reserved(24 << 30), lambda: reserved(11 << 30)),
+    "ME4": (lambda: held(4 << 30), lambda: held(24 << 30)),
+    "ME3": (lambda: leaking(4 << 20), lambda: leaking(1 << 10)),
+}
+"""Rule → a run in which it fires, and one in which it must not."""

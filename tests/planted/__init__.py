@@ -1,0 +1,1 @@
+"""Trainings with one planted problem each, and what is to be found in their recordings."""
