@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "show": "Shows a view of a trace as a table, JSON or CSV.",
         "snapshot": "Explains a memory snapshot, or compares two.",
+        "ingest": "Reads every trace of a logdir into the cache, once.",
         "hang": "Says which rank never entered which collective.",
         "doctor": "Lists every file: whether it is used, and if not, why.",
         "serve": "Serves the page without TensorBoard.",

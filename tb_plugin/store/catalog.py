@@ -139,7 +139,8 @@ class CatalogService(Generic[S]):
         with self._life:
             if self._publisher is not None or self._closed.is_set():
                 return
-            self._cache = self._given_cache or open_cache()
+            folders = tuple(one.path for one in self._logdirs if one.path)
+            self._cache = (self._given_cache or open_cache()).with_beside(folders)
             self._memory = MemoryCache(self._cache, self._summary_type, self._callables[0])
             self._artifacts = ArtifactCache(self._cache)
             version = content_key.code_version(*self._callables)
@@ -324,7 +325,7 @@ class CatalogService(Generic[S]):
 
     def _hastened(self, entry: Entry) -> KinetoscopeError:
         """Have a file read now; the answer to the request for it."""
-        self.apply(Asked(entry.key))
+        self.apply(Asked(entry.key, columns=True))
         return self._unfinished(entry)
 
     def _unfinished(self, entry: Entry) -> KinetoscopeError:

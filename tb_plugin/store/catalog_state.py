@@ -32,6 +32,7 @@ from .ingest.events import (
     Restless,
     S,
     Submit,
+    SummaryOnly,
     Unmade,
 )
 from .ingest.worker import rank_of, steps_of, truncation_of
@@ -53,7 +54,7 @@ class Attempt(Enum):
     """State of a file, in its present version on disk."""
 
     WAITING = "waiting"  # unfinished by its name, still changing, or not looked into yet
-    LAZY = "lazy"  # a trace; read at its first request, or when it is among the newest
+    LAZY = "lazy"  # a trace; read when asked for, or among the newest; or only its columns are not
     QUEUED = "queued"  # handed to the pool
     DONE = "done"
     REFUSED = "refused"
@@ -151,6 +152,11 @@ class Record:
         return self.as_is and self.attempt is Attempt.QUEUED
 
     @property
+    def is_summarized(self) -> bool:
+        """True if the result is of the file as it is now."""
+        return self.answer is not None and self.answer.identity == self.found.identity
+
+    @property
     def is_settling(self) -> bool:
         """True if the file will be decided soon."""
         return self.attempt is Attempt.WAITING and not self.found.unfinished
@@ -218,9 +224,10 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for a trace."""
+    """A request for a trace, or for its columns."""
 
     key: Key
+    columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +301,7 @@ class CatalogState:
             case Decided():
                 change = self._decided(event)
             case Asked():
-                change = self._asked(event.key)
+                change = self._asked(event)
             case Retried():
                 change = self._retried(event.keys)
             case ColumnsLost() | ColumnsRead():
@@ -363,13 +370,15 @@ class CatalogState:
 
     # --- from requests --------------------------------------------------------------------------
 
-    def _asked(self, key: Key) -> Transition:
-        record = self.records.get(key)
+    def _asked(self, event: Asked) -> Transition:
+        record = self.records.get(event.key)
         if record is not None and record.attempt is Attempt.QUEUED:
-            return self, [Promote(key)]
+            return self, [Promote(event.key)]
         if record is None or record.attempt is not Attempt.LAZY:
             return self, ()
-        queued, command = _queued(record, urgent=True)
+        if record.is_summarized and not event.columns:
+            return self, ()
+        queued, command = _queued(record, urgent=True, columns=event.columns)
         return self._with(queued, commands=[command])
 
     def _retried(self, keys: Sequence[Key]) -> Transition:
@@ -378,7 +387,8 @@ class CatalogState:
             answer = replace(record.answer, artifacts={}) if record.answer else None
             again = replace(record, answer=answer)
             if record.error is not None or (answer and answer.missing):
-                again, command = _queued(again, urgent=True)
+                wants = answer is not None and bool(answer.missing)
+                again, command = _queued(again, urgent=True, columns=wants)
                 commands.append(command)
             changed.append(again)
         return self._with(*changed, commands=commands)
@@ -394,7 +404,7 @@ class CatalogState:
         if record.attempt is not Attempt.DONE:
             return self, ()
         lost = replace(answer, columns=False, rereads=answer.rereads + 1, note=_READ_AGAIN)
-        queued, command = _queued(replace(record, answer=lost), urgent=True)
+        queued, command = _queued(replace(record, answer=lost), urgent=True, columns=True)
         return self._with(queued, commands=[command])
 
     def _artifact_asked(self, event: ArtifactAsked) -> Transition:
@@ -424,7 +434,7 @@ class CatalogState:
 
     # --- from the pool --------------------------------------------------------------------------
 
-    def _read(self, event: Answered[Any] | Kept | Lost | Restless) -> Transition:
+    def _read(self, event: Answered[Any] | Kept | SummaryOnly | Lost | Restless) -> Transition:
         record = self.records.get(event.request.key)
         if record is None or record.found.identity != event.request.identity:
             return self, ()
@@ -436,6 +446,8 @@ class CatalogState:
                 note = answer.note or _note("" if event.missing else event.note)
                 kept = replace(answer, columns=not event.missing, missing=event.missing, note=note)
                 record = replace(record, attempt=Attempt.DONE, answer=kept)
+            case SummaryOnly():
+                record = replace(record, attempt=Attempt.LAZY)
             case Restless():
                 record = replace(record, attempt=Attempt.WAITING)
             case Lost() if answer is not None and answer.identity == event.request.identity:
@@ -482,16 +494,18 @@ def _read_in_advance(records: Iterable[Record]) -> list[Record]:
         text += resources.likely_text_bytes(record.found.absolute, record.found.identity.bytes)
         if text > EAGER_BYTES:
             break
-        if record.attempt is Attempt.LAZY:
+        if record.attempt is Attempt.LAZY and not record.is_summarized:
             found.append(record)
     return found
 
 
-def _queued(record: Record, *, urgent: bool = False) -> tuple[Record, Submit]:
+def _queued(
+    record: Record, *, urgent: bool = False, columns: bool = False
+) -> tuple[Record, Submit]:
     """The record of a file that is handed to the pool, and the command for it."""
     found = record.found
     order = -found.identity.modified_ns
-    request = Request(record.key, found.absolute, found.identity, order, record.as_is)
+    request = Request(record.key, found.absolute, found.identity, order, record.as_is, columns)
     answer = replace(record.answer, missing="") if record.answer else None
     queued = replace(record, attempt=Attempt.QUEUED, error=None, answer=answer)
     return queued, Submit(request, urgent=urgent)

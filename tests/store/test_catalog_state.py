@@ -44,6 +44,7 @@ from kinetoscope.store.ingest.events import (
     Request,
     Restless,
     Submit,
+    SummaryOnly,
     Unmade,
 )
 from kinetoscope.trace.model import HealthRecord
@@ -85,8 +86,8 @@ def of(*records: Record) -> CatalogState:
     return CatalogState({one.key: one for one in records})
 
 
-def request(version: FileVersion = OLD, *, as_is: bool = False) -> Request:
-    return Request(KEY, "/logs/a.json", version, -version.modified_ns, as_is)
+def request(version: FileVersion = OLD, *, as_is: bool = False, columns: bool = False) -> Request:
+    return Request(KEY, "/logs/a.json", version, -version.modified_ns, as_is, columns)
 
 
 def summary(digest: str = "d", note: str = "") -> Answered[FakeFacts]:
@@ -254,6 +255,11 @@ def test_only_the_newest_are_read_in_advance(monkeypatch: pytest.MonkeyPatch) ->
         ),
         (
             record(QUEUED, answer=result(columns=False)),
+            SummaryOnly(request()),
+            {"attempt": LAZY},
+        ),
+        (
+            record(QUEUED, answer=result(columns=False)),
             Kept(request(), missing="The disk is full."),
             {"attempt": DONE, "answer.missing": "The disk is full."},
         ),
@@ -295,6 +301,20 @@ def test_of_a_file_that_is_gone_nothing_is_taken() -> None:
         (record(QUEUED), Asked(KEY), {}, [Promote(KEY)]),
         (record(DONE, answer=result()), Asked(KEY), {}, []),
         (record(WAITING), Asked(KEY), {}, []),
+        # Of a file whose summary alone is stored, the columns are read when they are asked for.
+        (record(LAZY, answer=result(columns=False)), Asked(KEY), {}, []),
+        (
+            record(LAZY, answer=result(columns=False)),
+            Asked(KEY, columns=True),
+            {"attempt": QUEUED},
+            [Submit(request(columns=True), urgent=True)],
+        ),
+        (
+            record(LAZY, answer=result(identity=NEW)),  # of a version that is no more
+            Asked(KEY),
+            {"attempt": QUEUED},
+            [Submit(request(), urgent=True)],
+        ),
         (
             record(FAILED, error=BROKEN),
             Retried([KEY]),
@@ -305,7 +325,7 @@ def test_of_a_file_that_is_gone_nothing_is_taken() -> None:
             record(DONE, answer=result(missing="The disk was full.")),
             Retried([KEY]),
             {"attempt": QUEUED, "answer.missing": ""},
-            [Submit(request(), urgent=True)],
+            [Submit(request(columns=True), urgent=True)],
         ),
         (
             record(DONE, answer=result(artifacts={("rows", ""): MakingState(tries=3)})),
@@ -323,7 +343,7 @@ def test_of_a_file_that_is_gone_nothing_is_taken() -> None:
                 "answer.note": "The stored copy was damaged or removed, so the file was read"
                 " again.",
             },
-            [Submit(request(), urgent=True)],
+            [Submit(request(columns=True), urgent=True)],
         ),
         (record(QUEUED, answer=result()), ColumnsLost(KEY, "d"), {}, []),  # being read already
         (record(DONE, answer=result()), ColumnsLost(KEY, "of before"), {}, []),
@@ -409,4 +429,4 @@ def test_an_artifact_of_columns_that_are_gone_has_the_file_read_again() -> None:
     answer = after.records[KEY].answer
     assert answer is not None
     assert (answer.columns, answer.rereads, answer.artifacts) == (False, 1, making(tries=1))
-    assert list(commands) == [Submit(request(), urgent=True)]
+    assert list(commands) == [Submit(request(columns=True), urgent=True)]

@@ -7,6 +7,10 @@
     <root>/keys/…                            hashes of large files (``content_key``)
     <root>/tmp/<token>/…                     being written; renamed into place when complete
 
+A folder ``.kinetoscope`` in a logdir is such a root, too, for every viewer of that logdir: it is
+read and never written here (``kinetoscope ingest --cache beside`` fills it). Summaries and
+artifacts are taken from it, columns are not.
+
 Nothing is ever changed in place, so several processes may share one root, and a reader keeps what
 it has open. An entry that is damaged, truncated or foreign is dropped, and the file is read again.
 When all entries together exceed the limit, the least recently used ones are removed.
@@ -84,10 +88,16 @@ class Cache:
     roots: tuple[Path, ...]
     limit_bytes: int
     problem: str = ""  # why the first choice is not among the roots
+    beside: tuple[Path, ...] = ()  # in logdirs: read only
+
+    def with_beside(self, logdirs: Sequence[str]) -> Cache:
+        """The cache that also reads what lies in these logdirs, if there is anything."""
+        folders = (Path(logdir) / content_key.BESIDE for logdir in logdirs)
+        return dataclasses.replace(self, beside=tuple(one for one in folders if one.is_dir()))
 
     def load_summary(self, digest: str) -> StoredSummary | None:
         """The summary stored under a key; None when there is none that can be used."""
-        for root in self.roots:
+        for root in (*self.roots, *self.beside):
             file = entry(root, digest) / SUMMARY
             try:
                 stored = msgspec.json.decode(file.read_bytes(), type=StoredSummary)
@@ -99,7 +109,8 @@ class Cache:
                 log.warning("dropped the damaged answer %s: %s", file, error)
                 self.drop(digest)
                 continue
-            used(file.parent)
+            if root in self.roots:
+                used(file.parent)
             return stored
         return None
 
@@ -245,6 +256,20 @@ def move_folder(folder: Path, target: Path) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not target.is_dir():
             raise
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_to_readers(root: Path, digest: str) -> None:
+    """Let whoever may read the folder around ``root`` read what is stored under a key.
+
+    Raises:
+        OSError: it is not ours to change.
+    """
+    mode = root.parent.stat().st_mode & 0o777
+    for folder in (root, root / ENTRIES, root / TMP, root / content_key.NOTES):
+        if folder.is_dir():
+            folder.chmod(mode)
+    for place in (entry(root, digest), *entry(root, digest).rglob("*")):
+        place.chmod(mode if place.is_dir() else mode & 0o666)
 
 
 def _move(source: Path, target: Path) -> None:

@@ -184,7 +184,9 @@ class ArtifactCache:
 
     def _open(self, digest: str, spec: ArtifactSpec[Any], variant: str) -> _Open | None:
         version = disk.version_of(spec.make)
-        for root in sorted(self._cache.roots, key=_is_shared):
+        roots = (*sorted(self._cache.roots, key=_is_shared), *self._cache.beside)
+        for root in roots:
+            is_own = root in self._cache.roots
             folders = [
                 disk.artifact_folder(root, digest, spec.name, one)
                 for one in disk.needed_variants(spec.variants, variant)
@@ -194,10 +196,10 @@ class ArtifactCache:
             try:
                 if _is_shared(root):
                     folders = self._brought_here(folders, digest, version)
-                return _Open(spec.open(folders[-1]), folders[-1].parent.parent)
+                return _Open(spec.open(folders[-1]), folders[-1].parent.parent if is_own else None)
             except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
                 log.warning("dropped the damaged %s: %s", folders[-1], error)
-                for folder in folders:
+                for folder in folders if is_own else ():
                     remove(folder, root)
         return None
 

@@ -26,6 +26,7 @@ class Request:
     identity: FileVersion
     order: float
     as_is: bool = False  # although it changes meanwhile
+    columns: bool = False  # also if only the summary is stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,13 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryOnly:
+    """The summary of a file is stored, its columns are not: it is read when they are asked for."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """A file could not be read. ``refused``: the file itself is the cause."""
 
@@ -128,4 +136,4 @@ class Restless:
     request: Request
 
 
-PoolEvent: TypeAlias = Answered[S] | Kept | Lost | Restless | Made | Unmade
+PoolEvent: TypeAlias = Answered[S] | Kept | SummaryOnly | Lost | Restless | Made | Unmade

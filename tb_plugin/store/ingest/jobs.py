@@ -22,7 +22,19 @@ from ..cache.disk import Cache, StoredSummary
 from ..contract import ErrorInfo, ReadProgress
 from . import protocol
 from .child import Child
-from .events import Answered, Kept, Lost, Made, MakeRequest, PoolEvent, Request, Restless, S, Unmade
+from .events import (
+    Answered,
+    Kept,
+    Lost,
+    Made,
+    MakeRequest,
+    PoolEvent,
+    Request,
+    Restless,
+    S,
+    SummaryOnly,
+    Unmade,
+)
 from .protocol import (
     Changed,
     Failed,
@@ -171,6 +183,9 @@ def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
         job.tell(replace(answered, from_cache=True))
         if job.cache.has_columns(job.digest):
             job.tell(Kept(request))
+            return
+        if not request.columns:
+            job.tell(SummaryOnly(request))
             return
     command = ReadCommand(
         path=os.fsencode(request.path),

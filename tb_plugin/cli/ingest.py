@@ -1,0 +1,224 @@
+"""``kinetoscope ingest LOGDIR``: reads every trace of a logdir into the cache, once."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..base.errors import KinetoscopeError, NotFoundError, UnavailableError
+from ..base.units import duration, listing, plural
+from ..session.ingest import IngestOutcome, IngestState, IngestTask, ingest_file, tasks_of
+from ..session.ingest import ingest as ingest_all
+from ..session.session import local, look
+from ..store.cache import content_key
+from ..store.cache.disk import open_cache
+from ..store.catalog_state import Attempt
+from ..store.discovery.walk import resolve
+from ..store.ingest import resources
+from ..store.ingest.worker import NICENESS
+from ..views import VIEWS
+from .entry import FAILED, end_gently, printable, say, write
+
+BESIDE = "beside"
+
+
+@click.command()
+@click.argument("logdir", type=click.Path())
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Local processes.  [default: the cores, as far as memory allows]",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="A running dask.distributed cluster, tcp://HOST:PORT, instead of local processes. Its"
+    " workers must see LOGDIR and the cache under the same paths.",
+)
+@click.option(
+    "--cache",
+    metavar="FOLDER",
+    help=f"Where to store: a folder, or `{BESIDE}`: in LOGDIR, where every viewer of it looks."
+    "  [default: your cache]",
+)
+@click.option("--columns", is_flag=True, help="Store the tables of each trace, too.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="For people, for programs.",
+)
+def ingest(  # its options
+    logdir: str,
+    workers: int | None,
+    scheduler: str | None,
+    cache: str | None,
+    columns: bool,
+    form: str,
+) -> int:
+    """Reads every trace of a logdir into the cache: summaries, and what compares its ranks.
+
+    A viewer that uses the same cache then opens them without reading one. What is stored already is
+    not read again, so an interrupted run goes on where it was. Ends with 1 if a file failed.
+    """
+    end_gently()
+    logdir = local(logdir)
+    paths = _traces(logdir)
+    root = _root(logdir, cache)
+    specs = [view.artifact for view in VIEWS if view.among and view.artifact]
+    tasks = tasks_of(paths, root, specs, is_beside=cache == BESIDE, columns=columns)
+    with _executor(workers, scheduler, tasks) as (connect, room), _progress(len(tasks)) as step:
+        found = ingest_all(tasks, connect, room, step, ingest_file)
+    _report(found, root, form)
+    return FAILED if any(one.state == "failed" for one in found.values()) else 0
+
+
+def _traces(logdir: str) -> list[str]:
+    """The trace files below a folder; or the one file that was named.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if not os.path.isdir(logdir):
+        return [logdir]
+    records, problems = look(resolve(logdir, None))
+    found = [
+        one.found.absolute
+        for one in records.values()
+        if one.accepted and one.attempt in (Attempt.LAZY, Attempt.QUEUED, Attempt.DONE)
+    ]
+    if not found:
+        hint = problems[0].message if problems else f"kinetoscope doctor {logdir} says why"
+        raise NotFoundError(f"there is no trace below {logdir}", hint=hint)
+    return found
+
+
+def _root(logdir: str, chosen: str | None) -> Path:
+    """The folder to store in.
+
+    Raises:
+        KinetoscopeError: it cannot be written.
+    """
+    if chosen == BESIDE:
+        folder = logdir if os.path.isdir(logdir) else os.path.dirname(os.path.abspath(logdir))
+        chosen = os.path.join(folder, content_key.BESIDE)
+    cache = open_cache(chosen)
+    if cache.problem:
+        raise KinetoscopeError(cache.problem, hint="choose another with --cache")
+    return cache.roots[0]
+
+
+@contextlib.contextmanager
+def _executor(
+    workers: int | None, scheduler: str | None, tasks: Sequence[IngestTask]
+) -> Iterator[tuple[Callable[[], Executor], int]]:
+    """What opens an executor, and how many tasks it takes at a time."""
+    if scheduler:
+        with _client(scheduler) as client:
+            room = max(2 * sum(client.nthreads().values()), 1)
+            yield lambda: client.get_executor(pure=False, retries=2), room
+        return
+    count = workers or _count(tasks)
+    # A fresh interpreter for each: nothing of this process is inherited, as in the server's pool.
+    context = multiprocessing.get_context("spawn")
+    yield lambda: ProcessPoolExecutor(count, context, _step_back), count
+
+
+def _client(address: str) -> Any:  # noqa: ANN401  # of an optional package
+    """A client of a dask cluster.
+
+    Raises:
+        UnavailableError: the package is not installed, or nobody answers.
+    """
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError:
+        raise UnavailableError(
+            "--scheduler needs dask.distributed", hint="pip install kinetoscope[dask]"
+        ) from None
+    try:
+        return distributed.Client(address, timeout=20, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UnavailableError(
+            f"no dask scheduler answers at {address}: {error}", hint="dask scheduler; dask worker …"
+        ) from error
+
+
+def _count(tasks: Sequence[IngestTask]) -> int:
+    """Local processes: a core each, and memory for the largest files at once."""
+    free = resources.free_memory()
+    largest = tasks[0].path
+    needed = resources.memory_of(largest, os.stat(largest).st_size)
+    return max(1, min(resources.core_count(), free // needed, len(tasks)))
+
+
+def _step_back() -> None:
+    """Lower the priority of a local process: other work on this machine comes first."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(NICENESS)
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[IngestOutcome], None]]:
+    """Called with each outcome: a bar on a terminal, a line for what went wrong everywhere."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("reading"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    task = bar.add_task("", total=total)
+
+    def step(outcome: IngestOutcome) -> None:
+        bar.advance(task)
+        if outcome.state in ("failed", "refused"):
+            say(f"{outcome.path}: {outcome.message}", hint=outcome.hint)
+
+    with bar:
+        yield step
+
+
+_STATES: Mapping[IngestState, str] = {
+    "read": "read",
+    "found": "stored before",
+    "refused": "refused",
+    "failed": "failed",
+}
+
+
+def _report(found: Mapping[str, IngestOutcome], root: Path, form: str) -> None:
+    outcomes = sorted(found.values(), key=lambda one: one.path)
+    if form == "json":
+        write(msgspec.json.format(msgspec.json.encode(outcomes), indent=2).decode())
+        return
+    counts = Counter(one.state for one in outcomes)
+    words: dict[IngestState, str] = {
+        "read": "read",
+        "found": "stored before",
+        "refused": "refused",
+        "failed": "failed",
+    }
+    parts = [f"{counts[state]} {words[state]}" for state in words if counts[state]]
+    took = sum(one.seconds for one in outcomes)
+    write(printable(f"{plural(len(outcomes), 'trace')}: {listing(parts)}."))
+    write(printable(f"Reading took {duration(took * 1e9)} of all processes together, into {root}."))
+    sys.stdout.flush()

@@ -1,0 +1,223 @@
+"""How is a whole logdir read into the cache? Each file once, by processes of any executor.
+
+``ingest_file`` is the work of one file: a pure consequence of the file and of what is stored, so a
+process that dies costs one more try, and a second run finds what the first one stored. What is
+stored appears by renames alone: nothing is half there, nothing is there twice.
+
+``ingest`` hands the files to a ``concurrent.futures.Executor``: local processes, or the one that
+``Client.get_executor`` of dask.distributed gives. Both go the same way.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ..base.artifact_spec import ArtifactSpec
+from ..base.errors import KinetoscopeError, TraceFormatError
+from ..store.cache import content_key, disk
+from ..store.cache.disk import Cache, Making, Target, encode_summary, make_missing, with_path
+from ..store.catalog import READER
+from ..store.discovery.walk import FileVersion, shown
+from ..store.ingest.worker import load_callable
+from .catalog import SUMMARIZE
+
+TRIES = 3
+"""How often a file is handed to a process before it counts as what killed them."""
+
+IngestState = Literal["read", "found", "refused", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestTask:
+    """One file, and what is to be stored of it.
+
+    Attributes:
+        root: folder of the cache.
+        is_beside: the cache lies in the logdir, for viewers on other machines.
+        columns: store the tables of the trace, too.
+        artifacts: name, ``module:function`` and variants of each.
+    """
+
+    path: str
+    root: str
+    is_beside: bool = False
+    columns: bool = False
+    artifacts: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOutcome:
+    """What became of a file: read now, found in the cache, refused as no trace, or failed."""
+
+    path: str
+    state: IngestState
+    message: str = ""
+    hint: str = ""
+    bytes: int = 0
+    events: int = 0
+    seconds: float = 0.0
+    tries: int = 1
+
+
+def tasks_of(
+    paths: Iterable[str], root: Path, specs: Sequence[ArtifactSpec[Any]], **choice: bool
+) -> list[IngestTask]:
+    """A task for each file; the largest first, so that the last one does not run alone."""
+    artifacts = tuple((spec.name, spec.make, tuple(spec.variants)) for spec in specs)
+    found = [IngestTask(path, str(root), artifacts=artifacts, **choice) for path in paths]
+    return sorted(found, key=lambda task: -_size(task.path))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def ingest_file(task: IngestTask) -> IngestOutcome:
+    """Store what is missing of one file. Runs in another process, perhaps on another machine."""
+    began = time.monotonic()
+    try:
+        size, events, was_read = _stored(task)
+    except TraceFormatError as error:
+        return IngestOutcome(task.path, "refused", error.message, error.hint)
+    except (KinetoscopeError, OSError, MemoryError) as error:
+        said = getattr(error, "message", "") or str(error) or type(error).__name__
+        return IngestOutcome(task.path, "failed", said, getattr(error, "hint", ""))
+    seconds = time.monotonic() - began
+    return IngestOutcome(task.path, "read" if was_read else "found", "", "", size, events, seconds)
+
+
+def _stored(task: IngestTask) -> tuple[int, int, bool]:
+    """Bytes and events of a file, and whether it had to be read.
+
+    Raises:
+        TraceFormatError: it is no trace.
+        KinetoscopeError: it changed while it was read.
+        OSError: it cannot be read, or the cache cannot be written.
+    """
+    path, root = task.path, Path(task.root)
+    version = FileVersion.of(os.stat(path))
+    code = content_key.code_version(READER, SUMMARIZE)
+    cache = Cache((root,), 0)
+    key = content_key.digest(path, version, code, root)
+    token = secrets.token_hex(8)
+    stored = cache.load_summary(key)
+    makings = [
+        Making(load_callable(make), disk.version_of(make), name, variants)
+        for name, make, variants in task.artifacts
+    ]
+    missing = [making for making in makings if not _is_there(root, key, making)]
+    needs_columns = task.columns and not cache.has_columns(key)
+    try:
+        if stored is None or missing or needs_columns:
+            trace = cache.load_trace(key, path) or load_callable(READER)(path, lambda _: None)
+            events = trace.health.events
+            if stored is None:
+                summary = with_path(load_callable(SUMMARIZE)(trace), path)
+                if FileVersion.of(os.stat(path)) != version:
+                    raise KinetoscopeError("It changed while it was read.", hint="Run it again.")
+                text = encode_summary(shown(path), version.bytes, events, 0.0, summary)
+                disk.publish_summary(text, root, token, key)
+            if needs_columns:
+                disk.publish_columns(trace, root, token, key)
+            for making in missing:
+                make_missing(trace, making, Target(root, key, token), lambda _: None)
+        else:
+            events = stored.events
+        if task.is_beside:
+            content_key.note_beside(path, root)
+            disk.open_to_readers(root, key)
+    finally:
+        cache.clear_token(token)
+    return version.bytes, events, stored is None or bool(missing) or needs_columns
+
+
+def _is_there(root: Path, key: str, making: Making) -> bool:
+    folders = (disk.artifact_folder(root, key, making.name, one) for one in making.variants)
+    return all(disk.is_whole(folder, making.version) for folder in folders)
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Tasks that wait; those that were in flight when a process died go one by one."""
+
+    waiting: deque[tuple[IngestTask, int]]
+    alone: deque[tuple[IngestTask, int]] = field(default_factory=deque)
+
+    def take(self, in_flight: int, room: int) -> tuple[IngestTask, int] | None:
+        if self.alone:
+            return self.alone.popleft() if in_flight == 0 else None
+        return self.waiting.popleft() if self.waiting and in_flight < room else None
+
+
+def ingest(
+    tasks: Sequence[IngestTask],
+    connect: Callable[[], Executor],
+    room: int,
+    on_outcome: Callable[[IngestOutcome], None] = lambda _: None,
+    work: Callable[[IngestTask], IngestOutcome] = ingest_file,
+) -> Mapping[str, IngestOutcome]:
+    """Do all tasks, at most ``room`` at a time; path → what became of it.
+
+    ``connect`` opens an executor; it is opened anew when its processes died. A task that was in
+    flight then is tried again, alone, ``TRIES`` times in all: alone, so that a file that kills its
+    process takes no other with it.
+    """
+    done: dict[str, IngestOutcome] = {}
+    queue = _Queue(deque((task, 1) for task in tasks))
+    executor = connect()
+    flying: dict[Future[IngestOutcome], tuple[IngestTask, int]] = {}
+    try:
+        while True:
+            while (taken := queue.take(len(flying), room)) is not None:
+                flying[executor.submit(work, taken[0])] = taken
+            if not flying:
+                return done
+            ended, _ = wait(flying, return_when=FIRST_COMPLETED)
+            is_broken = False
+            for future in ended:
+                task, tries = flying.pop(future)
+                error = future.exception()
+                if error is None:
+                    done[task.path] = outcome = replace(future.result(), tries=tries)
+                    on_outcome(outcome)
+                    continue
+                is_broken |= isinstance(error, BrokenProcessPool)
+                if tries < TRIES:
+                    queue.alone.append((task, tries + 1))
+                    continue
+                done[task.path] = outcome = _died(task, error, tries)
+                on_outcome(outcome)
+            if is_broken:
+                # All that was in flight is lost with the pool: nothing of it is half stored.
+                queue.alone.extend((task, tries) for task, tries in flying.values())
+                flying.clear()
+                executor.shutdown(wait=False)
+                executor = connect()
+    finally:
+        for future in flying:
+            future.cancel()
+        executor.shutdown(wait=True)
+
+
+def _died(task: IngestTask, error: BaseException, tries: int) -> IngestOutcome:
+    is_dead = isinstance(error, BrokenProcessPool)
+    said = "the process that read it was killed" if is_dead else f"{type(error).__name__}: {error}"
+    return IngestOutcome(
+        task.path,
+        "failed",
+        f"In {tries} tries {said}.",
+        "It may need more memory than this machine has; try fewer workers.",
+        tries=tries,
+    )

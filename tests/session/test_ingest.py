@@ -1,0 +1,204 @@
+"""A logdir is read into the cache once, whoever does the work, and whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinetoscope.analysis.modules import artifact as modules
+from kinetoscope.base.artifact_spec import ArtifactSpec
+from kinetoscope.session.ingest import IngestOutcome, IngestTask, ingest, ingest_file, tasks_of
+from kinetoscope.store.cache import content_key
+from kinetoscope.store.cache.disk import open_cache
+from tests.web.trace_files import write_trace
+
+SPECS = (ArtifactSpec(modules.NAME, modules.MAKE, modules.open_modules),)
+RANKS = 4
+
+
+@pytest.fixture(name="logdir")
+def _logdir(tmp_path: Path) -> Path:
+    for rank in range(RANKS):
+        write_trace(tmp_path / f"log/run/rank{rank}.1.pt.trace.json", op=f"aten::op{rank}")
+    return tmp_path / "log"
+
+
+def traces(logdir: Path) -> list[str]:
+    return sorted(str(path) for path in logdir.glob("run/*.json"))
+
+
+def tasks(logdir: Path, root: Path, **choice: bool) -> list[IngestTask]:
+    return tasks_of(traces(logdir), open_cache(str(root)).roots[0], SPECS, **choice)
+
+
+def stored(root: Path) -> dict[str, bytes]:
+    """Every stored file by its place, but for notes and what only tells how long it took."""
+    return {
+        file.relative_to(root).as_posix(): file.read_bytes()
+        for file in sorted((root / "entries").rglob("*"))
+        if file.is_file()
+    }
+
+
+def local(workers: int) -> Callable[[], Executor]:
+    """Threads: a process takes a second to start, and does the same."""
+    return lambda: ThreadPoolExecutor(workers)
+
+
+def processes(workers: int) -> Callable[[], Executor]:
+    return lambda: ProcessPoolExecutor(workers, get_context("spawn"))
+
+
+def test_every_file_is_stored_and_the_second_run_reads_none(logdir: Path, tmp_path: Path) -> None:
+    root = tmp_path / "cache"
+    first = ingest(tasks(logdir, root), local(2), 2)
+    assert {path: one.state for path, one in first.items()} == dict.fromkeys(traces(logdir), "read")
+    before = stored(root)
+    assert len({place.split("/")[1] for place in before}) == RANKS
+    second = ingest(tasks(logdir, root), local(2), 2)
+    assert {one.state for one in second.values()} == {"found"}
+    assert stored(root) == before
+    assert list((root / "tmp").iterdir()) == []
+
+
+def test_what_an_interrupted_run_stored_is_not_read_again(logdir: Path, tmp_path: Path) -> None:
+    root = tmp_path / "cache"
+    for task in tasks(logdir, root)[:2]:
+        assert ingest_file(task).state == "read"
+    states = [one.state for one in ingest(tasks(logdir, root), local(2), 2).values()]
+    assert sorted(states) == ["found"] * 2 + ["read"] * (RANKS - 2)
+
+
+def dies_once(task: IngestTask) -> IngestOutcome:
+    """The first process that takes rank 3 is killed while it has unfinished files there."""
+    mark = Path(task.root) / "died"
+    if "rank3" in task.path and not mark.exists():
+        mark.touch()
+        (Path(task.root) / "tmp/half").mkdir(parents=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ingest_file(task)
+
+
+def test_a_killed_worker_costs_one_more_try(logdir: Path, tmp_path: Path) -> None:
+    root, calm = tmp_path / "cache", tmp_path / "calm"
+    seen: list[str] = []
+    told = ingest(
+        tasks(logdir, root), processes(2), 2, lambda one: seen.append(one.path), dies_once
+    )
+    assert sorted(seen) == traces(logdir), "told once of each"
+    assert {one.state for one in told.values()} == {"read"}
+    assert max(one.tries for one in told.values()) == 2
+    ingest(tasks(logdir, calm), local(2), 2)
+    assert stored(root) == stored(calm)
+
+
+def always_dies(task: IngestTask) -> IngestOutcome:
+    if "rank3" in task.path:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ingest_file(task)
+
+
+def test_a_file_that_kills_its_process_takes_no_other_with_it(logdir: Path, tmp_path: Path) -> None:
+    found = ingest(tasks(logdir, tmp_path / "cache"), processes(1), 1, work=always_dies)
+    failed = [one for one in found.values() if one.state == "failed"]
+    assert [Path(one.path).name for one in failed] == ["rank3.1.pt.trace.json"]
+    assert "In 3 tries the process that read it was killed." in failed[0].message
+    assert len(found) == RANKS
+
+
+def test_a_file_that_is_no_trace_is_refused_alone(logdir: Path, tmp_path: Path) -> None:
+    (logdir / "run/rank9.1.pt.trace.json").write_text("no JSON")
+    found = ingest(tasks(logdir, tmp_path / "cache"), local(1), 1)
+    assert sorted(one.state for one in found.values()) == ["read"] * RANKS + ["refused"]
+
+
+# --- a cluster ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="cluster", scope="module")
+def _cluster() -> Iterator[Any]:
+    """Two workers, each a process of its own."""
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    cluster = distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs=50,
+    )
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def test_a_cluster_stores_what_local_processes_do(
+    cluster: Any,
+    logdir: Path,
+    tmp_path: Path,
+) -> None:
+    roots = tmp_path / "here", tmp_path / "there"
+    ingest(tasks(logdir, roots[0]), local(2), 2)
+    found = ingest(tasks(logdir, roots[1]), lambda: cluster.get_executor(pure=False, retries=2), 4)
+    assert {one.state for one in found.values()} == {"read"}
+    assert stored(roots[1]) == stored(roots[0])
+
+
+def test_a_killed_worker_of_a_cluster_loses_and_doubles_nothing(
+    cluster: Any, logdir: Path, tmp_path: Path
+) -> None:
+    root, calm = tmp_path / "cache", tmp_path / "calm"
+    found = ingest(
+        tasks(logdir, root),
+        lambda: cluster.get_executor(pure=False, retries=2),
+        4,
+        work=dies_once,
+    )
+    assert sorted(found) == traces(logdir)
+    assert {one.state for one in found.values()} <= {"read", "found"}
+    ingest(tasks(logdir, calm), local(2), 2)
+    assert stored(root) == stored(calm)
+
+
+# --- beside the logdir ----------------------------------------------------------------------------
+
+
+def test_a_viewer_elsewhere_reads_no_trace(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of the logdir that keeps its times, on a machine with a cache of its own."""
+    import shutil
+
+    from kinetoscope.session import session
+
+    root = logdir / content_key.BESIDE
+    ingest(tasks(logdir, root, is_beside=True), local(2), 2)
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(logdir, elsewhere, copy_function=shutil.copy2)
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr(session, "read", lambda *_: pytest.fail("it read the trace"))
+    monkeypatch.setattr(content_key, "_PIECE", 0)  # nor the bytes of it, to learn its key
+    for path in traces(elsewhere):
+        opened = session.FileSession(path)
+        assert opened.facts().path == path
+        assert opened.artifact(SPECS[0]) is not None
+
+
+def test_a_changed_file_is_not_taken_for_what_was_stored(logdir: Path) -> None:
+    root = logdir / content_key.BESIDE
+    (path, *_) = traces(logdir)
+    ingest(tasks(logdir, root, is_beside=True), local(1), 1)
+    before = content_key.folder_beside(path)
+    assert before == root
+    write_trace(Path(path), op="aten::changed")
+    os.utime(path, (time.time() - 100, time.time() - 100))
+    states = [
+        one.state for one in ingest(tasks(logdir, root, is_beside=True), local(1), 1).values()
+    ]
+    assert sorted(states) == ["found"] * (RANKS - 1) + ["read"]
