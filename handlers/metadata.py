@@ -19,6 +19,7 @@ could not be found out is null.
 - `profiler`: its options `activities`, `record_shapes`, `profile_memory`, `with_stack`,
   `with_flops`, `with_modules`, as far as it has them
 - `handler`: its options `use_gzip`, `compresslevel`, `use_python_export`
+- `user`: what the user gave as `metadata`; missing if nothing
 - `modules`: type of each module by its name in the model, if the handler was given one
 """
 
@@ -49,6 +50,7 @@ def describe(
     source_roots: Sequence[str] | None,
     handler_options: Mapping[str, bool | int],
     modules: Mapping[str, str] | None = None,
+    user: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """The metadata object of one trace. `source_roots` None: the directories of `sys.path`."""
     return {
@@ -71,7 +73,20 @@ def describe(
         "profiler": _profiler_options(prof),
         "handler": dict(handler_options),
         **({} if modules is None else {"modules": dict(modules)}),
+        **({} if user is None else {"user": dict(user)}),
     }
+
+
+def plain(metadata: Mapping[str, object]) -> dict[str, object]:
+    """`metadata` of a user as plain JSON: what JSON does not know becomes its text.
+
+    Raises:
+        TypeError: a key is no text, number or None.
+        ValueError: it contains itself.
+    """
+    text = json.dumps(_encodable(dict(metadata)), default=str)
+    found: dict[str, object] = json.loads(text, parse_constant=str)
+    return found
 
 
 def to_json(metadata: Mapping[str, object]) -> bytes:

@@ -17,7 +17,8 @@ _MAX_WORKER_BYTES = 150
 # Not allowed in names on Windows: a job may write to a share that a Windows machine reads.
 _UNSAFE = frozenset('/\\:*?"<>|')
 _HIDDEN = re.compile(
-    rf"\..+\.\d+\.pt\.trace\.json\.(?P<mark>{MARK})-[0-9a-f]{{8}}\.tmp(\.tmp)?",
+    rf"\.(?P<trace>.+\.\d+\.pt\.trace\.json)\.(?P<mark>{MARK})-[0-9a-f]{{8}}"
+    r"(?:\.tmp(\.tmp)?|(?P<exported>-exported)\.tmp)",
     re.ASCII | re.DOTALL,
 )
 # Two letters at least: `C:/logs` is a drive. One slash is enough: Path eats the other.
@@ -52,10 +53,29 @@ class TraceName:
         return replace(self, time_ns=self.time_ns + 1)
 
 
-def mark_in(hidden_name: str) -> str | None:
-    """The mark of the process that made a temporary file of ours; None for any other file."""
-    match = _HIDDEN.fullmatch(hidden_name)
-    return match["mark"] if match else None
+def exported_name(hidden_name: str) -> str:
+    """The name of a temporary file once it holds a whole trace that nobody has published yet."""
+    return f"{hidden_name.removesuffix('.tmp')}-exported.tmp"
+
+
+@dataclass(frozen=True)
+class HiddenFile:
+    """What the name of a temporary file of ours says.
+
+    `mark` is of the process that made it. `trace` is the name that the uncompressed trace in it was
+    to have; None unless the file holds a whole one.
+    """
+
+    mark: str
+    trace: str | None
+
+
+def hidden_file(name: str) -> HiddenFile | None:
+    """What a temporary file of ours is; None for any other file."""
+    match = _HIDDEN.fullmatch(name)
+    if match is None:
+        return None
+    return HiddenFile(match["mark"], match["trace"] if match["exported"] else None)
 
 
 def worker_of(process: Process, wanted: str | None) -> str:

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from .trace_handler import Profiler, tensorboard_trace_handler
+from .trace_handler import tensorboard_trace_handler
 
 OnStep = Callable[[int, int], None]
 """Called after each step with the number of finished steps and that of all steps."""
@@ -55,19 +55,12 @@ def record(
     model = _network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     save = tensorboard_trace_handler(logdir, worker_name)
-    paths: list[Path] = []
-
-    def keep(prof: Profiler) -> None:
-        path = save(prof)
-        if path is not None:
-            paths.append(path)
-
     with (
         warnings.catch_warnings(),
         profile(
             activities=[ProfilerActivity.CPU],
             schedule=schedule(wait=1, warmup=1, active=STEPS_PER_TRACE - 2),
-            on_trace_ready=keep,
+            on_trace_ready=save,
             record_shapes=True,
             profile_memory=True,
             with_stack=True,
@@ -83,7 +76,8 @@ def record(
             prof.step()
             if on_step is not None:
                 on_step(done, steps)
-    return paths
+    save.flush()
+    return list(save.saved_paths)
 
 
 def _network() -> Any:  # noqa: ANN401  # torch's class

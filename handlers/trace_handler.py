@@ -8,15 +8,18 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from threading import Event
+from typing import Any, Literal, Protocol
 
-from .metadata import describe, to_json
+from .background import Background
+from .metadata import describe, plain, to_json
 from .module_ranges import ModuleRanges
-from .naming import TraceName, is_remote, worker_of
-from .process import current_process
+from .naming import TraceName, exported_name, is_remote, worker_of
+from .process import Process, current_process
 from .writer import LocalWriter, Publication, Writer
 
 _log = logging.getLogger("kinetoscope.handlers")
@@ -35,29 +38,48 @@ class ExportError(RuntimeError):
     """Torch raised no error, but the file it exported is missing, empty or truncated."""
 
 
+OnError = Literal["log", "raise"]
+
+
 @dataclass(frozen=True)
 class Options:
     """The arguments of `tensorboard_trace_handler`, explained there."""
 
     dir_name: str
-    worker_name: str | None
-    use_gzip: bool
-    use_python_export: bool
-    raise_errors: bool
-    compresslevel: int
-    source_roots: tuple[str, ...] | None
+    worker_name: str | None = None
+    use_gzip: bool = True
+    use_python_export: bool = False
+    on_error: OnError = "log"
+    background: bool = True
+    compresslevel: int = 6
+    source_roots: tuple[str, ...] | None = None
+    metadata: Mapping[str, object] | None = None
+    ranks: frozenset[int] | None = None
+    stagger_s: float = 0.0
+    keep_last: int | None = None
+    max_bytes: int | None = None
+    min_free_bytes: int | None = None
+
+    @property
+    def raises(self) -> bool:
+        """Whether errors reach the training."""
+        return self.on_error == "raise"
 
 
 @dataclass(frozen=True)
 class _Memory:
     """State of a handler within one process.
 
-    No lock guards it: one held by another thread during a fork stays held in the child for ever.
+    A forked child gets an empty one: with the parent's, it would wait for a thread that it has not,
+    and for a lock that nobody opens.
     """
 
     pid: int = field(default_factory=os.getpid)
     cycles: Iterator[int] = field(default_factory=itertools.count)
     reported: set[tuple[str, int | None]] = field(default_factory=set)
+    background: Background = field(default_factory=Background)
+    saved: list[tuple[Path, int]] = field(default_factory=list)
+    is_announced: Event = field(default_factory=Event)
 
 
 def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
@@ -66,8 +88,15 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
     use_gzip: bool = True,
     use_python_export: bool = False,
     *,
-    raise_errors: bool = False,
+    on_error: OnError = "log",
+    background: bool = True,
     compresslevel: int = 6,
+    keep_last: int | None = None,
+    max_bytes: int | None = None,
+    min_free_bytes: int | None = None,
+    ranks: Collection[int] | None = None,
+    stagger_s: float = 0.0,
+    metadata: Mapping[str, object] | None = None,
     source_roots: Sequence[str] | None = None,
     writer: Writer | None = None,
     modules: Any = None,  # noqa: ANN401  # an nn.Module; torch is not imported here
@@ -78,16 +107,32 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
     are named alike, `<worker>.<time_ns>.pt.trace.json.gz`. A file appears complete or not at all,
     and none is ever overwritten.
 
+    The training waits while torch exports. Compressing and publishing is done by a thread, for
+    which `handler.flush()` waits, and the interpreter at its end.
+
     Args:
         dir_name: directory for the traces, made when needed. One directory is one run.
         worker_name: names this process. By default `<host>_<pid>`, in a distributed job
             `<host>_<pid>_rank<r>`.
         use_gzip: compress. Traces are text and become about ten times smaller.
         use_python_export: let torch export in Python rather than C++, if the installed torch can.
-        raise_errors: raise what goes wrong. By default it is only logged, once for each kind, and
-            the training goes on without the trace. Mind that torch 2.13 crashes the process when
-            `on_trace_ready` raises between two cycles of a schedule.
+        on_error: `"log"`: what goes wrong is logged, once for each kind, and the training goes on
+            without the trace. `"raise"`: it is raised as well, and nothing is left to a thread.
+            Mind that torch 2.13 crashes the process when `on_trace_ready` raises between two cycles
+            of a schedule.
+        background: False: the handler returns when the trace is in its place.
         compresslevel: of gzip, 1 (fast) to 9 (small).
+        keep_last: keep so many traces of this process, and remove the oldest above that.
+        max_bytes: remove the oldest traces of this process while all together are larger. A trace
+            that is larger alone is not kept, which is logged.
+        min_free_bytes: record nothing when the disk would have less room left. By default a
+            twentieth of the disk, at most 512 MiB.
+        ranks: the ranks that save traces. The others run the schedule, and save nothing. By default
+            all; a process without a rank saves in any case.
+        stagger_s: each rank publishes so many seconds after the one before it, to spare a file
+            system that all share. Neither `flush` nor the end of the job waits for that.
+        metadata: of the user, for the trace's `"kinetoscope"` object. What JSON does not know
+            becomes its text.
         source_roots: directories that hold the source files named in stacks. By default those of
             `sys.path`. They are written into the trace, for people to read.
         writer: publishes the files. By default into the local directory `dir_name`.
@@ -97,22 +142,43 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
             with this process: a pickled handler has none.
 
     Raises:
-        ValueError: `raise_errors` is set and `dir_name` is remote, such as `s3://bucket/logs`.
-        TypeError: `raise_errors` is set and `modules` is no model.
+        ValueError: an option has a value it cannot have; or, with `on_error="raise"`, `dir_name`
+            is remote, such as `s3://bucket/logs`.
+        TypeError: with `on_error="raise"`, `modules` is no model.
     """
     options = Options(
         dir_name=os.fspath(dir_name),
         worker_name=None if worker_name is None else str(worker_name),
         use_gzip=use_gzip,
         use_python_export=use_python_export,
-        raise_errors=raise_errors,
+        on_error=on_error,
+        background=background,
         compresslevel=compresslevel,
         source_roots=None if source_roots is None else tuple(map(str, source_roots)),
+        metadata=None if metadata is None else plain(metadata),
+        ranks=None if ranks is None else frozenset(ranks),
+        stagger_s=stagger_s,
+        keep_last=keep_last,
+        max_bytes=max_bytes,
+        min_free_bytes=min_free_bytes,
     )
+    _check(options)
     handler = TraceHandler(options, writer)
     if modules is not None:
-        handler.module_ranges = _module_ranges(modules, raise_errors=raise_errors)
+        handler.module_ranges = _module_ranges(modules, raise_errors=options.raises)
     return handler
+
+
+def _check(options: Options) -> None:
+    """Refuse, before the training begins, what would fail at each trace."""
+    if options.on_error not in ("log", "raise"):
+        raise ValueError(f'on_error: "log" or "raise", not {options.on_error!r}')
+    if not -1 <= options.compresslevel <= 9:
+        raise ValueError(f"compresslevel: 1 to 9, not {options.compresslevel}")
+    for name in ("keep_last", "max_bytes"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name}: at least 1, or None for no limit, not {value}")
 
 
 class TraceHandler:
@@ -131,20 +197,51 @@ class TraceHandler:
         return TraceHandler, (self._options, self._writer)
 
     def __call__(self, prof: Profiler) -> Path | None:
-        """Save the trace. Returns its path, None when it could not be saved."""
+        """Save the trace. Returns the path it gets, None when it could not be saved.
+
+        In the rare case that another process takes the name first, it gets the next one:
+        `saved_paths` has the truth when `flush` has returned.
+        """
+        return self._attempt(partial(self._save, prof))
+
+    def flush(self, timeout_s: float | None = None) -> bool:
+        """Wait until every trace is in its place, or lost and logged.
+
+        False if that took longer than `timeout_s`; the writing goes on.
+        """
+        return self._remembered().background.flush(timeout_s)
+
+    @property
+    def saved_paths(self) -> tuple[Path, ...]:
+        """The traces that this process has published and kept, the oldest first."""
+        return tuple(path for path, _ in self._remembered().saved)
+
+    def _attempt(self, work: Callable[[], Path | None]) -> Path | None:
         try:
-            return self._save(prof)
+            return work()
         except Exception as error:  # whatever it is, the training goes on
             # Said in any case: torch may crash on what is raised here before anybody has seen it.
             self._report(error)
-            if self._options.raise_errors:
+            if self._options.raises:
                 raise
             return None
 
     def _save(self, prof: Profiler) -> Path | None:
         if self._writer is None:  # a remote directory, which was said when the handler was made
             return None
-        options, process = self._options, current_process()
+        options, process, memory = self._options, current_process(), self._remembered()
+        if options.ranks is not None and process.rank not in {None, *options.ranks}:
+            return None
+        publication = self._exported(self._writer, prof, process)
+        publish = partial(self._publish, self._writer, publication, process.rank or 0)
+        if options.raises or not options.background:
+            return publish()
+        memory.background.submit(partial(self._attempt, publish))
+        return publication.staged.parent / publication.name.file_name
+
+    def _exported(self, writer: Writer, prof: Profiler, process: Process) -> Publication:
+        """The trace in a hidden file. This is what the training waits for."""
+        options = self._options
         worker = worker_of(process, options.worker_name)
         name = TraceName(worker, time.time_ns(), options.use_gzip)
         metadata = describe(
@@ -159,16 +256,41 @@ class TraceHandler:
                 "use_python_export": options.use_python_export,
             },
             modules=None if self.module_ranges is None else self.module_ranges.names,
+            user=options.metadata,
         )
-        staged = self._writer.stage(name)
+        staged = writer.stage(name)
         try:
             _export(prof, staged, use_python_export=options.use_python_export)
             _check_complete(staged)
+            exported = staged.with_name(exported_name(staged.name))
+            staged.replace(exported)
         except BaseException:  # Ctrl-C too: leave nothing behind
-            self._writer.discard(staged)
+            writer.discard(staged)
             raise
-        publication = Publication(staged, name, to_json(metadata), options.compresslevel)
-        return self._writer.publish(publication)
+        return Publication(exported, name, to_json(metadata), options.compresslevel)
+
+    def _publish(self, writer: Writer, publication: Publication, rank: int) -> Path | None:
+        options, memory = self._options, self._remembered()
+        if options.background and not options.raises:
+            memory.background.pause(rank * options.stagger_s)
+        path = writer.publish(publication)
+        size = _bytes_of(path)
+        memory.saved.append((path, size))
+        _log.log(
+            logging.DEBUG if memory.is_announced.is_set() else logging.INFO,
+            "kinetoscope saved a profile: %s (%s bytes)",
+            path,
+            f"{size:,}",
+        )
+        memory.is_announced.set()
+        for old in _surplus(memory.saved, options.keep_last, options.max_bytes):
+            memory.saved.remove(old)
+            writer.remove(old[0])
+            if old[0] == path:
+                raise ExportError(
+                    f"the trace alone has {size:,} bytes, more than max_bytes={options.max_bytes:,}"
+                )
+        return path
 
     def _remembered(self) -> _Memory:
         """The state of this process: a forked child starts with an empty one."""
@@ -179,30 +301,53 @@ class TraceHandler:
     def _report(self, error: Exception) -> None:
         kind = (type(error).__name__, getattr(error, "errno", None))
         reported = self._remembered().reported
-        if kind in reported:
-            return
+        is_known = kind in reported
         reported.add(kind)
-        _log.error(
+        _log.log(
+            logging.INFO if is_known else logging.ERROR,
             "kinetoscope could not save a profile in %s: %s: %s. %s",
             self._options.dir_name,
             kind[0],
             error,
             "Raised, as asked for."
-            if self._options.raise_errors
-            else "The training goes on; further failures of this kind are not logged.",
+            if self._options.raises
+            else "The training goes on; further failures of this kind are logged at level INFO.",
             # These two say all in one line. For anything else, show where it came from.
             exc_info=None if isinstance(error, (OSError, ExportError)) else error,
         )
 
 
+def _bytes_of(path: Path) -> int:
+    """0 where that cannot be told: the trace is in its place for all that."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _surplus(
+    saved: Sequence[tuple[Path, int]], keep_last: int | None, max_bytes: int | None
+) -> list[tuple[Path, int]]:
+    """The oldest of `saved`, paths and bytes, beyond what is to be kept."""
+    kept = bytes_ = 0
+    for path_and_bytes in reversed(saved):
+        bytes_ += path_and_bytes[1]
+        if (keep_last is not None and kept >= keep_last) or (
+            max_bytes is not None and bytes_ > max_bytes
+        ):
+            break
+        kept += 1
+    return list(saved[: len(saved) - kept])
+
+
 def _local_writer(options: Options) -> LocalWriter | None:
     if not is_remote(options.dir_name):
-        return LocalWriter(options.dir_name)
+        return LocalWriter(options.dir_name, options.min_free_bytes)
     message = (
         f"kinetoscope cannot write to {options.dir_name} yet: no profile will be saved. "
         "Give a local directory and copy it after the training."
     )
-    if options.raise_errors:
+    if options.raises:
         raise ValueError(message)
     _log.warning("%s", message)
     return None

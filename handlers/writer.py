@@ -1,29 +1,32 @@
 """Destination of the bytes of a trace: the protocol `Writer`, and `LocalWriter` for a directory.
 
 A trace is first exported to a *staged* file, then *published*: packed and given its final name in
-one step, so that a reader of the directory never sees half a trace. A writer that publishes in the
-background or to an object store, or that removes old traces, has the same three methods.
+one step, so that a reader of the directory never sees half a trace. A writer that publishes to an
+object store has the same methods. The handler calls `publish` in a thread of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
+import logging
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+import zlib
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Protocol
 
 from .metadata import splice
-from .naming import TraceName, mark_in
+from .naming import TraceName, hidden_file
 from .process import is_gone, process_mark
 
+_log = logging.getLogger("kinetoscope.handlers")
 _BLOCK_BYTES = 1 << 20
+_MOST_FREE_BYTES = 512 << 20
+_GZIP_WINDOW = 31
+_O_BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 _MAX_NAME_TRIES = 1000
 
 
@@ -49,16 +52,25 @@ class Writer(Protocol):
     def discard(self, staged: Path) -> None:
         """Remove a staged file, and files that torch left beside it, after a failed export."""
 
+    def remove(self, published: Path) -> None:
+        """Remove a trace that this writer published. One that is gone is no error."""
+
 
 class LocalWriter:
     """Publishes into `directory`, which is made when the first trace comes.
 
     `~` is the home; a relative directory is relative to the current directory of each call.
+    `min_free_bytes` are left free for the rest of the job; by default a twentieth of the disk, at
+    most 512 MiB.
     """
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], min_free_bytes: int | None = None
+    ) -> None:
         self.directory = Path(directory)
+        self._min_free_bytes = min_free_bytes
         self._too_little_bytes = 0
+        self._export_bytes = 0
         self._tidied: tuple[int, Path] | None = None  # the process that did, and where
 
     def stage(self, name: TraceName) -> Path:
@@ -68,49 +80,83 @@ class LocalWriter:
         reason comes as an exception.
 
         Raises:
-            OSError: among others ENOSPC, when the disk has no more room than was too little before.
+            OSError: among others ENOSPC, when the disk has too little room: less than is to be left
+                free with an export as large as the last one, or not more than was too little.
         """
         # Absolute, because torch takes what stands before `://` in a path for a protocol.
         directory = self.directory.expanduser().absolute()
         directory.mkdir(parents=True, exist_ok=True)
-        # Each export to a full disk costs the job time and, because torch does not close the file,
-        # a descriptor. One such attempt is enough.
-        free = shutil.disk_usage(directory).free
-        if self._too_little_bytes and free <= self._too_little_bytes:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
         self._tidy(directory)
+        self._check_room(directory)
         path = directory / name.hidden_name(process_mark())
         path.open("xb").close()
         return path
 
-    def _tidy(self, directory: Path) -> None:
-        """Remove, once per process, files that killed processes of ours left behind.
+    def _check_room(self, directory: Path) -> None:
+        disk = shutil.disk_usage(directory)
+        reserve = self._min_free_bytes
+        if reserve is None:
+            reserve = min(_MOST_FREE_BYTES, disk.total // 20)
+        # Each export to a full disk costs the job time and, because torch does not close the file,
+        # a descriptor. One such attempt is enough.
+        is_too_little = self._too_little_bytes and disk.free <= self._too_little_bytes
+        # Some network file systems say zero of zero: they do not know.
+        if disk.total and (is_too_little or disk.free < reserve + self._export_bytes):
+            raise OSError(
+                errno.ENOSPC,
+                f"{os.strerror(errno.ENOSPC)} ({disk.free:,} bytes are free, the last trace took "
+                f"{self._export_bytes:,} and {reserve:,} are left to the job)",
+                str(directory),
+            )
 
+    def _tidy(self, directory: Path) -> None:
+        """Look, once per process, after files that killed processes of ours left behind.
+
+        A trace that torch had exported whole is published as it is; everything else is removed.
         Only files of this user, named by our handler, of a process that is known to have ended on
-        this very machine. Everything else may belong to a job that lives.
+        this very machine. The rest may belong to a job that lives.
         """
         if self._tidied == (os.getpid(), directory):
             return
         self._tidied = (os.getpid(), directory)
+        removed = 0
         with contextlib.suppress(OSError), os.scandir(directory) as entries:
             for entry in entries:
-                mark = mark_in(entry.name)
-                if mark is None or not is_gone(mark):
+                hidden = hidden_file(entry.name)
+                if hidden is None or not is_gone(hidden.mark):
                     continue
                 with contextlib.suppress(OSError):
-                    if _is_own_file(entry.stat(follow_symlinks=False)):
+                    if not _is_own_file(entry.stat(follow_symlinks=False)):
+                        continue
+                    if hidden.trace is not None and _recover(Path(entry.path), hidden.trace):
+                        _log.warning(
+                            "kinetoscope found a trace that a killed process had exported, and "
+                            "published it: %s",
+                            directory / hidden.trace,
+                        )
+                    else:
                         os.unlink(entry.path)
+                        removed += 1
+        if removed:
+            _log.warning(
+                "kinetoscope removed %d temporary files of killed processes from %s: traces that "
+                "were not finished are lost.",
+                removed,
+                directory,
+            )
 
     def publish(self, publication: Publication) -> Path:
         """Pack into a second hidden file, then rename it."""
         directory = publication.staged.parent
         packed = directory / publication.name.hidden_name(process_mark())
         try:
+            self._export_bytes = publication.staged.stat().st_size
             _pack(publication, packed)
             return _move_in(packed, directory, publication.name)
         finally:
-            packed.unlink(missing_ok=True)
-            publication.staged.unlink(missing_ok=True)
+            for path in (packed, publication.staged):
+                with contextlib.suppress(OSError):  # a vanished directory took them along
+                    path.unlink()
 
     def discard(self, staged: Path) -> None:
         """Remove the file and `<file>.tmp`, which torch writes first and renames at the end."""
@@ -121,28 +167,64 @@ class LocalWriter:
                 os.truncate(path, 0)
                 path.unlink()
 
+    def remove(self, published: Path) -> None:
+        """Remove the file."""
+        published.unlink(missing_ok=True)
+
+
+def _recover(exported: Path, trace: str) -> bool:
+    """Give a whole export its final name. False if its trace was published already."""
+    final = exported.with_name(trace)
+    if os.path.lexists(f"{final}.gz"):
+        return False
+    try:
+        _rename_to_new(exported, final)
+    except FileExistsError:
+        return False
+    exported.unlink(missing_ok=True)  # a link leaves it
+    return True
+
 
 def _is_own_file(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _pack(publication: Publication, target: Path) -> None:
-    """Copy the trace to the new file `target`, with its metadata, compressed if so named."""
-    with publication.staged.open("rb") as source, _packer(publication, target) as packer:
-        packer.write(splice(source.read(_BLOCK_BYTES), publication.metadata))
-        while block := source.read(_BLOCK_BYTES):
-            packer.write(block)
+    """Copy the trace to the new file `target`, with its metadata, compressed if so named.
 
-
-@contextlib.contextmanager
-def _packer(publication: Publication, target: Path) -> Iterator[BufferedIOBase]:
+    The training may fork while this runs in a thread. So nothing here holds bytes back that the
+    child would write a second time when it drops its copies: descriptors, and no file objects.
+    """
+    packer = zlib.compressobj(publication.compresslevel, zlib.DEFLATED, _GZIP_WINDOW)
+    plain = not publication.name.use_gzip
     # Not tempfile.mkstemp, whose files only their owner may read: TensorBoard may be another user.
-    with target.open("xb") as file:
-        if publication.name.use_gzip:
-            with gzip.GzipFile("", "wb", publication.compresslevel, file) as packer:
-                yield packer
-        else:
-            yield file
+    output = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
+    try:
+        source = os.open(publication.staged, os.O_RDONLY | _O_BINARY)
+        try:
+            block = splice(_read_block(source), publication.metadata)
+            while block:
+                _write(output, block if plain else packer.compress(block))
+                block = os.read(source, _BLOCK_BYTES)
+            _write(output, b"" if plain else packer.flush())
+        finally:
+            os.close(source)
+    finally:
+        os.close(output)
+
+
+def _read_block(source: int) -> bytes:
+    """The start of the file, as far as it goes: a single read may bring a few bytes only."""
+    start = b""
+    while len(start) < _BLOCK_BYTES and (part := os.read(source, _BLOCK_BYTES - len(start))):
+        start += part
+    return start
+
+
+def _write(output: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(output, rest) :]
 
 
 def _move_in(packed: Path, directory: Path, name: TraceName) -> Path:

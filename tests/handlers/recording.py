@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from kinetoscope.handlers import TraceHandler
+
 SMALL_TRACE = b' {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "aten::mm"}]}\n'
 
 
@@ -35,7 +37,7 @@ class StandIn:
 
 
 def train(steps: int, **profiler_options: Any) -> int:
-    """A training under the profiler. Returns the steps it finished."""
+    """A training under the profiler, until all is written. Returns the steps it finished."""
     finished = 0
     weight = torch.ones(8, 8, requires_grad=True)
     with profile(activities=[ProfilerActivity.CPU], **profiler_options) as prof:
@@ -43,7 +45,18 @@ def train(steps: int, **profiler_options: Any) -> int:
             (weight @ weight).sum().backward()  # type: ignore[no-untyped-call]
             prof.step()
             finished += 1
+    handler = profiler_options.get("on_trace_ready")
+    if isinstance(handler, TraceHandler):
+        assert handler.flush(60)
     return finished
+
+
+def save(handler: TraceHandler, prof: StandIn | None = None) -> Path | None:
+    """The trace that the handler makes of a profile, once it is in its place; None if lost."""
+    promised = handler(prof or StandIn())
+    assert handler.flush(60)
+    saved = handler.saved_paths
+    return saved[-1] if promised and saved else None
 
 
 def run_python(*arguments: object, **environment: str) -> str:

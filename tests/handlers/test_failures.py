@@ -14,7 +14,7 @@ import pytest
 from torch.profiler import schedule
 
 from kinetoscope.handlers import ExportError, LocalWriter, Publication, tensorboard_trace_handler
-from tests.handlers.recording import SMALL_TRACE, StandIn, files_in, read, train
+from tests.handlers.recording import SMALL_TRACE, StandIn, files_in, read, save, train
 
 # Torch warns at the second cycle, and crashes when a warning becomes an exception there.
 pytestmark = pytest.mark.filterwarnings("ignore:.*Profiler clears events")
@@ -83,7 +83,7 @@ def test_a_full_disk_during_the_compression(
     (small_disk / "other").write_bytes(b"x" * 8_000)
     prof = StandIn(b'{"traceEvents": [{"name": "' + noise + b'"}]}')
 
-    assert tensorboard_trace_handler(small_disk)(prof) is None
+    assert save(tensorboard_trace_handler(small_disk), prof) is None
 
     (message,) = messages(caplog)
     assert "No space left on device" in message
@@ -92,7 +92,7 @@ def test_a_full_disk_during_the_compression(
 
 def test_what_was_saved_before_the_disk_filled_stays(small_disk: Path) -> None:
     handler = tensorboard_trace_handler(small_disk)
-    saved = handler(StandIn())
+    saved = save(handler)
     train(steps=300, on_trace_ready=handler)
 
     assert saved is not None
@@ -111,7 +111,7 @@ def test_what_was_saved_before_the_disk_filled_stays(small_disk: Path) -> None:
 def test_an_export_that_is_not_whole(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes, problem: str
 ) -> None:
-    assert tensorboard_trace_handler(tmp_path)(StandIn(content)) is None
+    assert save(tensorboard_trace_handler(tmp_path), StandIn(content)) is None
 
     assert problem in messages(caplog)[0]
     assert files_in(tmp_path) == []
@@ -122,7 +122,7 @@ def test_an_export_that_took_its_file_away(
 ) -> None:
     prof = StandIn(instead=Path.unlink)
 
-    assert tensorboard_trace_handler(tmp_path)(prof) is None
+    assert save(tensorboard_trace_handler(tmp_path), prof) is None
 
     assert "FileNotFoundError" in messages(caplog)[0]
 
@@ -158,7 +158,7 @@ def test_each_kind_of_failure_is_logged_once(
 
     handler = tensorboard_trace_handler(tmp_path, writer=Reluctant(tmp_path))
     for _ in range(6):
-        assert handler(StandIn()) is None
+        assert save(handler) is None
 
     first, second = messages(caplog)
     assert os.strerror(errno.EIO) in first
@@ -168,11 +168,11 @@ def test_each_kind_of_failure_is_logged_once(
 def test_errors_are_raised_on_demand(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(NotADirectoryError):
-        tensorboard_trace_handler(tmp_path / "file" / "log", raise_errors=True)(StandIn())
+        save(tensorboard_trace_handler(tmp_path / "file" / "log", on_error="raise"), StandIn())
     with pytest.raises(ExportError, match="is empty"):
-        tensorboard_trace_handler(tmp_path / "log", raise_errors=True)(StandIn(b""))
+        save(tensorboard_trace_handler(tmp_path / "log", on_error="raise"), StandIn(b""))
     with pytest.raises(ValueError, match="cannot write to s3://bucket/logs yet"):
-        tensorboard_trace_handler("s3://bucket/logs", raise_errors=True)
+        tensorboard_trace_handler("s3://bucket/logs", on_error="raise")
 
     # Logged as well: in the middle of a schedule, torch 2.13 crashes on what is raised.
     assert ["Raised, as asked for." in message for message in messages(caplog)] == [True, True]
@@ -185,7 +185,7 @@ def test_an_interrupt_goes_through_and_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tensorboard_trace_handler(tmp_path)(StandIn(instead=interrupt))
+        save(tensorboard_trace_handler(tmp_path), StandIn(instead=interrupt))
 
     assert files_in(tmp_path) == []
 

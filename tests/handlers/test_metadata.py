@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kinetoscope.handlers import tensorboard_trace_handler
 from kinetoscope.handlers.metadata import splice, to_json
-from tests.handlers.recording import StandIn, read
+from tests.handlers.recording import StandIn, read, save
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -66,7 +66,7 @@ def test_source_roots_are_the_directories_of_the_import_path(
         sys, "path", ["", "src", str(tmp_path / "src"), "archive.zip", "/gone/for/ever", "src"]
     )
 
-    path = tensorboard_trace_handler(tmp_path)(StandIn())
+    path = save(tensorboard_trace_handler(tmp_path), StandIn())
 
     assert path is not None
     metadata = read(path)["kinetoscope"]
@@ -81,7 +81,7 @@ def test_a_job_whose_directory_was_deleted(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(gone)
     gone.rmdir()
     try:
-        path = tensorboard_trace_handler(tmp_path / "log", raise_errors=True)(StandIn())
+        path = save(tensorboard_trace_handler(tmp_path / "log", on_error="raise"), StandIn())
     finally:
         os.chdir(tmp_path)
 
@@ -90,7 +90,7 @@ def test_a_job_whose_directory_was_deleted(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_profiler_that_tells_nothing_of_itself(tmp_path: Path) -> None:
-    path = tensorboard_trace_handler(tmp_path)(StandIn())
+    path = save(tensorboard_trace_handler(tmp_path), StandIn())
 
     assert path is not None
     metadata = read(path)["kinetoscope"]

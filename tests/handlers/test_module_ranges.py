@@ -65,6 +65,7 @@ def recorded(
             loss = model(torch.ones(4, 8)).sum()
             if backward:
                 loss.backward()
+    assert handler.flush(60)
     (path,) = folder.iterdir()
     return path
 
@@ -273,7 +274,7 @@ def test_what_is_no_model_is_refused_or_logged(
     assert handler.module_ranges is None
     assert "records no modules" in caplog.text
     with pytest.raises(TypeError):
-        tensorboard_trace_handler(tmp_path, modules=odd, raise_errors=True)
+        tensorboard_trace_handler(tmp_path, modules=odd, on_error="raise")
 
 
 def test_ranges_are_annotations_and_no_ops(tmp_path: Path) -> None:

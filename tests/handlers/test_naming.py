@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kinetoscope.handlers import tensorboard_trace_handler
 from kinetoscope.handlers.naming import TraceName, is_remote, safe_worker, worker_of
 from kinetoscope.handlers.process import Process, current_process
-from tests.handlers.recording import StandIn
+from tests.handlers.recording import StandIn, save
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_rank_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "8")
 
-    path = tensorboard_trace_handler(tmp_path)(StandIn())
+    path = save(tensorboard_trace_handler(tmp_path), StandIn())
 
     host = re.escape(socket.gethostname())
     assert path is not None

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from kinetoscope.handlers import tensorboard_trace_handler
-from kinetoscope.handlers.naming import mark_in
+from kinetoscope.handlers.naming import hidden_file
 from kinetoscope.handlers.process import is_gone, process_mark
-from tests.handlers.recording import StandIn, files_in, read, run_python
+from tests.handlers.recording import StandIn, files_in, read, run_python, save
 
 
 def run_program(program: str, *arguments: object, **environment: str) -> str:
@@ -34,7 +34,7 @@ def test_threads_that_share_a_handler_and_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time_ns", lambda: 1_700_000_000_000_000_000)
-    handler = tensorboard_trace_handler(tmp_path, "worker0", raise_errors=True)
+    handler = tensorboard_trace_handler(tmp_path, "worker0", on_error="raise")
 
     with ThreadPoolExecutor(8) as threads:
         paths = list(threads.map(handler, [StandIn() for _ in range(40)]))
@@ -52,7 +52,7 @@ def test_a_forked_child_writes_under_its_own_pid(tmp_path: Path) -> None:
         from kinetoscope.handlers import tensorboard_trace_handler
 
         torch.set_num_threads(1)  # a fork takes no threads along
-        handler = tensorboard_trace_handler(sys.argv[1], raise_errors=True)
+        handler = tensorboard_trace_handler(sys.argv[1], on_error="raise")
 
         def train():
             with profile(activities=[ProfilerActivity.CPU], on_trace_ready=handler):
@@ -91,7 +91,7 @@ def test_two_ranks_are_told_apart(tmp_path: Path) -> None:
         dist.init_process_group(
             "gloo", init_method=f"file://{directory}/rendezvous", rank=rank, world_size=2
         )
-        handler = tensorboard_trace_handler(directory + "/log", raise_errors=True)
+        handler = tensorboard_trace_handler(directory + "/log", on_error="raise")
         with profile(activities=[ProfilerActivity.CPU], on_trace_ready=handler):
             dist.all_reduce(torch.ones(4))
         dist.destroy_process_group()
@@ -115,7 +115,9 @@ def test_two_ranks_are_told_apart(tmp_path: Path) -> None:
 def test_a_handler_survives_pickling(tmp_path: Path) -> None:
     handler = pickle.loads(pickle.dumps(tensorboard_trace_handler(tmp_path, "worker0")))  # noqa: S301
 
-    assert handler(StandIn()).name.startswith("worker0.")
+    path = save(handler)
+    assert path is not None
+    assert path.name.startswith("worker0.")
 
 
 def test_importing_the_handler_imports_nothing_heavy() -> None:
@@ -170,8 +172,9 @@ def test_what_a_killed_job_left_is_removed_and_nothing_of_one_that_lives(tmp_pat
         begun = living.stdout.readline().strip()
         killed = job(tmp_path, "dies")
         left, _ = killed.communicate(timeout=60)
-        mark = mark_in(left.strip())
-        assert mark is not None
+        hidden_of = hidden_file(left.strip())
+        assert hidden_of is not None
+        mark = hidden_of.mark
         machine, pid, since = mark.split("-")
         kept = [
             begun,
@@ -191,7 +194,7 @@ def test_what_a_killed_job_left_is_removed_and_nothing_of_one_that_lives(tmp_pat
         for name in (*kept, *removed):
             (tmp_path / name).touch()
         (tmp_path / hidden(mark)).mkdir()
-        path = tensorboard_trace_handler(tmp_path, "next", raise_errors=True)(StandIn())
+        path = save(tensorboard_trace_handler(tmp_path, "next", on_error="raise"), StandIn())
         assert path is not None
         assert sorted([*kept, hidden(mark), path.name]) == files_in(tmp_path)
     finally:
@@ -226,4 +229,4 @@ def test_a_directory_that_cannot_be_listed_harms_nothing(
         raise PermissionError(13, "no", str(path))
 
     monkeypatch.setattr("kinetoscope.handlers.writer.os.scandir", refused)
-    assert tensorboard_trace_handler(tmp_path, "next")(StandIn()) is not None
+    assert save(tensorboard_trace_handler(tmp_path, "next"), StandIn()) is not None

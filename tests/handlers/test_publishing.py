@@ -10,7 +10,7 @@ import pytest
 
 from kinetoscope.handlers import tensorboard_trace_handler
 from kinetoscope.handlers.metadata import splice
-from tests.handlers.recording import SMALL_TRACE, StandIn, files_in, read
+from tests.handlers.recording import SMALL_TRACE, StandIn, files_in, read, save
 
 
 def test_while_a_trace_is_written_only_hidden_temporary_files_exist(
@@ -27,7 +27,7 @@ def test_while_a_trace_is_written_only_hidden_temporary_files_exist(
         return splice(start, metadata)
 
     monkeypatch.setattr("kinetoscope.handlers.writer.splice", look_and_splice)
-    path = tensorboard_trace_handler(tmp_path, "worker0")(StandIn(instead=look))
+    path = save(tensorboard_trace_handler(tmp_path, "worker0"), StandIn(instead=look))
 
     exporting, packing = seen
     assert (len(exporting), len(packing)) == (1, 2)
@@ -51,7 +51,7 @@ def test_a_name_that_is_taken_is_not_taken_again(
     handler = tensorboard_trace_handler(tmp_path, "worker0")
 
     for number in range(3):
-        handler(StandIn(b'{"traceEvents": [], "number": %d}' % number))
+        save(handler, StandIn(b'{"traceEvents": [], "number": %d}' % number))
 
     names = [f"worker0.170000000000000000{n}.pt.trace.json.gz" for n in range(3)]
     assert files_in(tmp_path) == names
@@ -64,7 +64,7 @@ def test_a_dangling_link_is_not_written_through(
     monkeypatch.setattr("time.time_ns", lambda: 1)
     (tmp_path / "w.1.pt.trace.json.gz").symlink_to(tmp_path / "elsewhere")
 
-    path = tensorboard_trace_handler(tmp_path, "w")(StandIn())
+    path = save(tensorboard_trace_handler(tmp_path, "w"), StandIn())
 
     assert path == tmp_path / "w.2.pt.trace.json.gz"
     assert not (tmp_path / "elsewhere").exists()
@@ -74,7 +74,7 @@ def test_a_dangling_link_is_not_written_through(
 def test_permissions_follow_the_umask(tmp_path: Path, use_gzip: bool) -> None:
     before = os.umask(0o027)
     try:
-        path = tensorboard_trace_handler(tmp_path, use_gzip=use_gzip)(StandIn())
+        path = save(tensorboard_trace_handler(tmp_path, use_gzip=use_gzip), StandIn())
     finally:
         os.umask(before)
 
@@ -86,7 +86,7 @@ def test_many_blocks_arrive_in_order(tmp_path: Path) -> None:
     events = b",".join(b'{"name": "event %d"}' % n for n in range(200_000))  # 4.8 MB
     content = b'{"traceEvents": [' + events + b"]}"
 
-    path = tensorboard_trace_handler(tmp_path)(StandIn(content))
+    path = save(tensorboard_trace_handler(tmp_path), StandIn(content))
 
     assert path is not None
     packed = gzip.decompress(path.read_bytes())
@@ -97,7 +97,7 @@ def test_another_compression_level(tmp_path: Path) -> None:
     content = b'{"traceEvents": [' + b",".join(b'{"n": %d}' % n for n in range(10_000)) + b"]}"
     sizes = []
     for level in (1, 9):
-        path = tensorboard_trace_handler(tmp_path, compresslevel=level)(StandIn(content))
+        path = save(tensorboard_trace_handler(tmp_path, compresslevel=level), StandIn(content))
         assert path is not None
         sizes.append(path.stat().st_size)
 

@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 from torch.profiler import tensorboard_trace_handler as handler_of_torch
 
 from kinetoscope.handlers import tensorboard_trace_handler
-from tests.handlers.recording import StandIn, event_names, files_in, read, train
+from tests.handlers.recording import StandIn, event_names, files_in, read, save, train
 
 # Torch warns at the second cycle, and crashes when a warning becomes an exception there.
 pytestmark = pytest.mark.filterwarnings("ignore:.*Profiler clears events")
@@ -56,6 +56,7 @@ def test_start_and_stop_by_hand_save_one_file_each_time(tmp_path: Path) -> None:
         prof.start()
         torch.mm(torch.ones(4, 4), torch.ones(4, 4))
         prof.stop()
+    handler.flush()
 
     products = [event_names(tmp_path / name).count("aten::mm") for name in files_in(tmp_path)]
     assert products == [1, 1]
@@ -72,7 +73,7 @@ def test_the_file_holds_what_torchs_own_handler_would_hold(tmp_path: Path) -> No
             Path(path).write_bytes(gzip.compress(data) if path.endswith(".gz") else data)
 
     handler_of_torch(str(tmp_path / "torch"), "worker0", use_gzip=True)(Again())
-    ours = tensorboard_trace_handler(tmp_path / "ours", "worker0")(Again())
+    ours = save(tensorboard_trace_handler(tmp_path / "ours", "worker0"), Again())
 
     assert ours is not None
     (name_of_torch,) = files_in(tmp_path / "torch")
@@ -86,11 +87,10 @@ def test_the_file_holds_what_torchs_own_handler_would_hold(tmp_path: Path) -> No
 def test_torchs_validator_accepts_the_file(tmp_path: Path) -> None:
     from torch.profiler._trace_validator import validate_trace
 
-    paths: list[Path | None] = []
     handler = tensorboard_trace_handler(tmp_path)
-    train(steps=3, with_stack=True, on_trace_ready=lambda prof: paths.append(handler(prof)))
+    train(steps=3, with_stack=True, on_trace_ready=handler)
 
-    assert validate_trace(str(paths[0])) == (True, [])
+    assert validate_trace(str(handler.saved_paths[0])) == (True, [])
 
 
 def test_metadata_says_who_recorded_what_with_which_options(tmp_path: Path) -> None:
@@ -121,6 +121,7 @@ def test_metadata_of_the_user_stays_beside_ours(tmp_path: Path) -> None:
     handler = tensorboard_trace_handler(tmp_path)
     with profile(activities=[ProfilerActivity.CPU], on_trace_ready=handler) as prof:
         prof.add_metadata_json("hyper", '{"lr": 0.1}')
+    handler.flush()
 
     (name,) = files_in(tmp_path)
     content = read(tmp_path / name)
@@ -147,7 +148,7 @@ def test_python_export_on_demand(tmp_path: Path) -> None:
 
 
 def test_python_export_is_not_asked_of_a_torch_that_cannot(tmp_path: Path) -> None:
-    assert tensorboard_trace_handler(tmp_path, use_python_export=True)(StandIn()) is not None
+    assert save(tensorboard_trace_handler(tmp_path, use_python_export=True), StandIn()) is not None
 
 
 def test_a_relative_directory_is_meant_from_where_the_job_stands(
@@ -156,7 +157,7 @@ def test_a_relative_directory_is_meant_from_where_the_job_stands(
     handler = tensorboard_trace_handler("log/x://odd", "w")
     monkeypatch.chdir(tmp_path)
 
-    path = handler(StandIn())
+    path = save(handler)
 
     assert path is not None
     assert path.parent == tmp_path / "log" / "x:" / "odd"
