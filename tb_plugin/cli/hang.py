@@ -10,7 +10,7 @@ import click
 import msgspec
 import numpy as np
 
-from ..analysis.distributed.hang import HangReport, explain_hang, said_ranks
+from ..analysis.distributed.hang import PROBLEMS, HangReport, explain_hang, said_ranks
 from ..base.errors import NotFoundError, TraceFormatError
 from ..trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..views.shared import Column, Table
@@ -124,15 +124,6 @@ def _stuck_table(report: HangReport) -> Table:
         for one in report.stuck
     )
     return Table("Collectives that did not end", columns, rows)
-
-
-PROBLEMS = {
-    "never_entered": "not entered by all",
-    "different": "called differently",
-    "inside": "entered by all, did not end",
-    "not_completed": "not ended by all",
-    "message": "the other end does not answer",
-}
 
 
 def _ranks(ranks: Sequence[int]) -> str:

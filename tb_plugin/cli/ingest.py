@@ -29,7 +29,7 @@ from ..store.catalog_state import Attempt
 from ..store.discovery.walk import resolve
 from ..store.ingest import resources
 from ..store.ingest.worker import NICENESS
-from ..views import VIEWS
+from ..views import all_views
 from .entry import FAILED, end_gently, printable, say, write
 
 BESIDE = "beside"
@@ -80,7 +80,7 @@ def ingest(  # its options
     logdir = local(logdir)
     paths = _traces(logdir)
     root = _root(logdir, cache)
-    specs = [view.artifact for view in VIEWS if view.among and view.artifact]
+    specs = [view.artifact for view in all_views() if view.among and view.artifact]
     tasks = tasks_of(paths, root, specs, is_beside=cache == BESIDE, columns=columns)
     with _executor(workers, scheduler, tasks) as (connect, room), _progress(len(tasks)) as step:
         found = ingest_all(tasks, connect, room, step, ingest_file)

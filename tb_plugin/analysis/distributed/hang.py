@@ -24,6 +24,14 @@ from ...trace.pickles.flight_recorder import COMPLETED, UNKNOWN, CollectiveLog, 
 
 StuckKind = Literal["never_entered", "different", "inside", "not_completed", "message"]
 
+PROBLEMS: Mapping[StuckKind, str] = {
+    "never_entered": "not entered by all",
+    "different": "called differently",
+    "inside": "entered by all, did not end",
+    "not_completed": "not ended by all",
+    "message": "the other end does not answer",
+}
+
 SIZED = frozenset(("all_reduce", "broadcast", "reduce", "all_reduce_coalesced", "allreduce"))
 """Operations whose sizes must agree on all ranks; of the others they may differ."""
 

@@ -29,7 +29,7 @@ from kinetoscope.analysis.memory.snapshots.allocator import bytes_before
 from kinetoscope.analysis.memory.snapshots.lives import block_lives
 from kinetoscope.session.session import FileSession
 from kinetoscope.trace.read import read
-from kinetoscope.views import VIEWS, view_named
+from kinetoscope.views import all_views, view_named
 from kinetoscope.views.memory.contract import MemoryQuery
 from kinetoscope.views.memory.view import build
 from tests.trace.pickles.drawn_snapshot import MIB, block, event, reread, segment, snapshot
@@ -108,7 +108,7 @@ def test_marks_of_the_profiler_are_steps(columns: MemoryColumns) -> None:
 
 def test_only_views_of_memory_are_available(tmp_path: Path) -> None:
     session = FileSession(str(stored(tmp_path, DRAWN)))
-    filled = [view.stem for view in VIEWS if session.unavailable(view) is None]
+    filled = [view.stem for view in all_views() if session.unavailable(view) is None]
     assert filled == ["memory", "health"]
     facts: Facts = session.facts()
     assert facts.recording.snapshot
