@@ -17,7 +17,7 @@ from ...base.arrays import I32, I64, is_among, matches, of_names
 from ...base.intervals import Intervals, merge, union
 from ...trace.model import HostKind, Trace
 from ..host_activity import HostRole, Hosts
-from ..idle import is_own_frame
+from ..idle.places import is_own_frame
 from ..steps import Windows
 
 Mask = NDArray[np.bool_]

@@ -21,7 +21,7 @@ from ..host_activity import Hosts
 from ..steps import Windows
 from . import memory, operators, python_code
 from .host_code import Found, HostCode
-from .model import Claim, Pattern, Patterns, PatternStep, PatternEvent
+from .model import Claim, Pattern, PatternEvent, Patterns, PatternStep
 
 HOST: tuple[Callable[[HostCode], Iterator[Found]], ...] = (
     python_code.loading,
