@@ -533,6 +533,33 @@ export interface FoldedRangeQuery extends RangeQuery {
   readonly metric?: "count" | "total";
 }
 
+/** What is reserved and free over time: unusable for a large request, or the largest piece. */
+export interface FreeMemoryAnswer {
+  /** of free bytes */
+  readonly curve: MemoryCurve;
+  /** where most is unusable */
+  readonly worst_ns: number;
+  /** at that instant, the most unusable first */
+  readonly pools: readonly FreePool[];
+  readonly sentence: string;
+  /** why there is nothing; "" = there is */
+  readonly missing: string;
+}
+
+/** Segments that serve the same requests, at the worst instant. */
+export interface FreePool {
+  readonly name: string;
+  /** mostly of a CUDA graph */
+  readonly is_private: boolean;
+  readonly reserved_bytes: number;
+  readonly free_bytes: number;
+  /** free piece */
+  readonly largest_bytes: number;
+  /** free, and not in the largest piece */
+  readonly unusable_bytes: number;
+  readonly pieces: number;
+}
+
 /**
  * The upper limit of a gain, not a promise.
  *
@@ -2165,6 +2192,7 @@ export interface PartAnswers {
   readonly "memory/block": BlockDetails;
   readonly "memory/map": AddressMap;
   readonly "memory/map_tiles": ArrayBuffer;
+  readonly "memory/free": FreeMemoryAnswer;
   readonly "memory/steps": StepsMemory;
   readonly "modules/table": ModuleTable;
   readonly "modules/row": ModuleRow;
@@ -2203,6 +2231,7 @@ export interface PartQueries {
   readonly "memory/block": BlockQuery;
   readonly "memory/map": MapQuery;
   readonly "memory/map_tiles": MapTilesQuery;
+  readonly "memory/free": MemoryQuery;
   readonly "memory/steps": StepsQuery;
   readonly "modules/table": ModulesQuery;
   readonly "modules/row": ModuleRowQuery;

@@ -84,6 +84,7 @@ class MapTile:
     cell: I64  # row · 512 + bucket, ascending
     covered: U8  # share of a cell, 1 … 255
     category: U8  # that covers most of it
+    reserved: F64  # x0, x1, y0, y1 of what the allocator held, in use or not; shape (4, n)
 
 
 def cut_tile(columns: MemoryColumns, device: MemoryDevice, place: TilePlace) -> MapTile:
@@ -110,12 +111,26 @@ def cut_tile(columns: MemoryColumns, device: MemoryDevice, place: TilePlace) -> 
     kind = blocks.category[mine][touched]
     covered, most = _cover(x0[small], x1[small], y0[small], y1[small], kind[small])
     cell = np.flatnonzero(covered)
+    reserved = _reserved(columns, device, place)
     return MapTile(
         place,
         touched[large] + mine.start,
         x0[large], x1[large], y0[large], y1[large],
-        cell, covered[cell], most[cell],
+        cell, covered[cell], most[cell], reserved,
     )  # fmt: skip
+
+
+def _reserved(columns: MemoryColumns, device: MemoryDevice, place: TilePlace) -> F64:
+    """The segments of a tile, cut at its edges; of a trace none are known."""
+    segments, mine = columns.segments, slice(device.first_segment, device.stop_segment)
+    width, height = 1 << place.level, 1 << place.row_level
+    left, low = place.tile * BUCKETS * width, place.row_tile * ROWS * height
+    start, end = segments.start[mine], np.minimum(segments.end[mine], columns.end_ns)
+    offset, size = segments.offset[mine], segments.bytes[mine]
+    x0, x1 = _cells(start, left, width, BUCKETS), _cells(end, left, width, BUCKETS)
+    y0, y1 = _cells(offset, low, height, ROWS), _cells(offset + size, low, height, ROWS)
+    shown = (x1 > x0) & (y1 > y0)
+    return np.stack([x0[shown], x1[shown], y0[shown], y1[shown]])
 
 
 def _cells(value: I64, low: int, size: int, count: int) -> F64:

@@ -10,6 +10,7 @@ both tables. Its parts, each of one device:
     block       BlockDetails      one block: its ends, its ops, its line, why it is in its category
     map         AddressMap        the bands of addresses in use, which tiles refer to
     map_tiles   bytes             blocks by address and time, as a frame (``views/memory/tiles.py``)
+    free        FreeMemoryAnswer  what is reserved and free, and how much of it is of no use
     steps       StepsMemory       growth from step to step, allocations, calls to the device
 
 A range is [start_ns, end_ns). None is the start, or the end, of the recording.
@@ -369,6 +370,28 @@ class MapTilesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of ns per bucket
     row_level: Annotated[int, Meta(ge=0, le=50)] = 0  # log2 of bytes per row
     tiles: str = "0.0"  # time tile and row tile of each: "0.0,1.0"; at most 8
+
+
+class FreePool(Struct, frozen=True):
+    """Segments that serve the same requests, at the worst instant."""
+
+    name: str
+    is_private: bool  # mostly of a CUDA graph
+    reserved_bytes: int
+    free_bytes: int
+    largest_bytes: int  # free piece
+    unusable_bytes: int  # free, and not in the largest piece
+    pieces: int
+
+
+class FreeMemoryAnswer(Struct, frozen=True):
+    """What is reserved and free over time: unusable for a large request, or the largest piece."""
+
+    curve: MemoryCurve  # of free bytes
+    worst_ns: int  # where most is unusable
+    pools: tuple[FreePool, ...]  # at that instant, the most unusable first
+    sentence: str
+    missing: str  # why there is nothing; "" = there is
 
 
 class StepsQuery(Struct, frozen=True, forbid_unknown_fields=True):

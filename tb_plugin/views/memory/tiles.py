@@ -7,11 +7,13 @@ All numbers are little-endian; header and directory are laid out as in ``views/t
       8 u32 entries in the directory   12 u32 reserved       16 f64 server time in µs
     directory, 64 bytes each, then the columns; every offset counts from the start of the frame and
     is a multiple of 8. One entry per tile:
-      0 u32 rects    4 u32 cells    8 u8 level    9 u8 row level    16 f64 time tile
-     24 f64 row tile                32 u32 offset of the rects      36 u32 offset of the cells
+      0 u32 rects    4 u32 cells    8 u8 level    9 u8 row level   12 u32 segments
+     16 f64 time tile               24 f64 row tile
+     32 u32 offset of the rects     36 u32 offset of the cells     40 u32 offset of the segments
       rects    x0 f32[n] | x1 f32[n] | y0 f32[n] | y1 f32[n] | block u32[n] | category u8[n]
                | flags u8[n]
       cells    cell u32[n] | covered u8[n] | category u8[n]
+      segments x0 f32[n] | x1 f32[n] | y0 f32[n] | y1 f32[n]
       x counts buckets and y rows from the corner of the tile with the least time and the least
       offset; both are cut at its edges. Flags: 1 began before the tile, 2 lasts beyond it, 4 goes
       on below, 8 goes on above. A cell is row · 512 + bucket; covered is a share of 255; its
@@ -74,9 +76,11 @@ ENTRY = np.dtype(
             "row_tile",
             "rects_at",
             "cells_at",
+            "segments",
+            "segments_at",
         ],
-        "formats": ["<u4", "<u4", "u1", "u1", "<f8", "<f8", "<u4", "<u4"],
-        "offsets": [0, 4, 8, 9, 16, 24, 32, 36],
+        "formats": ["<u4", "<u4", "u1", "u1", "<f8", "<f8", "<u4", "<u4", "<u4", "<u4"],
+        "offsets": [0, 4, 8, 9, 16, 24, 32, 36, 12, 40],
         "itemsize": ENTRY_BYTES,
     }
 )
@@ -164,10 +168,13 @@ def tiles_frame(columns: MemoryColumns, tiles: list[MapTile], took_us: float = 0
         cells_at = add(tile.cell, "<u4")
         add(tile.covered, "u1")
         add(tile.category, "u1")
+        segments_at = add(tile.reserved[0], "<f4")
+        for column in tile.reserved[1:]:
+            add(column, "<f4")
         place = tile.place
         entries[index] = (
             len(tile.block), len(tile.cell), place.level, place.row_level, place.tile,
-            place.row_tile, rects_at, cells_at,
+            place.row_tile, rects_at, cells_at, tile.reserved.shape[1], segments_at,
         )  # fmt: skip
     header = np.zeros(1, HEADER)
     header[0] = (MAGIC, VERSION, 0, len(tiles), took_us)

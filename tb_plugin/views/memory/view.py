@@ -23,10 +23,11 @@ from ...analysis.memory.events import TYPE_NAMES
 from ...analysis.memory.growth import steps_of
 from ...analysis.memory.model import NONE, Category, FailedAllocation, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import alive, peaks, total_after
+from ...analysis.memory.snapshots.free import FreePieces, free_memory
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
-from ...base.units import share, size
+from ...base.units import duration, plural, share, size
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -333,6 +334,75 @@ def _keys(
     return [*names, ("", "Everything else")], by_code(columns, device, code_of_block, chosen)
 
 
+# --- what is reserved and free --------------------------------------------------------------------
+
+
+NO_SEGMENTS = (
+    "Allocator events do not tell the segments that the allocator holds. A memory snapshot has"
+    " them: `torch.cuda.memory._dump_snapshot()`."
+)
+_FREE_POINTS = 400
+
+
+def free_part(subject: Subject, query: answers.MemoryQuery) -> answers.FreeMemoryAnswer:
+    """Free memory within the segments, of a range. Raises QueryError."""
+    chosen = chosen_of(subject, query.device, query.steps, query.start_ns, query.end_ns)
+    columns, device = chosen.columns, chosen.device
+    has_segments = device.stop_segment > device.first_segment
+    found = free_memory(columns, device, chosen.start, chosen.end, min(query.points, _FREE_POINTS))
+    worst_ns = int(found.ts[found.worst])
+    states = FreePieces(columns, device).at(worst_ns)
+    pools = tuple(
+        answers.FreePool(
+            columns.pools[one.pool].name,
+            columns.pools[one.pool].is_private,
+            one.reserved,
+            one.free,
+            one.largest,
+            one.unusable,
+            one.pieces,
+        )
+        for one in sorted(states, key=lambda one: -one.unusable)
+    )
+    layers = (
+        answers.MemoryLayer("unusable", "Free but unusable", tuple(found.unusable.tolist())),
+        answers.MemoryLayer(
+            "largest", "Largest piece of each pool", tuple((found.free - found.unusable).tolist())
+        ),
+    )
+    top = int(found.free.argmax())
+    shown = answers.MemoryCurve(
+        device=device.key,
+        start_ns=chosen.start,
+        end_ns=chosen.end,
+        ts=tuple(found.ts.tolist()),
+        allocated=tuple(found.free.tolist()),
+        reserved=None,
+        layers=layers,
+        is_change=False,
+        events=len(found.ts),
+        is_exact=found.is_exact,
+        peak_ns=int(found.ts[top]),
+        peak_bytes=int(found.free[top]),
+    )
+    return answers.FreeMemoryAnswer(
+        shown, worst_ns, pools, _free_words(pools, worst_ns), "" if has_segments else NO_SEGMENTS
+    )
+
+
+def _free_words(pools: tuple[answers.FreePool, ...], worst_ns: int) -> str:
+    free = sum(one.free_bytes for one in pools)
+    unusable = sum(one.unusable_bytes for one in pools)
+    reserved = sum(one.reserved_bytes for one in pools)
+    if not free:
+        return "All that is reserved is in use."
+    return (
+        f"At {duration(worst_ns)}, {size(unusable)} of {size(reserved)} reserved is free but"
+        f" unusable for a large request: {size(free)} is free, in"
+        f" {plural(sum(one.pieces for one in pools), 'piece')}."
+    )
+
+
 # --- in a terminal --------------------------------------------------------------------------------
 
 
@@ -440,6 +510,7 @@ VIEW = View(
         Part("block", answers.BlockQuery, answers.BlockDetails, block_details),
         Part("map", answers.MapQuery, answers.AddressMap, address_map),
         Part("map_tiles", answers.MapTilesQuery, None, map_tiles),
+        Part("free", answers.MemoryQuery, answers.FreeMemoryAnswer, free_part),
         Part("steps", answers.StepsQuery, answers.StepsMemory, steps_memory),
     ),
 )

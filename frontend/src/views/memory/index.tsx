@@ -15,6 +15,7 @@ import type { Life } from "./curve/paint";
 import { CurvePanel } from "./curve/panel";
 import { Churn, FromStepToStep, HeadRoomPanel, SecondPeak } from "./facts";
 import { Line } from "./line";
+import { FreePanel } from "./map/free";
 import { MapPanel } from "./map/panel";
 import memoryCss from "./memory.css?inline";
 import { Tables } from "./tables/panel";
@@ -117,6 +118,9 @@ function Figures({ answer, isOld }: { answer: Memory; isOld: boolean }) {
           <Churn answer={answer} isOld={isOld} choice={choice} />
         </div>
       </div>
+      {answer.is_snapshot ? (
+        <FreePanel answer={answer} isOld={isOld} choice={choice} cursor={cursor} />
+      ) : null}
       <MapPanel answer={answer} isOld={isOld} noBlocks={noBlocks} />
     </div>
   );

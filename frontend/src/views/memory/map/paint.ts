@@ -1,6 +1,6 @@
 /** Paints the address map: blocks in the colours of what they hold, shares of cells, bands, time. */
 import type { AddressMap } from "../../../api/types.gen";
-import { parseHex } from "../../../base/style/color";
+import { mix, parseHex } from "../../../base/style/color";
 import { documentTokens } from "../../../base/style/kind_hues";
 import { timeTicks } from "../curve/frame";
 import type { DecodedTile, MapView, TileName } from "./tiles";
@@ -36,6 +36,9 @@ interface CellPicture {
   readonly colors: string;
   readonly canvas: HTMLCanvasElement;
 }
+
+/** Reserved and free: the ink of the page, thin. */
+const freeFill = () => mix(documentTokens("--ink-3"), documentTokens("--surface"), 0.38);
 
 /** Pictures of cells, made once for each tile and theme. */
 const pictures = new WeakMap<DecodedTile, CellPicture>();
@@ -87,6 +90,30 @@ function paintBlock(context: CanvasRenderingContext2D, block: DrawnBlock) {
     for (const edge of [top, top + tall - 2]) {
       context.fillRect(from, edge, wide, 2);
     }
+  }
+}
+
+/** What is reserved, so that what is free in it shows between the blocks. */
+function paintSegments(
+  context: CanvasRenderingContext2D,
+  { map }: MapScene,
+  { name, tile }: ShownTile,
+  { x, y }: Places,
+) {
+  const [cellNs, rowBytes] = [2 ** name.level, 2 ** name.rowLevel];
+  const left = name.tile * map.tile_buckets * cellNs;
+  const low = name.rowTile * map.tile_rows * rowBytes;
+  const [x0, x1, y0, y1] = tile.segments;
+  for (let at = 0; at < x0.length; at += 1) {
+    const from = x(left + (x0[at] ?? 0) * cellNs);
+    const top = y(low + (y1[at] ?? 0) * rowBytes);
+    const tall = y(low + (y0[at] ?? 0) * rowBytes) - top;
+    context.fillRect(
+      from,
+      top,
+      x(left + (x1[at] ?? 0) * cellNs) - from,
+      tall > PARTED_PX ? tall - 0.5 : tall,
+    );
   }
 }
 
@@ -155,6 +182,10 @@ export function paintMap(
   context.fillStyle = documentTokens("--surface-2");
   context.fillRect(0, 0, width, bottom);
   context.imageSmoothingEnabled = false;
+  context.fillStyle = freeFill();
+  for (const tile of shown) {
+    paintSegments(context, scene, tile, places);
+  }
   for (const tile of shown) {
     paintTile(context, scene, tile, places, hexes);
   }

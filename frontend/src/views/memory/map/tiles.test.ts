@@ -19,7 +19,7 @@ const MAP: AddressMap = {
 
 /** A frame of one tile with one rectangle and two cells. */
 function frame(): ArrayBuffer {
-  const bytes = new ArrayBuffer(32 + 64 + 7 * 8 + 3 * 8);
+  const bytes = new ArrayBuffer(32 + 64 + 7 * 8 + 3 * 8 + 4 * 8);
   const view = new DataView(bytes);
   view.setUint32(0, 0x3150414d, true);
   view.setUint32(8, 1, true);
@@ -28,8 +28,11 @@ function frame(): ArrayBuffer {
   view.setUint32(entry + 4, 2, true);
   view.setUint32(entry + 32, 96, true);
   view.setUint32(entry + 36, 96 + 56, true);
+  view.setUint32(entry + 12, 1, true);
+  view.setUint32(entry + 40, 176, true);
   for (const [at, value] of [10, 20, 5, 6].entries()) {
     view.setFloat32(96 + 8 * at, value, true);
+    view.setFloat32(176 + 8 * at, value + 1, true);
   }
   view.setUint32(96 + 32, 77, true);
   view.setUint8(96 + 40, 7);
@@ -48,6 +51,7 @@ describe("a tile", () => {
     expect([...tile.cell, ...tile.covered, ...tile.cellCategory]).toEqual([
       513, 1024, 255, 9, 4, 0,
     ]);
+    expect(tile.segments.map((column) => [...column])).toEqual([[11], [21], [6], [7]]);
     expect(blockAt(tile, 15, 5.5)).toBe(77);
     expect(blockAt(tile, 20, 5.5)).toBe(-1);
     expect(blockAt(tile, 15, 6)).toBe(-1);

@@ -30,6 +30,8 @@ export interface DecodedTile {
   /** Of 255. */
   readonly covered: Uint8Array;
   readonly cellCategory: Uint8Array;
+  /** What the allocator held, in use or not: x0, x1, y0 and y1 of each segment. */
+  readonly segments: readonly [Float32Array, Float32Array, Float32Array, Float32Array];
 }
 
 const MAGIC = 0x3150414d;
@@ -77,9 +79,16 @@ export function decodeTile(bytes: ArrayBuffer): DecodedTile {
   const floats = padded(4 * rects);
   const small = padded(rects);
   const wide = padded(4 * cells);
-  if (cellsAt + wide + 2 * padded(cells) > bytes.byteLength || rectsAt > cellsAt) {
+  const [held, heldAt] = [at(12), at(40)];
+  const heldBytes = padded(4 * held);
+  if (
+    cellsAt + wide + 2 * padded(cells) > bytes.byteLength ||
+    heldAt + 4 * heldBytes > bytes.byteLength ||
+    rectsAt > cellsAt
+  ) {
     throw notATile();
   }
+  const segment = (place: number) => new Float32Array(bytes, heldAt + place * heldBytes, held);
   const column = (place: number) => new Float32Array(bytes, rectsAt + place * floats, rects);
   const codesAt = rectsAt + 5 * floats;
   return {
@@ -92,6 +101,7 @@ export function decodeTile(bytes: ArrayBuffer): DecodedTile {
     cell: new Uint32Array(bytes, cellsAt, cells),
     covered: new Uint8Array(bytes, cellsAt + wide, cells),
     cellCategory: new Uint8Array(bytes, cellsAt + wide + padded(cells), cells),
+    segments: [segment(0), segment(1), segment(2), segment(3)],
   };
 }
 
