@@ -170,6 +170,11 @@ export const findingOf = (over: Partial<Finding>): Finding => ({
   scope: "6 of 6 steps, GPU 0",
   links: [],
   verify: "",
+  events: [],
+  action: "",
+  frame: "",
+  headline: "",
+  agreeing: 0,
   ...over,
 });
 
@@ -188,7 +193,8 @@ const FINDINGS: readonly Finding[] = [
       ns_per_step: idleOf("idle_dataloader_ns"),
       ratio: idleOf("idle_dataloader_ns") / MEAN,
       method: "All idle time while a launching thread was in the DataLoader.",
-      claims: "idle_dataloader_ns",
+      claims: ["idle_dataloader_ns"],
+      shared_ns_per_step: 0,
     },
     links: [
       { text: "Longest step", view: "overview", params: { steps: "0" }, url: "" },
@@ -201,26 +207,60 @@ const FINDINGS: readonly Finding[] = [
       },
     ],
     verify: "Record again: *Idle: DataLoader* is below 5 % of the step.",
+    events: [
+      {
+        name: "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        slice: 4711,
+        event: 812,
+        ts: 1_000_000,
+        dur_ns: 68_700_000,
+        step: "ProfilerStep#7",
+        link: {
+          text: "enumerate(DataLoader)",
+          view: "timeline",
+          params: { at: "0-90000000", select: "4711" },
+          url: "",
+        },
+      },
+    ],
   }),
   findingOf({
     id: "TC1",
     title: "Tensor cores are never used",
     severity: "high",
     text: "67.7 % of kernel time is convolutions in `float32` that could run on them. Ceiling: 8× faster if compute-bound.",
-    gain: { ns_per_step: 58_400_000, ratio: 0.3288, method: "7/8 of it.", claims: "compute_ns" },
+    gain: {
+      ns_per_step: 58_400_000,
+      ratio: 0.3288,
+      method: "7/8 of it.",
+      claims: ["compute_ns"],
+      shared_ns_per_step: 0,
+    },
     links: [{ text: "What Health says", view: "health", params: {}, url: "" }],
   }),
   findingOf({
     id: "HD3",
     title: "Host dispatch starves the GPU in the optimizer",
     text: "`SGD.step` launches 644 small kernels one by one and the queue runs dry; `foreach=True` batches them.",
-    gain: { ns_per_step: 6_000_000, ratio: 0.034, method: "The idle time.", claims: "idle_cpu" },
+    gain: {
+      ns_per_step: 6_000_000,
+      ratio: 0.034,
+      method: "The idle time.",
+      claims: ["idle_cpu"],
+      shared_ns_per_step: 0,
+    },
   }),
   findingOf({
     id: "IN4",
     title: "Batches are copied from pageable memory",
     text: "19.3 MB per step at 10.1 GB/s from pageable memory, nothing overlaps it. Pin it.",
-    gain: { ns_per_step: 1_900_000, ratio: 0.0108, method: "The copies.", claims: "exposed_copy" },
+    gain: {
+      ns_per_step: 1_900_000,
+      ratio: 0.0108,
+      method: "The copies.",
+      claims: ["exposed_copy"],
+      shared_ns_per_step: 0,
+    },
   }),
 ];
 

@@ -174,6 +174,10 @@ class HostCode:
         """When the main thread was in ``backward()``, or ran backward ops."""
         return self.time(self.role(HostRole.BACKWARD) & (self.frame | self.op))
 
+    def outside_of_loader(self, rows: I64) -> I64:
+        """The rows that do not begin in the DataLoader: what runs there is the loader's."""
+        return rows[~is_among(rows, self.within(rows, self.loading))]
+
     def with_backward(self, time: Intervals) -> Intervals:
         """Intervals of forward ops, and those of the backward ops that autograd made of them.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...base.arrays import I64, cells, distinct_values, is_among
 from ...base.intervals import EMPTY, Intervals, merge, union
+from ...trace.model import DeviceClass
 from ..host_activity import HostRole
 from .host_code import Found, HostCode
 from .python_code import MOST_FRAMES, PRINTS
@@ -45,7 +46,7 @@ _THREE = re.compile(r"^\[\[[\d,\s]+\],\s*\[[\d,\s]+\],\s*\[\d+\]")
 
 def reads(code: HostCode) -> Iterator[Found]:
     """Values read into Python. Where a frame reads many, from the first of them to the last."""
-    rows = code.outermost(code.top_op & code.named(_READS))
+    rows = code.outside_of_loader(code.outermost(code.top_op & code.named(_READS)))
     # An optimizer reads its own counters, and the text of a tensor its values: other patterns.
     told = merge(code.time(code.named(_OPTIMIZER)), code.time(code.named(PRINTS)))
     rows = rows[~is_among(rows, code.within(rows, told))]
@@ -117,10 +118,12 @@ def zeroing(code: HostCode) -> Iterator[Found]:
 def conversions(code: HostCode) -> Iterator[Found]:
     """Copies into another type or layout that the program asks for, by the frame that does.
 
-    Numbers without a size are left out: ops convert those for themselves.
+    Copies between host and device are no conversions. Numbers without a size are left out: ops
+    convert those for themselves.
     """
     converts, op = code.named(_CONVERTS) & code.op, code.op
     at = np.flatnonzero(code.named(_COPY) & op).astype(np.int64)
+    at = at[~is_among(at, _between_memories(code))]
     top = np.full(len(at), -1, np.int64)
     for _ in range(6):
         above = np.where(at >= 0, code.parent[np.maximum(at, 0)], -1)
@@ -128,7 +131,7 @@ def conversions(code: HostCode) -> Iterator[Found]:
         top = np.where(inside, above, top)
         at = np.where(inside, above, -1)
     top = distinct_values(top[top >= 0])
-    top = top[code.top_op[top]]
+    top = code.outside_of_loader(top[code.top_op[top]])
     top = top[~is_among(top, code.within(top, code.time(code.named(PRINTS))))]
     shapes = cells(code.trace.host.args.get("input_dims"), code.host_rows(top), -1)
     sized = np.array(
@@ -142,9 +145,16 @@ def conversions(code: HostCode) -> Iterator[Found]:
         yield Found("conversion", name, time, code.host_rows(mine), frame)
 
 
+def _between_memories(code: HostCode) -> I64:
+    """The ops that had a device copy from or to another memory."""
+    device = code.trace.device
+    op = device.op[(device.klass == DeviceClass.COPY) & (device.op >= code.low)]
+    return distinct_values(op[op < code.high].astype(np.int64) - code.low)
+
+
 def tiny_ops(code: HostCode) -> Iterator[Found]:
     """Rows of at least a hundred short ops with short pauses, by the frame that most are of."""
-    top = np.flatnonzero(code.top_op)
+    top = code.outside_of_loader(np.flatnonzero(code.top_op))
     # Ops of the optimizer and of autograd are no code of the user's.
     told = merge(code.time(code.named(_OPTIMIZER)), code.backward, code.time(code.named(PRINTS)))
     top = top[~is_among(top, code.within(top, told))]
@@ -182,7 +192,7 @@ def _hull(code: HostCode, rows: I64, spans: Intervals) -> Intervals:
 
 def per_sample(code: HostCode) -> Iterator[Found]:
     """Modules that one call of a frame calls again and again: outermost ones, by that frame."""
-    rows = np.flatnonzero(code.module & (code.parent >= 0))
+    rows = code.outside_of_loader(np.flatnonzero(code.module & (code.parent >= 0)))
     if len(rows) < LEAST_LOOP:
         return
     owner = code.owner[rows].astype(np.int64)

@@ -6,6 +6,7 @@ import type {
   Finding,
   Gain,
   Reference,
+  SeenEvent,
   Unchecked,
 } from "../../api/types.gen";
 import { bytes, count, plural, share, time } from "../../base/text/format";
@@ -103,13 +104,53 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
   );
 }
 
+/** The events behind a finding, each of which opens in the Trace view. */
+function Events({ events }: { events: readonly SeenEvent[] }) {
+  if (events.length === 0) {
+    return null;
+  }
+  return (
+    <table className="plain evidence">
+      <thead>
+        <tr>
+          <th>Longest events</th>
+          <th>step</th>
+          <th className="num">duration</th>
+        </tr>
+      </thead>
+      <tbody>
+        {events.map((event) => (
+          <tr key={`${event.slice} ${event.ts}`}>
+            <td>
+              <Door door={event.link} />
+            </td>
+            <td className="dim">{event.step}</td>
+            <td className="num">{time(event.dur_ns)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Ceilings must not be added: what findings above this one claim already. */
+function Shared({ gain }: { gain: Gain }) {
+  return gain.shared_ns_per_step * 100 < gain.ns_per_step ? null : (
+    <p className="dim">
+      {time(gain.shared_ns_per_step)} of the ceiling is time that findings above claim too: ceilings
+      do not add up.
+    </p>
+  );
+}
+
 function Details({ finding }: { finding: Finding }) {
-  const { gain, verify, scope, confidence, id, evidence } = finding;
+  const { gain, verify, scope, confidence, id, evidence, events } = finding;
   return (
     <details>
       <summary>Evidence and how to check</summary>
       <div className="stack small">
         <EvidenceTable evidence={evidence} />
+        <Events events={events} />
         {verify === "" ? null : (
           <p>
             <span className="label">How to check that it worked</span> <Prose text={verify} />
@@ -120,6 +161,7 @@ function Details({ finding }: { finding: Finding }) {
             <span className="label">How the ceiling is computed</span> <Prose text={gain.method} />
           </p>
         )}
+        {gain === null ? null : <Shared gain={gain} />}
         <p className="dim">
           {[scope, `confidence ${share(confidence, 0)}`, `rule ${id}`].filter(Boolean).join(" · ")}
         </p>
