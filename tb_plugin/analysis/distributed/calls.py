@@ -125,6 +125,7 @@ class FoundCalls:
 
     calls: tuple[Call, ...]
     groups: tuple[RankGroup, ...]
+    declared: tuple[RankGroup, ...]
     notes: tuple[str, ...]
 
 
@@ -134,7 +135,7 @@ def find_calls(trace: Trace, hosts: Hosts) -> FoundCalls:
     notes: list[str] = []
     calls = [*_device_calls(trace, groups, notes), *_host_calls(trace, hosts, groups)]
     calls.sort(key=lambda one: (one.arrival, one.release))
-    return FoundCalls(tuple(calls), tuple(groups.found), tuple(notes))
+    return FoundCalls(tuple(calls), tuple(groups.found), groups.declared, tuple(notes))
 
 
 # --- process groups -------------------------------------------------------------------------------

@@ -20,13 +20,13 @@ event of each by name, so that what a rank did too long can be said in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from ...base.arrays import I64, of_names
+from ...base.arrays import I32, I64, of_names
 from ...base.intervals import EMPTY, Intervals, complement, length_within, union
 from ...trace.model import DeviceClass, HostKind, Link, Trace
 from ..host_activity import Hosts
@@ -100,7 +100,7 @@ class GraphBuilder:
         hosts: Hosts,
         windows: Windows,
         calls: Sequence[Call],
-        code: _Codes,
+        code: Callable[[str], int],
     ) -> None:
         self.trace = trace
         self.hosts = hosts
@@ -109,12 +109,12 @@ class GraphBuilder:
         self.code = code
         self.kept = _Kept()
         self.release = np.array([one.release for one in calls], np.int64)
+        self.step_of = steps_of(windows, [one.issue for one in calls])
         self._loader = hosts.ranges(hosts.loader)
-        self._step = 0
 
     # --- points -----------------------------------------------------------------------------------
 
-    def _point(self, time: int, before: Iterable[_Point | None], work: Work, device: int) -> _Point:
+    def point(self, time: int, before: Iterable[_Point | None], work: Work, device: int) -> _Point:
         """A point after some others: its slack counts as ``work``."""
         known = [one for one in before if one is not None and one.time <= time]
         if not known:
@@ -157,11 +157,11 @@ class GraphBuilder:
             parts[Work.LOADER] += loading
         return tuple(parts), (device, -1, -1) if device >= 0 else (-1, low, high)
 
-    def _keep(self, point: _Point, kind: Junction, call: int) -> _Point:
+    def keep(self, point: _Point, kind: Junction, call: int = -1, step: int = -1) -> _Point:
         """Makes a junction of a point: the ways to it become edges."""
         number = len(self.kept.kind)
         self.kept.kind.append(kind)
-        self.kept.step.append(self._step)
+        self.kept.step.append(int(self.step_of[call]) if call >= 0 else step)
         self.kept.call.append(call)
         self.kept.time.append(point.time)
         for source, way in point.ways.items():
@@ -229,7 +229,7 @@ class GraphBuilder:
 
     def _frame(self, row: int) -> str:
         """The innermost Python frame around a host event that is the user's own, "" for none."""
-        from ..idle.causes import is_own_frame  # noqa: PLC0415
+        from ..idle.holders import is_own_frame  # noqa: PLC0415
 
         host = self.trace.host
         while row >= 0:
@@ -239,3 +239,358 @@ class GraphBuilder:
                     return name
             row = int(host.parent[row])
         return ""
+
+
+# --- a rank with a device -------------------------------------------------------------------------
+
+
+def build_graph(
+    trace: Trace,
+    hosts: Hosts,
+    windows: Windows,
+    calls: Sequence[Call],
+    code: Callable[[str], int],
+) -> Graph:
+    """The graph of the steps of a rank; ``calls`` in the order of their arrival."""
+    builder = GraphBuilder(trace, hosts, windows, calls, code)
+    if not len(windows) or not calls:
+        return builder.result("there are no collectives to replay")
+    if any(call.device_rows for call in calls):
+        return _DeviceWalk(builder).run()
+    return _HostWalk(builder).run()
+
+
+# What happens at an instant, in this order where several do: what ends first lets others begin.
+_STEP, _ENDS, _RETURNS, _CALLS, _BEGINS, _ENDS_AT_ONCE, _HOST_END, _STEP_END = range(8)
+
+
+def _step_events(windows: Windows) -> list[tuple[int, int, int]]:
+    """The starts and ends of the steps: as the host saw them, and with their device work."""
+    events = []
+    for step in range(len(windows)):
+        host_start, host_end = int(windows.host_start[step]), int(windows.host_end[step])
+        end = int(windows.end[step])
+        events.append((host_start, _STEP, step))
+        events.append((max(min(host_end, end), host_start), _HOST_END, step))
+        events.append((max(end, host_start), _STEP_END, step))
+    return events
+
+
+def steps_of(windows: Windows, at: Sequence[int]) -> I32:
+    """The step in which the host was at each instant, −1 outside."""
+    times = np.array(at, np.int64)
+    if not len(windows):
+        return np.full(len(times), -1, np.int32)
+    found = np.searchsorted(windows.host_start, times, side="right") - 1
+    inside = (found >= 0) & (times <= windows.end[np.maximum(found, 0)])
+    return np.where(inside, found, -1).astype(np.int32)
+
+
+class _DeviceWalk:
+    """Launches, blocking calls and device work in the order of time."""
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.b = builder
+        self.trace = builder.trace
+        device = self.trace.device
+        self.call_of = np.full(len(device), -1, np.int32)
+        for number, call in enumerate(builder.calls):
+            self.call_of[list(call.device_rows)] = number
+        self.launch_ts = np.where(
+            device.launch >= 0, self.trace.host.ts[np.maximum(device.launch, 0)], -1
+        )
+        self.last_work = self._last_work()
+        self.resumes = self._resumes()
+        self.awaited = self._awaited()
+        self.running = {number: len(call.device_rows) for number, call in enumerate(builder.calls)}
+        self.on_stream: dict[int, _Point] = {}
+        self.begun: dict[int, _Point] = {}  # by row of DeviceTable
+        self.ended: dict[int, _Point] = {}
+        self.arrived: dict[int, _Point] = {}  # by collective
+        self.released: dict[int, _Point] = {}
+
+    def run(self) -> Graph:
+        b, trace, device, host = self.b, self.trace, self.trace.device, self.trace.host
+        low, high = int(b.windows.host_start[0]), int(b.windows.end[-1])
+        rows = np.flatnonzero((device.ts >= low) & (device.ts <= high))
+        launches = np.unique(device.launch[rows])
+        launches = launches[launches >= 0]
+        launches = launches[host.ts[launches] >= low]
+        events: list[tuple[int, int, int]] = []
+        for row in rows.tolist():
+            events.append((int(device.ts[row]), _BEGINS, row))
+            end = int(device.end[row])
+            events.append((end, _ENDS if device.dur[row] else _ENDS_AT_ONCE, row))
+        events.extend((int(host.ts[row]), _CALLS, row) for row in launches.tolist())
+        for row in self.awaited:
+            if low <= host.ts[row] and host.end[row] <= high:
+                events.append((int(host.end[row]), _RETURNS, row))
+        return self._walk(sorted([*events, *_step_events(b.windows)]))
+
+    def _walk(self, events: Sequence[tuple[int, int, int]]) -> Graph:
+        b, device = self.b, self.trace.device
+        ready_of = {int(row): call for call, row in self.last_work.items()}
+        issue_of = {int(call.caller): number for number, call in enumerate(b.calls)}
+        host: _Point | None = None
+        host_end: dict[int, _Point] = {}
+        launched: dict[int, _Point] = {}
+        for time, what, row in events:
+            if what == _STEP:
+                before = (host, *self.on_stream.values())
+                host = b.keep(b.point(time, before, Work.HOST, -1), Junction.STEP_START, step=row)
+            elif what == _HOST_END:
+                host = host_end[row] = b.point(time, (host,), Work.HOST, -1)
+            elif what == _STEP_END:
+                before = (host_end[row], *self.on_stream.values())
+                b.keep(b.point(time, before, Work.HOST, -1), Junction.STEP_END, step=row)
+            elif what == _CALLS:
+                host = b.point(time, (host,), Work.HOST, -1)
+                if (call := issue_of.get(row)) is not None:
+                    host = b.keep(host, Junction.ISSUE, call)
+                launched[row] = host
+            elif what == _RETURNS:
+                before = (host, self.ended.get(self.awaited[row]))
+                host = b.point(time, before, Work.BLOCKED, -1)
+            elif what == _BEGINS:
+                before = (
+                    launched.get(int(device.launch[row])),
+                    self.on_stream.get(int(device.stream[row])),
+                )
+                self._begin(time, row, before, host)
+            else:
+                self._end(time, row, ready_of)
+        return b.result(self._refused())
+
+    def _begin(
+        self, time: int, row: int, before: tuple[_Point | None, ...], host: _Point | None
+    ) -> None:
+        """Work begins; what no other point leads to was launched at an unknown time."""
+        b, number = self.b, int(self.call_of[row])
+        if number >= 0 and number in self.arrived:
+            self.begun[row] = self.arrived[number]
+            return
+        before += tuple(self.released.get(one) for one in self.resumes.get(row, ()))
+        if number >= 0:
+            before += (self.ended.get(self.last_work.get(number, -1)),)
+        known = before if any(one is not None for one in before) else (host,)
+        point = b.point(time, known, Work.LATENCY, row)
+        if number >= 0:
+            point = self.arrived[number] = b.keep(point, Junction.ARRIVAL, number)
+        self.begun[row] = point
+
+    def _end(self, time: int, row: int, ready_of: Mapping[int, int]) -> None:
+        """Work has ended: a collective is over with its last kernel."""
+        b, device = self.b, self.trace.device
+        if row not in self.begun:
+            return
+        number = int(self.call_of[row])
+        if number < 0:
+            copy = device.klass[row] == DeviceClass.COPY
+            work = Work.COPIES if copy else Work.KERNELS
+            point = b.point(time, (self.begun[row],), work, row)
+            if (call := ready_of.get(row)) is not None:
+                point = b.keep(point, Junction.READY, call)
+        else:
+            self.running[number] -= 1
+            if self.running[number]:
+                return
+            point = self.released[number] = b.keep(_Point(time, {}), Junction.RELEASE, number)
+        self.ended[row] = self.on_stream[int(device.stream[row])] = point
+
+    def _last_work(self) -> dict[int, int]:
+        """For each collective the last other work launched before it, where it had ended by then."""
+        device = self.trace.device
+        others = np.flatnonzero((self.call_of < 0) & (self.launch_ts >= 0))
+        others = others[np.argsort(self.launch_ts[others], kind="stable")]
+        result = {}
+        for number, call in enumerate(self.b.calls):
+            at = int(np.searchsorted(self.launch_ts[others], call.issue)) - 1
+            if at >= 0 and device.end[others[at]] <= call.arrival + _TOLERANCE_NS:
+                result[number] = int(others[at])
+        return result
+
+    def _resumes(self) -> dict[int, list[int]]:
+        """Work that goes on after a wait of its stream → the collective it waited for.
+
+        Waits inside the op of a collective are its own stream waiting for compute.
+        """
+        host, device, b = self.trace.host, self.trace.device, self.b
+        waits = of_names(
+            self.trace.strings,
+            host.name,
+            lambda text: _STREAM_WAIT.search(text) is not None,
+            np.bool_,
+        )
+        inside = of_names(
+            self.trace.strings,
+            host.name,
+            lambda text: _COLLECTIVE_OP.match(text) is not None,
+            np.bool_,
+        )
+        rows = np.flatnonzero(waits & (host.kind == HostKind.RUNTIME))
+        rows = np.array([row for row in rows.tolist() if not _below(host.parent, inside, row)])
+        others = np.flatnonzero((self.call_of < 0) & (self.launch_ts >= 0))
+        if not len(rows) or not len(others):
+            return {}
+        issue = np.array([call.issue for call in b.calls], np.int64)
+        release = np.array([call.release for call in b.calls], np.int64)
+        result: dict[int, list[int]] = {}
+        for stream in np.unique(device.stream[others]).tolist():
+            here = others[device.stream[others] == stream]
+            here = here[np.argsort(self.launch_ts[here], kind="stable")]
+            first = np.searchsorted(self.launch_ts[here], host.ts[rows])
+            for wait, at in zip(rows.tolist(), first.tolist(), strict=True):
+                if at == len(here):
+                    continue
+                row = int(here[at])
+                fits = np.flatnonzero(
+                    (issue <= host.ts[wait]) & (release <= device.ts[row] + _TOLERANCE_NS)
+                )
+                if len(fits):
+                    last = int(fits[np.argmax(release[fits])])
+                    if last not in result.setdefault(row, []):
+                        result[row].append(last)
+        return result
+
+    def _awaited(self) -> dict[int, int]:
+        """Blocking call → the device work it returned after, the last that had ended by then."""
+        host, device = self.trace.host, self.trace.device
+        blocking = np.flatnonzero(self.b.hosts.blocking)
+        if not len(blocking):
+            return {}
+        order = np.argsort(device.end, kind="stable")
+        ends = device.end[order]
+        result = {}
+        for row in blocking.tolist():
+            begin, back = int(host.ts[row]), int(host.end[row])
+            high = int(np.searchsorted(ends, back + _TOLERANCE_NS, side="right"))
+            low = int(np.searchsorted(ends, begin, side="left"))
+            candidates = order[low:high]
+            fits = candidates[
+                (self.launch_ts[candidates] <= begin)
+                | (device.launch[candidates] == row)
+            ]
+            if len(fits):
+                result[row] = int(fits[-1])
+        return result
+
+    def _refused(self) -> str:
+        device = self.trace.device
+        rows = np.flatnonzero(self.call_of >= 0)
+        if (device.link[rows] == Link.GRAPH).any():
+            return "collectives run inside replayed graphs, whose order on the host is not recorded"
+        return ""
+
+
+def _below(parent: np.ndarray, marked: np.ndarray, row: int) -> bool:
+    at = int(parent[row])
+    while at >= 0:
+        if marked[at]:
+            return True
+        at = int(parent[at])
+    return False
+
+
+# --- a rank whose back end works on the host -----------------------------------------------------
+
+
+class _HostWalk:
+    """Calls, waits of the calling threads and ranges of the back end in the order of time."""
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.b = builder
+        self.trace = builder.trace
+        host = self.trace.host
+        callers = {int(host.thread[call.caller]) for call in builder.calls if call.caller >= 0}
+        if builder.hosts.main >= 0:
+            callers.add(builder.hosts.main)
+        self.callers = callers
+        self.gaps = self._gaps()
+        self.waits = self._waits()
+
+    def run(self) -> Graph:
+        b = self.b
+        low, high = int(b.windows.host_start[0]), int(b.windows.end[-1])
+        events = _step_events(b.windows)
+        for number, call in enumerate(b.calls):
+            if low <= call.issue <= high:
+                release = int(b.release[number])
+                events.append((call.issue, _CALLS, number))
+                events.append((call.arrival, _BEGINS, number))
+                at_once = release <= call.arrival
+                events.append((release, _ENDS_AT_ONCE if at_once else _ENDS, number))
+        events.extend((back, _RETURNS, at) for at, (_, back, _) in enumerate(self.waits))
+        host: _Point | None = None
+        host_end: dict[int, _Point] = {}
+        on_thread: dict[int, _Point] = {}
+        issued: dict[int, _Point] = {}
+        released: dict[int, _Point] = {}
+        for time, what, row in sorted(events):
+            if what == _STEP:
+                host = b.keep(b.point(time, (host,), Work.HOST, -1), Junction.STEP_START, step=row)
+            elif what == _HOST_END:
+                host = host_end[row] = b.point(time, (host,), Work.HOST, -1)
+            elif what == _STEP_END:
+                point = b.point(time, (host_end[row],), Work.HOST, -1)
+                b.keep(point, Junction.STEP_END, step=row)
+            elif what == _CALLS:
+                host = issued[row] = b.keep(
+                    b.point(time, (host,), Work.HOST, -1), Junction.ISSUE, row
+                )
+            elif what == _RETURNS:
+                before = (host, *(released.get(one) for one in self.waits[row][2]))
+                host = b.point(time, before, Work.HOST, -1)
+            elif what == _BEGINS:
+                thread = self._thread(row)
+                point = b.point(time, (issued[row], on_thread.get(thread)), Work.QUEUE, -1)
+                on_thread[thread] = b.keep(point, Junction.ARRIVAL, row)
+                host = on_thread[thread] if thread in self.callers else host
+            elif row in issued:
+                thread = self._thread(row)
+                released[row] = on_thread[thread] = b.keep(
+                    _Point(time, {}), Junction.RELEASE, row
+                )
+                host = released[row] if thread in self.callers else host
+        return b.result("")
+
+    def _thread(self, number: int) -> int:
+        return int(self.trace.host.thread[self.b.calls[number].host])
+
+    def _gaps(self) -> Intervals:
+        """When no op ran on the threads that call collectives."""
+        hosts, b = self.b.hosts, self.b
+        working = hosts.ranges(hosts.op & ~hosts.collective, sorted(self.callers))
+        if not len(working):
+            return EMPTY
+        return complement(working, int(b.windows.start[0]), int(b.windows.end[-1]))
+
+    def _waits(self) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Gaps in which the callers waited: from, to, and for which collectives.
+
+        A gap holds the release of a collective issued before its end, and ends soon after it: the
+        caller may run code that is not recorded instead. A range may end a little later than its
+        waiter went on; the collective was over then.
+        """
+        calls, release = self.b.calls, self.b.release
+        result = []
+        for low, high in zip(self.gaps.start.tolist(), self.gaps.end.tolist(), strict=True):
+            if high - low < WAIT_NS:
+                continue
+            inside = [
+                number
+                for number, call in enumerate(calls)
+                if low < release[number] <= high and call.issue < release[number]
+                and self._thread(number) not in self.callers
+            ]  # fmt: skip
+            late = [
+                number
+                for number, call in enumerate(calls)
+                if high < release[number] <= high + LATE_RANGE_NS and call.issue <= low
+            ]
+            if late and not inside:
+                for number in late[:1]:
+                    release[number] = high
+                inside = late[:1]
+            if inside and high - max(int(release[one]) for one in inside) <= WAKE_UP_NS:
+                result.append((low, high, tuple(inside)))
+        return result

@@ -191,8 +191,10 @@ class RankDigest:
     resolution_ns: int
     graph_launches: int  # launches that hide collectives of a replayed graph
     on_device: bool
+    refused: str  # why this rank cannot be replayed, "" where it can
     devices: tuple[DeviceInfo, ...]
-    groups: tuple[RankGroup, ...]
+    groups: tuple[RankGroup, ...]  # in which it took part
+    declared: tuple[RankGroup, ...]  # that the recording lists
     strings: tuple[str, ...]
     notes: tuple[str, ...]  # what this recording cannot tell, and why
     steps: DigestSteps

@@ -1,0 +1,453 @@
+"""The digest of one rank, made from its trace, and how it is kept.
+
+Two small files: ``summary`` (a few kilobytes per step: partition, sums, kernel signatures) and
+``timing`` (every collective, and the graph of the replay). Both are deflated msgpack; columns are
+stored in the narrowest integers that hold them, so equal traces give equal bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...base.arrays import I32, I64, ColumnTable, cells
+from ...base.artifact_spec import ArtifactSpec
+from ...base.columnar import DamagedError
+from ...base.intervals import Intervals, intersect, length_within, union
+from ...trace.model import DeviceClass, HostKind, Link, Trace
+from ..host_activity import Hosts, hosts_of
+from ..overview.attribution import partitions
+from ..steps import Windows, step_windows
+from .calls import FoundCalls, find_calls
+from .exposure import PARTS, Exposure, computing, exposure
+from .graph import Graph, build_graph
+from .model import (
+    MOST_FAMILIES,
+    QUANTILES,
+    DeviceInfo,
+    DigestCalls,
+    DigestFamilies,
+    DigestSteps,
+    DigestSums,
+    Edges,
+    Junction,
+    Junctions,
+    RankDigest,
+    RankGroup,
+    Work,
+)
+from .replay import solo_arrivals
+
+SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
+FORMAT = 1
+
+
+class _Strings:
+    """Texts by code, in the order of their first use."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {"": 0}
+
+    def code(self, text: str) -> int:
+        return self.codes.setdefault(text[:_MOST_TEXT], len(self.codes))
+
+
+_MOST_TEXT = 200
+
+
+def digest_of(trace: Trace) -> RankDigest:
+    """What is kept of the rank that a trace recorded."""
+    hosts, windows = hosts_of(trace), step_windows(trace)
+    strings = _Strings()
+    found = find_calls(trace, hosts)
+    graph = build_graph(trace, hosts, windows, found.calls, strings.code)
+    busy = computing(trace, hosts)
+    arrival = np.array([one.arrival for one in found.calls], np.int64)
+    shown = exposure(trace, hosts, busy, arrival, np.maximum(graph.release, arrival))
+    calls, splits = _calls(found, graph, shown, windows, strings)
+    recording = trace.recording
+    notes = [*found.notes, *([graph.refused] if graph.refused else [])]
+    return RankDigest(
+        rank=-1 if recording.rank is None else recording.rank,
+        world_size=recording.world_size or 0,
+        host_name=recording.host_name or "",
+        backend=recording.backend or "",
+        trace_id=recording.trace_id or "",
+        step_source=trace.steps.source,
+        base_ns=trace.base_ns,
+        duration_ns=trace.end_ns,
+        resolution_ns=recording.resolution_ns,
+        graph_launches=_graph_launches(trace),
+        on_device=bool(len(trace.device)),
+        refused=graph.refused,
+        devices=_devices(trace),
+        groups=found.groups,
+        declared=found.declared,
+        notes=tuple(notes),
+        steps=_steps(trace, hosts, windows, busy, calls),
+        sums=_sums(calls, graph),
+        families=_families(trace, hosts, windows, strings),
+        strings=tuple(strings.codes),
+        calls=calls,
+        split_bytes=splits,
+        junctions=graph.junctions,
+        edges=graph.edges,
+    )
+
+
+def _devices(trace: Trace) -> tuple[DeviceInfo, ...]:
+    return tuple(
+        DeviceInfo(
+            index=one.index,
+            name=one.name,
+            memory_bytes=one.memory_bytes or 0,
+            capability=".".join(map(str, one.capability)) if one.capability else "",
+            used=one.used,
+        )
+        for one in trace.devices
+    )
+
+
+def _graph_launches(trace: Trace) -> int:
+    launch = trace.device.launch[trace.device.link == Link.GRAPH]
+    return len(np.unique(launch[launch >= 0]))
+
+
+def _calls(
+    found: FoundCalls, graph: Graph, shown: Exposure, windows: Windows, strings: _Strings
+) -> tuple[DigestCalls, I64]:
+    from .graph import steps_of
+
+    calls = found.calls
+    splits: list[int] = []
+    first = []
+    for one in calls:
+        first.append(len(splits) if one.splits else -1)
+        splits.extend(one.splits)
+
+    def column(values: Iterable[int], dtype: type = np.int64) -> Any:  # noqa: ANN401
+        return np.fromiter(values, dtype, len(calls))
+
+    arrival = column(one.arrival for one in calls)
+    table = DigestCalls(
+        step=steps_of(windows, [one.issue for one in calls]),
+        group=column((one.group for one in calls), np.int32),
+        kind=column((strings.code(one.kind) for one in calls), np.int32),
+        sequence=column(one.sequence for one in calls),
+        comms_id=column((strings.code(one.comms_id) for one in calls), np.int32),
+        shape=column((strings.code(one.shape) for one in calls), np.int32),
+        in_bytes=column(one.in_bytes for one in calls),
+        out_bytes=column(one.out_bytes for one in calls),
+        issue_ns=column(one.issue for one in calls),
+        arrival_ns=arrival,
+        release_ns=np.maximum(graph.release, arrival),
+        exposed_ns=shown.exposed_ns,
+        blocking_ns=shown.blocking_ns,
+        unknown_ns=shown.unknown_ns,
+        covered=shown.covered,
+        peer=column((one.peer for one in calls), np.int32),
+        on_device=column((bool(one.device_rows) for one in calls), np.int8),
+        name=column((strings.code(one.name) for one in calls), np.int32),
+        raw=column((one.raw for one in calls), np.int32),
+        splits=np.array(first, np.int32),
+    )
+    return table, np.array(splits, np.int64)
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def _steps(
+    trace: Trace, hosts: Hosts, windows: Windows, busy: Intervals, calls: DigestCalls
+) -> DigestSteps:
+    start, end = windows.start, windows.end
+    communication = union(calls.arrival_ns, calls.release_ns)
+    under_way = length_within(communication, start, end)
+    overlap = length_within(intersect(communication, busy), start, end)
+    zero = np.zeros(len(windows), np.int64)
+    used = [row for row, one in enumerate(trace.devices) if one.used]
+    if used:
+        parts = [partitions(trace, hosts, windows, row) for row in used]
+        first = parts[_busiest(trace, used)]
+
+        def column(name: str) -> I64:
+            return np.array([getattr(one, name) for one in first], np.int64)
+
+        columns = {
+            name: column(name)
+            for name in ("compute_ns", "exposed_communication_ns", "exposed_copy_ns", "memset_ns",
+                         "idle_ns", "overlap_ns")
+        }  # fmt: skip
+        idle = {
+            "loader_ns": column("idle_dataloader_ns"),
+            "sync_ns": column("idle_sync_ns"),
+            "runtime_ns": column("idle_runtime_ns"),
+            "host_ns": column("idle_cpu_exec_ns"),
+        }
+        under_way = columns["exposed_communication_ns"] + columns["overlap_ns"]
+    else:
+        compute = length_within(busy, start, end)
+        columns = {
+            "compute_ns": compute,
+            "exposed_communication_ns": under_way - overlap,
+            "exposed_copy_ns": zero,
+            "memset_ns": zero,
+            "idle_ns": (end - start) - compute - (under_way - overlap),
+            "overlap_ns": overlap,
+        }
+        loader = length_within(hosts.ranges(hosts.loader), start, end)
+        idle = {"loader_ns": loader, "sync_ns": zero, "runtime_ns": zero, "host_ns": zero}
+    return DigestSteps(
+        number=trace.steps.number[: len(windows)].astype(np.int64),
+        start_ns=start,
+        end_ns=end,
+        excluded=np.array([why is not None for why in windows.excluded], np.int8),
+        communication_ns=under_way,
+        **columns,
+        **idle,
+    )
+
+
+def _busiest(trace: Trace, used: list[int]) -> int:
+    return int(np.argmax([int(trace.device.dur[trace.device.rows_of(row)].sum()) for row in used]))
+
+
+def _sums(calls: DigestCalls, graph: Graph) -> DigestSums:
+    """Sums of collectives, and quantiles of the work of this rank before each."""
+    transfer = shortest_transfers(calls)
+    arrival = solo_arrivals(graph.junctions, graph.edges, transfer)
+    work = work_before(arrival, calls)
+    keys = np.stack([calls.step, calls.group, calls.kind], axis=1)
+    found, of_call = (
+        np.unique(keys, axis=0, return_inverse=True)
+        if len(calls)
+        else (np.zeros((0, 3), np.int64), np.zeros(0, np.int64))
+    )
+    of_call = of_call.reshape(-1)
+
+    def total(values: I64) -> I64:
+        return np.bincount(of_call, np.maximum(values, 0), len(found)).astype(np.int64)
+
+    ranks = np.zeros((len(found), len(QUANTILES)), np.int64)
+    for row in range(len(found)):
+        here = work[(of_call == row) & (work >= 0)]
+        if len(here):
+            ranks[row] = np.quantile(here, QUANTILES).astype(np.int64)
+    return DigestSums(
+        step=found[:, 0].astype(np.int32),
+        group=found[:, 1].astype(np.int32),
+        kind=found[:, 2].astype(np.int32),
+        count=np.bincount(of_call, minlength=len(found)).astype(np.int64),
+        bytes=total(calls.in_bytes),
+        duration_ns=total(calls.release_ns - calls.arrival_ns),
+        exposed_ns=total(calls.exposed_ns),
+        blocking_ns=total(calls.blocking_ns),
+        unknown_ns=total(calls.unknown_ns),
+        quantiles=ranks,
+    )
+
+
+def shortest_transfers(calls: DigestCalls) -> I64:
+    """For each collective the shortest of its operation, group and size on this rank alone."""
+    result: I64 = np.zeros(len(calls), np.int64)
+    dur = calls.release_ns - calls.arrival_ns
+    size = np.log2(np.maximum(calls.in_bytes, 1)).astype(np.int64)
+    keys = np.stack([calls.kind, calls.group, size], axis=1)
+    if len(calls):
+        found, of_call = np.unique(keys, axis=0, return_inverse=True)
+        least = np.full(len(found), np.iinfo(np.int64).max)
+        np.minimum.at(least, of_call.reshape(-1), dur)
+        result = least[of_call.reshape(-1)]
+    return result
+
+
+def work_before(arrival: I64, calls: DigestCalls) -> I64:
+    """Own work before each arrival: from the last arrival before it in the same step; −1 unknown.
+
+    ``arrival`` are times of a replay in which this rank never waits, −1 where there is none.
+    """
+    work = np.full(len(arrival), -1, np.int64)
+    known = np.flatnonzero(arrival >= 0)
+    order = known[np.argsort(arrival[known], kind="stable")]
+    if len(order) > 1:
+        same = calls.step[order[1:]] == calls.step[order[:-1]]
+        work[order[1:]] = np.where(same, np.diff(arrival[order]), -1)
+    return work
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+def _families(trace: Trace, hosts: Hosts, windows: Windows, strings: _Strings) -> DigestFamilies:
+    """The signatures that take most time in each step, kernels or, without a device, ops."""
+    if len(trace.device):
+        rows = np.flatnonzero((trace.device.klass == DeviceClass.COMPUTE) & (trace.device.step >= 0))
+        name, step = trace.device.name[rows], trace.device.step[rows]
+        dur = trace.device.dur[rows]
+        grid = cells(trace.device.args.get("grid"), rows, 0)
+        block = cells(trace.device.args.get("block"), rows, 0)
+    else:
+        rows = np.flatnonzero(hosts.op & ~hosts.collective & (trace.host.step >= 0))
+        name, step = trace.host.name[rows], trace.host.step[rows]
+        dur = trace.host.self_ns[rows]
+        grid = block = np.zeros(len(rows), np.int64)
+    columns: dict[str, list[int]] = {key: [] for key in DigestFamilies.__match_args__}
+    for number in range(len(windows)):
+        here = np.flatnonzero(step == number)
+        if not len(here):
+            continue
+        keys = np.stack([name[here], grid[here], block[here]], axis=1)
+        found, member = np.unique(keys, axis=0, return_inverse=True)
+        member = member.reshape(-1)
+        totals = np.bincount(member, dur[here], len(found))
+        for one in np.argsort(-totals, kind="stable")[:MOST_FAMILIES].tolist():
+            own = dur[here][member == one]
+            texts = [trace.text(int(code)) for code in found[one]]
+            label = "|".join(texts[:1] if not len(trace.device) else texts)
+            values = (
+                number, strings.code(texts[0]), zlib.crc32(label.encode()), len(own),
+                int(own.sum()), *np.quantile(own, (0.5, 0.95)).astype(np.int64).tolist(),
+            )  # fmt: skip
+            for key, value in zip(columns, values, strict=True):
+                columns[key].append(value)
+    return DigestFamilies(
+        **{
+            key: np.array(values, np.int32 if key in ("step", "name") else np.int64)
+            for key, values in columns.items()
+        }
+    )
+
+
+# --- as bytes -------------------------------------------------------------------------------------
+
+_TIMING = ("calls", "split_bytes", "junctions", "edges")
+
+
+def encode(digest: RankDigest) -> tuple[bytes, bytes]:
+    """The summary and the timing as bytes."""
+    fields = {one.name: getattr(digest, one.name) for one in dataclasses.fields(digest)}
+    timing = {name: fields.pop(name) for name in _TIMING}
+    return tuple(  # type: ignore[return-value]
+        zlib.compress(
+            msgspec.msgpack.encode({"format": FORMAT, **{k: _packed(v) for k, v in part.items()}}),
+            6,
+        )
+        for part in (fields, timing)
+    )
+
+
+def decode(summary: bytes, timing: bytes) -> RankDigest:
+    """The digest again.
+
+    Raises:
+        DamagedError: these are not the bytes of a digest.
+    """
+    try:
+        told: dict[str, Any] = {}
+        for part in (summary, timing):
+            read = msgspec.msgpack.decode(_inflated(part))
+            if read.pop("format") != FORMAT:
+                raise DamagedError("a digest of another version")
+            told.update(read)
+        hints = typing.get_type_hints(RankDigest)
+        return RankDigest(**{name: _unpacked(hint, told[name]) for name, hint in hints.items()})
+    except (zlib.error, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"this is no digest of a rank: {error}") from None
+
+
+_MOST_BYTES = 1 << 30
+
+
+def _inflated(part: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    text = inflater.decompress(part, _MOST_BYTES)
+    if inflater.unconsumed_tail:
+        raise DamagedError("a digest that would fill the memory")
+    return text
+
+
+def _packed(value: Any) -> Any:  # noqa: ANN401  what msgpack takes
+    if isinstance(value, np.ndarray):
+        flat = value.reshape(-1)
+        # Times ascend: their differences are narrow.
+        rises = value.ndim == 1 and len(flat) > 1 and value.dtype == np.int64
+        stored = np.diff(flat, prepend=0) if rises else flat
+        small = _narrowest(stored)
+        return [small.dtype.str, list(value.shape), bool(rises), small.tobytes()]
+    if isinstance(value, ColumnTable) or dataclasses.is_dataclass(value):
+        return {
+            one.name: _packed(getattr(value, one.name)) for one in dataclasses.fields(value)  # type: ignore[arg-type]
+        }
+    if isinstance(value, tuple):
+        return [_packed(one) for one in value]
+    return value
+
+
+def _narrowest(values: np.ndarray) -> np.ndarray:
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    for dtype in (np.int8, np.int16, np.int32):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return values.astype(dtype)
+    return values
+
+
+def _unpacked(hint: Any, told: Any) -> Any:  # noqa: ANN401  of the annotation
+    if dataclasses.is_dataclass(hint):
+        hints = typing.get_type_hints(hint)
+        return hint(**{name: _unpacked(one, told[name]) for name, one in hints.items()})  # type: ignore[operator]
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        return tuple(_unpacked(inner, one) for one in told)
+    dtype = _dtype(hint)
+    if dtype is None:
+        if not isinstance(told, hint):
+            raise TypeError(f"{told!r} is no {hint}")
+        return told
+    kind, shape, rises, data = told
+    column = np.frombuffer(data, np.dtype(kind)).astype(dtype)
+    return np.cumsum(column) if rises else column.reshape(shape)
+
+
+def _dtype(hint: Any) -> Any:  # noqa: ANN401  an annotation
+    """The type of the numbers of a column, None for anything else."""
+    if typing.get_origin(hint) is not np.ndarray:
+        return None
+    return typing.get_args(typing.get_args(hint)[1])[0]
+
+
+def make_digest(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> None:
+    """Fills an empty folder with the digest of a trace.
+
+    Raises:
+        OSError: no room, or no permission.
+    """
+    digest = digest_of(trace)
+    on_share(0.9)
+    for name, part in zip((SUMMARY, TIMING), encode(digest), strict=True):
+        (folder / name).write_bytes(part)
+
+
+def open_digest(folder: Path) -> RankDigest:
+    """The digest in a folder.
+
+    Raises:
+        DamagedError: a file is not there, or damaged.
+    """
+    try:
+        parts = [(folder / name).read_bytes() for name in (SUMMARY, TIMING)]
+    except OSError as error:
+        raise DamagedError(f"the digest in {folder} cannot be read: {error}") from None
+    return decode(*parts)
+
+
+DIGEST: ArtifactSpec[RankDigest] = ArtifactSpec(
+    "digest-1", "kinetoscope.analysis.distributed.digest:make_digest", open_digest
+)
+"""The digest as an artifact of a trace."""

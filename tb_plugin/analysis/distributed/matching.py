@@ -1,0 +1,393 @@
+"""Which call of one rank is the same collective as which call of another?
+
+Groups are known by their ranks, never by their names. Within a group calls are matched
+
+1. by ``Comms Id`` and ``Seq``, where all members write them and no two calls are alike;
+2. by ``Seq``, where it ascends on all members;
+3. by their order, where operations and sizes are the same on all members;
+4. else by the longest common subsequence of operations and sizes. What is left over is reported,
+   never shifted.
+
+A send and its receive are matched by their two ranks and their order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import I8, I32, I64
+from .model import POINT_TO_POINT, SYMMETRIC, RankDigest, RankGroup
+
+METHODS = ("comms_id", "sequence", "order", "lcs", "pairs")
+LEAST_COMMON = 0.8
+"""Part of the calls that must have a counterpart where the order differs."""
+
+Token = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """A process group of the run."""
+
+    ranks: tuple[int, ...]  # global, ascending; those seen to take part where the file names none
+    members: tuple[int, ...]  # rows of the digests that take part
+    missing: tuple[int, ...]  # ranks without a digest
+    label: str
+    backend: str
+    known: bool  # the recording names the ranks
+    low_confidence: str  # why its calls may belong to another group, "" where they do not
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """Collectives of the run; ``row[i, m]`` is the call of member m, −1 where it has none."""
+
+    group: I32  # row of groups
+    kind: tuple[str, ...]
+    method: I8  # of METHODS
+    row: NDArray[np.int32]  # (instances, digests)
+    complete: NDArray[np.bool_]  # every rank of the group has a digest and takes part
+    root: I32  # digest of the root of a broadcast, −1
+    unmatched: I64  # calls without a counterpart, per digest
+    inside: I64  # of those, between matched ones: not cut off by the window
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    @property
+    def symmetric(self) -> NDArray[np.bool_]:
+        """Collectives that end on no member before the last one began."""
+        return np.array([kind in SYMMETRIC for kind in self.kind], np.bool_)
+
+
+def match(digests: Sequence[RankDigest]) -> tuple[tuple[RunGroup, ...], Matches]:
+    """The groups of a run and its collectives; O(calls × ranks)."""
+    found = _Found(len(digests))
+    by_key: dict[object, dict[int, list[int]]] = defaultdict(dict)
+    said: dict[object, list[RankGroup]] = defaultdict(list)
+    for m, digest in enumerate(digests):
+        keys = [_group_key(group) for group in digest.groups]
+        for group, key in zip(digest.groups, keys, strict=True):
+            said[key].append(group)
+        calls = digest.calls
+        order = np.lexsort((calls.arrival_ns, calls.issue_ns))
+        for row in order.tolist():
+            if calls.group[row] >= 0:
+                by_key[keys[calls.group[row]]].setdefault(m, []).append(row)
+    for key in sorted(by_key, key=repr):
+        _match_group(digests, said[key], by_key[key], found)
+    return found.result(digests)
+
+
+def _group_key(group: RankGroup) -> object:
+    return group.ranks or (group.name, group.description, group.size)
+
+
+class _Found:
+    """Groups and instances as they are found."""
+
+    def __init__(self, digests: int) -> None:
+        self.digests = digests
+        self.groups: list[RunGroup] = []
+        self.instances: list[tuple[int, str, int, Mapping[int, int]]] = []
+        self.unmatched = np.zeros(digests, np.int64)
+        self.inside = np.zeros(digests, np.int64)
+
+    def group(self, group: RunGroup) -> int:
+        for number, known in enumerate(self.groups):
+            if known.ranks == group.ranks and known.label == group.label:
+                return number
+        self.groups.append(group)
+        return len(self.groups) - 1
+
+    def result(self, digests: Sequence[RankDigest]) -> tuple[tuple[RunGroup, ...], Matches]:
+        def when(one: tuple[int, str, int, Mapping[int, int]]) -> float:
+            return float(
+                np.median(
+                    [digests[m].base_ns - digests[0].base_ns + int(digests[m].calls.arrival_ns[row])
+                     for m, row in one[3].items()]
+                )
+            )  # fmt: skip
+
+        self.instances.sort(key=when)
+        row = np.full((len(self.instances), self.digests), -1, np.int32)
+        for number, (_, _, _, rows) in enumerate(self.instances):
+            for m, call in rows.items():
+                row[number, m] = call
+        groups = tuple(self.groups)
+        complete = [
+            not groups[group].missing and set(rows) == set(groups[group].members)
+            if kind not in POINT_TO_POINT
+            else len(rows) == 2
+            for group, kind, _, rows in self.instances
+        ]
+        rank_of = {digest.rank: m for m, digest in enumerate(digests)}
+        root = [
+            rank_of.get(int(digests[next(iter(rows))].calls.peer[next(iter(rows.values()))]), -1)
+            if kind == "broadcast"
+            else -1
+            for _, kind, _, rows in self.instances
+        ]
+        return groups, Matches(
+            group=np.array([one[0] for one in self.instances], np.int32),
+            kind=tuple(one[1] for one in self.instances),
+            method=np.array([one[2] for one in self.instances], np.int8),
+            row=row,
+            complete=np.array(complete, np.bool_),
+            root=np.array(root, np.int32),
+            unmatched=self.unmatched,
+            inside=self.inside,
+        )
+
+
+def _match_group(
+    digests: Sequence[RankDigest],
+    said: Sequence[RankGroup],
+    rows: Mapping[int, list[int]],
+    found: _Found,
+) -> None:
+    """Matches the calls of one group: pairs, then collectives, then what some ranks have left."""
+    pairs: dict[int, list[int]] = {}
+    others: dict[int, list[int]] = {}
+    for m, mine in rows.items():
+        digest = digests[m]
+        paired = [r for r in mine if _kind(digest, r) in ("send", "recv")]
+        if paired:
+            pairs[m] = paired
+        others[m] = [r for r in mine if _kind(digest, r) not in ("send", "recv")]
+    group = found.group(_run_group(digests, said, rows))
+    _match_pairs(digests, pairs, group, found)
+    left = _match_calls(digests, others, group, found)
+    # Ranges of a host back end name no group: what only some ranks have is one of a smaller group.
+    smaller: dict[tuple[Token, ...], list[int]] = defaultdict(list)
+    for m, mine in left.items():
+        if mine:
+            smaller[tuple(_token(digests[m], row) for row in mine)].append(m)
+    for members in smaller.values():
+        if 1 < len(members) < len(others):
+            part = {m: left[m] for m in members}
+            inner = found.group(_part_of(digests, members, found.groups[group]))
+            _match_calls(digests, part, inner, found)
+            for m in members:
+                left[m] = []
+    for m, mine in left.items():
+        if not mine:
+            continue
+        found.unmatched[m] += len(mine)
+        used = [int(rows[m]) for _, _, _, rows in found.instances if m in rows]
+        issue = digests[m].calls.issue_ns
+        low, high = (issue[used].min(), issue[used].max()) if used else (0, -1)
+        found.inside[m] += sum(low < issue[row] < high for row in mine)
+
+
+def _run_group(
+    digests: Sequence[RankDigest], said: Sequence[RankGroup], rows: Mapping[int, list[int]]
+) -> RunGroup:
+    one = max(said, key=lambda group: (len(group.ranks), group.description))
+    seen = tuple(sorted(digests[m].rank for m in rows))
+    ranks = one.ranks or seen
+    here = {digest.rank: m for m, digest in enumerate(digests)}
+    return RunGroup(
+        ranks=ranks,
+        members=tuple(here[rank] for rank in ranks if rank in here),
+        missing=tuple(rank for rank in ranks if rank not in here),
+        label=one.description or (f"group {one.name}" if one.name else "all ranks"),
+        backend=one.backend,
+        known=bool(one.ranks),
+        low_confidence=_ambiguous(digests, one, rows),
+    )
+
+
+def _part_of(digests: Sequence[RankDigest], members: Sequence[int], whole: RunGroup) -> RunGroup:
+    """A smaller group, inferred from which ranks made the same calls."""
+    ranks = tuple(sorted(digests[m].rank for m in members))
+    return RunGroup(
+        ranks=ranks,
+        members=tuple(sorted(members)),
+        missing=(),
+        label=f"ranks {', '.join(map(str, ranks))}",
+        backend=whole.backend,
+        known=False,
+        low_confidence="the recording does not say to which group these calls belong",
+    )
+
+
+def _ambiguous(
+    digests: Sequence[RankDigest], group: RankGroup, rows: Mapping[int, list[int]]
+) -> str:
+    """Why calls of this group may be of another one; host back ends do not name the group."""
+    on_host = any(not digests[m].calls.on_device[row] for m, mine in rows.items() for row in mine)
+    several = {known.ranks for m in rows for known in digests[m].declared if len(known.ranks) > 1}
+    if on_host and len(several) > 1:
+        return "the recording does not say to which of several groups these calls belong"
+    return ""
+
+
+def _kind(digest: RankDigest, row: int) -> str:
+    return digest.text(int(digest.calls.kind[row]))
+
+
+def _token(digest: RankDigest, row: int) -> Token:
+    return _kind(digest, row), digest.text(int(digest.calls.shape[row]))
+
+
+# --- collectives ----------------------------------------------------------------------------------
+
+
+def _match_calls(
+    digests: Sequence[RankDigest],
+    rows: Mapping[int, list[int]],
+    group: int,
+    found: _Found,
+) -> dict[int, list[int]]:
+    """Matches calls of a group; what has no counterpart on any other member is returned."""
+    members = [m for m in rows if rows[m]]
+    if not members:
+        return {}
+    if len(members) == 1:
+        return {m: list(rows[m]) for m in members}
+    for method, keys in (
+        (0, {m: _ids(digests[m], rows[m]) for m in members}),
+        (1, {m: _sequences(digests[m], rows[m]) for m in members}),
+    ):
+        if all(keys.values()):
+            left = _by_key(digests, rows, keys, (group, method), found)  # type: ignore[arg-type]
+            if left is not None:
+                return left
+    tokens = {m: [_token(digests[m], row) for row in rows[m]] for m in members}
+    longest = max(members, key=lambda m: len(tokens[m]))
+    aligned = {m: _align(tokens[longest], tokens[m]) for m in members}
+    same = all(len(aligned[m]) == len(tokens[m]) == len(tokens[longest]) for m in members)
+    by_place: list[dict[int, int]] = [{} for _ in tokens[longest]]
+    left = {m: [] for m in members}
+    for m in members:
+        pairs = aligned[m]
+        if len(pairs) < LEAST_COMMON * min(len(tokens[longest]), len(tokens[m])):
+            left[m] = list(rows[m])
+            continue
+        taken = {mine for _, mine in pairs}
+        left[m] = [row for at, row in enumerate(rows[m]) if at not in taken]
+        for place, mine in pairs:
+            by_place[place][m] = rows[m][mine]
+    for place, rows_here in enumerate(by_place):
+        if len(rows_here) > 1:
+            found.instances.append((group, tokens[longest][place][0], 2 if same else 3, rows_here))
+        else:
+            for m, row in rows_here.items():
+                left[m].append(row)
+    return {m: sorted(mine) for m, mine in left.items()}
+
+
+def _ids(digest: RankDigest, rows: Sequence[int]) -> list[object] | None:
+    """``Comms Id`` with ``Seq`` of each call; None where some have none, or two are alike."""
+    calls = digest.calls
+    keys: list[object] = [
+        (digest.text(int(calls.comms_id[row])), int(calls.sequence[row])) for row in rows
+    ]
+    if not all(key[0] for key in keys) or len(set(keys)) < len(keys):  # type: ignore[index]
+        return None
+    return keys
+
+
+def _sequences(digest: RankDigest, rows: Sequence[int]) -> list[object] | None:
+    """``Seq`` of each call; None where some have none, or it does not ascend."""
+    numbers = digest.calls.sequence[list(rows)]
+    if (numbers < 0).any() or (np.diff(numbers) <= 0).any():
+        return None
+    return numbers.tolist()  # type: ignore[no-any-return]
+
+
+def _by_key(
+    digests: Sequence[RankDigest],
+    rows: Mapping[int, list[int]],
+    keys: Mapping[int, list[object]],
+    how: tuple[int, int],
+    found: _Found,
+) -> dict[int, list[int]] | None:
+    """Calls with equal keys; None where hardly any are equal, or equal ones do different things."""
+    by_key: dict[object, dict[int, int]] = defaultdict(dict)
+    for m, mine in keys.items():
+        for key, row in zip(mine, rows[m], strict=True):
+            by_key[key][m] = row
+    shared = [one for one in by_key.values() if len(one) > 1]
+    if len(shared) * 2 < min(len(mine) for mine in keys.values()):
+        return None
+    alike = [one for one in shared if len({_token(digests[m], r) for m, r in one.items()}) == 1]
+    if len(alike) < LEAST_COMMON * len(shared):
+        return None
+    left: dict[int, list[int]] = {m: [] for m in keys}
+    for one in by_key.values():
+        if len(one) > 1 and len({_token(digests[m], r) for m, r in one.items()}) == 1:
+            m, row = next(iter(one.items()))
+            found.instances.append((how[0], _kind(digests[m], row), how[1], one))
+        else:
+            for m, row in one.items():
+                left[m].append(row)
+    return left
+
+
+def _align(reference: Sequence[Token], mine: Sequence[Token]) -> list[tuple[int, int]]:
+    """Pairs of places of a longest common subsequence; O(n) where both are the same.
+
+    Rows of the table of lengths are integers of one bit per place, by the method of Hyyrö (2004).
+    """
+    if list(reference) == list(mine):
+        return [(at, at) for at in range(len(mine))]
+    masks: dict[Token, int] = defaultdict(int)
+    for at, token in enumerate(mine):
+        masks[token] |= 1 << at
+    full = (1 << len(mine)) - 1
+    row, table = full, []
+    for token in reference:
+        hit = row & masks.get(token, 0)
+        row = ((row + hit) | (row - hit)) & full
+        table.append(row)
+    pairs, at = [], len(mine) - 1
+    for place in range(len(reference) - 1, -1, -1):
+        # A zero bit marks a place at which the common length grows in this row.
+        while at >= 0 and (table[place] >> at) & 1:
+            at -= 1
+        if at < 0:
+            break
+        before = table[place - 1] if place else full
+        if (before >> at) & 1 or not place:
+            pairs.append((place, at))
+            at -= 1
+    return pairs[::-1]
+
+
+# --- send and receive -----------------------------------------------------------------------------
+
+
+def _match_pairs(
+    digests: Sequence[RankDigest], rows: Mapping[int, list[int]], group: int, found: _Found
+) -> None:
+    """The n-th send of one rank to another is the n-th receive of that one from it."""
+    ends: dict[tuple[int, int], dict[str, tuple[int, list[int]]]] = defaultdict(dict)
+    for m, mine in rows.items():
+        digest = digests[m]
+        for row in mine:
+            kind, peer = _kind(digest, row), int(digest.calls.peer[row])
+            if peer < 0:
+                found.unmatched[m] += 1
+                continue
+            pair = (digest.rank, peer) if kind == "send" else (peer, digest.rank)
+            ends[pair].setdefault(kind, (m, []))[1].append(row)
+    for both in ends.values():
+        sends, receives = both.get("send"), both.get("recv")
+        if sends is None or receives is None or len(sends[1]) != len(receives[1]):
+            for m, mine in both.values():
+                found.unmatched[m] += len(mine)
+            continue
+        for send, receive in zip(sends[1], receives[1], strict=True):
+            found.instances.append((group, "send", 4, {sends[0]: send, receives[0]: receive}))
+
+
+def count_kinds(matches: Matches) -> Counter[str]:
+    """How many collectives there are of each operation."""
+    return Counter(matches.kind)
