@@ -7,8 +7,8 @@ eight instances on: gloo's ranges end up to milliseconds apart by themselves. Ra
 share a clock, and keep it unless the fit says otherwise beyond doubt.
 
 No rank may end a symmetric collective before another has begun it. Where that happens, the clocks
-are apart by at least so much; if they cannot be fitted they are *refused*, and nothing that compares
-instants of different ranks is said.
+are apart by at least so much; if they cannot be fitted they are *refused*, and nothing is said that
+compares instants of different ranks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Clocks:
 
     def at(self, member: int, times: I64) -> I64:
         """Times of one digest on the common clock."""
-        return times + self.shift_ns[member]
+        result: I64 = times + self.shift_ns[member]
+        return result
 
 
 def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
@@ -61,7 +62,10 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
                       "No collective is on all ranks, so clocks cannot be checked."
                       if count > 1 else "One rank has one clock.", base)  # fmt: skip
     on_device = np.array(
-        [all(digests[m].calls.on_device[row] for m, row in _present(matches, i)) for i in symmetric]
+        [
+            all(digests[m].calls.on_device[row] for m, row in _present(matches, i))
+            for i in symmetric.tolist()
+        ]
     )
     tolerance = DEVICE_TOLERANCE_NS if on_device.all() else HOST_TOLERANCE_NS
     usable = _usable(digests, matches, symmetric[on_device])
@@ -77,8 +81,10 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
         left = _violation(arrival[symmetric] - applied, release[symmetric] - applied)
         widened = np.maximum(uncertainty, left + np.where(applied == 0, np.abs(offset), 0))
         if not applied.any():
-            return Clocks(applied, widened.astype(np.int64), False, True,
-                          "The ranks share one host's clock; collectives end together on it.", base)  # fmt: skip
+            return Clocks(
+                applied, widened.astype(np.int64), False, True,
+                "The ranks share one host's clock; collectives end together on it.", base,
+            )  # fmt: skip
         said = (
             f"Clocks fitted to the ends of {len(usable)} collectives: up to "
             f"{duration(int(np.abs(applied).max()))} apart, known to "
@@ -130,9 +136,7 @@ def _as_recorded(
     )
 
 
-def extents(
-    digests: Sequence[RankDigest], matches: Matches, shift: I64
-) -> tuple[F64, F64]:
+def extents(digests: Sequence[RankDigest], matches: Matches, shift: I64) -> tuple[F64, F64]:
     """Arrival and release of each collective on each rank, shape (instances, digests); NaN absent.
 
     Doubles hold these times exactly: they are differences to one instant of the same run.
@@ -165,7 +169,8 @@ def _usable(digests: Sequence[RankDigest], matches: Matches, symmetric: I64) -> 
     first = np.zeros(len(symmetric), np.bool_)
     for group in np.unique(matches.group[symmetric]).tolist():
         first[np.argmax(matches.group[symmetric] == group)] = True
-    return symmetric[~first & (size <= np.median(size))]
+    result: I64 = symmetric[~first & (size <= np.median(size))]
+    return result
 
 
 def _connected(matches: Matches, instances: I64, count: int) -> bool:

@@ -199,7 +199,7 @@ def _run_group(
         label=one.description or (f"group {one.name}" if one.name else "all ranks"),
         backend=one.backend,
         known=bool(one.ranks),
-        low_confidence=_ambiguous(digests, one, rows),
+        low_confidence=_ambiguous(digests, rows),
     )
 
 
@@ -217,9 +217,7 @@ def _part_of(digests: Sequence[RankDigest], members: Sequence[int], whole: RunGr
     )
 
 
-def _ambiguous(
-    digests: Sequence[RankDigest], group: RankGroup, rows: Mapping[int, list[int]]
-) -> str:
+def _ambiguous(digests: Sequence[RankDigest], rows: Mapping[int, list[int]]) -> str:
     """Why calls of this group may be of another one; host back ends do not name the group."""
     on_host = any(not digests[m].calls.on_device[row] for m, mine in rows.items() for row in mine)
     several = {known.ranks for m in rows for known in digests[m].declared if len(known.ranks) > 1}

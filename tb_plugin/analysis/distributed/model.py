@@ -42,7 +42,7 @@ class Junction(IntEnum):
     STEP_END = 5
 
 
-class Work(IntEnum):
+class WorkPart(IntEnum):
     """What the time of an edge is made of: columns of ``Edges.parts``."""
 
     KERNELS = 0
@@ -170,7 +170,7 @@ class Edges(ColumnTable):
     source: I32
     target: I32
     weight_ns: I64
-    parts: I64  # (n, len(Work)); sums to the weight
+    parts: I64  # (n, len(WorkPart)); sums to the weight
     op: I32  # code: the kernel, op or range that took most of it
     line: I32  # code: the Python frame around it, "" unknown
     op_ns: I64

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64
 from .clocks import Clocks, extents
-from .exposure import PARTS
 from .matching import Matches
 from .model import RankDigest
+from .rank.exposure import PARTS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
-    """Waits of symmetric collectives; R digests, S steps (rows of the longest list), I instances."""
+    """Waits of symmetric collectives; R digests, S steps, I instances."""
 
     by_clock: bool  # else by durations
     blame_ns: I64  # (R, R): [last][who waited]
@@ -62,35 +62,37 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
         begin = -dur  # who came later is in it for a shorter time
         transfer = _nanmin(dur)
         waits = dur - transfer[:, None]
-    waits = np.nan_to_num(np.where(chosen[:, None], waits, np.nan)).astype(np.int64)
+    whole: I64 = np.nan_to_num(np.where(chosen[:, None], waits, np.nan)).astype(np.int64)
     last, skew = _last(begin, chosen)
-    own = _exposed(digests, matches, waits)
+    own = _exposed(digests, matches, whole)
     blame, exposed = np.zeros((count, count), np.int64), np.zeros((count, count), np.int64)
     known = np.flatnonzero(last >= 0)
     for i in known.tolist():
-        blame[last[i]] += waits[i]
+        blame[last[i]] += whole[i]
         exposed[last[i]] += own[i]
     waiting, moving = np.zeros((count, steps), np.int64), np.zeros((count, steps), np.int64)
     for m, digest in enumerate(digests):
         here = np.flatnonzero((matches.row[:, m] >= 0) & chosen)
         step = digest.calls.step[matches.row[here, m]]
         inside = step >= 0
-        np.add.at(waiting[m], step[inside], waits[here[inside], m])
-        rest = (np.nan_to_num(dur[here, m]).astype(np.int64) - waits[here, m])[inside]
+        np.add.at(waiting[m], step[inside], whole[here[inside], m])
+        rest = (np.nan_to_num(dur[here, m]).astype(np.int64) - whole[here, m])[inside]
         np.add.at(moving[m], step[inside], rest)
     return Waiting(
         by_clock=clocks.comparable,
         blame_ns=blame,
         exposed_ns=exposed,
-        synchronizing_ns=waits[known].sum(axis=0) if len(known) else np.zeros(count, np.int64),
+        synchronizing_ns=whole[known].sum(axis=0) if len(known) else np.zeros(count, np.int64),
         waiting_ns=waiting,
         transferring_ns=moving,
         times_last=np.bincount(last[known], minlength=count).astype(np.int64),
         instances=int(chosen.sum()),
         last=last,
         skew_ns=skew,
-        transfer_ns=np.where(chosen, np.nan_to_num(transfer, nan=-1), _nanmin(dur)).astype(np.int64),
-        wait_ns=waits,
+        transfer_ns=np.where(chosen, np.nan_to_num(transfer, nan=-1), _nanmin(dur)).astype(
+            np.int64
+        ),
+        wait_ns=whole,
     )
 
 
@@ -120,8 +122,10 @@ def _exposed(digests: Sequence[RankDigest], matches: Matches, waits: I64) -> I64
 
 
 def _nanmax(values: F64) -> F64:
-    return np.max(np.where(np.isnan(values), -np.inf, values), axis=1, initial=-np.inf)
+    result: F64 = np.max(np.where(np.isnan(values), -np.inf, values), axis=1, initial=-np.inf)
+    return result
 
 
 def _nanmin(values: F64) -> F64:
-    return np.min(np.where(np.isnan(values), np.inf, values), axis=1, initial=np.inf)
+    result: F64 = np.min(np.where(np.isnan(values), np.inf, values), axis=1, initial=np.inf)
+    return result

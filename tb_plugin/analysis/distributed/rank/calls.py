@@ -1,4 +1,4 @@
-"""Which collectives did a rank take part in, with whom, how much did they move, and from when to when?
+"""Which collectives did a rank take part in: with whom, how much, and from when to when?
 
 A call whose work runs on a device lasts from the first start to the last end of its kernels. What
 communicates on a device without such a call (expert exchange, all-reduce of an inference engine) is
@@ -25,10 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import I32, of_names
-from ...trace.model import DeviceClass, HostKind, Trace
-from ..host_activity import Hosts
-from .model import POINT_TO_POINT, RankGroup
+from ....base.arrays import I32, of_names
+from ....trace.model import DeviceClass, HostKind, Trace
+from ..model import POINT_TO_POINT, RankGroup
 
 KINDS: tuple[tuple[str, str], ...] = (
     ("expert_exchange", r"::ep::|deep_ep|hybrid_ep|moe_(dispatch|combine)"),
@@ -120,7 +119,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCalls:
+class RankCalls:
     """The collectives of a rank in order of arrival, its groups, and what could not be told."""
 
     calls: tuple[Call, ...]
@@ -129,13 +128,13 @@ class FoundCalls:
     notes: tuple[str, ...]
 
 
-def find_calls(trace: Trace, hosts: Hosts) -> FoundCalls:
+def find_calls(trace: Trace) -> RankCalls:
     """All collectives of a trace that have an extent in time."""
     groups = _Groups(trace)
     notes: list[str] = []
-    calls = [*_device_calls(trace, groups, notes), *_host_calls(trace, hosts, groups)]
+    calls = [*_device_calls(trace, groups, notes), *_host_calls(trace, groups)]
     calls.sort(key=lambda one: (one.arrival, one.release))
-    return FoundCalls(tuple(calls), tuple(groups.found), groups.declared, tuple(notes))
+    return RankCalls(tuple(calls), tuple(groups.found), groups.declared, tuple(notes))
 
 
 # --- process groups -------------------------------------------------------------------------------
@@ -209,7 +208,9 @@ def _declared(info: Mapping[str, Any]) -> list[RankGroup]:
             numbers, whole = _numbers(ranks)
             members = numbers if whole else ()
         else:
-            members = tuple(r for r in ranks if isinstance(r, int)) if isinstance(ranks, list) else ()
+            members = (
+                tuple(r for r in ranks if isinstance(r, int)) if isinstance(ranks, list) else ()
+            )
         said = str(one.get("pg_desc") or one.get("uid") or "")
         size = one.get("pg_size")
         found.append(
@@ -248,8 +249,8 @@ def _device_calls(trace: Trace, groups: _Groups, notes: list[str]) -> list[Call]
     communicates = device.klass == DeviceClass.COMMUNICATION
     owned = np.zeros(len(device), np.bool_)
     calls, silent = [], 0
-    for at, rows in enumerate(table.device_rows):
-        rows = rows[communicates[rows]]
+    for at, launched in enumerate(table.device_rows):
+        rows = launched[communicates[launched]]
         if not len(rows):
             silent += _HOST_RANGE.match(trace.text(trace.host.name[table.host[at]])) is None
             continue
@@ -365,9 +366,7 @@ def _cell(trace: Trace, key: str, row: int) -> str:
         return ""
     at = int(np.searchsorted(column.row, row))
     return (
-        trace.text(int(column.value[at]))
-        if at < len(column.row) and column.row[at] == row
-        else ""
+        trace.text(int(column.value[at])) if at < len(column.row) and column.row[at] == row else ""
     )
 
 
@@ -422,7 +421,7 @@ def _splits(args: Mapping[str, Any]) -> tuple[int, ...]:
 # --- on the host ----------------------------------------------------------------------------------
 
 
-def _host_calls(trace: Trace, hosts: Hosts, groups: _Groups) -> list[Call]:
+def _host_calls(trace: Trace, groups: _Groups) -> list[Call]:
     """Ranges of host back ends, each with the op that issued it where that is found."""
     host = trace.host
     is_range = of_names(
@@ -492,9 +491,7 @@ def _issuers(trace: Trace, rows: I32) -> list[int]:
         kind = kind_of(trace.text(host.name[row]).partition(":")[2])
         known = shape_of(_cell(trace, "input_dims", row), _cell(trace, "input_types", row))
         candidates = waiting[kind, known[0] if known else -1]
-        fits = next(
-            (op for op in candidates if op not in used and host.ts[op] <= host.ts[row]), -1
-        )
+        fits = next((op for op in candidates if op not in used and host.ts[op] <= host.ts[row]), -1)
         if fits >= 0:
             used.add(fits)
         result.append(fits)

@@ -26,13 +26,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.arrays import I32, I64, of_names
-from ...base.intervals import EMPTY, Intervals, complement, length_within, union
-from ...trace.model import DeviceClass, HostKind, Link, Trace
-from ..host_activity import Hosts
-from ..steps import Windows
+from ....base.arrays import I32, I64, of_names
+from ....base.intervals import EMPTY, Intervals, complement, length_within
+from ....trace.model import DeviceClass, HostKind, Link, Trace
+from ...host_activity import Hosts
+from ...steps import Windows
+from ..model import Edges, Junction, Junctions, WorkPart
 from .calls import Call
-from .model import Edges, Junction, Junctions, Work
 
 MOST_SOURCES = 8
 """Ways to one point that are kept: those that reach furthest in the recording."""
@@ -46,7 +46,7 @@ _TOLERANCE_NS = 2_000  # clocks of host and device; whole-microsecond files
 _STREAM_WAIT = re.compile(r"StreamWaitEvent")
 _COLLECTIVE_OP = re.compile(r"^(c10d|_?c10d_functional(_autograd)?)::|^(nccl|xccl|hccl):")
 
-_PARTS = len(Work)
+_PARTS = len(WorkPart)
 _NO_PARTS = (0,) * _PARTS
 
 
@@ -114,7 +114,9 @@ class GraphBuilder:
 
     # --- points -----------------------------------------------------------------------------------
 
-    def point(self, time: int, before: Iterable[_Point | None], work: Work, device: int) -> _Point:
+    def point(
+        self, time: int, before: Iterable[_Point | None], work: WorkPart, device: int
+    ) -> _Point:
         """A point after some others: its slack counts as ``work``."""
         known = [one for one in before if one is not None and one.time <= time]
         if not known:
@@ -147,14 +149,14 @@ class GraphBuilder:
         return _Point(time, ways)
 
     def _parts(
-        self, low: int, high: int, work: Work, device: int
+        self, low: int, high: int, work: WorkPart, device: int
     ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         parts = [0] * _PARTS
         parts[work] = high - low
-        if work is Work.HOST and high > low and len(self._loader):
+        if work is WorkPart.HOST and high > low and len(self._loader):
             loading = int(length_within(self._loader, np.array([low]), np.array([high]))[0])
-            parts[Work.HOST] -= loading
-            parts[Work.LOADER] += loading
+            parts[WorkPart.HOST] -= loading
+            parts[WorkPart.LOADER] += loading
         return tuple(parts), (device, -1, -1) if device >= 0 else (-1, low, high)
 
     def keep(self, point: _Point, kind: Junction, call: int = -1, step: int = -1) -> _Point:
@@ -223,13 +225,11 @@ class GraphBuilder:
         row = int(np.searchsorted(host.ts[first:last], middle, side="right")) - 1 + first
         while row >= first and host.end[row] < middle:
             row = int(host.parent[row])
-        if row < first or self.hosts.marker[row]:
-            return -1
-        return row
+        return -1 if row < first or self.hosts.marker[row] else int(row)
 
     def _frame(self, row: int) -> str:
         """The innermost Python frame around a host event that is the user's own, "" for none."""
-        from ..idle.holders import is_own_frame  # noqa: PLC0415
+        from ...idle.holders import is_own_frame
 
         host = self.trace.host
         while row >= 0:
@@ -310,7 +310,7 @@ class _DeviceWalk:
         self.released: dict[int, _Point] = {}
 
     def run(self) -> Graph:
-        b, trace, device, host = self.b, self.trace, self.trace.device, self.trace.host
+        b, device, host = self.b, self.trace.device, self.trace.host
         low, high = int(b.windows.host_start[0]), int(b.windows.end[-1])
         rows = np.flatnonzero((device.ts >= low) & (device.ts <= high))
         launches = np.unique(device.launch[rows])
@@ -322,9 +322,11 @@ class _DeviceWalk:
             end = int(device.end[row])
             events.append((end, _ENDS if device.dur[row] else _ENDS_AT_ONCE, row))
         events.extend((int(host.ts[row]), _CALLS, row) for row in launches.tolist())
-        for row in self.awaited:
-            if low <= host.ts[row] and host.end[row] <= high:
-                events.append((int(host.end[row]), _RETURNS, row))
+        events.extend(
+            (int(host.end[row]), _RETURNS, row)
+            for row in self.awaited
+            if low <= host.ts[row] and host.end[row] <= high
+        )
         return self._walk(sorted([*events, *_step_events(b.windows)]))
 
     def _walk(self, events: Sequence[tuple[int, int, int]]) -> Graph:
@@ -337,20 +339,22 @@ class _DeviceWalk:
         for time, what, row in events:
             if what == _STEP:
                 before = (host, *self.on_stream.values())
-                host = b.keep(b.point(time, before, Work.HOST, -1), Junction.STEP_START, step=row)
+                host = b.keep(
+                    b.point(time, before, WorkPart.HOST, -1), Junction.STEP_START, step=row
+                )
             elif what == _HOST_END:
-                host = host_end[row] = b.point(time, (host,), Work.HOST, -1)
+                host = host_end[row] = b.point(time, (host,), WorkPart.HOST, -1)
             elif what == _STEP_END:
                 before = (host_end[row], *self.on_stream.values())
-                b.keep(b.point(time, before, Work.HOST, -1), Junction.STEP_END, step=row)
+                b.keep(b.point(time, before, WorkPart.HOST, -1), Junction.STEP_END, step=row)
             elif what == _CALLS:
-                host = b.point(time, (host,), Work.HOST, -1)
+                host = b.point(time, (host,), WorkPart.HOST, -1)
                 if (call := issue_of.get(row)) is not None:
                     host = b.keep(host, Junction.ISSUE, call)
                 launched[row] = host
             elif what == _RETURNS:
                 before = (host, self.ended.get(self.awaited[row]))
-                host = b.point(time, before, Work.BLOCKED, -1)
+                host = b.point(time, before, WorkPart.BLOCKED, -1)
             elif what == _BEGINS:
                 before = (
                     launched.get(int(device.launch[row])),
@@ -373,7 +377,7 @@ class _DeviceWalk:
         if number >= 0:
             before += (self.ended.get(self.last_work.get(number, -1)),)
         known = before if any(one is not None for one in before) else (host,)
-        point = b.point(time, known, Work.LATENCY, row)
+        point = b.point(time, known, WorkPart.LATENCY, row)
         if number >= 0:
             point = self.arrived[number] = b.keep(point, Junction.ARRIVAL, number)
         self.begun[row] = point
@@ -386,7 +390,7 @@ class _DeviceWalk:
         number = int(self.call_of[row])
         if number < 0:
             copy = device.klass[row] == DeviceClass.COPY
-            work = Work.COPIES if copy else Work.KERNELS
+            work = WorkPart.COPIES if copy else WorkPart.KERNELS
             point = b.point(time, (self.begun[row],), work, row)
             if (call := ready_of.get(row)) is not None:
                 point = b.keep(point, Junction.READY, call)
@@ -398,7 +402,7 @@ class _DeviceWalk:
         self.ended[row] = self.on_stream[int(device.stream[row])] = point
 
     def _last_work(self) -> dict[int, int]:
-        """For each collective the last other work launched before it, where it had ended by then."""
+        """For each collective the last work launched before it, where it had ended by then."""
         device = self.trace.device
         others = np.flatnonzero((self.call_of < 0) & (self.launch_ts >= 0))
         others = others[np.argsort(self.launch_ts[others], kind="stable")]
@@ -467,8 +471,7 @@ class _DeviceWalk:
             low = int(np.searchsorted(ends, begin, side="left"))
             candidates = order[low:high]
             fits = candidates[
-                (self.launch_ts[candidates] <= begin)
-                | (device.launch[candidates] == row)
+                (self.launch_ts[candidates] <= begin) | (device.launch[candidates] == row)
             ]
             if len(fits):
                 result[row] = int(fits[-1])
@@ -527,29 +530,29 @@ class _HostWalk:
         released: dict[int, _Point] = {}
         for time, what, row in sorted(events):
             if what == _STEP:
-                host = b.keep(b.point(time, (host,), Work.HOST, -1), Junction.STEP_START, step=row)
+                host = b.keep(
+                    b.point(time, (host,), WorkPart.HOST, -1), Junction.STEP_START, step=row
+                )
             elif what == _HOST_END:
-                host = host_end[row] = b.point(time, (host,), Work.HOST, -1)
+                host = host_end[row] = b.point(time, (host,), WorkPart.HOST, -1)
             elif what == _STEP_END:
-                point = b.point(time, (host_end[row],), Work.HOST, -1)
+                point = b.point(time, (host_end[row],), WorkPart.HOST, -1)
                 b.keep(point, Junction.STEP_END, step=row)
             elif what == _CALLS:
                 host = issued[row] = b.keep(
-                    b.point(time, (host,), Work.HOST, -1), Junction.ISSUE, row
+                    b.point(time, (host,), WorkPart.HOST, -1), Junction.ISSUE, row
                 )
             elif what == _RETURNS:
                 before = (host, *(released.get(one) for one in self.waits[row][2]))
-                host = b.point(time, before, Work.HOST, -1)
+                host = b.point(time, before, WorkPart.HOST, -1)
             elif what == _BEGINS:
                 thread = self._thread(row)
-                point = b.point(time, (issued[row], on_thread.get(thread)), Work.QUEUE, -1)
+                point = b.point(time, (issued[row], on_thread.get(thread)), WorkPart.QUEUE, -1)
                 on_thread[thread] = b.keep(point, Junction.ARRIVAL, row)
                 host = on_thread[thread] if thread in self.callers else host
             elif row in issued:
                 thread = self._thread(row)
-                released[row] = on_thread[thread] = b.keep(
-                    _Point(time, {}), Junction.RELEASE, row
-                )
+                released[row] = on_thread[thread] = b.keep(_Point(time, {}), Junction.RELEASE, row)
                 host = released[row] if thread in self.callers else host
         return b.result("")
 

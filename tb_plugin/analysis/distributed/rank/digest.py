@@ -17,18 +17,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...base.arrays import I32, I64, ColumnTable, cells
-from ...base.artifact_spec import ArtifactSpec
-from ...base.columnar import DamagedError
-from ...base.intervals import Intervals, intersect, length_within, union
-from ...trace.model import DeviceClass, HostKind, Link, Trace
-from ..host_activity import Hosts, hosts_of
-from ..overview.attribution import partitions
-from ..steps import Windows, step_windows
-from .calls import FoundCalls, find_calls
-from .exposure import PARTS, Exposure, computing, exposure
-from .graph import Graph, build_graph
-from .model import (
+from ....base.arrays import I64, ColumnTable, cells
+from ....base.artifact_spec import ArtifactSpec
+from ....base.columnar import DamagedError
+from ....base.intervals import Intervals, intersect, length_within, union
+from ....trace.model import DeviceClass, Link, Trace
+from ...host_activity import Hosts, hosts_of
+from ...overview.attribution import partitions
+from ...steps import Windows, step_windows
+from ..lateness.replay import solo_arrivals
+from ..model import (
     MOST_FAMILIES,
     QUANTILES,
     DeviceInfo,
@@ -36,14 +34,11 @@ from .model import (
     DigestFamilies,
     DigestSteps,
     DigestSums,
-    Edges,
-    Junction,
-    Junctions,
     RankDigest,
-    RankGroup,
-    Work,
 )
-from .replay import solo_arrivals
+from .calls import RankCalls, find_calls
+from .exposure import Exposure, computing, exposure
+from .graph import Graph, build_graph, steps_of
 
 SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
 FORMAT = 1
@@ -66,7 +61,7 @@ def digest_of(trace: Trace) -> RankDigest:
     """What is kept of the rank that a trace recorded."""
     hosts, windows = hosts_of(trace), step_windows(trace)
     strings = _Strings()
-    found = find_calls(trace, hosts)
+    found = find_calls(trace)
     graph = build_graph(trace, hosts, windows, found.calls, strings.code)
     busy = computing(trace, hosts)
     arrival = np.array([one.arrival for one in found.calls], np.int64)
@@ -121,10 +116,8 @@ def _graph_launches(trace: Trace) -> int:
 
 
 def _calls(
-    found: FoundCalls, graph: Graph, shown: Exposure, windows: Windows, strings: _Strings
+    found: RankCalls, graph: Graph, shown: Exposure, windows: Windows, strings: _Strings
 ) -> tuple[DigestCalls, I64]:
-    from .graph import steps_of
-
     calls = found.calls
     splits: list[int] = []
     first = []
@@ -288,7 +281,9 @@ def work_before(arrival: I64, calls: DigestCalls) -> I64:
 def _families(trace: Trace, hosts: Hosts, windows: Windows, strings: _Strings) -> DigestFamilies:
     """The signatures that take most time in each step, kernels or, without a device, ops."""
     if len(trace.device):
-        rows = np.flatnonzero((trace.device.klass == DeviceClass.COMPUTE) & (trace.device.step >= 0))
+        rows = np.flatnonzero(
+            (trace.device.klass == DeviceClass.COMPUTE) & (trace.device.step >= 0)
+        )
         name, step = trace.device.name[rows], trace.device.step[rows]
         dur = trace.device.dur[rows]
         grid = cells(trace.device.args.get("grid"), rows, 0)
@@ -318,10 +313,13 @@ def _families(trace: Trace, hosts: Hosts, windows: Windows, strings: _Strings) -
             for key, value in zip(columns, values, strict=True):
                 columns[key].append(value)
     return DigestFamilies(
-        **{
-            key: np.array(values, np.int32 if key in ("step", "name") else np.int64)
-            for key, values in columns.items()
-        }
+        step=np.array(columns["step"], np.int32),
+        name=np.array(columns["name"], np.int32),
+        signature=np.array(columns["signature"], np.int64),
+        count=np.array(columns["count"], np.int64),
+        total_ns=np.array(columns["total_ns"], np.int64),
+        p50_ns=np.array(columns["p50_ns"], np.int64),
+        p95_ns=np.array(columns["p95_ns"], np.int64),
     )
 
 
@@ -383,7 +381,8 @@ def _packed(value: Any) -> Any:  # noqa: ANN401  what msgpack takes
         return [small.dtype.str, list(value.shape), bool(rises), small.tobytes()]
     if isinstance(value, ColumnTable) or dataclasses.is_dataclass(value):
         return {
-            one.name: _packed(getattr(value, one.name)) for one in dataclasses.fields(value)  # type: ignore[arg-type]
+            one.name: _packed(getattr(value, one.name))
+            for one in dataclasses.fields(value)  # type: ignore[arg-type]
         }
     if isinstance(value, tuple):
         return [_packed(one) for one in value]
@@ -448,6 +447,6 @@ def open_digest(folder: Path) -> RankDigest:
 
 
 DIGEST: ArtifactSpec[RankDigest] = ArtifactSpec(
-    "digest-1", "kinetoscope.analysis.distributed.digest:make_digest", open_digest
+    "digest-1", "kinetoscope.analysis.distributed.rank.digest:make_digest", open_digest
 )
 """The digest as an artifact of a trace."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I64
+from ....base.arrays import I64
 
 
 class DeadlockError(ValueError):
@@ -94,4 +94,5 @@ def _ranges(low: I64, high: I64) -> I64:
     if not total:
         return np.zeros(0, np.int64)
     offset = np.repeat(low - (np.cumsum(count) - count), count)
-    return np.arange(total) + offset
+    result: I64 = np.arange(total) + offset
+    return result

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I64
-from ...base.intervals import Intervals, length_within, subtract, union
-from ...trace.model import DeviceClass, Trace
-from ..host_activity import Hosts
+from ....base.arrays import I64
+from ....base.intervals import Intervals, length_within, subtract, union
+from ....trace.model import DeviceClass, Trace
+from ...host_activity import Hosts
 
 _TOLERANCE_NS = 2_000
 PARTS = 8
@@ -49,9 +49,7 @@ def computing(trace: Trace, hosts: Hosts) -> Intervals:
     return hosts.ranges(hosts.op & ~hosts.collective)
 
 
-def exposure(
-    trace: Trace, hosts: Hosts, busy: Intervals, arrival: I64, release: I64
-) -> Exposure:
+def exposure(trace: Trace, hosts: Hosts, busy: Intervals, arrival: I64, release: I64) -> Exposure:
     """The exposure of collectives between two instants each; shape of the columns (n,)."""
     edges = arrival[:, None] + (release - arrival)[:, None] * np.arange(PARTS + 1) // PARTS
     covered = np.stack(

@@ -1,0 +1,276 @@
+"""How fast did collectives move their data, which links are slow, and is work spread evenly?
+
+Algorithm bandwidth is size / time; bus bandwidth multiplies it by the part of the data that each
+link must carry, so that it can be held against the hardware whatever the number of ranks is.
+Sizes and factors are those of NVIDIA nccl-tests, PERFORMANCE.md. The time is the *transfer*: from
+the last arrival to the first release where several ranks are there, so it holds no waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import F64, I32, I64
+from .matching import Matches, RunGroup
+from .model import RankDigest
+from .waiting import Waiting
+
+SMALL_BYTES = 256 * 1024
+SLOW_LINK = 0.6
+IMBALANCED = 1.3
+SMALL_SHARE, SMALL_COUNT = 0.3, 50
+
+
+def bus_factor(kind: str, ranks: int) -> float | None:
+    """Bus bandwidth / algorithm bandwidth; None where there is none (NVIDIA nccl-tests).
+
+    >>> bus_factor("all_reduce", 2), bus_factor("all_gather", 64)
+    (1.0, 0.984375)
+    """
+    if ranks < 2:
+        return None
+    if kind == "all_reduce":
+        return 2 * (ranks - 1) / ranks
+    if kind in ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"):
+        return (ranks - 1) / ranks
+    if kind in ("broadcast", "reduce", "send", "recv", "send_recv"):
+        return 1.0
+    return None
+
+
+def message_bytes(kind: str, in_bytes: int, out_bytes: int, ranks: int) -> int | None:
+    """The size by which a collective's bandwidth is reckoned (NVIDIA nccl-tests); None unknown."""
+    if kind == "all_gather":
+        size = out_bytes if out_bytes >= 0 else in_bytes * ranks
+    elif kind in ("gather", "scatter"):
+        size = in_bytes * ranks
+    else:
+        size = in_bytes if in_bytes >= 0 else out_bytes
+    return size if size > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLink:
+    """A group whose bus bandwidth is far below that of others at the same size."""
+
+    group: int
+    kind: str
+    bytes: int
+    bus_gbps: float
+    usual_gbps: float
+    count: int
+    extra_ns: int  # beyond the usual transfer, per step
+
+
+@dataclass(frozen=True, slots=True)
+class Imbalance:
+    """Unequal parts of an all_to_all: bytes that the ranks of a group receive."""
+
+    group: int
+    ranks: tuple[int, ...]
+    received_bytes: tuple[int, ...]
+    most_to_mean: float  # median over the instances
+    hot_rank: int  # the same in at least half of them, −1
+    instances: int
+    expert_ns: int  # time of these collectives and per step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bandwidth:
+    """One entry per collective of the run (I,); NaN and −1 where it is not available."""
+
+    bytes: I64
+    ranks: I32
+    transfer_ns: I64
+    algorithm_gbps: F64
+    bus_gbps: F64
+    includes_wait: NDArray[np.bool_]  # only one rank is there: the time may hold waiting
+    why: tuple[str, ...]  # why there is no bandwidth, "" where there is
+    slow_links: tuple[SlowLink, ...]
+    imbalance: tuple[Imbalance, ...]
+    small_share: float  # of the time of all collectives
+    small_count: int  # per rank and step
+
+
+def bandwidth(
+    digests: Sequence[RankDigest],
+    groups: Sequence[RunGroup],
+    matches: Matches,
+    waiting: Waiting,
+) -> Bandwidth:
+    """Bandwidth of every matched collective; O(instances × ranks)."""
+    count = len(matches)
+    size, ranks = np.full(count, -1, np.int64), np.zeros(count, np.int32)
+    algorithm, bus = np.full(count, np.nan), np.full(count, np.nan)
+    why = []
+    for i, kind in enumerate(matches.kind):
+        here = np.flatnonzero(matches.row[i] >= 0).tolist()
+        group = groups[matches.group[i]]
+        ranks[i] = 2 if kind == "send" else len(group.ranks)
+        calls = [(digests[m].calls, int(matches.row[i, m])) for m in here]
+        moved = max(
+            (
+                known
+                for table, row in calls
+                if (known := message_bytes(kind, int(table.in_bytes[row]),
+                                           int(table.out_bytes[row]), int(ranks[i])))
+            ),
+            default=0,
+        )  # fmt: skip
+        split = _split_bytes(digests, matches, i, here)
+        if split is not None:
+            moved = split
+        factor = 1.0 if split is not None else bus_factor(kind, int(ranks[i]))
+        took = int(waiting.transfer_ns[i])
+        if moved:
+            size[i] = moved
+        said = _reason(kind, moved, factor, took)
+        why.append(said)
+        if not said and factor is not None:
+            algorithm[i] = moved / took
+            bus[i] = algorithm[i] * factor
+    present = (matches.row >= 0).sum(axis=1)
+    result = Bandwidth(
+        bytes=size,
+        ranks=ranks,
+        transfer_ns=waiting.transfer_ns,
+        algorithm_gbps=algorithm,
+        bus_gbps=bus,
+        includes_wait=present < 2,
+        why=tuple(why),
+        slow_links=(),
+        imbalance=imbalance(digests, groups, matches, waiting),
+        small_share=0.0,
+        small_count=0,
+    )
+    steps = max((len(one.steps) for one in digests), default=1)
+    share, small = _small(digests, steps)
+    return Bandwidth(
+        **{
+            **{name: getattr(result, name) for name in Bandwidth.__slots__},
+            "slow_links": slow_links(matches, result, steps),
+            "small_share": share,
+            "small_count": small,
+        }
+    )
+
+
+def _reason(kind: str, moved: int, factor: float | None, took: int) -> str:
+    if factor is None:
+        return "this operation has no bandwidth" if kind != "all_reduce" else "one rank alone"
+    if not moved:
+        return "the recording does not say how much was moved; torch 2.3 and later does"
+    return "" if took > 0 else "its transfer took no measurable time"
+
+
+def _split_bytes(
+    digests: Sequence[RankDigest], matches: Matches, instance: int, members: Sequence[int]
+) -> int | None:
+    """Most bytes that a rank sends or receives in an all_to_allv; None where splits are unknown."""
+    table = _splits(digests, matches, instance, members)
+    if table is None:
+        return None
+    own = np.eye(len(table), dtype=bool)
+    others = np.where(own, 0, table)
+    return int(max(others.sum(axis=1).max(), others.sum(axis=0).max()))
+
+
+def _splits(
+    digests: Sequence[RankDigest], matches: Matches, instance: int, members: Sequence[int]
+) -> I64 | None:
+    """Bytes from each rank of a group to each; None unless all ranks say so."""
+    rows = []
+    for m in members:
+        first = int(digests[m].calls.splits[matches.row[instance, m]])
+        if first < 0:
+            return None
+        part = digests[m].split_bytes[first : first + len(members)]
+        if len(part) < len(members):
+            return None
+        rows.append(part)
+    return np.array(rows, np.int64) if len(rows) > 1 else None
+
+
+def imbalance(
+    digests: Sequence[RankDigest],
+    groups: Sequence[RunGroup],
+    matches: Matches,
+    waiting: Waiting,
+) -> tuple[Imbalance, ...]:
+    """How evenly the all_to_alls of each group spread their data."""
+    found: dict[int, list[tuple[int, I64]]] = {}
+    for i in np.flatnonzero([kind == "all_to_all" for kind in matches.kind]).tolist():
+        members = np.flatnonzero(matches.row[i] >= 0).tolist()
+        table = _splits(digests, matches, i, members)
+        if table is not None and len(members) == len(groups[matches.group[i]].ranks):
+            found.setdefault(int(matches.group[i]), []).append((i, table.sum(axis=0)))
+    result = []
+    steps = max((len(one.steps) for one in digests), default=1)
+    for group, instances in found.items():
+        received = np.array([one for _, one in instances])
+        mean = np.maximum(received.mean(axis=1), 1)
+        ratio = received.max(axis=1) / mean
+        hot = np.bincount(received.argmax(axis=1), minlength=received.shape[1])
+        most = int(hot.argmax())
+        persistent = hot[most] * 2 >= len(instances) and float(np.median(ratio)) > 1
+        spent = int(waiting.transfer_ns[[i for i, _ in instances]].clip(0).sum())
+        result.append(
+            Imbalance(
+                group=group,
+                ranks=groups[group].ranks,
+                received_bytes=tuple(received.sum(axis=0).tolist()),
+                most_to_mean=float(np.median(ratio)),
+                hot_rank=groups[group].ranks[most] if persistent else -1,
+                instances=len(instances),
+                expert_ns=spent // max(steps, 1),
+            )
+        )
+    return tuple(result)
+
+
+def slow_links(matches: Matches, found: Bandwidth, steps: int) -> tuple[SlowLink, ...]:
+    """Groups below 60 % of the median of the other groups, for the same operation and size."""
+    usable = np.flatnonzero(~np.isnan(found.bus_gbps) & ~found.includes_wait)
+    kinds = {kind: number for number, kind in enumerate(dict.fromkeys(matches.kind))}
+    bucket = np.log2(np.maximum(found.bytes, 1)).astype(np.int64)
+    cells: dict[tuple[int, int, int], dict[int, list[int]]] = {}
+    for i in usable.tolist():
+        key = (kinds[matches.kind[i]], int(bucket[i]), int(found.ranks[i]))
+        cells.setdefault(key, {}).setdefault(int(matches.group[i]), []).append(i)
+    result = []
+    for by_group in cells.values():
+        if len(by_group) < 2:
+            continue
+        middle = {g: float(np.median(found.bus_gbps[rows])) for g, rows in by_group.items()}
+        for group, rows in by_group.items():
+            usual = float(np.median([value for g, value in middle.items() if g != group]))
+            if len(rows) >= 2 and middle[group] < SLOW_LINK * usual:
+                spent = found.transfer_ns[rows].sum()
+                result.append(
+                    SlowLink(
+                        group=group,
+                        kind=matches.kind[rows[0]],
+                        bytes=int(np.median(found.bytes[rows])),
+                        bus_gbps=middle[group],
+                        usual_gbps=usual,
+                        count=len(rows),
+                        extra_ns=int(spent * (1 - middle[group] / usual)) // max(steps, 1),
+                    )
+                )
+    return tuple(sorted(result, key=lambda one: -one.extra_ns))
+
+
+def _small(digests: Sequence[RankDigest], steps: int) -> tuple[float, int]:
+    """The share of time in messages below 256 KiB, and their number per rank and step."""
+    spent = small = count = 0
+    for one in digests:
+        dur = one.calls.release_ns - one.calls.arrival_ns
+        tiny = (one.calls.in_bytes >= 0) & (one.calls.in_bytes < SMALL_BYTES)
+        spent += int(dur.sum())
+        small += int(dur[tiny].sum())
+        count += int(tiny.sum())
+    return (small / spent if spent else 0.0), count // max(len(digests) * steps, 1)

@@ -1,0 +1,425 @@
+"""What do the recordings of several ranks say together?
+
+``compare`` is the whole analysis of a run on the digests of its ranks: who is there, which
+collectives belong together, whose clock is off, who waited for whom, who is to blame and why, how
+fast data moved. Pure; O(collectives × ranks). What cannot be computed is said in ``notes``, in a
+``reason`` or in ``refused``, and the rest is computed without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.arrays import I64
+from ...base.units import listing
+from .bandwidth import Bandwidth, bandwidth
+from .clocks import Clocks, fit_clocks
+from .lateness.replay import (
+    MOST_RESIDUAL,
+    JointGraph,
+    Refusal,
+    Residual,
+    anchors,
+    joint_graph,
+    residual,
+    shortest,
+)
+from .lateness.stragglers import TIE_NS, OwnTime, Verdict, own_time, verdict
+from .matching import Matches, RunGroup, match
+from .model import DigestSteps, RankDigest
+from .pipeline import Pipeline, pipelines
+from .roles import GroupRole, guess_role
+from .waiting import Waiting, wait
+
+MOST_SAID = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One recording of the run."""
+
+    label: str
+    rank: int
+    rank_source: str  # "recorded", "given", "order"
+    digest: int  # row of Comparison.digests, −1: left out
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetNote:
+    """Something to know about the set of recordings."""
+
+    kind: str  # "missing_ranks", "duplicate_ranks", "step_sets", "no_communication", "unmatched" …
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """The replay of a run, or why there is none."""
+
+    refused: str  # "" where questions are answered
+    joint: JointGraph | None  # None where not even a graph can be made
+    error: Residual | None
+    own: OwnTime | None  # None: own times are not available
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Everything that a set of digests says; R digests, S steps, I collectives."""
+
+    members: tuple[Member, ...]
+    digests: tuple[RankDigest, ...]  # of the members that are used, by rank, steps aligned
+    step_numbers: I64  # (S,)
+    world_size: int
+    missing: tuple[int, ...]
+    notes: tuple[SetNote, ...]
+    groups: tuple[RunGroup, ...]
+    roles: tuple[GroupRole, ...]
+    matches: Matches
+    clocks: Clocks
+    waiting: Waiting
+    replay: Replay
+    verdict: Verdict
+    bandwidth: Bandwidth
+    pipelines: tuple[Pipeline, ...]
+
+    def rank(self, digest: int) -> int:
+        """The rank of a digest."""
+        return self.digests[digest].rank
+
+
+def compare(
+    digests: Sequence[RankDigest],
+    labels: Sequence[str],
+    ranks: Sequence[int | None] | None = None,
+) -> Comparison:
+    """The analysis of a run.
+
+    ``ranks`` are what is known of the ranks otherwise, by file name or worker; what a recording
+    says itself goes before. Recordings of unknown rank are counted in the order given.
+    """
+    members, used, notes = _members(digests, labels, ranks)
+    numbers, aligned = align_steps(used)
+    world = max((one.world_size for one in aligned), default=0)
+    present = {one.rank for one in aligned}
+    missing = tuple(rank for rank in range(world) if rank not in present)
+    notes.extend(_set_notes(aligned, world, missing))
+    groups, matches = match(aligned)
+    notes.extend(_match_notes(aligned, groups, matches))
+    clocks = fit_clocks(aligned, matches)
+    if not clocks.comparable:
+        notes.append(SetNote("clocks", clocks.reason))
+    waiting = wait(aligned, matches, clocks)
+    replay = _replay(aligned, groups, matches, clocks)
+    said = verdict(aligned, matches, waiting, replay.joint, replay.own, replay.error,
+                   replay.refused)  # fmt: skip
+    return Comparison(
+        members=tuple(members),
+        digests=tuple(aligned),
+        step_numbers=numbers,
+        world_size=world,
+        missing=missing,
+        notes=tuple(notes),
+        groups=groups,
+        roles=tuple(guess_role(aligned, group, number, matches)
+                    for number, group in enumerate(groups)),
+        matches=matches,
+        clocks=clocks,
+        waiting=waiting,
+        replay=replay,
+        verdict=said,
+        bandwidth=bandwidth(aligned, groups, matches, waiting),
+        pipelines=pipelines(aligned, groups, matches, clocks),
+    )  # fmt: skip
+
+
+# --- who is there ---------------------------------------------------------------------------------
+
+
+def _members(
+    digests: Sequence[RankDigest], labels: Sequence[str], given: Sequence[int | None] | None
+) -> tuple[list[Member], list[RankDigest], list[SetNote]]:
+    ranks, sources = [], []
+    unknown = 0
+    for at, one in enumerate(digests):
+        told = given[at] if given is not None else None
+        if one.rank >= 0:
+            ranks.append(one.rank)
+            sources.append("recorded")
+        elif told is not None:
+            ranks.append(told)
+            sources.append("given")
+        else:
+            ranks.append(unknown)
+            sources.append("order")
+            unknown += 1
+    first: dict[int, int] = {}
+    for at, rank in enumerate(ranks):
+        first.setdefault(rank, at)
+    order = sorted(first.values(), key=lambda at: ranks[at])
+    row = {at: number for number, at in enumerate(order)}
+    members, notes = [], []
+    for at, rank in enumerate(ranks):
+        problem = ""
+        if at not in row:
+            problem = f"rank {rank} is also claimed by {labels[first[rank]]}, which is used"
+        members.append(Member(labels[at], rank, sources[at], row.get(at, -1), problem))
+    twice = sorted({rank for at, rank in enumerate(ranks) if at not in row})
+    if twice:
+        claims = [
+            f"rank {rank} by {listing([m.label for m in members if m.rank == rank])}"
+            for rank in twice[:MOST_SAID]
+        ]
+        notes.append(
+            SetNote(
+                "duplicate_ranks",
+                f"Two recordings claim one rank: {'; '.join(claims)}. The first of each is used.",
+            )
+        )
+    if unknown:
+        notes.append(
+            SetNote(
+                "unknown_ranks",
+                f"{unknown} recordings do not say which rank they are: they are counted in order.",
+            )
+        )
+    used = [dataclasses.replace(digests[at], rank=ranks[at]) for at in order]
+    return members, used, notes
+
+
+def align_steps(digests: Sequence[RankDigest]) -> tuple[I64, list[RankDigest]]:
+    """The step numbers of all digests, and the digests with a row for each of them.
+
+    A step that a digest does not have is empty and left out; one that any rank leaves out, all do.
+    """
+    if not digests:
+        return np.zeros(0, np.int64), []
+    lists = [one.steps.number for one in digests]
+    unique = all(len(np.unique(one)) == len(one) for one in lists)
+    if not unique:
+        most = max(lists, key=len)
+        lists = [np.arange(len(one), dtype=np.int64) for one in lists]
+        numbers = np.arange(len(most), dtype=np.int64)
+    else:
+        numbers = np.unique(np.concatenate(lists))
+    placed = []
+    for one, own in zip(digests, lists, strict=True):
+        row = np.searchsorted(numbers, own)
+        placed.append(_at_rows(one, numbers, row))
+    left_out = np.max([one.steps.excluded for one in placed], axis=0)
+    if left_out.all():
+        return numbers, placed
+    return numbers, [
+        dataclasses.replace(one, steps=dataclasses.replace(one.steps, excluded=left_out))
+        for one in placed
+    ]
+
+
+def _at_rows(digest: RankDigest, numbers: I64, row: I64) -> RankDigest:
+    """A digest whose steps are at other rows of a longer table."""
+    if len(row) == len(numbers) and (row == np.arange(len(row))).all():
+        return digest
+    columns = {}
+    for name in DigestSteps.__match_args__:
+        values = getattr(digest.steps, name)
+        wide = np.zeros(len(numbers), values.dtype)
+        wide[row] = values
+        columns[name] = wide
+    absent = np.ones(len(numbers), np.bool_)
+    absent[row] = False
+    columns["number"] = numbers
+    columns["excluded"][absent] = 1
+    moved = {
+        name: dataclasses.replace(
+            table,
+            step=np.where(table.step >= 0, row[np.maximum(table.step, 0)], -1).astype(np.int32),
+        )
+        for name in ("sums", "families", "calls", "junctions")
+        if len(table := getattr(digest, name))
+    }
+    return dataclasses.replace(digest, steps=DigestSteps(**columns), **moved)
+
+
+def _set_notes(digests: Sequence[RankDigest], world: int, missing: Sequence[int]) -> list[SetNote]:
+    notes = []
+    if missing:
+        notes.append(
+            SetNote(
+                "missing_ranks",
+                f"{len(digests)} of {world} ranks are here; {_ranks(missing)} missing. Waits for a "
+                "missing rank are counted as waits for the last one that is here.",
+            )
+        )
+    silent = [one.rank for one in digests if not len(one.calls)]
+    if silent and len(silent) < len(digests):
+        notes.append(SetNote("no_communication", f"{_ranks(silent)} without any collective."))
+    elif silent:
+        notes.append(SetNote("no_communication", "No recording has a collective."))
+    absent = [
+        one.rank for one in digests if ((one.steps.end_ns == 0) & (one.steps.excluded == 1)).any()
+    ]
+    if absent:
+        notes.append(
+            SetNote(
+                "step_sets",
+                f"The ranks recorded different steps: {_ranks(absent)} without some of them. "
+                "A step counts where all have it.",
+            )
+        )
+    worlds = {one.world_size for one in digests if one.world_size}
+    if len(worlds) > 1:
+        notes.append(
+            SetNote(
+                "world_size",
+                "The recordings name different numbers of ranks "
+                f"({listing(sorted(map(str, worlds)))}): they may be of different runs.",
+            )
+        )
+    for text in sorted({note for one in digests for note in one.notes}):
+        with_it = [one.rank for one in digests if text in one.notes]
+        notes.append(SetNote("recording", f"{_ranks(with_it)}: {text}"))
+    return notes
+
+
+def _match_notes(
+    digests: Sequence[RankDigest], groups: Sequence[RunGroup], matches: Matches
+) -> list[SetNote]:
+    notes = []
+    inside = np.flatnonzero(matches.inside)
+    if len(inside):
+        calls = ", ".join(
+            f"rank {digests[m].rank}: {matches.inside[m]}" for m in inside[:MOST_SAID].tolist()
+        )
+        notes.append(
+            SetNote(
+                "unmatched",
+                "Collectives without a counterpart on the other ranks, between matched ones "
+                f"({calls}).",
+            )
+        )
+    outside = matches.unmatched - matches.inside
+    if outside.any():
+        notes.append(
+            SetNote(
+                "windows",
+                f"{int(outside.sum())} collectives at the edges of the recordings are on some "
+                "ranks only: the windows differ. They are left out.",
+            )
+        )
+    notes.extend(
+        SetNote("groups", f"{group.label}: {group.low_confidence}.")
+        for group in groups
+        if group.low_confidence
+    )
+    return notes
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """Says "Rank 3 is" or "Ranks 1 and 2 are", cut where there are many."""
+    shown = [str(rank) for rank in ranks[:MOST_SAID]]
+    if len(ranks) > MOST_SAID:
+        shown.append(f"{len(ranks) - MOST_SAID} more")
+    one = len(ranks) == 1
+    return f"{'Rank' if one else 'Ranks'} {listing(shown)} {'is' if one else 'are'}"
+
+
+# --- the replay -----------------------------------------------------------------------------------
+
+
+def _replay(
+    digests: Sequence[RankDigest],
+    groups: Sequence[RunGroup],
+    matches: Matches,
+    clocks: Clocks,
+) -> Replay:
+    if len(digests) < 2 or not len(matches):
+        return Replay("There are no collectives on two ranks.", None, None, None)
+    on_device = all(one.on_device for one in digests)
+    if not on_device and not clocks.comparable:
+        return Replay(clocks.reason, None, None, None)
+    offsets = anchors(digests, matches, clocks.shift_ns, by_clock=not on_device)
+    if isinstance(offsets, Refusal):
+        return Replay(offsets.reason, None, None, None)
+    joint = joint_graph(digests, matches, offsets, shortest(digests, matches))
+    if isinstance(joint, Refusal):
+        return Replay(joint.reason, None, None, None)
+    error = residual(joint, matches, TIE_NS if on_device else _host_tie(joint, matches))
+    refused = _refusal(digests, groups, matches, error, on_device=on_device)
+    own = own_time(digests, joint, matches, with_gains=not refused)
+    return Replay(refused, joint, error, own)
+
+
+def _host_tie(joint: JointGraph, matches: Matches) -> int:
+    """Twice what ranges of a host back end usually last beyond their transfer; 20 µs at least."""
+    extra = []
+    for i in np.flatnonzero(matches.symmetric).tolist():
+        here = np.flatnonzero(joint.release[i] >= 0)
+        ends = joint.measured[joint.release[i, here]]
+        extra.extend((ends - ends.min()).tolist())
+    return max(TIE_NS, 2 * int(np.median(extra))) if extra else TIE_NS
+
+
+def _refusal(  # noqa: PLR0911  one reason each
+    digests: Sequence[RankDigest],
+    groups: Sequence[RunGroup],
+    matches: Matches,
+    error: Residual,
+    *,
+    on_device: bool,
+) -> str:
+    """Why no question about other ranks' times is answered, "" where it may be."""
+    for one in digests:
+        if one.refused:
+            return f"Rank {one.rank}: {one.refused}."
+    taking_part = [groups[g] for g in np.unique(matches.group).tolist()]
+    absent = sorted({rank for group in taking_part for rank in group.missing})
+    if absent:
+        return f"{_ranks(absent)} missing from a group: what they would have done is not known."
+    if matches.inside.any():
+        return (
+            "Some ranks call collectives that others do not, between collectives of all: a replay "
+            "would not know whom they wait for."
+        )
+    doubtful = [group for group in taking_part if group.low_confidence]
+    if doubtful:
+        return f"{doubtful[0].label}: {doubtful[0].low_confidence}."
+    if not on_device and len({one.host_name for one in digests}) > 1:
+        return (
+            "The ranks ran on several hosts with a back end on the host: their clocks are not one."
+        )
+    if error.early > 1:
+        return (
+            f"{error.early} collectives a step end on some rank before another has begun them: "
+            "they are matched wrongly, or not every rank waits in them."
+        )
+    if np.isnan(error.median):
+        return "The recordings hold no step to replay."
+    if error.median > MOST_RESIDUAL:
+        return (
+            f"Replayed without any change, a step is off by {error.median:.1%} in the median "
+            f"(at most {error.most:.1%}): more than {MOST_RESIDUAL:.0%} is too much for an answer."
+        )
+    return _not_modelled(digests, matches)
+
+
+def _not_modelled(digests: Sequence[RankDigest], matches: Matches) -> str:
+    """Operations that are replayed as they were; refused where they take a part of the step."""
+    kinds = {"reduce", "gather", "scatter", "other"}
+    kinds |= {"broadcast"} if digests[0].on_device else set()
+    spent = 0
+    for m, one in enumerate(digests):
+        rows = [int(matches.row[i, m]) for i, kind in enumerate(matches.kind)
+                if kind in kinds and matches.row[i, m] >= 0]  # fmt: skip
+        spent += int(one.calls.exposed_ns[rows].sum())
+    total = sum(int((one.steps.end_ns - one.steps.start_ns).sum()) for one in digests)
+    if total and spent > 0.01 * total:
+        present = sorted(kinds & set(matches.kind))
+        return (
+            f"{listing(present)} take {spent / total:.1%} of the steps, and whom each rank waits "
+            "for in them is not known."
+        )
+    return ""

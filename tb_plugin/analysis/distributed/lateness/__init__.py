@@ -1,0 +1,1 @@
+"""Which rank is late by itself, why, and what would be gained without that?"""

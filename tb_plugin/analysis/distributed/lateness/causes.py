@@ -1,0 +1,295 @@
+"""Why does a rank take longer than its peers: slower or more work, its host, copies, input?
+
+The own time of a step is the longest way through the rank's graph in the solo replay. Its parts are
+compared with the median of its peers; of kernels (of ops, without a device) the same signatures are
+compared, so that slower ones are told from more of them:
+
+    slower = Σ count · (p50 − p50 of the peers)     more = Σ (count − count of the peers) · p50
+
+over signatures, those that no peer has being more work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....base.arrays import I64
+from ....base.units import duration
+from ..model import Junction, RankDigest, WorkPart
+from .replay import JointGraph
+
+CAUSES = (
+    "slower_kernels", "more_work", "host", "copies", "input", "blocking_calls", "launches",
+    "transfers",
+)  # fmt: skip
+"""What may make a rank slow; "transfers" is what its collectives take, which is no fault of it."""
+CAUSE_TITLES = {
+    "slower_kernels": "the same work takes longer",
+    "more_work": "it has more work",
+    "host": "its host code takes longer",
+    "copies": "its copies take longer",
+    "input": "it waits for its input",
+    "blocking_calls": "its host is blocked in calls of the runtime",
+    "launches": "its launches take longer to reach the device",
+    "transfers": "its collectives take longer",
+}
+_PARTS = len(WorkPart)
+_OF_WORK = {
+    WorkPart.COPIES: "copies",
+    WorkPart.LOADER: "input",
+    WorkPart.BLOCKED: "blocking_calls",
+    WorkPart.LATENCY: "launches",
+    WorkPart.QUEUE: "transfers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LatenessCause:
+    """Why a rank is slower than the median of its peers; times are sums over the steps."""
+
+    name: str  # of CAUSES
+    text: str
+    delta_ns: int
+    operator: str  # the kernel or op of the longest excess, "" unknown
+    line: str  # the Python frame around it, "" unknown
+    parts_ns: dict[str, int]  # by cause, what it takes longer (or less) than its peers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnParts:
+    """What the own time of each rank is made of, over the chosen steps: (R, len(WorkPart) + 1).
+
+    The last column is transfers of collectives on the way.
+    """
+
+    ns: I64
+    edges: tuple[tuple[int, ...], ...]  # edges of the joint graph on the way, by digest
+
+
+def own_parts(joint: JointGraph, alone: I64, chosen: Sequence[Sequence[int]]) -> OwnParts:
+    """Walks back from the end of each chosen step of each digest."""
+    count = len(joint.steps)
+    parts = np.zeros((count, _PARTS + 1), np.int64)
+    ways = []
+    for m in range(count):
+        low, high = joint.first_edge[m : m + 2].tolist()
+        into: dict[int, list[int]] = {}
+        for edge in range(low, high):
+            into.setdefault(int(joint.target[edge]), []).append(edge)
+        released = {
+            int(joint.release[i, m]): (int(joint.arrival[i, m]), int(joint.transfer_ns[i]))
+            for i in np.flatnonzero(joint.arrival[:, m] >= 0).tolist()
+        }
+        way: list[int] = []
+        for step in chosen[m]:
+            start, point = joint.steps[m][step].tolist()
+            begin = int(alone[start]) if start >= 0 else None
+            while point >= 0 and point != start and (begin is None or alone[point] > begin):
+                if point in released:
+                    point, took = released[point]
+                    parts[m, _PARTS] += took
+                    continue
+                edges = into.get(point)
+                if not edges:
+                    break
+                edge = max(edges, key=lambda e: int(alone[joint.source[e]] + joint.weight[e]))
+                way.append(edge)
+                point = int(joint.source[edge])
+        ways.append(tuple(way))
+    return OwnParts(parts, tuple(ways))
+
+
+def add_edge_parts(digests: Sequence[RankDigest], joint: JointGraph, parts: OwnParts) -> I64:
+    """The parts with those of the edges on the ways."""
+    result: I64 = parts.ns.copy()
+    for m, digest in enumerate(digests):
+        edges = np.array(parts.edges[m], np.int64) - joint.first_edge[m]
+        if len(edges):
+            result[m, :_PARTS] += digest.edges.parts[edges].sum(axis=0)
+    return result
+
+
+def cause_of(
+    digests: Sequence[RankDigest],
+    joint: JointGraph,
+    parts: OwnParts,
+    chosen: Sequence[Sequence[int]],
+    member: int,
+) -> LatenessCause | None:
+    """Why a digest's own time is longer than the median of the others; None for fewer than 3."""
+    if len(digests) < 3:
+        return None
+    sums = add_edge_parts(digests, joint, parts)
+    others = np.delete(sums, member, axis=0)
+    over = sums[member] - np.median(others, axis=0).astype(np.int64)
+    slower, more, _ = signatures(digests, chosen, member)
+    found = dict.fromkeys(CAUSES, 0)
+    for work, name in _OF_WORK.items():
+        found[name] += int(over[work])
+    found["transfers"] += int(over[_PARTS])
+    # On the host, ops are a part of the host's time; what they do not explain is other code.
+    working = int(over[WorkPart.KERNELS] if digests[member].on_device else over[WorkPart.HOST])
+    if digests[member].on_device:
+        found["host"] += int(over[WorkPart.HOST])
+        slow, much = _shared_out(working, slower, more)
+    else:
+        slow, much = _at_most(working, slower, more)
+        found["host"] += working - slow - much
+    found["slower_kernels"] += slow
+    found["more_work"] += much
+    name = max((one for one in CAUSES if one != "transfers"), key=lambda one: found[one])
+    if found[name] <= 0:
+        return None
+    operator, line = _where(digests, joint, parts, chosen, member, name)
+    return LatenessCause(name, _said(name, found[name], operator, line, sum(map(len, chosen[:1]))),
+                 found[name], operator, line, found)  # fmt: skip
+
+
+def _shared_out(total: int, slower: int, more: int) -> tuple[int, int]:
+    """An excess of kernel time as slower kernels and more of them, in their proportion."""
+    slower, more = max(slower, 0), max(more, 0)
+    if not slower + more:
+        return total, 0
+    slow = round(total * slower / (slower + more))
+    return slow, total - slow
+
+
+def _at_most(total: int, slower: int, more: int) -> tuple[int, int]:
+    slower, more = max(slower, 0), max(more, 0)
+    if slower + more <= max(total, 0):
+        return slower, more
+    return _shared_out(max(total, 0), slower, more)
+
+
+def signatures(
+    digests: Sequence[RankDigest], chosen: Sequence[Sequence[int]], member: int
+) -> tuple[int, int, str]:
+    """Time by slower signatures, by more of them, and the signature with the largest excess."""
+    tables = [_by_signature(one, steps) for one, steps in zip(digests, chosen, strict=True)]
+    own = tables[member]
+    others = [table for m, table in enumerate(tables) if m != member]
+    slower = more = 0
+    best, name = 0, ""
+    for key, (count, p50, total, code) in own.items():
+        peers = [table[key] for table in others if key in table]
+        if len(peers) * 2 < len(others):
+            excess, kind_slow = total, 0
+            more += total
+        else:
+            usual = float(np.median([one[0] for one in peers]))
+            usual_p50 = float(np.median([one[1] for one in peers]))
+            kind_slow = round(min(count, usual) * (p50 - usual_p50))
+            extra = round((count - usual) * p50)
+            slower += kind_slow
+            more += extra
+            excess = kind_slow + extra
+        if excess > best:
+            best, name = excess, digests[member].text(code)
+    for key, (count, _, total, _) in _medians(others).items():
+        if key not in own:
+            more -= total if count else 0
+    return slower, more, name
+
+
+def _medians(
+    tables: Sequence[dict[int, tuple[float, float, int, int]]],
+) -> dict[int, tuple[float, float, int, int]]:
+    """Signatures that most of the tables have, with the medians of their figures."""
+    keys = {key for table in tables for key in table}
+    result = {}
+    for key in keys:
+        rows = [table[key] for table in tables if key in table]
+        if len(rows) * 2 > len(tables):
+            middle = np.median([row[:3] for row in rows], axis=0)
+            result[key] = (float(middle[0]), float(middle[1]), int(middle[2]), rows[0][3])
+    return result
+
+
+def _by_signature(
+    digest: RankDigest, steps: Sequence[int]
+) -> dict[int, tuple[float, float, int, int]]:
+    """Signature → count per step, median length, summed time, name; over the chosen steps."""
+    table = digest.families
+    result: dict[int, list[int]] = {}
+    for row in np.flatnonzero(np.isin(table.step, list(steps))).tolist():
+        result.setdefault(int(table.signature[row]), []).append(row)
+    return {
+        key: (
+            float(table.count[rows].sum()),
+            float(np.median(table.p50_ns[rows])),
+            int(table.total_ns[rows].sum()),
+            int(table.name[rows[0]]),
+        )
+        for key, rows in result.items()
+    }
+
+
+def _where(
+    digests: Sequence[RankDigest],
+    joint: JointGraph,
+    parts: OwnParts,
+    chosen: Sequence[Sequence[int]],
+    member: int,
+    cause: str,
+) -> tuple[str, str]:
+    """The operator and the line of a cause: of the edge on the way with most time of its kind."""
+    digest = digests[member]
+    if cause in ("slower_kernels", "more_work"):
+        name = signatures(digests, chosen, member)[2]
+        rows = np.flatnonzero(digest.edges.op == (_code(digest, name) if name else -1))
+        line = digest.text(int(digest.edges.line[rows[0]])) if len(rows) else ""
+        return name, line
+    kinds = [work for work, named in _OF_WORK.items() if named == cause] or [WorkPart.HOST]
+    edges = np.array(parts.edges[member], np.int64) - joint.first_edge[member]
+    if not len(edges):
+        return "", ""
+    own = digest.edges.parts[edges][:, kinds].sum(axis=1)
+    peers = _typical(digests, joint, parts, member, kinds)
+    # What a rank does for long on every rank is no excess.
+    over = own - np.array([peers.get(_place(digest, int(edge)), 0) for edge in edges])
+    edge = int(edges[int(np.argmax(over))])
+    return digest.text(int(digest.edges.op[edge])), digest.text(int(digest.edges.line[edge]))
+
+
+def _place(digest: RankDigest, edge: int) -> tuple[int, int, int]:
+    """Where in a step an edge is, so that edges of several ranks can be compared."""
+    target = int(digest.edges.target[edge])
+    junctions = digest.junctions
+    step = int(junctions.step[target])
+    before = int(np.count_nonzero((junctions.step[:target] == step)
+                                  & (junctions.kind[:target] == Junction.ARRIVAL)))  # fmt: skip
+    return step, before, int(junctions.kind[target])
+
+
+def _typical(
+    digests: Sequence[RankDigest],
+    joint: JointGraph,
+    parts: OwnParts,
+    member: int,
+    kinds: Sequence[int],
+) -> dict[tuple[int, int, int], int]:
+    """The median of peers by place; at most eight peers are asked."""
+    found: dict[tuple[int, int, int], list[int]] = {}
+    others = [m for m in range(len(digests)) if m != member][:8]
+    for m in others:
+        for edge in parts.edges[m]:
+            own = edge - int(joint.first_edge[m])
+            value = int(digests[m].edges.parts[own, list(kinds)].sum())
+            found.setdefault(_place(digests[m], own), []).append(value)
+    return {key: int(np.median(values)) for key, values in found.items()}
+
+
+def _code(digest: RankDigest, text: str) -> int:
+    return digest.strings.index(text) if text in digest.strings else -1
+
+
+def _said(name: str, delta: int, operator: str, line: str, steps: int) -> str:
+    text = f"{CAUSE_TITLES[name]}: {duration(delta // max(steps, 1))} a step more than its peers"
+    if operator:
+        text += f", most of it in `{operator}`"
+    if line:
+        text += f" from `{line}`"
+    return text

@@ -1,0 +1,463 @@
+"""What would have happened if? The recorded steps replayed on the graphs of all ranks.
+
+Every rank's junctions come as soon as their edges let them; a collective releases its members when
+all that it needs have arrived and its transfer is over. So lateness spreads as it did in the job,
+and an edit of one rank shows what it cost the others.
+
+* *Solo replay*: a rank alone, every collective taking its transfer only. Its length is the rank's
+  **own time**; the distance of its arrivals is the **work before arrival**. No clock is needed.
+* *Joint replay*: all ranks. Ranks do not start together, so each is anchored: its clock is 0 at the
+  release of the first symmetric collective, which is one instant for all.
+* *Residual*: how far the joint replay without any edit is from the recording. Where its median is
+  above 3 % nothing is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....base.arrays import F64, I64
+from ..matching import Matches
+from ..model import SYMMETRIC, Edges, Junction, Junctions, RankDigest
+from .max_plus import DeadlockError, LeveledGraph, leveled
+
+MOST_RESIDUAL = 0.03
+"""Median error of the replay above which no question is answered."""
+_NEVER = np.int64(-(1 << 61))
+
+
+# --- one rank -------------------------------------------------------------------------------------
+
+
+def solo_arrivals(junctions: Junctions, edges: Edges, transfer: I64) -> I64:
+    """When a rank alone arrives at each of its collectives, −1 where it is not in the graph.
+
+    ``transfer`` belongs to the collectives; shape (calls,).
+    """
+    times = solo_times(junctions, edges, transfer)
+    arrival = np.full(len(transfer), -1, np.int64)
+    at = np.flatnonzero(junctions.kind == Junction.ARRIVAL)
+    arrival[junctions.call[at]] = times[at]
+    return arrival
+
+
+def solo_times(junctions: Junctions, edges: Edges, transfer: I64) -> I64:
+    """When a rank alone comes to each junction, every collective taking its transfer only."""
+    graph, weight, start = _solo(junctions, edges, transfer)
+    return graph.times(start, weight)
+
+
+def _solo(junctions: Junctions, edges: Edges, transfer: I64) -> tuple[LeveledGraph, I64, I64]:
+    arrival, release = _ends(junctions, len(transfer))
+    both = np.flatnonzero((arrival >= 0) & (release >= 0))
+    source = np.concatenate([edges.source.astype(np.int64), arrival[both]])
+    target = np.concatenate([edges.target.astype(np.int64), release[both]])
+    weight = np.concatenate([edges.weight_ns, transfer[both]])
+    graph = leveled(len(junctions), source, target)
+    start = np.where(np.bincount(target, minlength=len(junctions)) == 0, junctions.time_ns, _NEVER)
+    return graph, weight, start.astype(np.int64)
+
+
+def _ends(junctions: Junctions, calls: int) -> tuple[I64, I64]:
+    """The junctions of arrival and release of each collective, −1 where there are none."""
+    result = []
+    for kind in (Junction.ARRIVAL, Junction.RELEASE):
+        at = np.full(calls, -1, np.int64)
+        rows = np.flatnonzero(junctions.kind == kind)
+        at[junctions.call[rows]] = rows
+        result.append(at)
+    return result[0], result[1]
+
+
+# --- all ranks ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointGraph:
+    """The graphs of all ranks, tied together by their collectives.
+
+    Points are the junctions of digest 0, then of digest 1, …, then one exchange per collective and
+    member: "all that this member needs have arrived". Edges of ranks come first, in the order of
+    the digests; behind them those into and out of exchanges.
+    """
+
+    graph: LeveledGraph
+    solo: LeveledGraph
+    source: I64
+    target: I64
+    weight: I64
+    start: I64  # of points that nothing leads to; very early for others
+    solo_weight: I64
+    first_point: I64  # (R + 1,)
+    first_edge: I64  # (R + 1,)
+    measured: I64  # the recorded times of all points, anchored
+    arrival: I64  # (I, R) points; −1
+    release: I64
+    steps: tuple[I64, ...]  # (S, 2) points of the start and end of each step, by digest
+    transfer_ns: I64  # (I,)
+
+    def times(self, weight: I64 | None = None) -> I64:
+        """When every point comes, without an edit or with other weights."""
+        return self.graph.times(self.start, self.weight if weight is None else weight)
+
+    def alone(self, weight: I64 | None = None) -> I64:
+        """The same for each rank alone."""
+        return self.solo.times(self.start, self.solo_weight if weight is None else weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a set of recordings cannot be replayed."""
+
+    reason: str
+
+
+def joint_graph(
+    digests: Sequence[RankDigest],
+    matches: Matches,
+    offsets: I64,
+    transfer: I64,
+) -> JointGraph | Refusal:
+    """The joint graph; ``offsets`` are added to the times of each digest.
+
+    ``transfer`` is of each instance.
+
+    A call without a counterpart takes as long as it did. Of a broadcast of gloo a rank needs the
+    ranks on its way to the root, and those it sends to itself; of send and receive both.
+    """
+    sizes = np.array([len(one.junctions) for one in digests], np.int64)
+    first_point = np.concatenate([[0], np.cumsum(sizes)])
+    edge_counts = np.array([len(one.edges) for one in digests], np.int64)
+    first_edge = np.concatenate([[0], np.cumsum(edge_counts)])
+    source = [one.edges.source + first_point[m] for m, one in enumerate(digests)]
+    target = [one.edges.target + first_point[m] for m, one in enumerate(digests)]
+    weight = [one.edges.weight_ns for one in digests]
+    measured = np.concatenate([one.junctions.time_ns + offsets[m] for m, one in enumerate(digests)])
+    arrival = np.full(matches.row.shape, -1, np.int64)
+    release = np.full(matches.row.shape, -1, np.int64)
+    local: list[tuple[int, int, int]] = []
+    for m, digest in enumerate(digests):
+        begin, end = _ends(digest.junctions, len(digest.calls))
+        here = np.flatnonzero(matches.row[:, m] >= 0)
+        rows = matches.row[here, m]
+        known = (begin[rows] >= 0) & (end[rows] >= 0)
+        arrival[here[known], m] = begin[rows[known]] + first_point[m]
+        release[here[known], m] = end[rows[known]] + first_point[m]
+        alone = np.ones(len(digest.calls), np.bool_)
+        alone[rows[known]] = False
+        for row in np.flatnonzero(alone & (begin >= 0) & (end >= 0)).tolist():
+            took = int(digest.calls.release_ns[row] - digest.calls.arrival_ns[row])
+            local.append((int(begin[row] + first_point[m]), int(end[row] + first_point[m]), took))
+    solo_extra = list(local)
+    points = int(first_point[-1])
+    ties: list[tuple[int, int, int]] = list(local)
+    for i in range(len(matches)):
+        members = np.flatnonzero(arrival[i] >= 0).tolist()
+        took = int(transfer[i])
+        solo_extra.extend((int(arrival[i, m]), int(release[i, m]), took) for m in members)
+        needs = _needed(digests, matches, i, members)
+        if needs is None:
+            for m in members:
+                own = measured[release[i, m]] - measured[arrival[i, m]]
+                ties.append((int(arrival[i, m]), int(release[i, m]), int(own)))
+            continue
+        for wanted, served in needs:
+            ties.extend((int(arrival[i, m]), points, 0) for m in wanted)
+            ties.extend((points, int(release[i, m]), took) for m in served)
+            points += 1
+    if points == first_point[-1]:
+        return Refusal("No collective is on two ranks.")
+    tie = np.array(ties, np.int64).reshape(-1, 3)
+    extra = np.array(solo_extra, np.int64).reshape(-1, 3)
+    ranks = np.concatenate(source), np.concatenate(target), np.concatenate(weight)
+    all_source = np.concatenate([ranks[0], tie[:, 0]]).astype(np.int64)
+    all_target = np.concatenate([ranks[1], tie[:, 1]]).astype(np.int64)
+    try:
+        graph = leveled(points, all_source, all_target)
+        solo = leveled(
+            points,
+            np.concatenate([ranks[0], extra[:, 0]]).astype(np.int64),
+            np.concatenate([ranks[1], extra[:, 1]]).astype(np.int64),
+        )
+    except DeadlockError:
+        return Refusal(
+            "The ranks do not call the same collectives in the same order, so each waits for "
+            "another and a replay never ends."
+        )
+    placed = np.concatenate([measured, np.full(points - len(measured), _NEVER)])
+    start = np.where(np.bincount(all_target, minlength=points) == 0, placed, _NEVER)
+    return JointGraph(
+        graph=graph,
+        solo=solo,
+        source=all_source,
+        target=all_target,
+        weight=np.concatenate([ranks[2], tie[:, 2]]).astype(np.int64),
+        start=start.astype(np.int64),
+        solo_weight=np.concatenate([ranks[2], extra[:, 2]]).astype(np.int64),
+        first_point=first_point,
+        first_edge=first_edge,
+        measured=measured,
+        arrival=arrival,
+        release=release,
+        steps=tuple(_step_points(one, int(first_point[m])) for m, one in enumerate(digests)),
+        transfer_ns=transfer,
+    )
+
+
+def _step_points(digest: RankDigest, first: int) -> I64:
+    result = np.full((len(digest.steps), 2), -1, np.int64)
+    for column, kind in enumerate((Junction.STEP_START, Junction.STEP_END)):
+        rows = np.flatnonzero(digest.junctions.kind == kind)
+        result[digest.junctions.step[rows], column] = rows + first
+    return result
+
+
+def _needed(
+    digests: Sequence[RankDigest], matches: Matches, instance: int, members: Sequence[int]
+) -> list[tuple[Sequence[int], Sequence[int]]] | None:
+    """Whose arrival each member needs: pairs (needed, who needs them). None: it is not modelled."""
+    kind = matches.kind[instance]
+    if kind in SYMMETRIC or kind in ("send", "expert_exchange"):
+        return [(members, members)]
+    on_device = any(digests[m].calls.on_device[matches.row[instance, m]] for m in members)
+    root = int(matches.root[instance])
+    if kind != "broadcast" or on_device or root not in members:
+        return None
+    return [(_tree_needs(members, members.index(root), at), [m]) for at, m in enumerate(members)]
+
+
+def _tree_needs(members: Sequence[int], root: int, at: int) -> list[int]:
+    """The members on the way to the root of gloo's binomial tree, and the own children."""
+    size = len(members)
+    place = (at - root) % size
+    needed = {place}
+    above = place
+    while above:
+        above ^= 1 << (above.bit_length() - 1)
+        needed.add(above)
+    bit = 1 << place.bit_length()
+    while place | bit < size:
+        needed.add(place | bit)
+        bit <<= 1
+    return [members[(one + root) % size] for one in sorted(needed)]
+
+
+def anchors(
+    digests: Sequence[RankDigest], matches: Matches, shift: I64, *, by_clock: bool
+) -> I64 | Refusal:
+    """What to add to the times of each digest so that they run on one clock.
+
+    On devices the release of the first symmetric collective is one instant for all its members;
+    groups that share ranks carry it on. Releases of host back ends are no instants: there the
+    clock of the host is used.
+    """
+    if by_clock:
+        return shift
+    count = len(digests)
+    offset = np.zeros(count, np.int64)
+    known = np.zeros(count, np.bool_)
+    symmetric = np.flatnonzero(matches.symmetric)
+    while not known.all():
+        before = int(known.sum())
+        for i in symmetric.tolist():
+            members = np.flatnonzero(matches.row[i] >= 0)
+            if len(members) < 2 or known[members].all():
+                continue
+            if not known.any():
+                instant = 0
+            elif known[members].any():
+                here = members[known[members]]
+                instant = int(
+                    np.median([_release(digests, matches, i, m) + offset[m] for m in here])
+                )
+            else:
+                continue
+            for m in members[~known[members]].tolist():
+                offset[m] = instant - _release(digests, matches, i, m)
+                known[m] = True
+        if int(known.sum()) == before:
+            return Refusal(
+                "No chain of symmetric collectives leads from every rank to every other."
+            )
+    return offset
+
+
+def _release(digests: Sequence[RankDigest], matches: Matches, instance: int, m: int) -> int:
+    return int(digests[m].calls.release_ns[matches.row[instance, m]])
+
+
+def shortest(digests: Sequence[RankDigest], matches: Matches) -> I64:
+    """The transfer of each collective: the shortest time that a member is in it.
+
+    The last to arrive waits for nobody. Where a member has no digest, the shortest of the others is
+    an upper bound.
+    """
+    result: I64 = np.full(len(matches), np.iinfo(np.int64).max)
+    for m, digest in enumerate(digests):
+        here = np.flatnonzero(matches.row[:, m] >= 0)
+        rows = matches.row[here, m]
+        dur = digest.calls.release_ns[rows] - digest.calls.arrival_ns[rows]
+        np.minimum.at(result, here, dur)
+    return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residual:
+    """|replayed − measured| / measured length of each rank's steps, without tails."""
+
+    median: float
+    most: float
+    by_step: F64  # (R, S), NaN absent
+    with_tails: float  # median with what is left of the durations put back
+    early: int  # releases before the last arrival by more than a tie, per step
+
+
+def tails(joint: JointGraph) -> I64:
+    """Per edge of the joint graph what an exchange took longer for a member than the transfer."""
+    points = joint.measured
+    latest = np.full(joint.graph.points, _NEVER)
+    is_arrival = np.flatnonzero((joint.target >= len(points)) & (joint.source < len(points)))
+    np.maximum.at(latest, joint.target[is_arrival], points[joint.source[is_arrival]])
+    extra = np.zeros(len(joint.weight), np.int64)
+    out = np.flatnonzero(joint.source >= len(points))
+    reached = latest[joint.source[out]] + joint.weight[out]
+    extra[out] = np.maximum(points[joint.target[out]] - reached, 0)
+    return extra
+
+
+def residual(joint: JointGraph, matches: Matches, tie_ns: int) -> Residual:
+    """How well the replay without an edit repeats the recording."""
+    plain = _lengths(joint, joint.times())
+    told = _lengths(joint, joint.times(joint.weight + tails(joint)))
+    real = _lengths(joint, joint.measured)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.abs(plain - real) / real
+        left = np.abs(told - real) / real
+    points = joint.measured
+    steps = max(max((len(one) for one in joint.steps), default=1), 1)
+    early = 0
+    for i in np.flatnonzero(matches.symmetric).tolist():
+        here = np.flatnonzero(joint.arrival[i] >= 0)
+        if len(here) > 1:
+            last = points[joint.arrival[i, here]].max()
+            early += bool((points[joint.release[i, here]] < last - tie_ns).any())
+    if np.isnan(error).all():
+        return Residual(float("nan"), float("nan"), error, float("nan"), early)
+    return Residual(
+        float(np.nanmedian(error)), float(np.nanmax(error)), error, float(np.nanmedian(left)),
+        -(-early // steps),
+    )  # fmt: skip
+
+
+def lengths(joint: JointGraph, times: I64) -> F64:
+    """Lengths of the steps (R, S), NaN where a digest has none."""
+    return _lengths(joint, times)
+
+
+def _lengths(joint: JointGraph, times: I64) -> F64:
+    most = max((len(one) for one in joint.steps), default=0)
+    result = np.full((len(joint.steps), most), np.nan)
+    for m, points in enumerate(joint.steps):
+        for step, (start, end) in enumerate(points.tolist()):
+            if start < 0 or end < 0:
+                continue
+            begin = int(times[start])
+            if step and points[step - 1, 1] >= 0:
+                begin = max(begin, int(times[points[step - 1, 1]]))
+            result[m, step] = int(times[end]) - begin
+    return result
+
+
+# --- edits ----------------------------------------------------------------------------------------
+
+
+def work_before_arrival(joint: JointGraph, alone: I64) -> I64:
+    """Own work before each collective (I, R): the distance of solo arrivals; −1 unknown."""
+    result = np.full(joint.arrival.shape, -1, np.int64)
+    for m in range(joint.arrival.shape[1]):
+        here = np.flatnonzero(joint.arrival[:, m] >= 0)
+        times = alone[joint.arrival[here, m]]
+        order = np.argsort(times, kind="stable")
+        begin = joint.steps[m][0, 0] if len(joint.steps[m]) else -1
+        first = alone[begin] if begin >= 0 else times.min(initial=0)
+        result[here[order], m] = np.diff(times[order], prepend=first)
+    return result
+
+
+def excess(work: I64) -> I64:
+    """Per collective and rank the work beyond the median of its peers; 0 where it is unknown."""
+    known = np.where(work >= 0, work.astype(np.float64), np.nan)
+    result = np.zeros(work.shape, np.int64)
+    count = (work >= 0).sum(axis=1)
+    rows = np.flatnonzero(count >= 3)
+    for m in range(work.shape[1]):
+        others = np.delete(known[rows], m, axis=1)
+        own = known[rows, m]
+        with np.errstate(invalid="ignore"):
+            over = own - np.nanmedian(others, axis=1)
+        result[rows, m] = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)
+    return result
+
+
+def without_excess(
+    joint: JointGraph, alone: I64, excess_ns: I64, end_excess: Mapping[int, I64], member: int
+) -> I64:
+    """Weights of the joint graph with the excess of one rank taken off.
+
+    It is taken off the binding way back from each arrival, and from the end of each step, in the
+    solo replay: host and device edges alike, no further back than the arrival before.
+    """
+    weight: I64 = joint.weight.copy()
+    low, high = joint.first_edge[member : member + 2].tolist()
+    into: dict[int, list[int]] = {}
+    for edge in range(low, high):
+        into.setdefault(int(joint.target[edge]), []).append(edge)
+    released = {
+        int(joint.release[i, member]): int(joint.arrival[i, member])
+        for i in np.flatnonzero(joint.arrival[:, member] >= 0).tolist()
+    }
+    here = np.flatnonzero(joint.arrival[:, member] >= 0)
+    order = here[np.argsort(alone[joint.arrival[here, member]], kind="stable")]
+    floor = None
+    for i in order.tolist():
+        point = int(joint.arrival[i, member])
+        _take_off(joint, alone, weight, (into, released), point, int(excess_ns[i, member]), floor)
+        floor = int(alone[point])
+    for step, over in enumerate(end_excess.get(member, np.zeros(0, np.int64)).tolist()):
+        end = int(joint.steps[member][step, 1])
+        before = [int(alone[p]) for p in joint.arrival[here, member] if alone[p] < alone[end]]
+        _take_off(joint, alone, weight, (into, released), end, int(over), max(before, default=None))
+    return weight
+
+
+def _take_off(
+    joint: JointGraph,
+    alone: I64,
+    weight: I64,
+    ways: tuple[Mapping[int, list[int]], Mapping[int, int]],
+    point: int,
+    amount: int,
+    floor: int | None,
+) -> None:
+    into, released = ways
+    while amount > 0:
+        if floor is not None and alone[point] <= floor:
+            return
+        if point in released:
+            point = released[point]
+            continue
+        edges = into.get(point)
+        if not edges:
+            return
+        edge = max(edges, key=lambda one: int(alone[joint.source[one]]) + int(joint.weight[one]))
+        before = int(joint.source[edge])
+        free = int(weight[edge])
+        if floor is not None:
+            free = min(free, int(alone[point]) - max(int(alone[before]), floor))
+        taken = min(free, amount)
+        weight[edge] -= taken
+        amount -= taken
+        point = before

@@ -1,0 +1,378 @@
+"""Which rank is late by itself, and what would be gained without that?
+
+A rank is named only where all of this holds (design: own time, replay, what-if):
+
+* there are at least three ranks, so that there is a median peer;
+* its own time is above the median of the others by at least 2 % and the error of the replay on
+  devices, 10 % on host back ends;
+* it has the longest own time in two thirds of the steps, of which there are at least three (with
+  fewer it is "late in this recording");
+* without its excess the steps would be shorter by at least 2 %, and by twice what any other rank's
+  excess costs.
+
+Where the replay is refused for its error, lateness at collectives decides instead: a rank whose
+blame stands out (z > 3.5), is worth 2 % of the steps, which is last in half of them or more, and
+whose own time is above that of its peers as well. Lateness from before the recording is *brought
+in*: it is said, and nobody is blamed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....base.arrays import F64, I64
+from ....base.units import duration, share
+from ..matching import Matches
+from ..model import RankDigest
+from ..waiting import Waiting
+from .causes import LatenessCause, OwnParts, cause_of, own_parts
+from .replay import (
+    JointGraph,
+    Residual,
+    excess,
+    lengths,
+    without_excess,
+    work_before_arrival,
+)
+
+DEVICE_SHARE, HOST_SHARE = 0.02, 0.10
+LEAST_GAIN = 0.02
+CLEARLY = 2.0
+LONGEST_IN = 2 / 3
+LEAST_STEPS = 3
+OUTLIER = 3.5
+MOST_CANDIDATES = 8
+TIE_NS = 20_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnTime:
+    """What each rank needs by itself; R digests, S steps, I collectives."""
+
+    own_ns: F64  # (R, S), NaN absent
+    measured_ns: F64  # (R, S)
+    joint_ns: F64  # (R, S): replayed together, NaN where the replay is refused
+    work_ns: I64  # (I, R): own work before each arrival, −1 unknown
+    excess_ns: I64  # (I, R): beyond the median of the peers
+    lateness_ns: I64  # (I, R): replayed arrival after the first of the group, −1 absent
+    brought_in_ns: I64  # (R,): how much later than the first it began, by the anchored clocks
+    longest_in: I64  # (R,): steps in which it has the longest own time
+    gain_ns: I64  # (R,): shorter steps without its excess, per step; −1 not computed
+    chosen: tuple[tuple[int, ...], ...]  # steps that count, by digest
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a rank holds the others up, in a sentence and as data."""
+
+    kind: str  # "persistent", "recording", "after", "brought_in", "none", "unknown"
+    member: int  # digest, −1
+    sentence: str
+    cause: LatenessCause | None
+    gain_ns: int  # per step; −1 not available
+    ceiling_ns: int  # per step by lateness at collectives alone; −1 not available
+    method: str  # "replay", "lateness", ""
+    first_late: tuple[int, int]  # digest and instance of the first lateness by own work; −1
+
+
+def own_time(
+    digests: Sequence[RankDigest],
+    joint: JointGraph,
+    matches: Matches,
+    *,
+    with_gains: bool,
+) -> OwnTime:
+    """Own times, lateness and gains of all ranks; a gain costs a replay for each candidate."""
+    alone, together = joint.alone(), joint.times()
+    chosen = tuple(_chosen(one) for one in digests)
+    own, measured = lengths(joint, alone), lengths(joint, joint.measured)
+    work = work_before_arrival(joint, alone)
+    over = excess(work)
+    count = len(digests)
+    late = np.full(joint.arrival.shape, -1, np.int64)
+    for i in range(len(matches)):
+        here = np.flatnonzero(joint.arrival[i] >= 0)
+        if len(here) > 1:
+            times = together[joint.arrival[i, here]]
+            late[i, here] = times - times.min()
+    gain = np.full(count, -1, np.int64)
+    if with_gains:
+        end_over = _end_excess(joint, alone)
+        base = _mean(lengths(joint, together), chosen)
+        for m in _candidates(over):
+            edited = without_excess(joint, alone, over, end_over, m)
+            gain[m] = round(base - _mean(lengths(joint, joint.times(edited)), chosen))
+    starts = np.array([joint.measured[steps[0, 0]] if len(steps) and steps[0, 0] >= 0 else 0
+                       for steps in joint.steps])  # fmt: skip
+    return OwnTime(
+        own_ns=own,
+        measured_ns=measured,
+        joint_ns=lengths(joint, together) if with_gains else np.full_like(own, np.nan),
+        work_ns=work,
+        excess_ns=over,
+        lateness_ns=late,
+        brought_in_ns=starts - starts.min(),
+        longest_in=_longest_in(own, chosen),
+        gain_ns=gain,
+        chosen=chosen,
+    )
+
+
+def _chosen(digest: RankDigest) -> tuple[int, ...]:
+    usual = np.flatnonzero(digest.steps.excluded == 0)
+    return tuple((usual if len(usual) else np.arange(len(digest.steps))).tolist())
+
+
+def _mean(by_step: F64, chosen: Sequence[Sequence[int]]) -> float:
+    """The mean length of the chosen steps over all ranks: of the longest rank of each step."""
+    masked = np.full_like(by_step, np.nan)
+    for m, steps in enumerate(chosen):
+        masked[m, list(steps)] = by_step[m, list(steps)]
+    used = ~np.isnan(masked).all(axis=0)
+    # Ranks leave a step together, at its last collective: the mean is steadier than the longest.
+    return float(np.nanmean(masked[:, used])) if used.any() else 0.0
+
+
+def _longest_in(own: F64, chosen: Sequence[Sequence[int]]) -> I64:
+    result = np.zeros(len(own), np.int64)
+    for step in range(own.shape[1]):
+        here = [m for m in range(len(own)) if step in chosen[m] and not np.isnan(own[m, step])]
+        if len(here) > 1:
+            result[here[int(np.argmax(own[here, step]))]] += 1
+    return result
+
+
+def _candidates(over: I64) -> list[int]:
+    """The ranks with most work beyond their peers: at most so many are replayed without it."""
+    total = over.sum(axis=0)
+    order = np.argsort(-total, kind="stable")
+    return [int(m) for m in order[:MOST_CANDIDATES] if total[m] > 0]
+
+
+def _end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
+    """Own work after the last collective of each step beyond the median of the peers."""
+    rest: list[list[float]] = []
+    for m, steps in enumerate(joint.steps):
+        arrivals = joint.arrival[:, m]
+        times = np.sort(alone[arrivals[arrivals >= 0]])
+        row = []
+        for _, end in steps.tolist():
+            if end < 0:
+                row.append(float("nan"))
+                continue
+            at = int(np.searchsorted(times, alone[end]))
+            row.append(float(alone[end] - times[at - 1]) if at else float("nan"))
+        rest.append(row)
+    most = max((len(row) for row in rest), default=0)
+    table = np.array([row + [float("nan")] * (most - len(row)) for row in rest])
+    result = {}
+    for m in range(len(rest)):
+        others = np.delete(table, m, axis=0)
+        if len(others) < 2 or not len(rest[m]):
+            continue
+        with np.errstate(invalid="ignore"):
+            over = table[m] - np.nanmedian(others, axis=0)
+        result[m] = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)[: len(rest[m])]
+    return result
+
+
+def verdict(
+    digests: Sequence[RankDigest],
+    matches: Matches,
+    waiting: Waiting,
+    joint: JointGraph | None,
+    own: OwnTime | None,
+    error: Residual | None,
+    refused: str,
+) -> Verdict:
+    """Who is named, if anybody."""
+    count = len(digests)
+    if count < 2 or not waiting.instances:
+        return _nobody("unknown", "Fewer than two ranks share a collective in these recordings.")
+    ceiling = late_ceiling(digests, matches, waiting)
+    if count == 2:
+        return _two(digests, waiting, ceiling)
+    if joint is None or own is None:
+        return _by_lateness(digests, waiting, None, ceiling, None)
+    parts = own_parts(joint, joint.alone(), own.chosen)
+    if refused or error is None:
+        return _by_lateness(digests, waiting, own, ceiling, (joint, parts))
+    return _by_replay(digests, matches, own, error, ceiling, (joint, parts))
+
+
+def _by_replay(
+    digests: Sequence[RankDigest],
+    matches: Matches,
+    own: OwnTime,
+    error: Residual,
+    ceiling: I64,
+    ways: tuple[JointGraph, OwnParts],
+) -> Verdict:
+    steps = _steps_in_common(own)
+    length = _mean(own.measured_ns, own.chosen)
+    least = max(DEVICE_SHARE, error.median) if digests[0].on_device else HOST_SHARE
+    gains = np.maximum(own.gain_ns, 0)
+    # Some rank always has the longest of many steps: what removing anybody gains is no gain.
+    noise = float(np.median(gains))
+    for m in np.argsort(-gains, kind="stable").tolist()[:2]:
+        above = _above_peers(own, m)
+        others = np.delete(gains, m)
+        if (
+            above >= least
+            and gains[m] >= LEAST_GAIN * length
+            and gains[m] >= CLEARLY * int(others.max(initial=0))
+            and gains[m] > max(error.median * length, noise)
+            and own.longest_in[m] >= LONGEST_IN * steps
+        ):
+            return _named(digests, matches, own, m, ceiling, ways, int(gains[m]), "replay")
+    return _none(own, digests, length)
+
+
+def _by_lateness(
+    digests: Sequence[RankDigest],
+    waiting: Waiting,
+    own: OwnTime | None,
+    ceiling: I64,
+    ways: tuple[JointGraph, OwnParts] | None,
+) -> Verdict:
+    """The rule on lateness at collectives, backed by own time where that is known."""
+    blame = waiting.blame_ns.sum(axis=1)
+    m = int(np.argmax(blame))
+    sigma = 1.4826 * float(np.median(np.abs(blame - np.median(blame))))
+    stands_out = blame[m] - float(np.median(blame)) > OUTLIER * sigma
+    per_step = [np.diff(np.stack([one.steps.start_ns, one.steps.end_ns]), axis=0)[0].sum()
+                for one in digests]  # fmt: skip
+    total = float(np.median(per_step))
+    steps = max((len(one.steps) for one in digests), default=0)
+    often = int(waiting.times_last[m]) * 2 >= max(waiting.instances, 1)
+    cost = int(ceiling[m]) * steps
+    if stands_out and often and total > 0 and cost >= LEAST_GAIN * total:
+        if own is None:
+            return _nobody(
+                "unknown",
+                f"{_rank(digests, m)} is last in {waiting.times_last[m]} of {waiting.instances} "
+                "collectives. Whether its own work takes longer is not available, because these "
+                "recordings cannot be replayed.",
+                int(ceiling[m]),
+            )
+        least = DEVICE_SHARE if digests[0].on_device else HOST_SHARE
+        longest = own.longest_in[m] * 2 >= _steps_in_common(own)
+        if _above_peers(own, m) >= least and longest and ways is not None:
+            return _named(digests, None, own, m, ceiling, ways, -1, "lateness")
+    if own is None:
+        return _nobody("unknown", "No rank stands out as the last at collectives.")
+    return _none(own, digests, total / max(steps, 1))
+
+
+def _named(
+    digests: Sequence[RankDigest],
+    matches: Matches | None,
+    own: OwnTime,
+    m: int,
+    ceiling: I64,
+    ways: tuple[JointGraph, OwnParts],
+    gain: int,
+    method: str,
+) -> Verdict:
+    cause = cause_of(digests, ways[0], ways[1], own.chosen, m)
+    steps = _steps_in_common(own)
+    persistent = steps >= LEAST_STEPS
+    often = f"in {own.longest_in[m]} of {steps} steps" if persistent else "in this recording"
+    text = (
+        f"{_rank(digests, m)} needs {share(_above_peers(own, m))} more time of its own than the "
+        f"median of the other ranks, and the longest of all {often}"
+    )
+    if cause is not None:
+        text += f": {cause.text}"
+    if gain >= 0:
+        length = _mean(own.measured_ns, own.chosen)
+        text += f". Without that, steps would be {duration(gain)} ({share(gain / length)}) shorter"
+    return Verdict(
+        kind="persistent" if persistent else "recording",
+        member=m,
+        sentence=text + ".",
+        cause=cause,
+        gain_ns=gain,
+        ceiling_ns=int(ceiling[m]),
+        method=method,
+        first_late=_first_late(matches, own, m),
+    )
+
+
+def _first_late(matches: Matches | None, own: OwnTime, m: int) -> tuple[int, int]:
+    """The first collective to which the rank brings an excess of its own work that is no tie."""
+    if matches is None:
+        return m, -1
+    late = np.flatnonzero((own.excess_ns[:, m] > TIE_NS) & (own.lateness_ns[:, m] > TIE_NS))
+    return m, int(late[0]) if len(late) else -1
+
+
+def _two(digests: Sequence[RankDigest], waiting: Waiting, ceiling: I64) -> Verdict:
+    m = int(np.argmax(waiting.times_last))
+    often = int(waiting.times_last[m])
+    if often * 3 < 2 * waiting.instances:
+        return _nobody("none", "Neither of the two ranks is clearly the last to arrive.")
+    return Verdict(
+        kind="after",
+        member=-1,
+        sentence=(
+            f"{_rank(digests, m)} arrives after {_rank(digests, 1 - m).lower()} at {often} of "
+            f"{waiting.instances} collectives. With two ranks there is no median to compare with, "
+            "so nobody is named."
+        ),
+        cause=None,
+        gain_ns=-1,
+        ceiling_ns=int(ceiling[m]),
+        method="",
+        first_late=(-1, -1),
+    )
+
+
+def _none(own: OwnTime, digests: Sequence[RankDigest], length: float) -> Verdict:
+    """Nobody is named; a late start from before the recording is said."""
+    late = int(np.argmax(own.brought_in_ns))
+    brought = int(own.brought_in_ns[late] - np.median(own.brought_in_ns))
+    if brought > max(LEAST_GAIN * length, TIE_NS) and _above_peers(own, late) <= HOST_SHARE:
+        return _nobody(
+            "brought_in",
+            f"No rank is slow by itself in this recording. {_rank(digests, late)} began its first "
+            f"step {duration(int(own.brought_in_ns[late]))} after the first rank: that lateness "
+            "comes from before the recording.",
+        )
+    return _nobody("none", "No rank holds the others up by its own work.")
+
+
+def _nobody(kind: str, sentence: str, ceiling: int = -1) -> Verdict:
+    return Verdict(kind, -1, sentence, None, -1, ceiling, "", (-1, -1))
+
+
+def late_ceiling(digests: Sequence[RankDigest], matches: Matches, waiting: Waiting) -> I64:
+    """Per rank and step what lateness cost at most: to the second latest, where it was last."""
+    result = np.zeros(len(digests), np.int64)
+    for i in np.flatnonzero(waiting.last >= 0).tolist():
+        here = np.flatnonzero(matches.row[i] >= 0)
+        last = int(waiting.last[i])
+        others = waiting.wait_ns[i, here[here != last]]
+        result[last] += int(others.min()) if len(others) else 0
+    steps = max((len(one.steps) for one in digests), default=1)
+    return result // max(steps, 1)
+
+
+def _above_peers(own: OwnTime, m: int) -> float:
+    """Own time beyond the median of the others, as a share of that median."""
+    sums = np.array([np.nansum(own.own_ns[r, list(steps)]) / max(len(steps), 1)
+                     for r, steps in enumerate(own.chosen)])  # fmt: skip
+    usual = float(np.median(np.delete(sums, m)))
+    return float(sums[m]) / usual - 1 if usual > 0 else 0.0
+
+
+def _steps_in_common(own: OwnTime) -> int:
+    return int(own.longest_in.sum())
+
+
+def _rank(digests: Sequence[RankDigest], m: int) -> str:
+    rank = digests[m].rank
+    return f"Rank {rank}" if rank >= 0 else f"Worker {m}"
