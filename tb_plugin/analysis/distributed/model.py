@@ -92,10 +92,8 @@ class DigestSteps(ColumnTable):
     idle_ns: I64
     overlap_ns: I64  # communication under compute; no part of the sum
     communication_ns: I64  # union
-    loader_ns: I64
-    sync_ns: I64
-    runtime_ns: I64
-    host_ns: I64
+    loader_ns: I64  # idle while the DataLoader ran; on the host its whole time
+    idle_causes: I64  # (n, causes): idle time by ``IDLE_CAUSES``; zeros without a device
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,9 @@ from ....base.artifact_spec import ArtifactSpec
 from ....base.columnar import DamagedError
 from ....base.intervals import Intervals, intersect, length_within, union
 from ....trace.model import DeviceClass, Link, Trace
+from ...facts import IDLE_CAUSES
 from ...host_activity import Hosts, hosts_of
+from ...idle.causes import IdleCauses
 from ...overview.attribution import partitions
 from ...steps import Windows, step_windows
 from ..lateness.replay import solo_arrivals
@@ -167,8 +169,9 @@ def _steps(
     zero = np.zeros(len(windows), np.int64)
     used = [row for row, one in enumerate(trace.devices) if one.used]
     if used:
-        parts = [partitions(trace, hosts, windows, row) for row in used]
-        first = parts[_busiest(trace, used)]
+        row = used[_busiest(trace, used)]
+        table = IdleCauses(trace, hosts, windows).of_device(row)
+        first = partitions(trace, windows, row, table.ns)
 
         def column(name: str) -> I64:
             return np.array([getattr(one, name) for one in first], np.int64)
@@ -178,12 +181,7 @@ def _steps(
             for name in ("compute_ns", "exposed_communication_ns", "exposed_copy_ns", "memset_ns",
                          "idle_ns", "overlap_ns")
         }  # fmt: skip
-        idle = {
-            "loader_ns": column("idle_dataloader_ns"),
-            "sync_ns": column("idle_sync_ns"),
-            "runtime_ns": column("idle_runtime_ns"),
-            "host_ns": column("idle_cpu_exec_ns"),
-        }
+        idle = {"loader_ns": column("idle_dataloader_ns"), "idle_causes": table.ns}
         under_way = columns["exposed_communication_ns"] + columns["overlap_ns"]
     else:
         compute = length_within(busy, start, end)
@@ -196,7 +194,10 @@ def _steps(
             "overlap_ns": overlap,
         }
         loader = length_within(hosts.ranges(hosts.loader), start, end)
-        idle = {"loader_ns": loader, "sync_ns": zero, "runtime_ns": zero, "host_ns": zero}
+        idle = {
+            "loader_ns": loader,
+            "idle_causes": np.zeros((len(windows), len(IDLE_CAUSES)), np.int64),
+        }
     return DigestSteps(
         number=trace.steps.number[: len(windows)].astype(np.int64),
         start_ns=start,

@@ -30,6 +30,7 @@ from ....base.arrays import I32, I64, of_names
 from ....base.intervals import EMPTY, Intervals, complement, length_within
 from ....trace.model import DeviceClass, HostKind, Link, Trace
 from ...host_activity import Hosts
+from ...idle.places import is_own_frame
 from ...steps import Windows
 from ..model import Edges, Junction, Junctions, WorkPart
 from .calls import Call
@@ -229,8 +230,6 @@ class GraphBuilder:
 
     def _frame(self, row: int) -> str:
         """The innermost Python frame around a host event that is the user's own, "" for none."""
-        from ...idle.holders import is_own_frame
-
         host = self.trace.host
         while row >= 0:
             if host.kind[row] == HostKind.PYTHON:
