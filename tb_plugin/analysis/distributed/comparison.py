@@ -31,6 +31,7 @@ from .lateness.replay import (
 from .lateness.stragglers import TIE_NS, OwnTime, Verdict, own_time, verdict
 from .matching import Matches, RunGroup, match
 from .model import DigestSteps, RankDigest
+from .pictures import Pictures, pictures
 from .pipeline import Pipeline, pipelines
 from .roles import GroupRole, guess_role
 from .waiting import Waiting, wait
@@ -86,6 +87,7 @@ class Comparison:
     verdict: Verdict
     bandwidth: Bandwidth
     pipelines: tuple[Pipeline, ...]
+    pictures: Pictures
 
     def rank(self, digest: int) -> int:
         """The rank of a digest."""
@@ -117,6 +119,7 @@ def compare(
     replay = _replay(aligned, groups, matches, clocks)
     said = verdict(aligned, matches, waiting, replay.joint, replay.own, replay.error,
                    replay.refused)  # fmt: skip
+    speed = bandwidth(aligned, groups, matches, waiting)
     return Comparison(
         members=tuple(members),
         digests=tuple(aligned),
@@ -132,8 +135,9 @@ def compare(
         waiting=waiting,
         replay=replay,
         verdict=said,
-        bandwidth=bandwidth(aligned, groups, matches, waiting),
+        bandwidth=speed,
         pipelines=pipelines(aligned, groups, matches, clocks),
+        pictures=pictures(aligned, matches, speed),
     )  # fmt: skip
 
 

@@ -100,11 +100,11 @@ def own_time(
             late[i, here] = times - times.min()
     gain = np.full(count, -1, np.int64)
     if with_gains:
-        end_over = _end_excess(joint, alone)
-        base = _mean(lengths(joint, together), chosen)
+        end_over = end_excess(joint, alone)
+        base = mean_length(lengths(joint, together), chosen)
         for m in _candidates(over):
             edited = without_excess(joint, alone, over, end_over, m)
-            gain[m] = round(base - _mean(lengths(joint, joint.times(edited)), chosen))
+            gain[m] = round(base - mean_length(lengths(joint, joint.times(edited)), chosen))
     starts = np.array([joint.measured[steps[0, 0]] if len(steps) and steps[0, 0] >= 0 else 0
                        for steps in joint.steps])  # fmt: skip
     return OwnTime(
@@ -126,7 +126,7 @@ def _chosen(digest: RankDigest) -> tuple[int, ...]:
     return tuple((usual if len(usual) else np.arange(len(digest.steps))).tolist())
 
 
-def _mean(by_step: F64, chosen: Sequence[Sequence[int]]) -> float:
+def mean_length(by_step: F64, chosen: Sequence[Sequence[int]]) -> float:
     """The mean length of the chosen steps over all ranks: of the longest rank of each step."""
     masked = np.full_like(by_step, np.nan)
     for m, steps in enumerate(chosen):
@@ -152,7 +152,7 @@ def _candidates(over: I64) -> list[int]:
     return [int(m) for m in order[:MOST_CANDIDATES] if total[m] > 0]
 
 
-def _end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
+def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
     """Own work after the last collective of each step beyond the median of the peers."""
     rest: list[list[float]] = []
     for m, steps in enumerate(joint.steps):
@@ -212,7 +212,7 @@ def _by_replay(
     ways: tuple[JointGraph, OwnParts],
 ) -> Verdict:
     steps = _steps_in_common(own)
-    length = _mean(own.measured_ns, own.chosen)
+    length = mean_length(own.measured_ns, own.chosen)
     least = max(DEVICE_SHARE, error.median) if digests[0].on_device else HOST_SHARE
     gains = np.maximum(own.gain_ns, 0)
     # Some rank always has the longest of many steps: what removing anybody gains is no gain.
@@ -288,7 +288,7 @@ def _named(
     if cause is not None:
         text += f": {cause.text}"
     if gain >= 0:
-        length = _mean(own.measured_ns, own.chosen)
+        length = mean_length(own.measured_ns, own.chosen)
         text += f". Without that, steps would be {duration(gain)} ({share(gain / length)}) shorter"
     return Verdict(
         kind="persistent" if persistent else "recording",

@@ -1,0 +1,287 @@
+"""What should be done about a run of several ranks? Findings of the set of recordings.
+
+CO4: a group's links are much slower than those of others.
+CO5: a rank makes the others wait by its own work.
+EP1: experts get unequal parts.
+PP1: the stages of a pipeline stand idle for longer than they must.
+
+Each has its preconditions: where they do not hold the rule is *unchecked*, with what it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.units import duration, share, size, times
+from ..overview.findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
+from .bandwidth import IMBALANCED, SLOW_LINK
+from .comparison import Comparison
+from .lateness.stragglers import LEAST_GAIN
+from .pipeline import BUBBLE_FACTOR
+
+HIGH, MEDIUM, LOW = 0.15, 0.05, 0.01
+
+_ACTIONS = {
+    "slower_kernels": "Compare clocks, power and temperature of its device with the others' "
+    "(`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`).",
+    "more_work": "Give it as much as the others: look at its batch, its sequence lengths, what it "
+    "holds of the model.",
+    "host": "Look at what its host does there: other programs, garbage collection, logging, work "
+    "that only this rank does.",
+    "copies": "Look at what only this rank copies, and whether its memory is pinned.",
+    "input": "Look at its DataLoader: the storage it reads from, its workers, its shard of the "
+    "data.",
+    "blocking_calls": "Remove what makes its host wait for the device: `.item()`, `.cpu()`, "
+    "printing, allocations in the loop.",
+    "launches": "Look at the host it runs on: pinning to cores, other programs, its driver.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFindings:
+    """The findings of a run, and the rules that could not be checked."""
+
+    found: tuple[Finding, ...]
+    unchecked: tuple[Unchecked, ...]
+
+
+def findings(run: Comparison) -> RunFindings:
+    """All findings of a run, the largest gain first."""
+    length = mean_step_ns(run)
+    results = (
+        _straggler(run, length),
+        *_slow_links(run, length),
+        *_imbalance(run, length),
+        *_bubbles(run, length),
+    )
+    found = [one for one in results if isinstance(one, Finding)]
+    found.sort(key=lambda one: -(one.gain.ns_per_step if one.gain else 0))
+    return RunFindings(tuple(found), tuple(one for one in results if isinstance(one, Unchecked)))
+
+
+def mean_step_ns(run: Comparison) -> float:
+    """The mean length of the steps that are not left out, over all ranks; 0 without any."""
+    spans = [
+        (one.steps.end_ns - one.steps.start_ns)[one.steps.excluded == 0] for one in run.digests
+    ]
+    known = np.concatenate(spans) if spans else np.zeros(0)
+    return float(known.mean()) if len(known) else 0.0
+
+
+def _severity(gain: Gain | None) -> Severity:
+    if gain is None or gain.ratio < LOW:
+        return "info"
+    return "high" if gain.ratio >= HIGH else "medium" if gain.ratio >= MEDIUM else "low"
+
+
+def _gain(ns: float, length: float, method: str) -> Gain | None:
+    if ns <= 0 or length <= 0:
+        return None
+    return Gain(ns, ns / length, method, ("exposed_communication_ns",))
+
+
+def _scope(run: Comparison) -> str:
+    there = f"{len(run.digests)} ranks"
+    if run.missing:
+        there = f"{len(run.digests)} of {run.world_size} ranks"
+    return f"{there}, {len(run.step_numbers)} steps"
+
+
+def _view(text: str, **params: str) -> Reference:
+    return Reference(text, "distributed", dict(params))
+
+
+# --- CO5 ------------------------------------------------------------------------------------------
+
+
+def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
+    said = run.verdict
+    if len(run.digests) < 3 or said.kind == "unknown":
+        why = (
+            "three ranks or more that share collectives"
+            if len(run.digests) < 3
+            else run.replay.refused or said.sentence
+        )
+        return Unchecked("CO5", "A rank that makes the others wait", why)
+    if said.member < 0:
+        return None
+    rank = run.rank(said.member)
+    cause = said.cause
+    gain = (
+        _gain(said.gain_ns, length, "the steps replayed without what this rank does beyond others")
+        if said.gain_ns >= 0
+        else _gain(
+            said.ceiling_ns, length, "waiting up to the second latest rank; the replay is refused"
+        )
+    )
+    own = run.replay.own
+    evidence = [
+        Evidence("collectives at which it was last", float(run.waiting.times_last[said.member]),
+                 "count", run.waiting.instances / 2),
+        Evidence("waiting it caused", float(run.waiting.blame_ns[said.member].sum()), "ns"),
+    ]  # fmt: skip
+    if own is not None:
+        others = np.delete(np.nanmean(own.own_ns, axis=1), said.member)
+        evidence += [
+            Evidence("own time per step", float(np.nanmean(own.own_ns[said.member])), "ns",
+                     float(np.median(others) * (1 + LEAST_GAIN))),
+        ]  # fmt: skip
+    action = _ACTIONS.get(cause.name, "") if cause is not None else ""
+    persistent = said.kind == "persistent"
+    return Finding(
+        id="CO5",
+        title=f"Rank {rank} makes the others wait" + ("" if persistent else " in this recording"),
+        severity=_severity(gain),
+        confidence=0.9 if said.method == "replay" and persistent else 0.6,
+        text=f"{said.sentence} {action}".strip(),
+        snippet="",
+        evidence=tuple(evidence),
+        gain=gain,
+        scope=_scope(run),
+        links=(_view(f"Rank {rank} beside its peers", rank=str(rank)),),
+        verify="Record again: its own time is that of the others.",
+        action=action,
+        frame=cause.line if cause is not None else "",
+    )
+
+
+# --- CO4 ------------------------------------------------------------------------------------------
+
+
+def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
+    known = ~np.isnan(run.bandwidth.bus_gbps)
+    if not known.any() or len(np.unique(run.matches.group[known])) < 2:
+        return [
+            Unchecked(
+                "CO4", "Links slower than others",
+                "the same operation and size in two groups or more, with sizes (torch 2.3)",
+            )
+        ]  # fmt: skip
+    found: list[Finding | Unchecked] = []
+    for link in run.bandwidth.slow_links:
+        group = run.groups[link.group]
+        gain = _gain(link.extra_ns, length, "its transfers at the bandwidth of the other groups")
+        ranks = ", ".join(map(str, group.ranks[:8])) + (" …" if len(group.ranks) > 8 else "")
+        action = (
+            "Check the link between them: `nvidia-smi topo -m`, NIC errors and speed, and with "
+            "`NCCL_DEBUG=INFO` over which path they talk."
+        )
+        found.append(
+            Finding(
+                id="CO4",
+                title=f"Slow links between ranks {ranks}",
+                severity=_severity(gain),
+                confidence=0.7,
+                text=(
+                    f"{link.count} {link.kind.replace('_', '-')} of {size(link.bytes)} moved "
+                    f"{link.bus_gbps:.3g} GB/s on the bus in the median, others of that size "
+                    f"{link.usual_gbps:.3g} GB/s. {action}"
+                ),
+                snippet="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,NET torchrun …",
+                evidence=(
+                    Evidence("bus bandwidth beside that of other groups",
+                             link.bus_gbps / link.usual_gbps, "ratio", SLOW_LINK),
+                ),
+                gain=gain,
+                scope=_scope(run),
+                links=(_view("Bandwidth of the groups", group=str(link.group)),),
+                verify="Record again: its bandwidth is that of the other groups.",
+                action=action,
+            )
+        )  # fmt: skip
+    return found
+
+
+# --- EP1 ------------------------------------------------------------------------------------------
+
+
+def _imbalance(run: Comparison, length: float) -> list[Finding | Unchecked]:
+    if "all_to_all" not in run.matches.kind:
+        return []
+    if not run.bandwidth.imbalance:
+        return [
+            Unchecked(
+                "EP1", "Experts with unequal load",
+                "all_to_all with the sizes of its parts, on all ranks of a group (torch 2.3)",
+            )
+        ]  # fmt: skip
+    found: list[Finding | Unchecked] = []
+    for one in run.bandwidth.imbalance:
+        if one.most_to_mean <= IMBALANCED:
+            continue
+        gain = _gain(one.expert_ns * (1 - 1 / one.most_to_mean), length,
+                     "(most − mean) / most of the time of these exchanges")  # fmt: skip
+        hot = f", most often rank {one.hot_rank}" if one.hot_rank >= 0 else ""
+        action = (
+            "Balance the router (auxiliary loss, bias, capacity factor), or spread busy experts "
+            "over several ranks."
+        )
+        found.append(
+            Finding(
+                id="EP1",
+                title="Experts get unequal parts",
+                severity=_severity(gain),
+                confidence=0.8,
+                text=(
+                    f"In the median of {one.instances} exchanges the busiest rank receives "
+                    f"{times(one.most_to_mean)} the mean{hot}, and all others wait for it. "
+                    f"{action}"
+                ),
+                snippet="",
+                evidence=(
+                    Evidence("most to mean received", one.most_to_mean, "ratio", IMBALANCED),
+                ),
+                gain=gain,
+                scope=_scope(run),
+                links=(_view("Parts of the exchange", group=str(one.group)),),
+                verify="Record again: the largest part is below 1.3 times the mean.",
+                action=action,
+            )
+        )
+    return found
+
+
+# --- PP1 ------------------------------------------------------------------------------------------
+
+
+def _bubbles(run: Comparison, length: float) -> list[Finding | Unchecked]:
+    found: list[Finding | Unchecked] = []
+    for one in run.pipelines:
+        if run.roles[one.group].role != "pipeline":
+            continue
+        if not one.micro_batches:
+            found.append(
+                Unchecked("PP1", "Bubble of the pipeline", "matched sends between its stages")
+            )
+            continue
+        mean = float(np.mean(one.bubble_share))
+        if mean <= BUBBLE_FACTOR * one.theory:
+            continue
+        extra = (mean - one.theory) * length
+        gain = _gain(extra, length, "the bubble beyond (p − 1) / (m + p − 1)")
+        action = "More and smaller parts of the batch, or stages of equal length, shrink it."
+        found.append(
+            Finding(
+                id="PP1",
+                title="Stages of the pipeline stand idle",
+                severity=_severity(gain),
+                confidence=0.6,
+                text=(
+                    f"The {len(one.stages)} stages wait for one another for {share(mean)} of a "
+                    f"step ({duration(mean * length)}); {one.micro_batches} parts of the batch "
+                    f"allow {share(one.theory)}. {action}"
+                ),
+                snippet="",
+                evidence=(
+                    Evidence("bubble", mean, "ratio", BUBBLE_FACTOR * one.theory),
+                ),
+                gain=gain,
+                scope=_scope(run),
+                links=(_view("Stages of the pipeline", group=str(one.group)),),
+                verify="Record again: the bubble is near what the number of parts allows.",
+                action=action,
+            )
+        )  # fmt: skip
+    return found
