@@ -3,8 +3,8 @@
 * Computation and communication: what only computed, what did both, what only communicated, and the
   rest of each step. They sum to the step.
 * Synchronizing and data transfer: of a collective, the shortest time that any member is in it is
-  its transfer; what others are in it longer, they wait. Each member's transfer is the last part
-  of its own time. (So it was defined by the PyTorch profiler's plugin for TensorBoard; needs no clock.)
+  its transfer; what others are in it longer, they wait. Each member's transfer is the last part of
+  its own time. So the PyTorch profiler's plugin for TensorBoard defined it; it needs no clock.
 * Operations: calls, sizes, time and transfer, with bandwidth by ``bandwidth``.
 """
 
