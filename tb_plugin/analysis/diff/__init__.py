@@ -1,0 +1,1 @@
+"""What changed between two recordings, by how much, and how sure is that?"""

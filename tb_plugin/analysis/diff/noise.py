@@ -1,0 +1,354 @@
+"""Is a change of step times real, or is it noise?
+
+The unit is the step. Steps of one recording are not independent (a slow one often follows a slow
+one), so they are drawn again in blocks, and what blocks of that length cannot carry is added. Steps
+of one recording do not tell how recordings of the same code differ, either: that is known from
+repeats only, and without them nothing below ``UNKNOWN_SPREAD`` of the median is claimed.
+
+Sources: moving blocks, H. R. Künsch, "The jackknife and the bootstrap for general stationary
+observations", Annals of Statistics 17 (1989); the variance of a mean of dependent values by their
+lag-1 correlation, G. V. Bayley and J. M. Hammersley, "The 'effective' number of independent
+observations in an autocorrelated time series", Suppl. J. R. Stat. Soc. 8 (1946); permutation test,
+R. A. Fisher, "The Design of Experiments" (1935), §21; unequal variances, B. L. Welch, "The
+generalization of Student's problem …", Biometrika 34 (1947); many tests at once, Y. Benjamini and
+Y. Hochberg, "Controlling the false discovery rate", J. R. Stat. Soc. B 57 (1995).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import F64, B, median
+
+Outcome = Literal["better", "worse", "no change", "cannot tell"]
+Recordings: TypeAlias = Sequence[Sequence[int]]
+"""Step times in ns of each recording of one side; the first is the one that is looked at."""
+
+FEWEST_STEPS = 4  # below, times are not compared at all
+ENOUGH_STEPS = 8  # from here on an interval is formed
+FEW_STEPS_P = 0.02
+FEW_STEPS_RATIO = 0.05  # with few steps, a smaller change is never claimed
+UNKNOWN_SPREAD = 0.015  # of the median: how far two recordings of one code may lie apart
+BUDGET = 0.02
+CONFIDENCE = 0.95
+FALSE_DISCOVERIES = 0.05
+LEAST_EFFECT_RATIO = 0.01  # of the step …
+LEAST_EFFECT_NS = 50_000  # … or so much: a smaller change of one operator is not worth a word
+
+_DRAWS = 2_000
+_FEWEST_DRAWS = 400
+_MOST_VALUES = 4_000_000
+_MOST_CORRELATION = 0.9
+_SEED = 20_200_401
+
+
+@dataclass(frozen=True, slots=True)
+class TimeVerdict:
+    """What the step times of two sides say. Times are of the median step, in ns."""
+
+    outcome: Outcome
+    base_ns: float
+    other_ns: float
+    low_ns: float | None  # 95 % interval of the change; None where there are too few steps
+    high_ns: float | None
+    noise_ratio: float | None  # smallest change that these recordings could show, of the base
+    more_steps: int  # on each side, to be able to tell; 0 = none needed, or no number would do
+    base_steps: int
+    other_steps: int
+    repeats: tuple[int, int]  # recordings of each side
+    reason: str  # the rule that decided
+
+    @property
+    def change_ns(self) -> float:
+        """Other minus base."""
+        return self.other_ns - self.base_ns
+
+    @property
+    def change_ratio(self) -> float:
+        """The change, of the base."""
+        return self.change_ns / self.base_ns if self.base_ns else 0.0
+
+
+def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> TimeVerdict:
+    """The verdict on the step times of two sides, each with at least one recording.
+
+    ``budget``: up to this share of the base, a slower step is no loss and a faster one no gain.
+    """
+    sides = (_values(base), _values(other))
+    counts = [min(len(one) for one in side) for side in sides]
+    a, b = (_location(side) for side in sides)
+
+    def verdict(
+        outcome: Outcome,
+        reason: str,
+        interval: tuple[float, float] | None = None,
+        noise: float | None = None,
+        more: int = 0,
+    ) -> TimeVerdict:
+        low, high = interval or (None, None)
+        repeats = len(base), len(other)
+        return TimeVerdict(outcome, a, b, low, high, noise, more, *counts, repeats, reason)
+
+    if [list(one) for one in base] == [list(one) for one in other]:
+        return verdict("no change", "The step times are the same, one by one.", (0.0, 0.0), 0.0)
+    if min(counts) < FEWEST_STEPS or not a:
+        reason = f"Step times are compared from {FEWEST_STEPS} steps a side on."
+        return verdict("cannot tell", reason, more=max(ENOUGH_STEPS - min(counts), 0))
+    if min(counts) < ENOUGH_STEPS:
+        return verdict(*_by_permutation(sides, a, b), more=0)
+    half_low, half_high = _half_widths(sides)
+    unknown = 0.0 if min(len(base), len(other)) > 1 else UNKNOWN_SPREAD
+    low, high = b - a - half_low, b - a + half_high
+    noise = max((half_low + half_high) / 2 / a, unknown)
+    needed = max(budget, unknown)
+    if low > needed * a:
+        return verdict("worse", _over(needed), (low, high), noise)
+    if high < -needed * a:
+        return verdict("better", _over(needed), (low, high), noise)
+    if -budget * a <= low and high <= budget * a:
+        return verdict("no change", f"The interval lies within ±{budget:.1%}.", (low, high), noise)
+    more = _steps_needed(min(counts), max(half_low, half_high) / a, budget, (b - a) / a)
+    return verdict("cannot tell", "The noise is as large as the change.", (low, high), noise, more)
+
+
+def _over(needed: float) -> str:
+    return f"All of the interval lies beyond {needed:.1%}."
+
+
+def _steps_needed(count: int, half: float, budget: float, change: float) -> int:
+    """Further steps a side until the interval is short enough to decide; at least 1.
+
+    The width falls with the root of the number of steps. It has to fit between the change and the
+    budget, or within the budget where the change is small.
+    """
+    room = max(abs(abs(change) - budget), budget / 4)
+    return max(1, math.ceil(count * ((half / room) ** 2 - 1)))
+
+
+def _values(side: Recordings) -> list[F64]:
+    return [np.asarray(one, np.float64) for one in side]
+
+
+def _location(side: Sequence[F64]) -> float:
+    """The median over recordings of the median step."""
+    found = [float(median(one)) for one in side if len(one)]
+    return float(median(found)) if found else 0.0
+
+
+def _by_permutation(sides: list[list[F64]], a: float, b: float) -> tuple[Outcome, str]:
+    """The verdict from four to seven steps: exact, by all ways to deal the steps to two sides."""
+    base, other = (np.concatenate(side) for side in sides)
+    everything = np.concatenate([base, other])
+    count, of_base = len(everything), len(base)
+    if math.comb(count, of_base) > _DRAWS:
+        generator = np.random.default_rng(_SEED)
+        dealt = np.argsort(generator.random((_DRAWS, count)), axis=1)
+    else:
+        chosen = np.array(list(combinations(range(count), of_base)))
+        rest = [np.setdiff1d(np.arange(count), row) for row in chosen]
+        dealt = np.hstack([chosen, np.array(rest)])
+    dealt_values = everything[dealt]
+    change = np.median(dealt_values[:, of_base:], axis=1) - np.median(
+        dealt_values[:, :of_base], axis=1
+    )
+    seen = float(np.median(other) - np.median(base))
+    as_far = change >= seen - 1e-9 if seen > 0 else change <= seen + 1e-9
+    p = float(np.mean(as_far))
+    few = f"{len(base)} and {len(other)} steps"
+    if p <= FEW_STEPS_P and abs(b - a) > FEW_STEPS_RATIO * a:
+        how = f"{few}: dealt at random they lie so far apart with p = {p:.3f}."
+        return ("worse" if b > a else "better"), how
+    return "cannot tell", (
+        f"With {few}, a change is claimed above {FEW_STEPS_RATIO:.0%} and with p ≤ {FEW_STEPS_P};"
+        f" here p = {p:.3f}."
+    )
+
+
+def _half_widths(sides: list[list[F64]]) -> tuple[float, float]:
+    """How far the interval of the change reaches below and above it, in ns."""
+    generator = np.random.default_rng(_SEED)
+    drawn = [_drawn_locations(side, generator) for side in sides]
+    draws = min(map(len, drawn))
+    change = drawn[1][:draws] - drawn[0][:draws]
+    tail = (1 - CONFIDENCE) / 2 * 100
+    low, high = np.percentile(change, [tail, 100 - tail])
+    middle = float(_location(sides[1]) - _location(sides[0]))
+    few = 1 + 1.3 / (sum(len(one) for side in sides for one in side) - 2)  # Student's t for normal
+    stretch = few * max(_uncarried(one) for side in sides for one in side)
+    between = _between(sides)
+    below, above = (max(middle - low, 0.0) * stretch, max(high - middle, 0.0) * stretch)
+    return math.hypot(below, between), math.hypot(above, between)
+
+
+def _drawn_locations(side: list[F64], generator: np.random.Generator) -> F64:
+    """The location of a side in many draws of its recordings' steps in blocks."""
+    draws = min(_DRAWS, max(_FEWEST_DRAWS, _MOST_VALUES // max(map(len, side))))
+    medians = [np.median(one[_block_rows(len(one), draws, generator)], axis=1) for one in side]
+    return np.asarray(np.median(np.stack(medians), axis=0))
+
+
+def _block_rows(count: int, draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Rows of moving blocks that together are as many as there are values; (draws, count)."""
+    block = _block(count)
+    blocks = -(-count // block)
+    start = generator.integers(0, count - block + 1, (draws, blocks))
+    rows = (start[:, :, None] + np.arange(block)).reshape(draws, -1)
+    return np.asarray(rows[:, :count])
+
+
+def _block(count: int) -> int:
+    return math.ceil(round(count ** (1 / 3), 9))
+
+
+def _uncarried(values: F64) -> float:
+    """How much wider the interval is than blocks of this length say, from the lag-1 correlation."""
+    r = correlation(values)
+    block = _block(len(values))
+    carried = 1 + 2 * sum((1 - lag / block) * r**lag for lag in range(1, block))
+    return math.sqrt((1 + r) / (1 - r) / carried)
+
+
+def correlation(values: F64) -> float:
+    """Lag-1 correlation of neighbours, 0 … 0.9; far values count as three deviations.
+
+    Corrected for the bias of short series: F. H. C. Marriott and J. A. Pope, "Bias in the
+    estimation of autocorrelations", Biometrika 41 (1954).
+    """
+    count = len(values)
+    middle = float(np.median(values))
+    sigma = 1.4826 * float(np.median(np.abs(values - middle)))
+    if count < FEWEST_STEPS or not sigma:
+        return 0.0
+    z = np.clip((values - middle) / sigma, -3, 3)
+    z -= z.mean()
+    square = float((z * z).sum())
+    if not square:
+        return 0.0
+    r = float((z[1:] * z[:-1]).sum()) / square
+    return min(max(r + (1 + 3 * r) / count, 0.0), _MOST_CORRELATION)
+
+
+def _between(sides: list[list[F64]]) -> float:
+    """What recordings of one side add: t · their pooled deviation, of the difference of two medians.
+
+    0 where there is one recording a side; then ``UNKNOWN_SPREAD`` stands for it.
+    """
+    medians = [np.array([np.median(one) for one in side]) for side in sides]
+    freedom = sum(len(one) - 1 for one in medians)
+    if not freedom:
+        return 0.0
+    square = sum(float(((one - one.mean()) ** 2).sum()) for one in medians) / freedom
+    weight = sum(1 / len(one) for one in medians)
+    return t_quantile(freedom) * math.sqrt(square * weight)
+
+
+def noise_of(values: Sequence[int]) -> float | None:
+    """Half width of the interval of one recording's median, of it; None below eight steps."""
+    one = np.asarray(values, np.float64)
+    middle = float(np.median(one)) if len(one) else 0.0
+    if len(one) < ENOUGH_STEPS or not middle:
+        return None
+    drawn = _drawn_locations([one], np.random.default_rng(_SEED))
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return float(high - low) / 2 * _uncarried(one) / middle
+
+
+# --- many operators at once -----------------------------------------------------------------------
+
+
+def welch(base: F64, other: F64) -> F64:
+    """p of "both have the same mean" for each row of two tables (rows, steps); NaN: cannot tell.
+
+    Neighbouring steps count for less than independent ones. Rows that repeat exactly on both sides
+    differ for certain, or not at all: p is 0 or 1.
+    """
+    rows = len(base)
+    if base.shape[1] < FEWEST_STEPS + 1 or other.shape[1] < FEWEST_STEPS + 1:
+        p = np.full(rows, np.nan)
+        still = (np.ptp(base, axis=1) == 0) & (np.ptp(other, axis=1) == 0)
+        p[still] = (base[still, 0] == other[still, 0]).astype(np.float64)
+        return p
+    change = other.mean(axis=1) - base.mean(axis=1)
+    parts = [_square_error(side) for side in (base, other)]
+    square = parts[0][0] + parts[1][0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = square**2 / sum(error**2 / free for error, free in parts)
+        t = np.abs(change) / np.sqrt(square)
+    p = np.array([two_sided(x, f) for x, f in zip(t.tolist(), freedom.tolist(), strict=True)])
+    return np.where(square > 0, p, (change == 0).astype(np.float64))
+
+
+def _square_error(side: F64) -> tuple[F64, F64]:
+    """The squared error of each row's mean, and its degrees of freedom, at least 1."""
+    count = side.shape[1]
+    centred = side - side.mean(axis=1, keepdims=True)
+    square = (centred**2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.nan_to_num((centred[:, 1:] * centred[:, :-1]).sum(axis=1) / square)
+    r = np.clip(r + (1 + 3 * r) / count, 0, _MOST_CORRELATION)
+    effective = count * (1 - r) / (1 + r)
+    variance = square / (count - 1)
+    return variance / effective, np.maximum(effective - 1, 1.0)
+
+
+def discoveries(p: F64, rate: float = FALSE_DISCOVERIES) -> B:
+    """Which of many tests are positive if at most this share of positives may be false."""
+    found = np.zeros(len(p), np.bool_)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(order) + 1) / max(len(order), 1))
+    if len(passed):
+        found[order[: passed[-1] + 1]] = True
+    return found
+
+
+def two_sided(t: float, freedom: float) -> float:
+    """P(|T| ≥ t) of Student's distribution.
+
+    M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 26.7.1 and 26.5.8.
+    """
+    if math.isnan(t) or math.isnan(freedom):
+        return 1.0
+    if math.isinf(t):
+        return 0.0
+    return _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
+
+
+def t_quantile(freedom: float) -> float:
+    """The t beyond which Student's distribution has 5 % on both sides together."""
+    low, high = 1.9, 13.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if two_sided(middle, freedom) > 1 - CONFIDENCE else (low, middle)
+        )
+    return high
+
+
+def _incomplete_beta(a: float, b: float, x: float) -> float:
+    """I_x(a, b) by its continued fraction, on the side where it converges fast."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(b, a, 1 - x)
+    front = math.exp(
+        math.lgamma(a + b)
+        - math.lgamma(a)
+        - math.lgamma(b)
+        + a * math.log(x)
+        + b * math.log1p(-x)
+    )
+    # From the last term of the fraction to the first: 200 are enough for every a and b in use.
+    tail = 1.0
+    for m in range(200, 0, -1):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m - 1) * (a + b + m - 1) * x / ((a + 2 * m - 2) * (a + 2 * m - 1))
+        tail = 1 + odd / (1 + even / tail)
+    return front / a / tail
