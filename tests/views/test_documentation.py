@@ -12,8 +12,8 @@ from kinetoscope.analysis.rules import RULES
 from kinetoscope.analysis.rules.rule import Rule
 from kinetoscope.cli import main
 from kinetoscope.trace.health.notes import CATALOG
+from kinetoscope.views.legend import BREAKDOWN, GAUGES, HOST, PARTITION, LegendEntry
 from kinetoscope.views.memory.rows import LABELS
-from kinetoscope.views.overview.legend import BREAKDOWN, GAUGES, HOST, PARTITION, LegendEntry
 from kinetoscope.views.timeline import view as timeline
 from kinetoscope.views.timeline.common import KINDS
 from kinetoscope.views.view import Part as ViewPart

@@ -22,9 +22,17 @@ from ...analysis.rules.rule import unanswered
 from ...analysis.steps import Selection, outliers, select
 from ...analysis.wording import device_name
 from ...base.units import NBSP
+from ..legend import (
+    BREAKDOWN,
+    DEVICE_PARTS,
+    GAUGES,
+    HOST,
+    MATRIX_CORE_LABEL,
+    PARTITION,
+    LegendEntry,
+)
 from ..shared import Column, Table, as_structs, table_from
 from ..view import View
-from .legend import BREAKDOWN, DEVICE_PARTS, GAUGES, HOST, MATRIX_CORE_LABEL, PARTITION, LegendEntry
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from kinetoscope.analysis.facts import Facts
 from kinetoscope.analysis.overview.findings import Explanation
 from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.errors import QueryError
-from kinetoscope.views.overview.legend import BREAKDOWN, HOST, PARTITION
+from kinetoscope.views.legend import BREAKDOWN, HOST, PARTITION
 from kinetoscope.views.overview.view import VIEW, Overview, OverviewQuery, build, tables
 from tests.analysis.invariants import check_overview
 from tests.drawing import LOADER, V100, draw
