@@ -9,7 +9,8 @@
 | 4 | there is no such file, run, worker, span |
 | 5 | still being written: try again |
 | 6 | this recording cannot answer; says what to record |
-| 7 | `hang --exit-code`: a collective did not end |
+| 7 | `hang --exit-code`: a collective did not end; `check`: worse than the budget allows |
+| 8 | `check`: cannot tell; says what would settle it |
 | 130 | interrupted |
 
 Texts of a trace are printed with their control characters written out (``printable``).
@@ -60,6 +61,8 @@ def _written_out(match: re.Match[str]) -> str:
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "show": "Shows a view of a trace as a table, JSON or CSV.",
+        "diff": "Explains what changed between two recordings.",
+        "check": "Holds a recording against a baseline and a budget, for CI.",
         "snapshot": "Explains a memory snapshot, or compares two.",
         "ingest": "Reads every trace of a logdir into the cache, once.",
         "hang": "Says which rank never entered which collective.",

@@ -12,7 +12,7 @@ import pytest
 
 from kinetoscope import __version__
 from kinetoscope.base import errors
-from kinetoscope.cli import entry, hang
+from kinetoscope.cli import check, entry, hang
 from kinetoscope.cli.entry import COMMANDS
 from tests.cli.runs import run
 from tests.conftest import ROOT
@@ -65,7 +65,7 @@ def test_the_documented_exit_codes_are_those_of_the_errors() -> None:
         for kind in vars(errors).values()
         if isinstance(kind, type) and issubclass(kind, errors.KinetoscopeError)
     }
-    of_commands = {hang.HANGS}
+    of_commands = {hang.HANGS, *check.CODES.values()}
     assert used | of_commands | {0, entry.INTERRUPTED} == table
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias
 
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, B, median
+from ..steps import LEAST_RATIO, SIGMAS
 
 Outcome = Literal["better", "worse", "no change", "cannot tell"]
 Recordings: TypeAlias = Sequence[Sequence[int]]
@@ -64,6 +65,7 @@ class TimeVerdict:
     other_steps: int
     repeats: tuple[int, int]  # recordings of each side
     reason: str  # the rule that decided
+    set_aside: tuple[int, int] = (0, 0)  # far steps of each side that took no part
 
     @property
     def change_ns(self) -> float:
@@ -81,7 +83,7 @@ def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> 
 
     ``budget``: up to this share of the base, a slower step is no loss and a faster one no gain.
     """
-    sides = (_values(base), _values(other))
+    sides = [_values(base), _values(other)]
     counts = [min(len(one) for one in side) for side in sides]
     a, b = (_location(side) for side in sides)
 
@@ -94,32 +96,42 @@ def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> 
     ) -> TimeVerdict:
         low, high = interval or (None, None)
         repeats = len(base), len(other)
-        return TimeVerdict(outcome, a, b, low, high, noise, more, *counts, repeats, reason)
+        return TimeVerdict(
+            outcome, a, b, low, high, noise, more, counts[0], counts[1], repeats, reason
+        )
 
     if [list(one) for one in base] == [list(one) for one in other]:
-        return verdict("no change", "The step times are the same, one by one.", (0.0, 0.0), 0.0)
+        same = "The step times are the same, one by one."
+        return verdict("no change", same, (0.0, 0.0), 0.0 if a else None)
     if min(counts) < FEWEST_STEPS or not a:
         reason = f"Step times are compared from {FEWEST_STEPS} steps a side on."
         return verdict("cannot tell", reason, more=max(ENOUGH_STEPS - min(counts), 0))
     if min(counts) < ENOUGH_STEPS:
-        return verdict(*_by_permutation(sides, a, b), more=0)
-    half_low, half_high = _half_widths(sides)
+        outcome, reason, aside = _by_permutation(sides)
+        few = replace(verdict(outcome, reason), set_aside=aside)
+        return replace(few, more_steps=ENOUGH_STEPS) if outcome == "cannot tell" else few
     unknown = 0.0 if min(len(base), len(other)) > 1 else UNKNOWN_SPREAD
-    low, high = b - a - half_low, b - a + half_high
-    noise = max((half_low + half_high) / 2 / a, unknown)
-    needed = max(budget, unknown)
-    if low > needed * a:
-        return verdict("worse", _over(needed), (low, high), noise)
-    if high < -needed * a:
-        return verdict("better", _over(needed), (low, high), noise)
-    if -budget * a <= low and high <= budget * a:
-        return verdict("no change", f"The interval lies within ±{budget:.1%}.", (low, high), noise)
-    more = _steps_needed(min(counts), max(half_low, half_high) / a, budget, (b - a) / a)
-    return verdict("cannot tell", "The noise is as large as the change.", (low, high), noise, more)
+    below, above = _half_widths(sides)
+    outcome, reason = _by_interval(b - a - below, b - a + above, a, budget, max(budget, unknown))
+    more = 0
+    if outcome == "cannot tell":
+        more = _steps_needed(min(counts), max(below, above) / a, budget, (b - a) / a)
+    noise = max((below + above) / 2 / a, unknown)
+    return verdict(outcome, reason, (b - a - below, b - a + above), noise, more)
 
 
-def _over(needed: float) -> str:
-    return f"All of the interval lies beyond {needed:.1%}."
+def _by_interval(
+    low: float, high: float, base_ns: float, budget: float, needed: float
+) -> tuple[Outcome, str]:
+    """The verdict from the interval of the change."""
+    beyond = f"All of the interval lies beyond {needed:.1%} of the step."
+    if low > needed * base_ns:
+        return "worse", beyond
+    if high < -needed * base_ns:
+        return "better", beyond
+    if -budget * base_ns <= low and high <= budget * base_ns:
+        return "no change", f"All of the interval lies within ±{budget:.1%} of the step."
+    return "cannot tell", f"The interval reaches over the limit of {budget:.1%} of the step."
 
 
 def _steps_needed(count: int, half: float, budget: float, change: float) -> int:
@@ -142,33 +154,42 @@ def _location(side: Sequence[F64]) -> float:
     return float(median(found)) if found else 0.0
 
 
-def _by_permutation(sides: list[list[F64]], a: float, b: float) -> tuple[Outcome, str]:
-    """The verdict from four to seven steps: exact, by all ways to deal the steps to two sides."""
-    base, other = (np.concatenate(side) for side in sides)
+def _by_permutation(sides: list[list[F64]]) -> tuple[Outcome, str, tuple[int, int]]:
+    """The verdict from four to seven steps: exact, by all ways to deal the steps to two sides.
+
+    Far steps are set aside before, as long as four are left on each side; how many says the last.
+    """
+    every = [np.concatenate(side) for side in sides]
+    base, other = (_without_outliers(side) for side in every)
+    aside = len(every[0]) - len(base), len(every[1]) - len(other)
     everything = np.concatenate([base, other])
     count, of_base = len(everything), len(base)
     if math.comb(count, of_base) > _DRAWS:
         generator = np.random.default_rng(_SEED)
-        dealt = np.argsort(generator.random((_DRAWS, count)), axis=1)
+        chosen = np.argsort(generator.random((_DRAWS, count)), axis=1)[:, :of_base]
     else:
         chosen = np.array(list(combinations(range(count), of_base)))
-        rest = [np.setdiff1d(np.arange(count), row) for row in chosen]
-        dealt = np.hstack([chosen, np.array(rest)])
-    dealt_values = everything[dealt]
-    change = np.median(dealt_values[:, of_base:], axis=1) - np.median(
-        dealt_values[:, :of_base], axis=1
-    )
-    seen = float(np.median(other) - np.median(base))
-    as_far = change >= seen - 1e-9 if seen > 0 else change <= seen + 1e-9
+    dealt = everything[chosen].sum(axis=1)
+    change = (everything.sum() - dealt) / (count - of_base) - dealt / of_base
+    seen = float(other.mean() - base.mean())
+    middle = float(np.median(base))
+    as_far = change >= seen - 1e-6 if seen > 0 else change <= seen + 1e-6
     p = float(np.mean(as_far))
     few = f"{len(base)} and {len(other)} steps"
-    if p <= FEW_STEPS_P and abs(b - a) > FEW_STEPS_RATIO * a:
-        how = f"{few}: dealt at random they lie so far apart with p = {p:.3f}."
-        return ("worse" if b > a else "better"), how
-    return "cannot tell", (
-        f"With {few}, a change is claimed above {FEW_STEPS_RATIO:.0%} and with p ≤ {FEW_STEPS_P};"
-        f" here p = {p:.3f}."
-    )
+    if p <= FEW_STEPS_P and abs(seen) > FEW_STEPS_RATIO * middle:
+        how = f"{few}, dealt to two sides at random, lie so far apart with p = {p:.3f}."
+        return ("worse" if seen > 0 else "better"), how, aside
+    how = f"From {few} a change is claimed above {FEW_STEPS_RATIO:.0%} and with p ≤ {FEW_STEPS_P}"
+    return "cannot tell", f"{how}; here p = {p:.3f}.", aside
+
+
+def _without_outliers(values: F64) -> F64:
+    """The values without those beyond 3.5 σ and 5 % of the median, if four are left."""
+    middle = float(np.median(values))
+    far = np.abs(values - middle)
+    limit = max(SIGMAS * 1.4826 * float(np.median(far)), LEAST_RATIO * middle)
+    kept = values[far <= limit]
+    return kept if len(kept) >= FEWEST_STEPS else values
 
 
 def _half_widths(sides: list[list[F64]]) -> tuple[float, float]:
@@ -204,7 +225,7 @@ def _block_rows(count: int, draws: int, generator: np.random.Generator) -> NDArr
 
 
 def _block(count: int) -> int:
-    return math.ceil(round(count ** (1 / 3), 9))
+    return math.ceil(round(math.pow(count, 1 / 3), 9))
 
 
 def _uncarried(values: F64) -> float:
@@ -236,7 +257,7 @@ def correlation(values: F64) -> float:
 
 
 def _between(sides: list[list[F64]]) -> float:
-    """What recordings of one side add: t · their pooled deviation, of the difference of two medians.
+    """What further recordings of one side say: t · their pooled deviation, of the change.
 
     0 where there is one recording a side; then ``UNKNOWN_SPREAD`` stands for it.
     """
@@ -264,7 +285,7 @@ def noise_of(values: Sequence[int]) -> float | None:
 
 
 def welch(base: F64, other: F64) -> F64:
-    """p of "both have the same mean" for each row of two tables (rows, steps); NaN: cannot tell.
+    """P that both have the same mean, for each row of two tables (rows, steps); NaN: cannot tell.
 
     Neighbouring steps count for less than independent ones. Rows that repeat exactly on both sides
     differ for certain, or not at all: p is 0 or 1.
@@ -272,11 +293,12 @@ def welch(base: F64, other: F64) -> F64:
     rows = len(base)
     if base.shape[1] < FEWEST_STEPS + 1 or other.shape[1] < FEWEST_STEPS + 1:
         p = np.full(rows, np.nan)
-        still = (np.ptp(base, axis=1) == 0) & (np.ptp(other, axis=1) == 0)
-        p[still] = (base[still, 0] == other[still, 0]).astype(np.float64)
+        if min(base.shape[1], other.shape[1]) > 1:
+            still = (np.ptp(base, axis=1) == 0) & (np.ptp(other, axis=1) == 0)
+            p[still] = (base[still, 0] == other[still, 0]).astype(np.float64)
         return p
     change = other.mean(axis=1) - base.mean(axis=1)
-    parts = [_square_error(side) for side in (base, other)]
+    parts = [square_error(side) for side in (base, other)]
     square = parts[0][0] + parts[1][0]
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = square**2 / sum(error**2 / free for error, free in parts)
@@ -285,8 +307,8 @@ def welch(base: F64, other: F64) -> F64:
     return np.where(square > 0, p, (change == 0).astype(np.float64))
 
 
-def _square_error(side: F64) -> tuple[F64, F64]:
-    """The squared error of each row's mean, and its degrees of freedom, at least 1."""
+def square_error(side: F64) -> tuple[F64, F64]:
+    """The squared error of the mean of each row (rows, steps), and its degrees of freedom."""
     count = side.shape[1]
     centred = side - side.mean(axis=1, keepdims=True)
     square = (centred**2).sum(axis=1)
@@ -326,9 +348,7 @@ def t_quantile(freedom: float) -> float:
     low, high = 1.9, 13.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if two_sided(middle, freedom) > 1 - CONFIDENCE else (low, middle)
-        )
+        low, high = (middle, high) if two_sided(middle, freedom) > 1 - CONFIDENCE else (low, middle)
     return high
 
 
@@ -339,11 +359,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(b, a, 1 - x)
     front = math.exp(
-        math.lgamma(a + b)
-        - math.lgamma(a)
-        - math.lgamma(b)
-        + a * math.log(x)
-        + b * math.log1p(-x)
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
     # From the last term of the fraction to the first: 200 are enough for every a and b in use.
     tail = 1.0

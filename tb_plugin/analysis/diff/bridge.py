@@ -1,0 +1,148 @@
+"""The bridge: from the step of one recording to the step of another, part by part.
+
+    base 177.6 ms = compute 99.2 + … + idle: DataLoader 59.3 + …
+                         +0.6              −58.1
+    other 141.1 ms
+
+Both steps are divided into the same parts without a rest, so the changes of the parts sum to the
+change of the step, to the nanosecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from ..facts import Breakdown, HostPartition, Partition, StepFacts
+from ..steps import Selection
+from .noise import LEAST_EFFECT_RATIO, discoveries, welch
+
+Division = Literal["device", "host", "classic"]
+"""Seen from the device, from the main thread, or by the categories of the classic breakdown."""
+Center = Literal["mean", "median"]
+
+_SUMS = ("idle_ns", "overlap_ns")  # of parts that stand for themselves, or under other parts
+DEVICE_PARTS = tuple(name for name in Partition.__struct_fields__ if name not in _SUMS)
+HOST_PARTS = tuple(name for name in HostPartition.__struct_fields__ if name not in _SUMS)
+CLASSIC_PARTS = Breakdown.__struct_fields__
+PARTS: dict[Division, tuple[str, ...]] = {
+    "device": DEVICE_PARTS,
+    "host": HOST_PARTS,
+    "classic": CLASSIC_PARTS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BridgePart:
+    """One part of both steps. Integers in ns; ``is_real``: None where it cannot be told."""
+
+    key: str  # field of Partition, HostPartition or Breakdown
+    base_ns: int
+    other_ns: int
+    is_real: bool | None
+
+    @property
+    def change_ns(self) -> int:
+        """Other minus base."""
+        return self.other_ns - self.base_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """Two steps in the same parts; each side's parts sum to its step."""
+
+    division: Division
+    center: Center
+    base_ns: int
+    other_ns: int
+    parts: tuple[BridgePart, ...]  # those that are in one of the steps, in their usual order
+
+    @property
+    def change_ns(self) -> int:
+        """Other minus base: the sum of the changes of all parts."""
+        return self.other_ns - self.base_ns
+
+
+def divisions(base: Selection, other: Selection) -> tuple[Division, ...]:
+    """The divisions that both recordings have; the first is the one to show."""
+    found: list[Division] = []
+    if base.partition is not None and other.partition is not None:
+        found.append("device")
+    if base.host is not None and other.host is not None:
+        found.append("host")
+    return (*found, "classic")
+
+
+def bridge(
+    base: Selection, other: Selection, division: Division = "device", center: Center = "mean"
+) -> Bridge:
+    """The bridge between the chosen steps.
+
+    ``center``: "mean" divides the mean step; "median" the mean of the one or two steps in the
+    middle, so that a few odd steps take no part.
+    """
+    keys = PARTS[division]
+    sides = [np.array([_parts(one, step, division) for step in one.steps]) for one in (base, other)]
+    sides = [side.reshape(-1, len(keys)) for side in sides]
+    values = [centred(side, center) for side in sides]
+    p = welch(*(side.T.astype(np.float64) for side in sides))
+    unsure = np.isnan(p)
+    least = LEAST_EFFECT_RATIO * sum(values[0])
+    real = discoveries(p)
+    parts = tuple(
+        BridgePart(
+            key,
+            a,
+            b,
+            None if unsure[at] else bool(real[at] and abs(b - a) >= least),
+        )
+        for at, (key, a, b) in enumerate(zip(keys, *values, strict=True))
+        if a or b
+    )
+    return Bridge(division, center, sum(values[0]), sum(values[1]), parts)
+
+
+def _parts(selection: Selection, step: StepFacts, division: Division) -> list[int]:
+    """The parts of one step; all 0 where the device did nothing in it but wait."""
+    one = selection.device_step(step)
+    parts: Struct | None = step.breakdown
+    if division == "device":
+        parts = one.partition if one else None
+    elif division == "host":
+        parts = step.host
+    if parts is None:
+        parts = Partition() if division == "device" else HostPartition()
+    found = [int(getattr(parts, key)) for key in PARTS[division]]
+    rest = step.dur_ns - sum(found)
+    if rest:
+        # A step of which nothing is known for this device is idle as far as anybody can tell.
+        found[-1] += rest
+    return found
+
+
+def centred(steps: np.ndarray[tuple[int, int], np.dtype[np.int64]], center: Center) -> list[int]:
+    """The parts of the mean or of the median step, as integers that sum to it, rounded."""
+    count = len(steps)
+    if not count:
+        return [0] * steps.shape[1]
+    if center == "median":
+        order = np.argsort(steps.sum(axis=1), kind="stable")
+        steps = steps[order[(count - 1) // 2 : count // 2 + 1]]
+    return apportioned([int(value) for value in steps.sum(axis=0)], len(steps))
+
+
+def apportioned(totals: Sequence[int], count: int) -> list[int]:
+    """Each total by ``count`` as an integer, so that they sum to the rounded whole.
+
+    What rounding leaves goes to the largest remainders (Hamilton's method).
+    """
+    whole = (2 * sum(totals) + count) // (2 * count)
+    found = [total // count for total in totals]
+    remainders = sorted(range(len(totals)), key=lambda at: (-(totals[at] % count), at))
+    for at in remainders[: whole - sum(found)]:
+        found[at] += 1
+    return found

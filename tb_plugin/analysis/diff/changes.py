@@ -1,0 +1,238 @@
+"""What changed, row by row: calls, times, by more calls or by slower ones, and is it real?
+
+A change of time has two causes that sum to it: other calls, each as long as before, and the calls
+of now, each longer or shorter: ΔT = Δn · mean of base + n of other · Δ mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ...base.arrays import F64, I64
+from .matching import Pairing, Relation, paired
+from .noise import LEAST_EFFECT_NS, LEAST_EFFECT_RATIO, UNKNOWN_SPREAD, discoveries, welch
+from .sides import Items, Side, kernel_items
+
+Status = Literal[
+    "added", "removed", "faster", "slower", "more calls", "fewer calls", "same", "small", "unsure"
+]
+MOST_TESTED = 2_000
+DRIFT_RATIO = 0.02
+FEWEST_SIGNATURES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One side of a row, of one metric, per step."""
+
+    calls: float
+    ns: float
+
+    @property
+    def mean_ns(self) -> float:
+        """Per call; 0 where there is none."""
+        return self.ns / self.calls if self.calls else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One pairing with its figures per step."""
+
+    name: str  # of the base; of the other where it was added
+    other_name: str  # where it differs, else ""
+    detail: str
+    relation: Relation | None
+    base: Figures
+    other: Figures
+    sums: dict[str, tuple[float, float]]  # every metric of both sides, per step
+    status: Status
+    p: float | None
+    are_calls_exact: bool  # the number of calls repeats in every step, on both sides
+    drift: float = 1.0  # what the clocks alone explain: other ÷ base
+
+    @property
+    def change_ns(self) -> float:
+        """Per step."""
+        return self.other.ns - self.base.ns
+
+    @property
+    def by_calls_ns(self) -> float:
+        """What other numbers of calls make of it."""
+        if not self.base.calls:
+            return self.change_ns
+        return (self.other.calls - self.base.calls) * self.base.mean_ns
+
+    @property
+    def by_speed_ns(self) -> float:
+        """What longer or shorter calls make of it."""
+        return self.change_ns - self.by_calls_ns
+
+    @property
+    def adjusted_ns(self) -> float:
+        """The change without what the clocks alone explain."""
+        return self.other.ns / self.drift - self.base.ns
+
+
+def changes(
+    base: Items, other: Items, metric: str, step_ns: float, drift: float = 1.0
+) -> tuple[Change, ...]:
+    """One row for each pairing, the largest change first.
+
+    ``metric``: a column of both; ``step_ns``: length of the base step, for what is too small to
+    claim; ``drift``: ratio of the clocks.
+    """
+    pairings = paired(base, other)
+    totals = [
+        {name: _of_pairings(items.sums[name], keys) / items.steps for name in items.sums}
+        for items, keys in (
+            (base, [one.base for one in pairings]),
+            (other, [one.other for one in pairings]),
+        )
+    ]
+    change = totals[1][metric] - totals[0][metric]
+    order = np.argsort(-np.abs(change), kind="stable")
+    tested = order[:MOST_TESTED].tolist()
+    p, exact, differs = _tested(base, other, [pairings[at] for at in tested], metric)
+    positive = discoveries(p)
+    found: list[Change] = []
+    for rank, at in enumerate(order.tolist()):
+        pairing = pairings[at]
+        a, b = (Figures(float(one["calls"][at]), float(one[metric][at])) for one in totals)
+        is_tested = rank < len(tested)
+        row = Change(
+            name=_joined(base.names, pairing.base) or _joined(other.names, pairing.other),
+            other_name=_joined(other.names, pairing.other) if pairing.relation else "",
+            detail=(base.details[pairing.base[0]] if pairing.base else "")
+            or (other.details[pairing.other[0]] if pairing.other else ""),
+            relation=pairing.relation,
+            base=a,
+            other=b,
+            sums={
+                name: (float(totals[0][name][at]), float(totals[1][name][at]))
+                for name in base.sums
+                if name in other.sums
+            },
+            status="small",
+            p=None if not is_tested or np.isnan(p[rank]) else float(p[rank]),
+            are_calls_exact=bool(is_tested and exact[rank]),
+            drift=drift,
+        )
+        status = _status(
+            row,
+            pairing,
+            step_ns,
+            is_real=None if row.p is None else bool(positive[rank]),
+            has_other_calls=bool(is_tested and differs[rank]),
+        )
+        found.append(replace(row, status=status))
+    return tuple(found)
+
+
+def _joined(names: Sequence[str], keys: Sequence[int]) -> str:
+    return " + ".join(names[key] for key in keys)
+
+
+def _of_pairings(sums: I64, keys: Sequence[Sequence[int]]) -> F64:
+    return np.array([sum(int(sums[key]) for key in one) for one in keys], np.float64)
+
+
+def _tested(
+    base: Items, other: Items, pairings: Sequence[Pairing], metric: str
+) -> tuple[F64, list[bool], list[bool]]:
+    """For each pairing: p that both are equal; do its calls repeat exactly; do they differ?"""
+    times = [_series(base, pairings, metric, 0), _series(other, pairings, metric, 1)]
+    calls = [_series(base, pairings, "calls", 0), _series(other, pairings, "calls", 1)]
+    exact = (np.ptp(calls[0], axis=1) == 0) & (np.ptp(calls[1], axis=1) == 0)
+    differs = exact & (calls[0][:, 0] != calls[1][:, 0])
+    return welch(*times), exact.tolist(), differs.tolist()
+
+
+def _series(items: Items, pairings: Sequence[Pairing], column: str, side: int) -> F64:
+    keys = [(one.base, one.other)[side] for one in pairings]
+    flat = sorted({key for one in keys for key in one})
+    found = np.zeros((len(pairings), items.steps))
+    if not flat:
+        return found
+    rows = items.series(column, flat)
+    place = {key: at for at, key in enumerate(flat)}
+    for at, one in enumerate(keys):
+        for key in one:
+            found[at] += rows[place[key]]
+    return found
+
+
+def _status(  # noqa: PLR0911  # one line a verdict
+    row: Change,
+    pairing: Pairing,
+    step_ns: float,
+    *,
+    is_real: bool | None,
+    has_other_calls: bool,
+) -> Status:
+    """The verdict on one row; ``is_real``: None where it cannot be told."""
+    if not pairing.base or not row.base.calls:
+        return "added"
+    if not pairing.other or not row.other.calls:
+        return "removed"
+    change = row.change_ns
+    if not change and row.base.calls == row.other.calls:
+        return "same"
+    by_calls = abs(row.by_calls_ns) >= abs(row.by_speed_ns)
+    if by_calls and (has_other_calls or is_real):
+        return "more calls" if row.other.calls > row.base.calls else "fewer calls"
+    if abs(change) < (LEAST_EFFECT_RATIO * step_ns or LEAST_EFFECT_NS):
+        return "small"
+    # What remains without the difference of the clocks has to point the same way.
+    is_sure = is_real and abs(change) >= UNKNOWN_SPREAD * row.base.ns
+    if not is_sure or row.adjusted_ns * change <= 0:
+        return "unsure"
+    return "slower" if change > 0 else "faster"
+
+
+# --- clocks ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How much longer equal kernels take, all together: other ÷ base, and of how many kinds."""
+
+    ratio: float
+    signatures: int
+
+    @property
+    def is_other_clock(self) -> bool:
+        """True if the devices ran at clocks, or powers, that differ by more than 2 %."""
+        return abs(self.ratio - 1) > DRIFT_RATIO
+
+
+def drift(base: Side, other: Side) -> Drift | None:
+    """The common factor of all kernels with equal name, grid and block; None: too few of them.
+
+    The median of the ratios of mean durations, weighted by the time of the base. Where the ratios
+    of the middle half do not all lie on the same side of 1, it is not common to all: then it is 1.
+    """
+    a, b = kernel_items(base, "launch"), kernel_items(other, "launch")
+    pairs = [(at, b.index[pair]) for pair, at in a.index.items() if pair in b.index]
+    pairs = [(x, y) for x, y in pairs if a.sums["is_kernel"][x] and a.sums["device_self_ns"][x]]
+    if len(pairs) < FEWEST_SIGNATURES:
+        return None
+    left, right = (np.array(side) for side in zip(*pairs, strict=True))
+    weight = a.sums["device_self_ns"][left].astype(np.float64)
+    ratio = (b.sums["device_self_ns"][right] / b.sums["calls"][right]) / (
+        weight / a.sums["calls"][left]
+    )
+    low, middle, high = (_weighted_quantile(ratio, weight, share) for share in (0.25, 0.5, 0.75))
+    plain = np.percentile(ratio, [25, 50, 75])
+    agrees = (low > 1 and plain[0] > 1) or (high < 1 and plain[2] < 1)
+    return Drift(middle if agrees else 1.0, len(pairs))
+
+
+def _weighted_quantile(values: F64, weights: F64, share: float) -> float:
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    at = int(np.searchsorted(reached, share * reached[-1]))
+    return float(values[order[min(at, len(values) - 1)]])

@@ -1,0 +1,240 @@
+"""Are two recordings alike enough to be compared, and do their counts agree?
+
+Counts that repeat in every step of both sides (launches, collectives, bytes, FLOPs) need no
+statistics: any difference of theirs is real.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import F64, I32
+from ...base.units import listing, times
+from ...trace.model import DeviceClass, DeviceKind
+from ..facts import Facts
+from ..operators.groups import in_steps
+from ..operators.model import CallKind
+from .changes import Drift
+from .sides import Side
+
+Weight = Literal["other machine", "taints", "note"]
+HEAVIEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One thing that the recordings do not have in common."""
+
+    what: str  # "device", "clock", "torch", …
+    base: str
+    other: str
+    weight: (
+        Weight  # "other machine": times say nothing of the code; "taints": they may differ by it
+    )
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepCount:
+    """A number per step. ``is_exact``: it repeats in every chosen step of both sides."""
+
+    key: str
+    label: str
+    unit: str  # "count" | "bytes" | "flop"
+    base: float
+    other: float
+    is_exact: bool
+
+    @property
+    def differs(self) -> bool:
+        """True where the difference is real without any statistics."""
+        return self.is_exact and self.base != self.other
+
+
+def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, ...]:
+    """What keeps the two from being comparable, the heaviest first."""
+    a, b = base.selection.facts, other.selection.facts
+    found: list[Mismatch] = []
+
+    def compare(what: str, of: Callable[[Facts], str], weight: Weight, text: str) -> None:
+        left, right = of(a), of(b)
+        if left and right and left != right:
+            found.append(Mismatch(what, left, right, weight, text))
+
+    compare("device", _device_names, "other machine", "The recordings are of different devices.")
+    compare(
+        "number of devices",
+        lambda facts: str(sum(one.used for one in facts.devices)),
+        "other machine",
+        "They used different numbers of devices.",
+    )
+    compare(
+        "ranks",
+        lambda facts: str(facts.world_size or 1),
+        "other machine",
+        "The jobs had different numbers of ranks.",
+    )
+    if drift is not None and drift.is_other_clock:
+        found.append(
+            Mismatch(
+                "clock",
+                "1.00×",
+                times(drift.ratio),
+                "taints",
+                f"All kernels together take {times(drift.ratio)} as long, those of equal name and"
+                f" size ({drift.signatures} kinds): the device ran at another clock or power.",
+            )
+        )
+    compare("host", lambda f: f.host_name or "", "taints", "They ran on different hosts.")
+    compare("torch", _torch_era, "taints", "They were recorded by different formats of torch.")
+    for key in sorted(set(a.recording.versions) & set(b.recording.versions)):
+        compare(
+            key,
+            lambda facts, key=key: _minor(facts.recording.versions[key]),  # type: ignore[misc]
+            "taints",
+            f"The versions of {key} differ.",
+        )
+    if shapes := _other_shapes(base, other):
+        found.append(shapes)
+    options = [
+        label
+        for label, name in (
+            ("stacks", "with_stack"),
+            ("shapes", "record_shapes"),
+            ("memory", "profile_memory"),
+            ("FLOPs", "with_flops"),
+        )
+        if getattr(a.recording, name) != getattr(b.recording, name)
+    ]
+    if options:
+        one = "Only one of them recorded"
+        found.append(
+            Mismatch(
+                "profiler options",
+                _options(a),
+                _options(b),
+                "taints",
+                f"{one} {listing(options)}, which slows the host.",
+            )
+        )
+    compare("script", lambda facts: facts.script, "note", "They were started by different scripts.")
+    order = ("other machine", "taints", "note")
+    return tuple(sorted(found, key=lambda one: order.index(one.weight)))
+
+
+def _device_names(facts: Facts) -> str:
+    used = sorted(
+        {one.name or f"{one.vendor} {one.type}".strip() for one in facts.devices if one.used}
+    )
+    return ", ".join(used) or "CPU"
+
+
+def _torch_era(facts: Facts) -> str:
+    return "" if facts.torch_era == "unknown" else facts.torch_era
+
+
+def _minor(version: str) -> str:
+    match = re.match(r"\d+\.\d+", version)
+    return match[0] if match else version
+
+
+def _options(facts: Facts) -> str:
+    names = ("with_stack", "record_shapes", "profile_memory", "with_flops")
+    return ", ".join(name for name in names if getattr(facts.recording, name)) or "none"
+
+
+def _other_shapes(base: Side, other: Side) -> Mismatch | None:
+    """Other shapes of the ten operators that take most of the time: another batch or model."""
+    left, right = _heavy_shapes(base), _heavy_shapes(other)
+    others = [
+        (name, left[name], right[name])
+        for name in left
+        if name in right and left[name] and right[name] and not left[name] & right[name]
+    ]
+    if not others:
+        return None
+    _, a, b = others[0]
+    names = listing([f"`{one[0]}`" for one in others[:3]])
+    return Mismatch(
+        "shapes",
+        min(a),
+        min(b),
+        "taints",
+        f"{names} got other shapes: another batch or model.",
+    )
+
+
+def _heavy_shapes(side: Side) -> dict[str, set[str]]:
+    calls, strings = side.operators.calls, side.operators.strings
+    rows = np.flatnonzero(in_steps(calls.step, side.steps) & (calls.kind == CallKind.OP))
+    if not len(rows):
+        return {}
+    weight = calls.self_ns[rows] + calls.device_self_ns[rows]
+    sums = np.bincount(calls.name[rows], weight, len(strings))
+    found: dict[str, set[str]] = {}
+    for code in np.argsort(-sums)[:HEAVIEST].tolist():
+        shapes = np.unique(calls.shapes[rows[calls.name[rows] == code]]).tolist()
+        found[strings[code]] = {strings[one] for one in shapes if one >= 0}
+    return found
+
+
+def step_counts(base: Side, other: Side) -> tuple[StepCount, ...]:
+    """The counts that both recordings have, in an order for people."""
+    sides = [_series(side) for side in (base, other)]
+    found: list[StepCount] = []
+    for key, (label, unit) in _COUNTS.items():
+        if key not in sides[0] or key not in sides[1]:
+            continue
+        a, b = sides[0][key], sides[1][key]
+        if not a.any() and not b.any():
+            continue
+        exact = bool(np.ptp(a) == 0 and np.ptp(b) == 0)
+        found.append(StepCount(key, label, unit, float(a.mean()), float(b.mean()), exact))
+    return tuple(found)
+
+
+_COUNTS = {
+    "launches": ("Launches", "count"),
+    "kernels": ("Kernels", "count"),
+    "copies": ("Copies", "count"),
+    "copied_bytes": ("Bytes copied", "bytes"),
+    "collectives": ("Collectives", "count"),
+    "operators": ("Operators", "count"),
+    "flops": ("FLOPs", "flop"),
+}
+
+
+def _series(side: Side) -> dict[str, F64]:
+    """Each count by chosen step; what a recording cannot have is not there."""
+    selection, operators = side.selection, side.operators
+    calls, activities = operators.calls, operators.activities
+    found: dict[str, F64] = {}
+    count = side.count
+
+    def by_step(step: I32, rows: NDArray[Any], weight: F64 | None = None) -> F64:
+        return np.bincount(side.places(step[rows]), weight, count).astype(np.float64)
+
+    if selection.facts.device_type != "CPU":
+        found["launches"] = np.array([step.launches for step in selection.steps], np.float64)
+        mine = in_steps(activities.step, side.steps)
+        kernel = mine & (activities.kind == DeviceKind.KERNEL)
+        copy = np.flatnonzero(mine & (activities.kind == DeviceKind.MEMCPY))
+        found["kernels"] = by_step(activities.step, kernel)
+        found["copies"] = by_step(activities.step, copy)
+        if len(copy) and (activities.bytes[copy] >= 0).all():
+            weight = activities.bytes[copy].astype(np.float64)
+            found["copied_bytes"] = by_step(activities.step, copy, weight)
+        collective = mine & (activities.klass == DeviceClass.COMMUNICATION)
+        found["collectives"] = by_step(activities.step, collective)
+    op = np.flatnonzero(in_steps(calls.step, side.steps) & (calls.kind == CallKind.OP))
+    found["operators"] = by_step(calls.step, op)
+    known = op[~np.isnan(calls.flops[op])]
+    if len(known):
+        found["flops"] = by_step(calls.step, known, calls.flops[known])
+    return found

@@ -1,0 +1,229 @@
+"""``kinetoscope check BASE OTHER``: may this change go in? For continuous integration.
+
+| code | meaning |
+|---|---|
+| 0 | ok: nothing is worse than the budget allows |
+| 7 | worse: at least one line of the budget is broken, and that is no noise |
+| 8 | cannot tell: nothing is proven to be worse, and something is not proven to be fine |
+
+Any other code is an error of its own (``cli/entry.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from ..analysis.diff.budget import Budget, BudgetCase, CaseOutcome, Checked, check_budget, worst
+from ..analysis.diff.changes import changes
+from ..analysis.diff.sides import kernel_items, operator_items
+from ..base.errors import NotFoundError, QueryError
+from ..base.units import NBSP, plural
+from ..session.session import choose
+from ..views.diff.rows import Pair
+from .diff import opened_pair
+from .entry import printable, say, write
+
+WORSE, CANNOT_TELL = 7, 8
+CODES: dict[CaseOutcome, int] = {"ok": 0, "worse": WORSE, "cannot tell": CANNOT_TELL}
+KEPT = 5
+MOST_BYTES = 1 << 20
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """What ``--format json`` writes."""
+
+    outcome: str
+    headline: str
+    cases: tuple[BudgetCase, ...]
+
+
+@click.command()
+@click.argument("base", metavar="BASE")
+@click.argument("other", metavar="OTHER")
+@click.option(
+    "--budget",
+    type=click.Path(path_type=Path),
+    help="A JSON file of what a change may cost.  [default: 2 % of the step]",
+)
+@click.option(
+    "--baselines",
+    type=click.Path(path_type=Path),
+    default=Path("baselines"),
+    show_default=True,
+    help="The folder of named baselines: BASE may be a name in it.",
+)
+@click.option(
+    "--keep",
+    is_flag=True,
+    help=f"Adds OTHER to the baseline BASE unless it is worse; the last {KEPT} stay. Several tell"
+    " how far recordings of the same code differ.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "markdown", "json")),
+    default="text",
+    show_default=True,
+    help="For a log, for a pull request, for programs.",
+)
+@click.option("--junit", type=click.Path(path_type=Path), help="Writes a JUnit report, too.")
+@click.option("--steps", default="", help="Steps of OTHER by their numbers.  [default: all usual]")
+@click.option("--base-steps", default="", help="Steps of BASE.  [default: all usual]")
+def check(  # noqa: PLR0913  # the options of the command
+    base: str,
+    other: str,
+    budget: Path | None,
+    baselines: Path,
+    *,
+    keep: bool,
+    form: str,
+    junit: Path | None,
+    steps: str,
+    base_steps: str,
+) -> int:
+    """Checks OTHER against BASE and a budget: ok, worse, or cannot tell.
+
+    Exit code 0: ok. 7: worse. 8: cannot tell, and what would settle it.
+    """
+    allowed = read_budget(budget) if budget else Budget()
+    folder = Path(base)
+    if not folder.exists():
+        folder = _named(baselines, base)
+        if keep and not folder.exists():
+            _keep(folder, other)
+            write(f"There is no baseline {base} yet: {other} is kept as its first recording.")
+            return 0
+        if not folder.exists():
+            known = ", ".join(sorted(one.name for one in baselines.glob("*"))) or "none"
+            raise NotFoundError(
+                f"there is no recording and no baseline {base}",
+                hint=f"baselines in {baselines}: {known}; --keep makes one",
+            )
+    pair = opened_pair(str(folder), other, base_steps=base_steps, steps=steps, budget=allowed.step)
+    cases = check_budget(_checked(pair), allowed)
+    outcome = worst(cases)
+    if form == "json":
+        report = CheckReport(outcome, pair.comparison.headline, cases)
+        write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    else:
+        write(markdown(outcome, cases) if form == "markdown" else text(outcome, cases))
+    if junit is not None:
+        junit.write_text(junit_xml(cases), encoding="utf-8")
+    if keep and outcome != "worse":
+        _keep(folder, other)
+        say(f"{other} is kept in the baseline {folder}")
+    return CODES[outcome]
+
+
+def _checked(pair: Pair) -> Checked:
+    base, other = pair.base.side, pair.other.side
+    found = pair.comparison
+    clock = found.drift.ratio if found.drift and found.drift.is_other_clock else 1.0
+    operators = operator_items(base), operator_items(other)
+    kernels = kernel_items(base), kernel_items(other)
+    return Checked(
+        base,
+        other,
+        found,
+        changes(*operators, "self_ns", base.mean_ns),
+        changes(*kernels, "device_self_ns", base.mean_ns, clock),
+    )
+
+
+def read_budget(path: Path) -> Budget:
+    """The budget in a file.
+
+    Raises:
+        QueryError: it has another form.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as stream:
+        content = stream.read(MOST_BYTES)
+    try:
+        return msgspec.json.decode(content, type=Budget)
+    except msgspec.DecodeError as error:
+        fields = ", ".join(Budget.__struct_fields__)
+        raise QueryError(f"{path} is no budget: {error}", hint=f"JSON with {fields}") from None
+
+
+# --- baselines ------------------------------------------------------------------------------------
+
+
+def _named(baselines: Path, name: str) -> Path:
+    if name in {"", ".", ".."} or "/" in name or os.sep in name or "\0" in name:
+        raise NotFoundError(f"there is no file or folder {name}", hint="check the spelling")
+    return baselines / name
+
+
+def _keep(folder: Path, other: str) -> None:
+    """Copy a recording into the folder of a baseline, and let the oldest go."""
+    if folder.is_file():
+        raise QueryError(f"{folder} is one file", hint="--keep needs a baseline that is a folder")
+    source = Path(choose(other).path)
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = ".pt.trace.json.gz" if source.name.endswith(".gz") else ".pt.trace.json"
+    shutil.copyfile(source, folder / f"baseline.{time.time_ns()}{suffix}")
+    kept = sorted(folder.glob("baseline.*.pt.trace.json*"))
+    for old in kept[:-KEPT]:
+        old.unlink()
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+_SIGNS: dict[CaseOutcome, str] = {"ok": "✓", "worse": "✗", "cannot tell": "?"}
+
+
+def text(outcome: CaseOutcome, cases: Sequence[BudgetCase]) -> str:
+    """The report for a log."""
+    lines: list[str] = []
+    for case in cases:
+        lines.append(f"{_SIGNS[case.outcome]} {case.name}: {case.text}")
+        lines += [f"    {line}" for line in case.evidence]
+    bad = sum(case.outcome != "ok" for case in cases)
+    lines.append(f"{outcome}: {plural(len(cases) - bad, 'case')} of {len(cases)} ok")
+    return "\n".join(map(printable, lines))
+
+
+def markdown(outcome: CaseOutcome, cases: Sequence[BudgetCase]) -> str:
+    """The report for a pull request."""
+    lines = [f"**kinetoscope check: {outcome}**", ""]
+    for case in cases:
+        lines.append(f"- {_SIGNS[case.outcome]} **{case.name}**: {_escaped(case.text)}")
+        lines += [f"  - {_escaped(line)}" for line in case.evidence]
+    return "\n".join(lines).replace(NBSP, " ")
+
+
+def _escaped(line: str) -> str:
+    return printable(line).replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
+
+
+def junit_xml(cases: Sequence[BudgetCase]) -> str:
+    """The report that CI systems draw: worse is a failure, cannot tell is skipped."""
+    counts = {one: sum(case.outcome == one for case in cases) for one in CODES}
+    suite = ET.Element(
+        "testsuite",
+        name="kinetoscope check",
+        tests=str(len(cases)),
+        failures=str(counts["worse"]),
+        skipped=str(counts["cannot tell"]),
+        errors="0",
+    )
+    for case in cases:
+        element = ET.SubElement(
+            suite, "testcase", classname="kinetoscope", name=printable(case.name)
+        )
+        if case.outcome == "ok":
+            continue
+        kind = "failure" if case.outcome == "worse" else "skipped"
+        found = ET.SubElement(element, kind, message=printable(case.text))
+        found.text = "\n".join(map(printable, case.evidence))
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

@@ -1,0 +1,314 @@
+"""``kinetoscope diff BASE OTHER``: what changed between two recordings, and is it real?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ..base.units import NBSP, count, duration, size
+from ..session.session import FileSession, Wanted, choose
+from ..views.diff.contract import (
+    Diff,
+    DiffCount,
+    DiffGroup,
+    DiffQuery,
+    DiffRow,
+    DiffTable,
+    DiffTableQuery,
+)
+from ..views.diff.rows import Pair, Recorded
+from ..views.shared import Column, Table
+from ..views.view import TracePlace
+from .entry import printable, say, write
+from .render import TableLayout, print_tables, progress_bar, width_of, wrapped
+
+ROWS = 15
+_GROUPS: tuple[DiffGroup, ...] = ("operators", "kernels", "modules")
+_TITLES = {"operators": "Operators", "kernels": "Kernels", "modules": "Modules"}
+
+
+class DiffReport(msgspec.Struct, frozen=True):
+    """What ``--format json`` writes."""
+
+    diff: Diff
+    tables: tuple[DiffTable, ...]
+
+
+@click.command()
+@click.argument("base", metavar="BASE")
+@click.argument("other", metavar="OTHER")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "json", "markdown")),
+    default="table",
+    show_default=True,
+    help="For people, for programs, for a pull request.",
+)
+@click.option("--steps", default="", help="Steps of OTHER by their numbers.  [default: all usual]")
+@click.option("--base-steps", default="", help="Steps of BASE.  [default: all usual]")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=ROWS, show_default=True, help="Rows of a table."
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, 10),
+    default=0.02,
+    show_default=True,
+    help="A change of the step below this share is none.",
+)
+def diff(  # the options of the command
+    base: str, other: str, form: str, steps: str, base_steps: str, limit: int, budget: float
+) -> None:
+    """Explains what changed from BASE to OTHER, and whether it is more than noise.
+
+    Both are trace files, runs or logdirs. Below a folder the newest run is taken, its first worker
+    and that worker's last span; the other spans of that worker count as repeats.
+    """
+    pair = opened_pair(base, other, base_steps=base_steps, steps=steps, budget=budget)
+    answer = pair.answer(DiffQuery(budget=budget))
+    tables = tuple(
+        pair.table(DiffTableQuery(group=group, metric=_metric(pair, group), limit=limit))
+        for group in _GROUPS
+        if group not in answer.missing
+    )
+    if form == "json":
+        report = DiffReport(answer, tables)
+        write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    elif form == "markdown":
+        write(markdown(answer, tables))
+    else:
+        _print(answer, tables)
+
+
+def _metric(pair: Pair, group: str) -> Any:  # noqa: ANN401  # a literal of the contract
+    """Device time where both have it, else host time."""
+    has_device = all(one.facts.device_type != "CPU" for one in (pair.base, pair.other))
+    return "device_self_ns" if has_device and group != "operators" else "self_ns"
+
+
+def opened_pair(
+    base: str, other: str, *, base_steps: str = "", steps: str = "", budget: float = 0.02
+) -> Pair:
+    """Both recordings, read where they are not in the cache.
+
+    Raises:
+        KinetoscopeError: there is no such path, or it is no trace.
+    """
+    return Pair(opened(base, base_steps), opened(other, steps), budget)
+
+
+def opened(path: str, steps: str = "") -> Recorded:
+    """The recording of a path, with the other spans of its worker as repeats.
+
+    Raises:
+        KinetoscopeError: there is no such path, or it is no trace.
+    """
+    chosen = choose(path, Wanted())
+    if chosen.notice():
+        say(chosen.notice())
+    with progress_bar(chosen.path) as on_progress:
+        session = chosen.session(on_progress)
+        facts = session.facts()
+    place = chosen.place or TracePlace(Path(chosen.path).name, "", "")
+    repeats: list[tuple[int, ...]] = []
+    if chosen.folder is not None and chosen.place is not None:
+        run, worker, span = chosen.place
+        for at, of_span in sorted(chosen.folder.paths.items()):
+            if (at.run, at.worker) == (run, worker) and at.span != span:
+                times = FileSession(of_span).facts().step_times_ns
+                if times:
+                    repeats.append(times)
+    return Recorded(facts, session.artifact, place, steps, tuple(repeats))
+
+
+# --- for people -----------------------------------------------------------------------------------
+
+
+def _print(answer: Diff, tables: Sequence[DiffTable]) -> None:
+    width = width_of(sys.stdout)
+    verdict = f"Verdict: {answer.outcome}"
+    for text in (answer.headline, answer.detail, answer.certainty, answer.settle, verdict):
+        for line in wrapped(printable(text), width) if text else ():
+            write(line)
+    for one in answer.mismatches:
+        for line in wrapped(printable(f"△ {one.text}"), width):
+            write(line)
+    write("")
+    shown = [bridge_table(answer), counts_table(answer), *map(changes_table, tables)]
+    layout = TableLayout(width, None, "--format json has them")
+    print_tables([table for table in shown if table.rows], sys.stdout, layout)
+
+
+def bridge_table(answer: Diff) -> Table:
+    """The parts of both steps."""
+    columns = (
+        Column("part", "Part", kind="words"),
+        Column("base_ns", "Base (ns)"),
+        Column("other_ns", "Other (ns)"),
+        Column("change_ns", "Change (ns)"),
+        Column("is_real", "Significant", kind="words"),
+    )
+    rows = tuple(
+        (one.label, one.base_ns, one.other_ns, one.change_ns, _certain(one.is_real))
+        for one in answer.parts
+    )
+    whole = ("Step", answer.base_ns, answer.other_ns, answer.change_ns, None)
+    return Table("From base to other, mean step", columns, (*rows, whole))
+
+
+def _certain(is_real: bool | None) -> str | None:
+    return None if is_real is None else "yes" if is_real else "no"
+
+
+def counts_table(answer: Diff) -> Table:
+    """What is counted per step."""
+    columns = (
+        Column("what", "Per step", kind="words"),
+        Column("base", "Base", kind="words"),
+        Column("other", "Other", kind="words"),
+        Column("known", "Known", kind="words"),
+    )
+    rows = tuple(
+        (
+            one.label,
+            amount(one, one.base),
+            amount(one, one.other),
+            "exactly" if one.is_exact else "on average",
+        )
+        for one in answer.counts
+    )
+    return Table("Counts", columns, rows)
+
+
+def amount(one: DiffCount, value: float) -> str:
+    """A count in words."""
+    if one.unit == "bytes":
+        return size(value)
+    return f"{value:.4g}" if one.unit == "flop" else count(round(value))
+
+
+def changes_table(table: DiffTable) -> Table:
+    """The rows that changed most."""
+    is_bytes = table.metric == "bytes"
+    unit = "bytes" if is_bytes else "ns"
+    columns = (
+        Column("name", _TITLES[table.group][:-1], kind="name"),
+        Column("base_calls", "Calls, base"),
+        Column("other_calls", "Calls, other"),
+        Column(f"base_{unit}", f"Base ({unit})"),
+        Column(f"other_{unit}", f"Other ({unit})"),
+        Column(f"change_{unit}", f"Change ({unit})"),
+        Column("ratio", "Change"),
+        Column(f"by_calls_{unit}", f"By calls ({unit})", is_minor=True),
+        Column(f"by_speed_{unit}", f"By speed ({unit})", is_minor=True),
+        Column("status", "Verdict", kind="words"),
+    )
+    rows = tuple(
+        (
+            named(one),
+            one.base_calls,
+            one.other_calls,
+            one.base_ns,
+            one.other_ns,
+            one.change_ns,
+            one.ratio,
+            one.by_calls_ns,
+            one.by_speed_ns,
+            status(one),
+        )
+        for one in table.rows
+    )
+    return Table(
+        f"{_TITLES[table.group]}, {_words(table.metric)} per step", columns, rows, table.count
+    )
+
+
+def _words(metric: str) -> str:
+    return {
+        "self_ns": "host self time",
+        "total_ns": "host total time",
+        "device_self_ns": "device time",
+        "device_total_ns": "device total time",
+        "bytes": "bytes allocated",
+    }.get(metric, metric)
+
+
+def named(row: DiffRow) -> str:
+    """The name, with the one it has in the other recording."""
+    return f"{row.name} → {row.other_name}" if row.other_name else row.name
+
+
+def status(row: DiffRow) -> str:
+    """The verdict on a row in words."""
+    said = {"unsure": "inconclusive", "small": "too small"}.get(row.status, row.status)
+    return f"{row.relation}, {said}" if row.relation else said
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
+    """The comparison for a pull request."""
+    lines = [f"**{_escaped(answer.headline)}**", ""]
+    lines += [f"{_escaped(text)}  " for text in (answer.detail, answer.certainty) if text]
+    lines += [f"Verdict: **{answer.outcome}**. {_escaped(answer.settle)}".rstrip(), ""]
+    lines += [f"- △ {_escaped(one.text)}" for one in answer.mismatches]
+    lines += [""] if answer.mismatches else []
+    parts = [
+        (one.label, duration(one.base_ns), duration(one.other_ns), signed(one.change_ns))
+        for one in answer.parts
+    ]
+    whole = (
+        "**Step**",
+        *map(duration, (answer.base_ns, answer.other_ns)),
+        signed(answer.change_ns),
+    )
+    lines += _markdown_table(("Part", "Base", "Other", "Change"), [*parts, whole])
+    for table in tables:
+        changed = [one for one in table.rows if one.change_ns]
+        if not changed:
+            continue
+        write_value: Callable[[float], str] = size if table.metric == "bytes" else duration
+        rows = [
+            (
+                f"`{named(one).replace('`', chr(39))}`",
+                f"{one.base_calls:g} → {one.other_calls:g}",
+                write_value(one.base_ns),
+                write_value(one.other_ns),
+                ("−" if one.change_ns < 0 else "+") + write_value(abs(one.change_ns)),
+                status(one),
+            )
+            for one in changed
+        ]
+        title = _TITLES[table.group]
+        heads = (title[:-1], "Calls", "Base", "Other", "Change", "Verdict")
+        lines += ["", f"{title}, {_words(table.metric)} per step", ""]
+        lines += _markdown_table(heads, rows)
+    return "\n".join(lines).replace(NBSP, " ")
+
+
+def signed(ns: float) -> str:
+    """A change of time: ``+1.20 ms``, ``−36.5 ms``, ``0 ns``."""
+    return duration(0) if not ns else ("−" if ns < 0 else "+") + duration(abs(ns))
+
+
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    ruler = ["---", *["---:"] * (len(heads) - 1)]
+    return [
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+        for row in (heads, ruler, *map(_printable_cells, rows))
+    ]
+
+
+def _printable_cells(row: Sequence[str]) -> list[str]:
+    return [printable(cell) for cell in row]
+
+
+def _escaped(text: str) -> str:
+    return printable(text).replace("<", "&lt;").replace("|", "\\|")

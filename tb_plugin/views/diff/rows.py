@@ -1,0 +1,261 @@
+"""The comparison as the contract's Structs: sides, bridge, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...analysis.diff.bridge import Bridge, BridgePart, Division, bridge, divisions
+from ...analysis.diff.changes import Change, changes
+from ...analysis.diff.sides import Items, Side, kernel_items, module_items, operator_items
+from ...analysis.diff.verdict import Comparison, compare
+from ...analysis.facts import Facts
+from ...analysis.modules import artifact as module_artifact
+from ...analysis.operators import artifact as operator_artifact
+from ...analysis.steps import Selection, select
+from ...base.arrays import median
+from ...base.artifact_spec import ArtifactSpec
+from ..legend import BREAKDOWN, HOST, PARTITION, LegendEntry
+from ..shared import as_structs
+from ..view import TracePlace
+from . import contract as answers
+
+OPERATORS = ArtifactSpec(
+    operator_artifact.NAME, operator_artifact.MAKE, operator_artifact.open_operators
+)
+MODULES = ArtifactSpec(module_artifact.NAME, module_artifact.MAKE, module_artifact.open_modules)
+
+NO_MODULES = (
+    "Not both recordings have modules. Record with `with_stack=True`, or give our trace handler the"
+    " model, `tensorboard_trace_handler(dir, modules=model)`."
+)
+METRICS: Mapping[str, tuple[str, ...]] = {
+    "operators": ("self_ns", "total_ns", "device_self_ns", "device_total_ns"),
+    "kernels": ("device_self_ns",),
+    "modules": ("device_self_ns", "self_ns", "bytes"),
+}
+_LEGENDS: Mapping[Division, tuple[LegendEntry, ...]] = {
+    "device": PARTITION,
+    "host": HOST,
+    "classic": BREAKDOWN,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """One trace of the pair, with its place and the steps that are chosen."""
+
+    facts: Facts
+    artifact: Callable[[ArtifactSpec[Any]], Any]
+    place: TracePlace
+    steps: str = ""
+    repeats: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def side(self) -> Side:
+        """The chosen steps with the columns of operators. Raises QueryError."""
+        return Side(select(self.facts, self.steps), self.artifact(OPERATORS), repeats=self.repeats)
+
+    @cached_property
+    def with_modules(self) -> Side:
+        """The same with the columns of modules, which cost more to have."""
+        modules = self.artifact(MODULES) if self.facts.recording.modules else None
+        return Side(self.side.selection, self.side.operators, modules, self.repeats)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two recordings to compare."""
+
+    base: Recorded
+    other: Recorded
+    budget: float = 0.02
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The verdict, and what it rests on."""
+        return compare(self.base.side, self.other.side, self.budget)
+
+    def answer(self, query: answers.DiffQuery) -> answers.Diff:
+        """The first screen. Raises QueryError."""
+        found = self.comparison
+        base, other = self.base.side.selection, self.other.side.selection
+        known = divisions(base, other)
+        seen = query.seen if query.seen in known else known[0]
+        between = (
+            found.bridge
+            if (seen, query.center) == (found.bridge.division, found.bridge.center)
+            else bridge(base, other, seen, query.center)
+        )
+        verdict = found.adjusted or found.times
+        return answers.Diff(
+            outcome=found.outcome,
+            headline=found.headline,
+            detail=found.detail,
+            certainty=found.certainty,
+            settle=found.settle,
+            reason=verdict.reason if verdict else "",
+            base=_side(self.base, found.noise_ratios[0]),
+            other=_side(self.other, found.noise_ratios[1]),
+            division=between.division,
+            divisions=known,
+            base_ns=between.base_ns,
+            other_ns=between.other_ns,
+            change_ns=between.change_ns,
+            parts=tuple(self._part(between, part) for part in between.parts),
+            clock_ns=found.clock_ns,
+            clock_ratio=found.drift.ratio if found.drift else None,
+            mismatches=as_structs(answers.DiffMismatch, found.mismatches),
+            counts=as_structs(answers.DiffCount, found.counts),
+            missing=self._missing,
+        )
+
+    @property
+    def _missing(self) -> dict[str, str]:
+        missing = {}
+        if not (self.base.facts.recording.modules and self.other.facts.recording.modules):
+            missing["modules"] = NO_MODULES
+        for one in (self.base, self.other):
+            if one.facts.device_type == "CPU" and "device" in one.side.operators.missing:
+                missing["kernels"] = one.side.operators.missing["device"]
+        return missing
+
+    def _part(self, between: Bridge, part: BridgePart) -> answers.DiffPart:
+        entry = next(
+            (one for one in _LEGENDS[between.division] if one.key == part.key),
+            LegendEntry(part.key, part.key.removesuffix("_ns").replace("_", " "), "other", ""),
+        )
+        return answers.DiffPart(
+            key=part.key,
+            label=entry.label,
+            category=entry.category,
+            ghost=entry.ghost,
+            help=entry.help,
+            base_ns=part.base_ns,
+            other_ns=part.other_ns,
+            change_ns=part.change_ns,
+            is_real=part.is_real,
+            door=answers.DiffDoor(
+                _longest(self.base.side.selection, part.key),
+                _longest(self.other.side.selection, part.key),
+                "enumerate(Data" if "dataloader" in part.key else "",
+            ),
+        )
+
+    def rows(self, query: answers.DiffTableQuery) -> tuple[tuple[Change, ...], str, str]:
+        """All rows of a group, the largest change first, the metric, and why there are none."""
+        metrics = METRICS[query.group]
+        metric = query.metric if query.metric in (*metrics, "calls") else metrics[0]
+        sides = self._items(query)
+        if sides is None:
+            return (), metric, self._missing.get(query.group, "")
+        found = self.comparison
+        clock = 1.0
+        if found.drift is not None and found.drift.is_other_clock and "device" in metric:
+            clock = found.drift.ratio
+        return changes(*sides, metric, self.base.side.mean_ns, clock), metric, ""
+
+    def _items(self, query: answers.DiffTableQuery) -> tuple[Items, Items] | None:
+        if query.group in self._missing:
+            return None
+        if query.group == "modules":
+            sides = module_items(self.base.with_modules), module_items(self.other.with_modules)
+            return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
+        if query.group == "kernels":
+            by = "launch" if query.by_shape else "name"
+            return kernel_items(self.base.side, by), kernel_items(self.other.side, by)
+        by = "shape" if query.by_shape else "name"
+        return operator_items(self.base.side, by), operator_items(self.other.side, by)
+
+    def table(self, query: answers.DiffTableQuery) -> answers.DiffTable:
+        """A window of the table. Raises QueryError."""
+        every, metric, missing = self.rows(query)
+        found = [one for one in every if _holds(one, query.search)]
+        key: Callable[[Change], Any] = {
+            "change": lambda one: abs(one.change_ns),
+            "name": lambda one: one.name,
+            "base": lambda one: one.base.ns,
+            "other": lambda one: one.other.ns,
+            "ratio": lambda one: one.change_ns / one.base.ns if one.base.ns else np.inf,
+        }[query.sort_by]
+        found.sort(key=key, reverse=not query.ascending)
+        window = found[query.offset : query.offset + query.limit]
+        return answers.DiffTable(
+            rows=tuple(row_of(one) for one in window),
+            offset=query.offset,
+            count=len(found),
+            group=query.group,
+            metric=metric,
+            base_ns=sum(one.base.ns for one in found),
+            other_ns=sum(one.other.ns for one in found),
+            metrics=METRICS[query.group],
+            missing=missing,
+        )
+
+
+def _holds(change: Change, search: str) -> bool:
+    text = f"{change.name} {change.other_name} {change.detail}".casefold()
+    return all(word in text for word in search.casefold().split())
+
+
+def _side(recorded: Recorded, noise: float | None) -> answers.DiffSide:
+    selection = recorded.side.selection
+    times = [step.dur_ns for step in selection.steps]
+    device = selection.device_facts
+    run, worker, span = recorded.place
+    return answers.DiffSide(
+        run=run,
+        worker=worker,
+        span=span,
+        label=run or worker,
+        device=(device.name or device.type) if device else "CPU",
+        step_count=len(times),
+        mean_ns=selection.mean(selection.total_ns),
+        median_ns=float(median(times)) if times else 0.0,
+        noise_ratio=noise,
+    )
+
+
+def _longest(selection: Selection, key: str) -> str:
+    """The range of the longest event of a part, with a margin, for the Trace view."""
+    parts = [
+        one
+        for step in selection.steps
+        if (device := selection.device_step(step))
+        for one in device.longest
+        if one.part == key
+    ]
+    if parts:
+        one = max(parts, key=lambda part: part.dur_ns)
+        margin = max(one.dur_ns // 4, 1000)
+        return f"{one.ts - margin}-{one.ts + one.dur_ns + margin}"
+    longest = max(selection.steps, key=lambda step: step.dur_ns, default=None)
+    return f"{longest.start_ns}-{longest.end_ns}" if longest else ""
+
+
+def row_of(change: Change) -> answers.DiffRow:
+    """One row of the table."""
+    device = change.sums.get("device_self_ns")
+    return answers.DiffRow(
+        name=change.name,
+        other_name=change.other_name if change.other_name != change.name else "",
+        relation=change.relation or "",
+        detail=change.detail,
+        base_calls=change.base.calls,
+        other_calls=change.other.calls,
+        base_ns=change.base.ns,
+        other_ns=change.other.ns,
+        change_ns=change.change_ns,
+        ratio=change.change_ns / change.base.ns if change.base.ns else None,
+        by_calls_ns=change.by_calls_ns,
+        by_speed_ns=change.by_speed_ns,
+        adjusted_ns=change.adjusted_ns if change.drift != 1.0 else None,
+        device_change_ns=device[1] - device[0] if device else None,
+        status=change.status,
+        p=change.p,
+        sums=change.sums,
+    )

@@ -1,0 +1,133 @@
+"""Rows of a comparison: what became slower, is called more often, was renamed, fused or split."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinetoscope.analysis.diff.changes import Change, changes, drift
+from kinetoscope.analysis.diff.comparable import mismatches, step_counts
+from kinetoscope.analysis.diff.matching import plain_name
+from kinetoscope.analysis.diff.sides import Side, kernel_items, operator_items
+from kinetoscope.analysis.diff.verdict import compare
+
+from .training import Plant, training
+
+STEPS = 12
+
+
+def by_name(base: Side, other: Side, metric: str = "self_ns") -> dict[str, Change]:
+    rows = changes(operator_items(base), operator_items(other), metric, base.mean_ns)
+    return {row.name: row for row in rows}
+
+
+@pytest.fixture(name="base", scope="module")
+def usual() -> Side:
+    return training(1, STEPS)
+
+
+def test_a_slower_operator_is_the_first_row(base: Side) -> None:
+    other = training(2, STEPS, Plant(slower={"aten::mm": 1.2}))
+    rows = by_name(base, other)
+    first = next(iter(rows.values()))
+    assert (first.name, first.status) == ("aten::mm", "slower")
+    assert first.change_ns == pytest.approx(100_000, rel=0.15)
+    assert first.by_calls_ns == 0
+    assert {one.status for one in rows.values()} <= {"slower", "small", "same", "unsure"}
+    assert sum(one.status == "slower" for one in rows.values()) == 1
+
+
+def test_more_calls_are_told_from_slower_ones(base: Side) -> None:
+    other = training(2, STEPS, Plant(times={"aten::copy_": 3}))
+    row = by_name(base, other)["aten::copy_"]
+    assert (row.status, row.base.calls, row.other.calls) == ("more calls", 1, 3)
+    assert row.are_calls_exact
+    assert row.by_calls_ns + row.by_speed_ns == pytest.approx(row.change_ns)
+    assert abs(row.by_calls_ns) > 10 * abs(row.by_speed_ns)
+
+
+def test_a_renamed_operator_is_found_by_its_place(base: Side) -> None:
+    other = training(2, STEPS, Plant(names={"aten::relu": "mine::relu_v2"}))
+    row = by_name(base, other)["aten::relu"]
+    assert (row.relation, row.other_name) == ("renamed", "mine::relu_v2")
+
+
+def test_fused_operators_are_found_by_their_place(base: Side) -> None:
+    """relu and mm go, one comes in their place."""
+    plant = Plant(times={"aten::relu": 0}, names={"aten::mm": "mine::relu_mm"})
+    row = by_name(base, training(2, STEPS, plant))["aten::relu + aten::mm"]
+    assert (row.relation, row.other_name) == ("fused", "mine::relu_mm")
+    assert row.base.calls == 2
+    back = by_name(training(2, STEPS, plant), base)["mine::relu_mm"]
+    assert (back.relation, back.other_name) == ("split", "aten::relu + aten::mm")
+
+
+def test_what_is_on_one_side_only_is_added_or_removed(base: Side) -> None:
+    other = training(2, STEPS, Plant(times={"aten::sum": 0}))
+    assert by_name(base, other)["aten::sum"].status == "removed"
+    assert by_name(other, base)["aten::sum"].status == "added"
+
+
+def test_the_changes_of_all_rows_sum_to_the_change_of_all_time(base: Side) -> None:
+    other = training(2, STEPS, Plant(slower={"aten::mm": 1.3}, times={"aten::sum": 0}))
+    for metric in ("self_ns", "device_self_ns"):
+        rows = by_name(base, other, metric).values()
+        whole = [side.operators.calls for side in (base, other)]
+        column = {"self_ns": "own_ns", "device_self_ns": "device_self_ns"}[metric]
+        sums = [
+            int(getattr(calls, column)[(calls.step >= 0) & (calls.kind <= 1)].sum()) / STEPS
+            for calls in whole
+        ]
+        assert sum(one.change_ns for one in rows) == pytest.approx(sums[1] - sums[0])
+
+
+def test_another_clock_is_no_regression() -> None:
+    base, other = training(1, 20, sigma=0.004), training(2, 20, Plant(clock=1.1), sigma=0.004)
+    found = drift(base, other)
+    assert found is not None
+    assert found.ratio == pytest.approx(1.1, rel=0.01)
+    assert "clock" in {one.what for one in mismatches(base, other, found)}
+    verdict = compare(base, other)
+    assert verdict.times is not None
+    assert verdict.times.outcome == "worse"
+    assert verdict.outcome != "worse"
+    assert verdict.clock_ns > 0
+    rows = changes(
+        kernel_items(base), kernel_items(other), "device_self_ns", base.mean_ns, found.ratio
+    )
+    assert all(row.status in ("unsure", "small") for row in rows if abs(row.adjusted_ns) < 5_000)
+
+
+def test_one_slower_operator_is_no_clock() -> None:
+    found = drift(training(1, 12), training(2, 12, Plant(slower={"aten::mm": 1.3})))
+    assert found is not None
+    assert not found.is_other_clock
+
+
+def test_another_device_is_never_worse() -> None:
+    other = training(2, 20, Plant(device="Other GPU", slower={"aten::mm": 3}))
+    verdict = compare(training(1, 20), other)
+    assert verdict.outcome == "cannot tell"
+    assert verdict.headline.startswith("Different machines")
+
+
+def test_counts_are_compared_exactly(base: Side) -> None:
+    other = training(2, STEPS, Plant(times={"aten::sum": 2}))
+    counts = {one.key: one for one in step_counts(base, other)}
+    assert (counts["launches"].base, counts["launches"].other) == (6, 7)
+    assert counts["launches"].differs
+    assert counts["kernels"].differs
+    assert not {"copies", "flops"} & counts.keys()  # there are none
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("triton_poi_fused_add_relu_12", "triton_poi_fused_add_relu"),
+        ("gemm<128, 64, (Mode)3>", "gemm<#, #, #>"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_RING"),
+        ("lambda at 0x7f3a00112233", "lambda at 0x"),
+        ("aten::conv2d", "aten::conv2d"),
+    ],
+)
+def test_names_without_what_compilers_number(name: str, plain: str) -> None:
+    assert plain_name(name) == plain

@@ -1,0 +1,175 @@
+"""A verdict on step times: how often it is wrong, how often it sees what is there.
+
+``benchmarks/diff_noise.py`` draws thousands; here are some of them, and the statistics one by one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinetoscope.analysis.diff.noise import (
+    correlation,
+    discoveries,
+    judge_times,
+    noise_of,
+    t_quantile,
+    two_sided,
+    welch,
+)
+
+
+def steps(
+    generator: np.random.Generator, count: int, sigma: float, phi: float, odd: float = 0.05
+) -> list[int]:
+    """Step times about 100 ms: noise that lasts, and now and then a step that is far off."""
+    noise = np.empty(count)
+    last = generator.normal()
+    for at in range(count):
+        last = noise[at] = phi * last + math.sqrt(1 - phi**2) * generator.normal()
+    times = 1e8 * np.exp(sigma * noise)
+    times *= np.where(generator.random(count) < odd, 1 + generator.exponential(0.2, count), 1)
+    return [int(one) for one in times]
+
+
+def verdicts(plant: float, count: int, sigma: float, phi: float, draws: int) -> list[str]:
+    generator = np.random.default_rng(count * 1000 + int(sigma * 1000))
+    found: list[str] = []
+    for _ in range(draws):
+        base = steps(generator, count, sigma, phi)
+        other = [round(one * plant) for one in steps(generator, count, sigma, phi)]
+        found.append(judge_times([base], [other]).outcome)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("count", "sigma", "phi"), [(6, 0.03, 0.3), (12, 0.02, 0.5), (30, 0.04, 0.3)]
+)
+@pytest.mark.parametrize("plant", [1.0, 1.002])
+def test_noise_is_not_called_worse(plant: float, count: int, sigma: float, phi: float) -> None:
+    found = verdicts(plant, count, sigma, phi, 60)
+    assert found.count("worse") <= 3
+    assert found.count("better") <= 3
+
+
+@pytest.mark.parametrize(("count", "sigma", "phi"), [(20, 0.01, 0.3), (50, 0.02, 0.3)])
+def test_five_percent_are_found(count: int, sigma: float, phi: float) -> None:
+    assert verdicts(1.05, count, sigma, phi, 40).count("worse") >= 38
+
+
+def test_steps_without_a_change_and_with_little_noise_are_no_change() -> None:
+    assert verdicts(1.0, 40, 0.005, 0.0, 20).count("no change") >= 19
+
+
+@given(st.lists(st.integers(1, 10**10), max_size=40))
+@settings(max_examples=50)
+def test_a_recording_against_itself_is_no_change(times: list[int]) -> None:
+    found = judge_times([times], [times])
+    assert (found.outcome, found.change_ns) == ("no change", 0)
+
+
+@given(
+    st.lists(st.integers(1, 10**10), min_size=1, max_size=30),
+    st.lists(st.integers(1, 10**10), min_size=1, max_size=30),
+)
+@settings(max_examples=80)
+def test_swapping_the_sides_swaps_the_change(left: list[int], right: list[int]) -> None:
+    there, back = judge_times([left], [right]), judge_times([right], [left])
+    assert there.change_ns == -back.change_ns
+    assert (there.low_ns is None) == (back.low_ns is None)
+    if there.low_ns is not None and there.high_ns is not None:
+        assert there.low_ns <= there.change_ns <= there.high_ns
+
+
+def test_below_four_steps_nothing_is_claimed() -> None:
+    found = judge_times([[100, 100, 100]], [[200, 200, 200]])
+    assert (found.outcome, found.more_steps) == ("cannot tell", 5)
+
+
+def test_a_far_step_among_few_is_set_aside() -> None:
+    base = [177, 176, 178, 177, 179, 177]
+    other = [127, 125, 126, 170, 127, 169]
+    found = judge_times([base], [other])
+    assert (found.outcome, found.set_aside) == ("better", (0, 2))
+
+
+def test_repeats_that_differ_forbid_a_claim() -> None:
+    """One recording a side would say 4 % slower; recordings of the same code differ by as much."""
+    generator = np.random.default_rng(1)
+
+    def recording(level: float) -> list[int]:
+        return [int(one) for one in generator.normal(level, level * 0.003, 20)]
+
+    base, other = recording(1e8), recording(1.04e8)
+    assert judge_times([base], [other]).outcome == "worse"
+    wide = judge_times(
+        [base, recording(1.05e8), recording(0.97e8)], [other, recording(0.98e8), recording(1.06e8)]
+    )
+    assert (wide.outcome, wide.repeats) == ("cannot tell", (3, 3))
+
+
+def test_repeats_that_agree_lower_what_can_be_seen() -> None:
+    generator = np.random.default_rng(2)
+
+    def recordings(level: float) -> list[list[int]]:
+        return [[int(one) for one in generator.normal(level, level * 0.001, 20)] for _ in range(4)]
+
+    base, other = recordings(1e8), recordings(1.01e8)
+    assert judge_times(base[:1], other[:1], 0.005).outcome == "cannot tell"
+    assert judge_times(base, other, 0.005).outcome == "worse"
+
+
+def test_more_steps_settle_it() -> None:
+    generator = np.random.default_rng(3)
+    base = steps(generator, 12, 0.03, 0.0, 0.0)
+    other = [round(1.035 * one) for one in steps(generator, 12, 0.03, 0.0, 0.0)]
+    found = judge_times([base], [other])
+    assert found.outcome == "cannot tell"
+    assert 1 <= found.more_steps < 1000
+
+
+def test_lag_one_correlation() -> None:
+    generator = np.random.default_rng(4)
+    still = generator.normal(size=2000)
+    lasting = np.empty(2000)
+    last = 0.0
+    for at, one in enumerate(generator.normal(size=2000)):
+        last = lasting[at] = 0.6 * last + 0.8 * one
+    assert correlation(1e8 + 1e6 * still) == pytest.approx(0, abs=0.06)
+    assert correlation(1e8 + 1e6 * lasting) == pytest.approx(0.6, abs=0.08)
+
+
+def test_noise_of_one_recording_needs_eight_steps() -> None:
+    assert noise_of([100] * 7) is None
+    assert noise_of([100] * 8) == 0
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "p"),
+    [(12.706, 1, 0.05), (2.776, 4, 0.05), (2.228, 10, 0.05), (3.169, 10, 0.01)],
+)
+def test_students_distribution(t: float, freedom: float, p: float) -> None:
+    """Values of the usual table."""
+    assert two_sided(t, freedom) == pytest.approx(p, rel=0.01)
+    if p == 0.05:
+        assert t_quantile(freedom) == pytest.approx(t, rel=0.001)
+
+
+def test_welch_on_many_rows() -> None:
+    generator = np.random.default_rng(5)
+    same = generator.normal(100, 5, (200, 12)), generator.normal(100, 5, (200, 12))
+    assert np.mean(welch(*same) < 0.05) < 0.1
+    assert np.mean(welch(same[0], same[1] + 30) < 0.001) > 0.9
+    exact = np.full((2, 6), 4.0), np.array([[4.0] * 6, [5.0] * 6])
+    assert welch(*exact).tolist() == [1.0, 0.0]
+    assert np.isnan(welch(np.ones((1, 1)), np.zeros((1, 1)))).all()
+
+
+def test_false_discoveries_are_held_down() -> None:
+    """The largest p below its share of 5 %, and all smaller ones: Benjamini and Hochberg."""
+    p = np.array([0.001, 0.04, 0.012, np.nan, 0.9])
+    assert discoveries(p).tolist() == [True, False, True, False, False]
