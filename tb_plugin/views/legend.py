@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...analysis.wording import CAUSE_NAMES
+from ..analysis.wording import CAUSE_NAMES
 
 
 class LegendEntry(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ...base.units import count, duration, share, size
-from ..idle.holders import is_own_frame
+from ..idle.places import is_own_frame
 from ..operators.groups import in_steps
 from ..operators.stacks import frames_of
 from .bridge import BridgePart
@@ -22,7 +22,7 @@ from .changes import Change
 from .comparable import StepCount
 from .noise import BUDGET
 from .sides import Side
-from .verdict import Comparison, phrase
+from .verdict import PairVerdict, phrase
 
 CaseOutcome = Literal["ok", "worse", "cannot tell"]
 CULPRITS = 5
@@ -33,7 +33,9 @@ class Budget(Struct, frozen=True, forbid_unknown_fields=True):
     """What a change may cost. Shares are of the base: 0.02 is 2 %."""
 
     step: float = BUDGET  # growth of the median step
-    parts: Mapping[str, float] = {}  # part → growth, as a share of the step: {"idle_sync_ns": 0.01}
+    parts: Mapping[
+        str, float
+    ] = {}  # part → growth, as a share of the step: {"idle_blocking_ns": 0.01}
     counts: Mapping[str, float] = {}  # count per step → growth: {"launches": 0, "collectives": 0}
     operators: Mapping[str, float] = {}  # name → growth of its own time: {"aten::copy_": 0.1}
     peak_memory: float | None = None  # growth of the peak of allocated memory; null = not checked
@@ -55,7 +57,7 @@ class Checked:
 
     base: Side
     other: Side
-    comparison: Comparison
+    comparison: PairVerdict
     operators: Sequence[Change]
     kernels: Sequence[Change]
 

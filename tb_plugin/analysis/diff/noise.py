@@ -47,6 +47,7 @@ _DRAWS = 2_000
 _FEWEST_DRAWS = 400
 _MOST_VALUES = 4_000_000
 _MOST_CORRELATION = 0.9
+_LEAST_FREEDOM = 2.0  # of a trend: three steps at least are worth something
 _SEED = 20_200_401
 
 
@@ -317,7 +318,7 @@ def square_error(side: F64) -> tuple[F64, F64]:
     r = np.clip(r + (1 + 3 * r) / count, 0, _MOST_CORRELATION)
     effective = count * (1 - r) / (1 + r)
     variance = square / (count - 1)
-    return variance / effective, np.maximum(effective - 1, 1.0)
+    return variance / effective, np.maximum(effective - 1, _LEAST_FREEDOM)
 
 
 def discoveries(p: F64, rate: float = FALSE_DISCOVERIES) -> B:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...base.units import count, duration, listing, plural, share
 from ..steps import step_parameter
+from ..wording import CAUSE_NAMES
 from .bridge import Bridge, BridgePart, bridge, divisions
 from .changes import Drift, drift
 from .comparable import Mismatch, StepCount, mismatches, step_counts
@@ -38,10 +39,6 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "exposed_copy_ns": "exposed copies",
         "memset_ns": "memsets",
         "idle_dataloader_ns": "waiting for the DataLoader",
-        "idle_cpu_exec_ns": "waiting for host dispatch",
-        "idle_runtime_ns": "waiting for launch calls",
-        "idle_sync_ns": "waiting for host syncs",
-        "idle_unattributed_ns": "unattributed idle time",
         "dataloader_ns": "waiting for the DataLoader",
         "forward_ns": "the forward pass",
         "backward_ns": "the backward pass",
@@ -61,7 +58,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairVerdict:
     """Two recordings side by side: the bridge, the verdict, and what limits it."""
 
     outcome: Outcome
@@ -86,11 +83,11 @@ class Comparison:
         return any(one.weight == "other machine" for one in self.mismatches)
 
 
-def compare(base: Side, other: Side, budget: float = BUDGET) -> Comparison:
+def compare(base: Side, other: Side, budget: float = BUDGET) -> PairVerdict:
     """The comparison of the chosen steps of two recordings."""
     between = bridge(base.selection, other.selection, divisions(base.selection, other.selection)[0])
     clocks = drift(base, other)
-    found = Comparison(
+    found = PairVerdict(
         outcome="cannot tell",
         headline="",
         detail="",
@@ -145,7 +142,7 @@ def _times(base: Side, other: Side, budget: float, clock: float = 1.0) -> TimeVe
     return judge_times((base.step_times, *base.repeats), (steps, *other.repeats), budget)
 
 
-def _outcome(found: Comparison) -> Outcome:
+def _outcome(found: PairVerdict) -> Outcome:
     if found.times is None or found.is_other_machine:
         equal = found.bridge.change_ns == 0 and not any(one.differs for one in found.counts)
         return "no change" if equal and not found.is_other_machine else "cannot tell"
@@ -174,7 +171,7 @@ def mean_interval(base: Sequence[int], other: Sequence[int]) -> tuple[float, flo
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _words(found: Comparison, outcome: Outcome, other: Side) -> tuple[str, str]:
+def _words(found: PairVerdict, outcome: Outcome, other: Side) -> tuple[str, str]:
     between = found.bridge
     change = between.change_ns
     unit = "per step" if found.times is not None else "in all"
@@ -197,7 +194,7 @@ def _words(found: Comparison, outcome: Outcome, other: Side) -> tuple[str, str]:
     return said, _detail(found, cause, other)
 
 
-def _no_change(found: Comparison) -> tuple[str, str]:
+def _no_change(found: PairVerdict) -> tuple[str, str]:
     between = found.bridge
     real = [one for one in found.counts if one.differs]
     if between.change_ns == 0 and not any(part.change_ns for part in between.parts) and not real:
@@ -206,7 +203,7 @@ def _no_change(found: Comparison) -> tuple[str, str]:
     return f"No change: {a} and {b} per step are the same within the noise.", _counts_words(real)
 
 
-def _cannot_tell(found: Comparison) -> tuple[str, str]:
+def _cannot_tell(found: PairVerdict) -> tuple[str, str]:
     between, verdict = found.bridge, found.times
     change = between.change_ns
     faster = "faster" if change < 0 else "slower"
@@ -265,10 +262,11 @@ def _cause_words(part: BridgePart) -> str:
 
 def phrase(key: str) -> str:
     """What a part is called in a sentence."""
-    return PHRASES.get(key, key.removesuffix("_ns").replace("_", " ").replace("idle ", "idle: "))
+    cause = f"idle time ({CAUSE_NAMES[key]})" if key in CAUSE_NAMES else ""
+    return PHRASES.get(key) or cause or key.removesuffix("_ns").replace("_", " ")
 
 
-def _detail(found: Comparison, cause: BridgePart | None, other: Side) -> str:
+def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
     between = found.bridge
     said: list[str] = []
     if cause is not None:
@@ -290,7 +288,7 @@ def _detail(found: Comparison, cause: BridgePart | None, other: Side) -> str:
     return " ".join(said)
 
 
-def _outlier_steps(found: Comparison, other: Side) -> str:
+def _outlier_steps(found: PairVerdict, other: Side) -> str:
     """The steps that are unlike the others, where they were set aside."""
     if found.times is None or not found.times.set_aside[1]:
         return ""
@@ -307,7 +305,7 @@ def _signed(ns: float) -> str:
     return f"{'−' if ns < 0 else '+'}{duration(abs(ns))}"
 
 
-def _certainty(found: Comparison) -> str:
+def _certainty(found: PairVerdict) -> str:
     verdict = found.times
     if verdict is None:
         return ""
@@ -327,7 +325,7 @@ def _certainty(found: Comparison) -> str:
     return said
 
 
-def _settle(found: Comparison, outcome: Outcome) -> str:
+def _settle(found: PairVerdict, outcome: Outcome) -> str:
     if outcome != "cannot tell":
         return ""
     if found.is_other_machine:

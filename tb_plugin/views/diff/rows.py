@@ -12,7 +12,7 @@ import numpy as np
 from ...analysis.diff.bridge import Bridge, BridgePart, Division, bridge, divisions
 from ...analysis.diff.changes import Change, changes
 from ...analysis.diff.sides import Items, Side, kernel_items, module_items, operator_items
-from ...analysis.diff.verdict import Comparison, compare
+from ...analysis.diff.verdict import PairVerdict, compare
 from ...analysis.facts import Facts
 from ...analysis.modules import artifact as module_artifact
 from ...analysis.operators import artifact as operator_artifact
@@ -76,7 +76,7 @@ class Pair:
     budget: float = 0.02
 
     @cached_property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> PairVerdict:
         """The verdict, and what it rests on."""
         return compare(self.base.side, self.other.side, self.budget)
 
