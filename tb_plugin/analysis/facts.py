@@ -228,6 +228,44 @@ class Idle(Struct, frozen=True):
     gaps: tuple[Gap, ...] = ()  # the longest stretches, the longest first
 
 
+class Communication(Struct, frozen=True, array_like=True):
+    """Collectives of one device in one step (idle/communication).
+
+    ``total_ns`` = what compute hides + ``exposed_ns``; the last three sum to ``exposed_ns``.
+    """
+
+    total_ns: int = 0  # union of the device's collectives
+    exposed_ns: int = 0  # no kernel computes meanwhile
+    blocking_ns: int = 0  # the next compute kernel was launched, or the host waited for it
+    host_limited_ns: int = 0  # the host had not launched the next compute kernel: no gain there
+    unknown_ns: int = 0  # no compute kernel follows, or its launch is not known
+
+
+class CopySum(Struct, frozen=True, array_like=True):
+    """Copies of one kind of one device in one step."""
+
+    kind: str  # "HtoD", "DtoH", "DtoD", "PtoP", …; "" unknown
+    memory: str  # of the host's side: "pageable", "pinned"; "" none, or not recorded
+    count: int
+    bytes: int  # 0: not recorded
+    ns: int  # sum of durations
+    exposed_ns: int  # union in which neither kernel nor collective ran
+    small_count: int  # below 64 KiB
+    ts: int  # of the longest one
+    dur_ns: int
+
+
+class LaunchSums(Struct, frozen=True, array_like=True):
+    """Calls that launched work of one device that began in one step."""
+
+    count: int = 0
+    call_ns: int = 0  # inside these calls
+    short_count: int = 0  # kernels below 10 µs that ran shorter than their own call took …
+    short_ns: int = 0  # … and how long these calls took: the host sets the pace there
+    slow_count: int = 0  # calls above 50 µs and ten times the median of their name …
+    slow_ns: int = 0
+
+
 class Longest(Struct, frozen=True, array_like=True):
     """The longest device activity of one class in a step, as a place to look at."""
 
@@ -245,6 +283,9 @@ class DeviceStep(Struct, frozen=True):
     gap: Gauges
     idle: Idle = field(default_factory=Idle)
     longest: tuple[Longest, ...] = ()
+    communication: Communication = field(default_factory=Communication)
+    copies: tuple[CopySum, ...] = ()
+    launches: LaunchSums = field(default_factory=LaunchSums)
 
 
 class StepFacts(Struct, frozen=True):
@@ -265,6 +306,9 @@ class StepFacts(Struct, frozen=True):
     host: HostPartition | None  # of runs without device activity
     launches: int
     device_events: int
+    host_held: tuple[Held, ...] = ()  # without devices: what the main thread was in, exclusive
+    parallel_ns: int = 0  # sum over threads of the time with an op or call open in the window
+    threads: int = 0  # of these, threads with any
     excluded: str | None = None  # "incomplete": cut off at the end; "warm-up": first and slow
 
     @property
@@ -287,6 +331,9 @@ class DeviceFacts(Struct, frozen=True):
     peak_reserved_bytes: int | None
     least_allocated_bytes: int | None = None  # lowest allocated total
     learned: Learned = field(default_factory=Learned)
+    # From a launch's return to its work's begin: 10th, 50th and 90th percentile, ns. Below 0: the
+    # work began within the call. None: nothing linked.
+    lead_ns: tuple[int, int, int] | None = None
 
 
 class RunTraits(Struct, frozen=True):

@@ -30,6 +30,8 @@ from ..trace.model import HostKind, Trace
 from .facts import (
     IDLE_CAUSES,
     Breakdown,
+    Communication,
+    CopySum,
     DeviceFacts,
     DeviceStep,
     Facts,
@@ -40,6 +42,7 @@ from .facts import (
     HeldName,
     HostPartition,
     Idle,
+    LaunchSums,
     Partition,
     Place,
     StepFacts,
@@ -215,7 +218,7 @@ def sigma_of(values: Sequence[float]) -> float:
 _PIECE = re.compile(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)
 _HINT = 'Use "", "all", a step like "3", a range like "2-5", or several: "1,4-6".'
 
-Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges)
+Summed = TypeVar("Summed", Breakdown, Partition, HostPartition, Gauges, Communication, LaunchSums)
 
 
 @dataclass(frozen=True)
@@ -326,25 +329,36 @@ class Selection:
     @cached_property
     def all_held(self) -> tuple[HeldSum, ...]:
         """Names of host events while the chosen device was idle, the largest sum first."""
-        found: dict[int, list[Held]] = {}
+        parts = [one.idle.held for step in self.steps if (one := self.device_step(step))]
+        return _held_sums(self.facts, parts)
+
+    @cached_property
+    def host_held(self) -> tuple[HeldSum, ...]:
+        """What the main thread was in, where no device was recorded, the largest sum first."""
+        return _held_sums(self.facts, [step.host_held for step in self.steps])
+
+    @cached_property
+    def communication(self) -> Communication:
+        """Collectives of the chosen device, what is exposed of them, and what of that blocks."""
+        parts = [one.communication for step in self.steps if (one := self.device_step(step))]
+        return total_of(parts, Communication())
+
+    @cached_property
+    def launches(self) -> LaunchSums:
+        """The calls that launched work of the chosen device."""
+        parts = [one.launches for step in self.steps if (one := self.device_step(step))]
+        return total_of(parts, LaunchSums())
+
+    @cached_property
+    def copies(self) -> tuple[CopySum, ...]:
+        """Copies of the chosen device by kind and memory, those that take most time first."""
+        found: dict[tuple[str, str], list[CopySum]] = {}
         for step in self.steps:
             if one := self.device_step(step):
-                for held in one.idle.held:
-                    found.setdefault(held.name, []).append(held)
-        tables = self.facts.idle
-        sums = (
-            HeldSum(
-                name=tables.names[row].name,
-                kind=tables.names[row].kind,
-                cause=tables.names[row].cause,
-                count=sum(one.count for one in parts),
-                idle_ns=sum(one.idle_ns for one in parts),
-                longest=(longest := max(parts, key=lambda one: one.longest_ns)),
-                place=tables.places[longest.place] if longest.place >= 0 else None,
-            )
-            for row, parts in found.items()
-        )
-        return tuple(sorted(sums, key=lambda one: -one.idle_ns))
+                for copy in one.copies:
+                    found.setdefault((copy.kind, copy.memory), []).append(copy)
+        sums = [_copies_together(parts) for parts in found.values()]
+        return tuple(sorted(sums, key=lambda one: -one.ns))
 
     @cached_property
     def cut(self) -> str:
@@ -392,6 +406,35 @@ class Selection:
                 parts.append(one.gap)
                 covered += step.start_ns - self.facts.steps[i - 1].end_ns
         return total_of(parts, Gauges()), covered
+
+
+def _held_sums(facts: Facts, parts: Sequence[Sequence[Held]]) -> tuple[HeldSum, ...]:
+    """Names over several steps, the largest sum first."""
+    found: dict[int, list[Held]] = {}
+    for part in parts:
+        for held in part:
+            found.setdefault(held.name, []).append(held)
+    tables = facts.idle
+    sums = (
+        HeldSum(
+            name=tables.names[row].name,
+            kind=tables.names[row].kind,
+            cause=tables.names[row].cause,
+            count=sum(one.count for one in some),
+            idle_ns=sum(one.idle_ns for one in some),
+            longest=(longest := max(some, key=lambda one: one.longest_ns)),
+            place=tables.places[longest.place] if longest.place >= 0 else None,
+        )
+        for row, some in found.items()
+    )
+    return tuple(sorted(sums, key=lambda one: -one.idle_ns))
+
+
+def _copies_together(parts: Sequence[CopySum]) -> CopySum:
+    longest = max(parts, key=lambda one: one.dur_ns)
+    added = ("count", "bytes", "ns", "exposed_ns", "small_count")
+    sums = {name: sum(getattr(part, name) for part in parts) for name in added}
+    return structs.replace(longest, **sums)
 
 
 def select(

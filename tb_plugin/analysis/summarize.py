@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 from ..base.arrays import distinct_values, is_any
 from ..trace.model import Device, Trace
 from .facts import DeviceFacts, DeviceStep, Facts, IdleTables, Learned, StepFacts
-from .host_activity import Hosts, hosts_of, traits
+from .host_activity import hosts_of, traits
 from .idle.causes import CauseTable, IdleCauses
+from .idle.communication import communication
+from .idle.host import host_held, parallel
+from .idle.launches import copies, launches, lead
+from .idle.names import HeldNames
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
 from .patterns.recognize import patterns_of
@@ -26,8 +30,10 @@ def summarize(trace: Trace) -> Facts:
     """The facts of a trace: a few kilobytes per step, whatever the size of the file."""
     hosts = hosts_of(trace)
     windows = step_windows(trace)
-    idle, idle_tables = _idle(trace, hosts, windows)
-    steps = _steps(trace, hosts, windows, idle)
+    names = HeldNames(trace, hosts)
+    causes = IdleCauses(names, windows)
+    idle = {row: causes.of_device(row) for row, one in enumerate(trace.devices) if one.used}
+    steps = _steps(names, windows, idle)
     devices = _device_facts(trace, idle)
     rows = counts(trace)
     recording = recording_facts(trace)
@@ -51,29 +57,26 @@ def summarize(trace: Trace) -> Facts:
         unavailable=unavailable(steps, trace.steps.source, devices, rows, recording),
         health=trace.health,
         recording=recording,
-        idle=idle_tables,
+        idle=IdleTables(names.table(), names.places.table(), causes.following),
         patterns=patterns_of(trace, hosts, windows),
     )
 
 
-def _idle(trace: Trace, hosts: Hosts, windows: Windows) -> tuple[dict[int, CauseTable], IdleTables]:
-    """The idle time of each used device by step, and the names in it; nothing without devices."""
-    used = [row for row, device in enumerate(trace.devices) if device.used]
-    if not used:
-        return {}, IdleTables()
-    causes = IdleCauses(trace, hosts, windows)
-    return {row: causes.of_device(row) for row in used}, causes.tables()
-
-
 def _steps(
-    trace: Trace, hosts: Hosts, windows: Windows, idle: Mapping[int, CauseTable]
+    names: HeldNames, windows: Windows, idle: Mapping[int, CauseTable]
 ) -> tuple[StepFacts, ...]:
+    trace, hosts = names.trace, names.hosts
     by_category = breakdowns(trace, hosts, windows)
     used = tuple(idle)
     on_host = None if used else host_partitions(trace, hosts, windows)
     parts = {row: partitions(trace, windows, row, idle[row].ns) for row in used}
     longest = {row: longest_activity(trace, windows, row) for row in used}
     measures = {row: gauges(trace, windows, row) for row in used}
+    collectives = {row: communication(trace, hosts, windows, row) for row in used}
+    copied = {row: copies(trace, windows, row) for row in used}
+    launched = {row: launches(trace, windows, row) for row in used}
+    held = [()] * len(windows) if used else host_held(names, windows)
+    spent, threads = parallel(trace, hosts, windows)
     return tuple(
         StepFacts(
             index=i,
@@ -92,12 +95,18 @@ def _steps(
                     measures[row][i].gap,
                     idle[row].idle[i],
                     longest[row][i],
+                    collectives[row][i],
+                    copied[row][i],
+                    launched[row][i],
                 )
                 for row in used
             ),
             host=on_host[i] if on_host is not None else None,
             launches=int(windows.launches[i]),
             device_events=int(windows.device_events[i]),
+            host_held=held[i],
+            parallel_ns=int(spent[i]),
+            threads=int(threads[i]),
             excluded=windows.excluded[i],
         )
         for i in range(len(windows))
@@ -119,6 +128,7 @@ def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceF
             peak_reserved_bytes=_extreme(trace, device, trace.memory.total_reserved, np.max),
             least_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.min),
             learned=idle[row].learned if row in idle else Learned(),
+            lead_ns=lead(trace, row) if row in idle else None,
         )
         for row, device in enumerate(trace.devices)
     )

@@ -53,6 +53,12 @@ def check_step(step: StepFacts) -> None:
         )
         assert part.idle_ns == sum(getattr(part, cause) for cause in IDLE_CAUSES)
         assert part.overlap_ns <= part.compute_ns
+        sums = one.communication
+        assert sums.exposed_ns == part.exposed_communication_ns
+        assert sums.exposed_ns == sums.blocking_ns + sums.host_limited_ns + sums.unknown_ns
+        assert min(sums.blocking_ns, sums.host_limited_ns, sums.unknown_ns) >= 0
+        assert sums.total_ns == sums.exposed_ns + part.overlap_ns
+        assert all(0 <= copy.exposed_ns <= length for copy in one.copies)
         check_gauges(one.gauges, length)
     assert (step.host is None) == bool(step.devices)
     if step.host is not None:

@@ -10,34 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, distinct_values, take, where
+from ...base.arrays import I8, I64, distinct_values, where
 from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
-from ...trace.model import HostKind, Trace
-from ..facts import IDLE_CAUSES, First, Gap, Held, HeldName, Idle, IdleTables, Learned
-from ..host_activity import Hosts
+from ..facts import IDLE_CAUSES, Gap, Idle, Learned
 from ..steps import Windows
 from .gaps import DeviceSide, Ending, IdlePieces, device_side, idle_pieces, learn
 from .holders import HeldRows, covered, holders, largest, outermost_first, together
-from .places import Places, is_own_frame
-from .roles import CAUSE, LOADS_CODE, HostCauses
+from .names import HeldNames
+from .places import is_own_frame
+from .roles import CAUSE, LOADS_CODE
 
 SHORT_NS = 1_000_000  # idle stretches below this are what one launch after another leaves
 SLOW_LAUNCH_NS = 50_000  # a launch is slow above this …
 SLOW_LAUNCH_RATIO = 10  # … and above so many times the median of the calls of its name
-MOST_NAMES = 24  # kept, the longest sums first, and beside them …
-MOST_CALLS = 24  # … the names of the longest single calls
-MOST_PLACES = 400
 MOST_GAPS, GAPS_PER_STEP = 1_500, 8
 HEAVY = 2_000  # events that the frame is told from, the heaviest first
 
 _COUNT = len(IDLE_CAUSES)
 _NOTHING_RECORDED = {True: "uninstrumented", False: "unattributed"}  # by: the launch is known
-_RUNTIME = int(HostKind.RUNTIME)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,21 +44,19 @@ class CauseTable:
 
 
 class IdleCauses:
-    """Collects the idle time of all devices of a trace; names and places are kept once."""
+    """The idle time of the devices of a trace; what held them goes into ``names``."""
 
-    def __init__(self, trace: Trace, hosts: Hosts, windows: Windows) -> None:
-        self._trace, self._hosts, self._windows = trace, hosts, windows
-        self._roles = HostCauses(trace, hosts)
-        self._places = Places(trace)
-        self._names: dict[tuple[str, str, str], int] = {}
+    def __init__(self, names: HeldNames, windows: Windows) -> None:
+        self._trace, self._hosts, self._roles = names.trace, names.hosts, names.roles
+        self._windows = windows
+        self._names = names
         self._following: dict[str, int] = {}
         self._recorded: dict[int, Intervals] = {}
-        self._first: dict[int, int] = {}  # name code → row of its first event
 
-    def tables(self) -> IdleTables:
-        """What the numbers in ``Held`` and ``Gap`` stand for."""
-        names = tuple(HeldName(name, kind, cause) for name, kind, cause in self._names)  # type: ignore[arg-type]
-        return IdleTables(names, self._places.table(), tuple(self._following))
+    @property
+    def following(self) -> tuple[str, ...]:
+        """The names that ``Gap.following`` counts."""
+        return tuple(self._following)
 
     def of_device(self, device: int) -> CauseTable:
         """The causes of each step sum to the idle time of the device in it."""
@@ -74,7 +66,7 @@ class IdleCauses:
         windows = Intervals(self._windows.start, self._windows.end)
         whole = _HostSide(self, pieces, side, np.arange(len(pieces.start)), windows)
         frame, frame_ns = self._frame(whole)
-        held = self._named(whole.rows, len(windows))
+        held = self._names.held(whole.rows, len(windows), IDLE_CAUSES)
         gaps = self._gaps(pieces, side, len(windows))
         timing = _timing(pieces, len(windows))
         idle = [
@@ -108,7 +100,7 @@ class IdleCauses:
         dur = host.dur[calls[plain]]
         slow = plain[(dur > SLOW_LAUNCH_NS) & (dur > SLOW_LAUNCH_RATIO * self._usual(calls[plain]))]
         if len(slow):
-            first = self._launches_first(calls[slow]) | self._loads(calls[slow])
+            first = self._names.launches_first(calls[slow]) | self._loads(calls[slow])
             cause[slow[first]] = CAUSE["first_launch"]
         return cause
 
@@ -124,17 +116,6 @@ class IdleCauses:
             usual[names == code] = np.partition(lengths, middle)[middle]
         return usual
 
-    def _launches_first(self, calls: I64) -> NDArray[np.bool_]:
-        """Whether a call launched a kernel for the first time."""
-        by_launch, launch, earliest = self._launched
-        device = self._trace.device
-        low = np.searchsorted(launch, calls)
-        known = (low < len(launch)) & (launch[np.minimum(low, len(launch) - 1)] == calls)
-        found = np.zeros(len(calls), np.bool_)
-        work = by_launch[low[known]]
-        found[known] = earliest[device.name[work]] == device.ts[work]
-        return found
-
     def _loads(self, calls: I64) -> NDArray[np.bool_]:
         """Whether the driver loaded code during a call: a call inside it, or the recorder, says."""
         host, strings = self._trace.host, self._trace.strings
@@ -146,15 +127,6 @@ class IdleCauses:
                 found[at] |= LOADS_CODE.search(strings[host.name[inner]]) is not None
                 inner += 1
         return np.asarray(found)
-
-    @cached_property
-    def _launched(self) -> tuple[I64, I32, I64]:
-        """Device rows in order of their call, those calls, and each name's earliest start."""
-        device = self._trace.device
-        by_launch = np.argsort(device.launch, kind="stable")
-        earliest = np.full(len(self._trace.strings), np.iinfo(np.int64).max)
-        np.minimum.at(earliest, device.name, device.ts)
-        return by_launch, device.launch[by_launch], earliest
 
     # --- names ------------------------------------------------------------------------------------
 
@@ -192,98 +164,6 @@ class IdleCauses:
             nothing += length_within(inner, side.windows.start, side.windows.end)
         return strings[best], nothing
 
-    def _name(self, row: int, cause: int) -> int:
-        """The number of the name of an event under one cause."""
-        named = (
-            self._trace.strings[self._trace.host.name[row]],
-            self._roles.kind(row),
-            IDLE_CAUSES[cause],
-        )
-        return self._names.setdefault(named, len(self._names))
-
-    def _named(self, rows: HeldRows, count: int) -> list[tuple[Held, ...]]:
-        """The names that hold most, or held the device up longest in one call; by window."""
-        host, hosts = self._trace.host, self._hosts
-        held: list[list[Held]] = [[] for _ in range(count)]
-        work = np.flatnonzero(~hosts.marker[rows.row])  # steps are no work
-        if not len(work):
-            return [()] * count
-        label = host.name[rows.row[work]].astype(np.int64) * _COUNT + rows.cause[work]
-        idle = rows.idle[work]
-        labels, place = _dense(label)
-        per_label = np.bincount(place, idle)
-        kept = np.zeros(len(labels), np.bool_)
-        kept[np.argsort(-per_label, kind="stable")[:MOST_NAMES]] = True
-        kept[place[largest(idle, MOST_CALLS)]] = True
-        # One group per window and name, in this order.
-        some = np.flatnonzero(kept[place])
-        key, idle = rows.window[work[some]] * len(labels) + place[some], idle[some]
-        keys, group = _dense(key)
-        sums = np.bincount(group, idle).astype(np.int64)
-        most = np.zeros(len(keys), np.int64)
-        np.maximum.at(most, group, idle)
-        longest = np.flatnonzero(idle == most[group])[::-1]
-        top_of = np.zeros(len(keys), np.int64)
-        top_of[group[longest]] = longest  # of several the first
-        top = work[some[top_of]]
-        length = rows.idle[top]
-        rank = np.empty(len(top), np.int64)
-        rank[np.argsort(-length, kind="stable")] = np.arange(len(top))
-        row = rows.row[top]
-        self._find_first(row)
-        columns = (
-            row, rows.window[top], np.bincount(group), sums, length, rank, host.name[row],
-            host.kind[row], rows.cause[top], host.ts[row], host.dur[row],
-        )  # fmt: skip
-        for one, window, calls, sum_ns, longest_ns, order, code, kind, cause, ts, dur in zip(
-            *(column.tolist() for column in columns), strict=True
-        ):
-            held[window].append(
-                Held(
-                    name=self._name(one, cause),
-                    count=calls,
-                    idle_ns=sum_ns,
-                    longest_ns=longest_ns,
-                    ts=ts,
-                    dur_ns=dur,
-                    first=self._first_of(one, code, kind, longest_ns),
-                    place=self._places.of(one) if order < MOST_PLACES else -1,
-                )
-            )
-        return [tuple(sorted(entries, key=lambda entry: -entry.idle_ns)) for entries in held]
-
-    def _first_of(self, row: int, code: int, kind: int, idle_ns: int) -> First:
-        """Whether something happens for the first time in a call, where that may explain it."""
-        if self._first.get(code) == row:
-            return "call"
-        if idle_ns < SHORT_NS or kind != _RUNTIME:
-            return ""
-        return "kernel" if self._launches_first(np.array([row]))[0] else ""
-
-    def _find_first(self, candidates: I64) -> None:
-        """The earliest event of each name of the ``candidates``, on any thread.
-
-        Nothing that begins after the first candidate of each name can be the earliest.
-        """
-        host, bounds = self._trace.host, self._hosts.first
-        codes, place = _dense(host.name[candidates].astype(np.int64))
-        place_of = np.full(len(self._trace.strings), -1, np.int64)
-        place_of[codes] = np.arange(len(codes))
-        earliest = np.full(len(codes), np.iinfo(np.int64).max)
-        np.minimum.at(earliest, place, host.ts[candidates])
-        latest = int(earliest.max())
-        parts = []
-        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            stop = low + int(np.searchsorted(host.ts[low:high], latest, side="right"))
-            parts.append(low + where(take(place_of >= 0, host.name[low:stop])))
-        rows = np.concatenate(parts)
-        place, ts = place_of[host.name[rows]], host.ts[rows]
-        np.minimum.at(earliest, place, ts)
-        hit = ts == earliest[place]
-        first = np.zeros(len(codes), np.int64)
-        first[place[hit]] = rows[hit]  # of several the last that is written stays
-        self._first.update(zip(codes.tolist(), first.tolist(), strict=True))
-
     # --- the longest gaps -------------------------------------------------------------------------
 
     def _gaps(self, pieces: IdlePieces, side: DeviceSide, count: int) -> list[tuple[Gap, ...]]:
@@ -309,11 +189,11 @@ class IdleCauses:
                     dur_ns=int(pieces.end[piece] - pieces.start[piece]),
                     cause=int(cause[at]),
                     cause_ns=int(host_side.ns[at, cause[at]]),
-                    name=self._name(row, int(host_side.rows_cause(row, at))) if known else -1,
+                    name=self._names.number(row, host_side.cause_of(row, at)) if known else -1,
                     held_ns=held_ns,
                     held_ts=int(host.ts[row]) if known else -1,
                     held_dur_ns=int(host.dur[row]) if known else 0,
-                    place=self._places.of(row) if known else -1,
+                    place=self._names.places.of(row) if known else -1,
                     following=self._following.setdefault(name, len(self._following))
                     if work >= 0
                     else -1,
@@ -341,10 +221,10 @@ class _HostSide:
         if len(chosen):
             self.rows = together(self._sum(pieces, side, chosen))
 
-    def rows_cause(self, row: int, window: int) -> int:
+    def cause_of(self, row: int, window: int) -> str:
         """The cause of an entry."""
         at = np.flatnonzero((self.rows.row == row) & (self.rows.window == window))
-        return int(self.rows.cause[at[0]])
+        return IDLE_CAUSES[int(self.rows.cause[at[0]])]
 
     def _sum(self, pieces: IdlePieces, side: DeviceSide, chosen: I64) -> list[HeldRows]:
         trace, hosts = self._causes._trace, self._causes._hosts
@@ -425,12 +305,6 @@ class _HostSide:
 
     def _within(self, some: Intervals) -> I64:
         return length_within(some, self.windows.start, self.windows.end)
-
-
-def _dense(values: I64) -> tuple[I64, I64]:
-    """The distinct values, ascending, and for each entry its place among them."""
-    found = distinct_values(values)
-    return found, np.searchsorted(found, values)
 
 
 def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> Mapping[int, tuple[int, int]]:

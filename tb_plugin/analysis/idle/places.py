@@ -17,7 +17,7 @@ _Around = tuple[int, int, int]
 _NOWHERE: _Around = (-1, -1, -1)
 
 
-class Places:
+class CodePlaces:
     """Collects the places of events; each is kept once."""
 
     def __init__(self, trace: Trace) -> None:

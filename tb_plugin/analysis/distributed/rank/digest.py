@@ -25,6 +25,7 @@ from ....trace.model import DeviceClass, Link, Trace
 from ...facts import IDLE_CAUSES
 from ...host_activity import Hosts, hosts_of
 from ...idle.causes import IdleCauses
+from ...idle.names import HeldNames
 from ...overview.attribution import partitions
 from ...steps import Windows, step_windows
 from ..lateness.replay import solo_arrivals
@@ -170,7 +171,7 @@ def _steps(
     used = [row for row, one in enumerate(trace.devices) if one.used]
     if used:
         row = used[_busiest(trace, used)]
-        table = IdleCauses(trace, hosts, windows).of_device(row)
+        table = IdleCauses(HeldNames(trace, hosts), windows).of_device(row)
         first = partitions(trace, windows, row, table.ns)
 
         def column(name: str) -> I64:

@@ -1,0 +1,153 @@
+"""Which names held a device or a thread most: with count, sum, longest call, and where it was?"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import I32, I64, distinct_values, take, where
+from ...trace.model import HostKind, Trace
+from ..facts import First, Held, HeldName
+from ..host_activity import Hosts
+from .holders import HeldRows, largest
+from .places import CodePlaces
+from .roles import HostCauses
+
+SHORT_NS = 1_000_000  # calls below this are asked for their name's first alone
+MOST_NAMES = 24  # kept, the longest sums first, and beside them …
+MOST_CALLS = 24  # … the names of the longest single calls
+MOST_PLACES = 400
+_RUNTIME = int(HostKind.RUNTIME)
+
+
+class HeldNames:
+    """Collects names of host events with what their time counts as; each is kept once."""
+
+    def __init__(self, trace: Trace, hosts: Hosts) -> None:
+        self.trace, self.hosts, self.roles = trace, hosts, HostCauses(trace, hosts)
+        self.places = CodePlaces(trace)
+        self._names: dict[tuple[str, str, str], int] = {}
+        self._first: dict[int, int] = {}  # name code → row of its first event
+
+    def table(self) -> tuple[HeldName, ...]:
+        """All names, in the order of their numbers."""
+        return tuple(HeldName(name, kind, cause) for name, kind, cause in self._names)  # type: ignore[arg-type]
+
+    def number(self, row: int, cause: str) -> int:
+        """The number of the name of an event under one cause."""
+        named = (self.trace.strings[self.trace.host.name[row]], self.roles.kind(row), cause)
+        return self._names.setdefault(named, len(self._names))
+
+    def held(self, rows: HeldRows, count: int, causes: tuple[str, ...]) -> list[tuple[Held, ...]]:
+        """The names that hold most, or held longest in one call; by window.
+
+        ``causes`` are what the codes in ``rows.cause`` stand for.
+        """
+        host, hosts = self.trace.host, self.hosts
+        held: list[list[Held]] = [[] for _ in range(count)]
+        work = np.flatnonzero(~hosts.marker[rows.row])  # steps are no work
+        if not len(work):
+            return [()] * count
+        label = host.name[rows.row[work]].astype(np.int64) * len(causes) + rows.cause[work]
+        idle = rows.idle[work]
+        labels, place = dense(label)
+        per_label = np.bincount(place, idle)
+        kept = np.zeros(len(labels), np.bool_)
+        kept[np.argsort(-per_label, kind="stable")[:MOST_NAMES]] = True
+        kept[place[largest(idle, MOST_CALLS)]] = True
+        # One group per window and name, in this order.
+        some = np.flatnonzero(kept[place])
+        key, idle = rows.window[work[some]] * len(labels) + place[some], idle[some]
+        keys, group = dense(key)
+        sums = np.bincount(group, idle).astype(np.int64)
+        most = np.zeros(len(keys), np.int64)
+        np.maximum.at(most, group, idle)
+        longest = np.flatnonzero(idle == most[group])[::-1]
+        top_of = np.zeros(len(keys), np.int64)
+        top_of[group[longest]] = longest  # of several the first
+        top = work[some[top_of]]
+        length = rows.idle[top]
+        rank = np.empty(len(top), np.int64)
+        rank[np.argsort(-length, kind="stable")] = np.arange(len(top))
+        row = rows.row[top]
+        self._find_first(row)
+        columns = (
+            row, rows.window[top], np.bincount(group), sums, length, rank, host.name[row],
+            host.kind[row], rows.cause[top], host.ts[row], host.dur[row],
+        )  # fmt: skip
+        for one, window, calls, sum_ns, longest_ns, order, code, kind, cause, ts, dur in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            held[window].append(
+                Held(
+                    name=self.number(one, causes[cause]),
+                    count=calls,
+                    idle_ns=sum_ns,
+                    longest_ns=longest_ns,
+                    ts=ts,
+                    dur_ns=dur,
+                    first=self._first_of(one, code, kind, longest_ns),
+                    place=self.places.of(one) if order < MOST_PLACES else -1,
+                )
+            )
+        return [tuple(sorted(entries, key=lambda entry: -entry.idle_ns)) for entries in held]
+
+    def _first_of(self, row: int, code: int, kind: int, idle_ns: int) -> First:
+        """Whether something happens for the first time in a call, where that may explain it."""
+        if self._first.get(code) == row:
+            return "call"
+        if idle_ns < SHORT_NS or kind != _RUNTIME:
+            return ""
+        return "kernel" if self.launches_first(np.array([row]))[0] else ""
+
+    def _find_first(self, candidates: I64) -> None:
+        """The earliest event of each name of the ``candidates``, on any thread.
+
+        Nothing that begins after the first candidate of each name can be the earliest.
+        """
+        host, bounds = self.trace.host, self.hosts.first
+        codes, place = dense(host.name[candidates].astype(np.int64))
+        place_of = np.full(len(self.trace.strings), -1, np.int64)
+        place_of[codes] = np.arange(len(codes))
+        earliest = np.full(len(codes), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, place, host.ts[candidates])
+        latest = int(earliest.max())
+        parts = []
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            stop = low + int(np.searchsorted(host.ts[low:high], latest, side="right"))
+            parts.append(low + where(take(place_of >= 0, host.name[low:stop])))
+        rows = np.concatenate(parts)
+        place, ts = place_of[host.name[rows]], host.ts[rows]
+        np.minimum.at(earliest, place, ts)
+        hit = ts == earliest[place]
+        first = np.zeros(len(codes), np.int64)
+        first[place[hit]] = rows[hit]  # of several the last that is written stays
+        self._first.update(zip(codes.tolist(), first.tolist(), strict=True))
+
+    def launches_first(self, calls: I64) -> NDArray[np.bool_]:
+        """Whether a call launched a kernel for the first time."""
+        by_launch, launch, earliest = self._launched
+        device = self.trace.device
+        low = np.searchsorted(launch, calls)
+        known = (low < len(launch)) & (launch[np.minimum(low, len(launch) - 1)] == calls)
+        found = np.zeros(len(calls), np.bool_)
+        work = by_launch[low[known]]
+        found[known] = earliest[device.name[work]] == device.ts[work]
+        return found
+
+    @cached_property
+    def _launched(self) -> tuple[I64, I32, I64]:
+        """Device rows in order of their call, those calls, and each name's earliest start."""
+        device = self.trace.device
+        by_launch = np.argsort(device.launch, kind="stable")
+        earliest = np.full(len(self.trace.strings), np.iinfo(np.int64).max)
+        np.minimum.at(earliest, device.name, device.ts)
+        return by_launch, device.launch[by_launch], earliest
+
+
+def dense(values: I64) -> tuple[I64, I64]:
+    """The distinct values, ascending, and for each entry its place among them."""
+    found = distinct_values(values)
+    return found, np.searchsorted(found, values)
