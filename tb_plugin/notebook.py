@@ -22,6 +22,9 @@ from msgspec import Struct
 
 from . import views
 from .analysis.facts import Facts
+from .analysis.overview.advice import AdviceDocument, advise
+from .analysis.thresholds import read_thresholds
+from .analysis.thresholds import thresholds as named_thresholds
 from .base import units
 from .base.errors import NotFoundError, QueryError
 from .frames import (
@@ -198,6 +201,20 @@ class OpenTrace:
             QueryError: there are no such steps, or no such device.
         """
         return self._view("overview", Overview, steps=steps, device=device)
+
+    def advice(
+        self, *, steps: str = "", device: int | None = None, thresholds: str = ""
+    ) -> AdviceDocument:
+        """What holds the steps, and what to do about it: the document of ``kinetoscope advise``.
+
+        ``thresholds`` is the path of a file with other thresholds; "" takes the one that
+        ``KINETOSCOPE_THRESHOLDS`` names.
+
+        Raises:
+            QueryError: there are no such steps, no such device, or the file makes no sense.
+        """
+        limits = read_thresholds(thresholds) if thresholds else named_thresholds()
+        return advise(self.facts, steps, device, limits)
 
     def health(self) -> Health:
         """What was read, what is missing, and how to record it better."""

@@ -12,7 +12,6 @@ of a pattern at all stands with its recognizer, in ``patterns/``.
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -78,7 +77,6 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
 DEFAULTS = Thresholds()
 
 
-@lru_cache(maxsize=8)
 def read_thresholds(path: str) -> Thresholds:
     """The thresholds of a file; those it does not name keep their defaults.
 
@@ -115,3 +113,15 @@ def thresholds() -> Thresholds:
     """
     path = os.environ.get(VARIABLE, "")
     return read_thresholds(path) if path else DEFAULTS
+
+
+def thresholds_version() -> str:
+    """A text that changes with the file that the environment names; "" without one."""
+    path = os.environ.get(VARIABLE, "")
+    if not path:
+        return ""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return path
+    return f"{path} {found.st_mtime_ns} {found.st_size}"

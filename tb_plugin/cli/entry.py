@@ -61,6 +61,7 @@ def _written_out(match: re.Match[str]) -> str:
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "show": "Shows a view of a trace as a table, JSON or CSV.",
+        "advise": "Says what holds the steps, and what to do about it.",
         "diff": "Explains what changed between two recordings.",
         "check": "Holds a recording against a baseline and a budget, for CI.",
         "snapshot": "Explains a memory snapshot, or compares two.",

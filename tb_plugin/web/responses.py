@@ -22,6 +22,7 @@ from werkzeug import Request, Response
 from werkzeug.datastructures import Headers
 
 from .. import __version__
+from ..analysis.thresholds import thresholds_version
 from ..base.errors import KinetoscopeError
 from ..store.contract import ErrorInfo
 from .contract import ErrorAnswer
@@ -131,8 +132,11 @@ def program() -> str:
 
 
 def answer_digest(content_digest: str) -> str:
-    """The digest of a trace for the page: equal for the same content and the same program."""
-    return f"{content_digest}-{program()}" if content_digest else ""
+    """The digest of a trace for the page: equal for the same content, program and thresholds."""
+    if not content_digest:
+        return ""
+    other = thresholds_version()
+    return f"{content_digest}-{program()}{digest(other)[:8] if other else ''}"
 
 
 FRAME_TYPE = "application/octet-stream"

@@ -108,7 +108,7 @@ def one_by_one(model: nn.Module, x: Tensor) -> Tensor:
 
 
 def wait_for_lock(lock: threading.Lock) -> None:
-    """Waits for a lock that a thread of the background holds most of the time."""
+    """Waits for a lock that a thread of the background took at the start of the step."""
     with lock:
         pass
 
@@ -118,11 +118,12 @@ def keep_history(history: list[Tensor], x: Tensor) -> None:
     history.append(torch.cat([x] * 16))
 
 
-def _holds(lock: threading.Lock, stop: threading.Event) -> None:
-    while not stop.is_set():
+def _holds(lock: threading.Lock, go: threading.Event) -> None:
+    """Takes the lock whenever it is told to, and holds it for 30 ms."""
+    while go.wait():
+        go.clear()
         with lock:
-            time.sleep(0.02)
-        time.sleep(0.001)
+            time.sleep(0.03)
 
 
 class Training:
@@ -137,7 +138,7 @@ class Training:
         options: dict[str, Any] = {"foreach": False, "fused": False} if loops else {"fused": True}
         self.optimizer = torch.optim.Adam(self.model.parameters(), **options)
         self.history: list[Tensor] = []
-        self.lock, self.stop = threading.Lock(), threading.Event()
+        self.lock, self.go = threading.Lock(), threading.Event()
         self.junk: list[Any] = [{"at": [at]} for at in range(60_000)]
         if problem == "threads":
             torch.set_num_threads(16)
@@ -164,6 +165,8 @@ class Training:
     def step(self, x: Tensor, y: Tensor) -> None:
         """One step, with what is planted."""
         problem = self.problem
+        if problem == "lock":
+            self.go.set()
         if problem == "conversion":
             x = convert(x)
         if problem == "tiny_ops":
@@ -190,7 +193,7 @@ class Training:
 
     def run(self, each: Callable[[], None]) -> None:
         """All steps; ``each`` is called after every one."""
-        holder = threading.Thread(target=_holds, args=(self.lock, self.stop), daemon=True)
+        holder = threading.Thread(target=_holds, args=(self.lock, self.go), daemon=True)
         if self.problem == "lock":
             holder.start()
         for at, (x, y) in enumerate(self.batches()):
@@ -198,7 +201,6 @@ class Training:
                 break
             self.step(x, y)
             each()
-        self.stop.set()
 
 
 FOUND: dict[str, tuple[str, str]] = {
@@ -211,7 +213,7 @@ FOUND: dict[str, tuple[str, str]] = {
     "garbage": ("LA3", "collect_garbage"),
     "tiny_ops": ("LA2", "tiny_ops"),
     "threads": ("CPU1", ""),
-    "recompilation": ("CP1", "forward"),
+    "recompilation": ("CP1", "step"),
     "decoding": ("PY1", "decode"),
     "lock": ("PY2", "wait_for_lock"),
     "per_sample": ("OP4", "one_by_one"),
@@ -248,10 +250,11 @@ def record(problem: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Records the problem named first below the folder named second."""
-    problem, folder = sys.argv[1:3]
-    path = record(problem, Path(folder))
-    sys.stdout.write(json.dumps({"problem": problem, "trace": str(path)}) + "\n")
+    """Records the problems named first, with commas, below the folder named second."""
+    names, folder = sys.argv[1:3]
+    for problem in names.split(","):
+        path = record(problem, Path(folder, problem))
+        sys.stdout.write(json.dumps({"problem": problem, "trace": str(path)}) + "\n")
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ def spent(selection: Selection, ns: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class PatternAdvice:
     """What a rule says of patterns; the rest of a finding follows from them."""
 
     id: str
@@ -150,7 +150,9 @@ class Advice:
     headline: str = ""  # see ``Finding``
 
 
-def pattern_finding(selection: Selection, seen: Sequence[PatternSum], advice: Advice) -> Finding:
+def pattern_finding(
+    selection: Selection, seen: Sequence[PatternSum], advice: PatternAdvice
+) -> Finding:
     """The finding of some patterns, the longest first."""
     gain = gain_of(selection, seen, advice.method, advice.scale)
     total = united_ns(selection, [one.row for one in seen])

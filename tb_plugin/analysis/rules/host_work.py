@@ -10,7 +10,7 @@ from ...base.units import NBSP, plural
 from ..overview.findings import Evidence, Finding, Reference
 from ..steps import Selection
 from ..wording import step_noun
-from .claims import Advice, pattern_finding, patterns, spent
+from .claims import PatternAdvice, pattern_finding, patterns, spent
 from .operators import total_of
 from .python_code import large
 from .rule import HOST_RANGES, OPS, THREADS, TIME, WHOLE, Rule
@@ -47,7 +47,7 @@ def check_compiling(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="CP1",
             title="Code is compiled again in the steps"
             if again
@@ -86,7 +86,7 @@ def check_threads(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="CPU1",
             title=f"{threads} threads share {plural(cores, 'core')}",
             said=(

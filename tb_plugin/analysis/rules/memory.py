@@ -13,7 +13,7 @@ from ..facts import DeviceFacts
 from ..overview.findings import Evidence, Finding, Reference
 from ..steps import Selection
 from ..wording import device_name, short_frame
-from .claims import Advice, pattern_finding, patterns
+from .claims import PatternAdvice, pattern_finding, patterns
 from .rule import (
     CAPACITY,
     DEVICE_ACTIVITY,
@@ -217,7 +217,7 @@ def check_leak(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         (one,),
-        Advice(
+        PatternAdvice(
             id="ME3",
             title=f"Memory grows by {size(grown)} in every step",
             said=(

@@ -16,7 +16,7 @@ from ...base.units import duration
 from ..overview.findings import Evidence, Finding, Reference
 from ..steps import Selection
 from ..wording import per_step
-from .claims import Advice, PatternSum, pattern_finding, patterns, spent, united_ns
+from .claims import PatternAdvice, PatternSum, pattern_finding, patterns, spent, united_ns
 from .python_code import large, often
 from .rule import DEVICE_ACTIVITY, MODULES, OPS, SHAPES, TIME, WHOLE, Rule
 
@@ -55,7 +55,7 @@ def _check_optimizer(selection: Selection, *, foreach: bool) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="OP2" if foreach else "OP1",
             title=f"`{name}` updates {'in ' if foreach else ''}{how}",
             said=(
@@ -110,7 +110,7 @@ def check_zeroing(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="OP3",
             title="Gradients are filled with zeros",
             said=(
@@ -149,7 +149,7 @@ def check_samples(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="OP4",
             title=f"`{one.pattern.name}` is called for one sample after another{one.place}",
             said=(
@@ -189,7 +189,7 @@ def check_bias(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="OP5",
             title="`Conv2d` adds a bias that batch norm takes away",
             said=(
@@ -222,7 +222,7 @@ def check_conversions(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="DT4",
             title=f"Tensors are converted back and forth{seen[0].place}",
             said=(
@@ -263,7 +263,7 @@ def check_tiny_ops(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="LA2",
             title=f"Many tiny ops run in a row{one.place}",
             said=(
@@ -311,7 +311,7 @@ def check_reads(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="SY1",
             title=f"Values are read one by one{seen[0].place}",
             said=(
@@ -353,7 +353,7 @@ def check_made_on_host(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="IN5",
             title=f"Tensors are made on the host and then moved{seen[0].place}",
             said=(

@@ -13,7 +13,7 @@ from ...base.units import duration
 from ..overview.findings import Finding, Reference
 from ..steps import Selection
 from ..wording import per_step, short_frame, step_noun
-from .claims import Advice, PatternSum, pattern_finding, patterns, spent, united_ns
+from .claims import PatternAdvice, PatternSum, pattern_finding, patterns, spent, united_ns
 from .rule import HOST_RANGES, STACKS, TIME, WHOLE, Rule
 
 _WARMED_UP = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
@@ -46,7 +46,7 @@ def check_frame(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="PY1",
             title=f"Python runs in `{one.frame}`",
             said=(
@@ -90,7 +90,7 @@ def check_lock(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="PY2",
             title=f"The main thread waits for a lock{seen[0].place}",
             said=(
@@ -130,7 +130,7 @@ def check_printing(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="SY3",
             title=f"Text is printed in the step{seen[0].place}",
             said=(
@@ -164,7 +164,7 @@ def check_garbage(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="LA3",
             title=f"Garbage is collected in the step{seen[0].place}",
             said=(
@@ -206,7 +206,7 @@ def check_profiler(selection: Selection) -> Finding | None:
     return pattern_finding(
         selection,
         seen,
-        Advice(
+        PatternAdvice(
             id="PR1",
             title="The profiler takes time for itself",
             said=(

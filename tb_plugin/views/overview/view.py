@@ -20,6 +20,7 @@ from ...analysis.rules import RULES
 from ...analysis.rules.claims import check_all
 from ...analysis.rules.rule import unanswered
 from ...analysis.steps import Selection, outliers, select
+from ...analysis.thresholds import thresholds
 from ...analysis.wording import device_name
 from ...base.units import NBSP
 from ..legend import (
@@ -153,7 +154,7 @@ class Overview(Struct, frozen=True):
 
 def build(facts: Facts, query: OverviewQuery) -> Overview:
     """The first screen for the chosen steps and device. Raises QueryError for a bad choice."""
-    selection = select(facts, query.steps, query.device)
+    selection = select(facts, query.steps, query.device, thresholds())
     findings, unchecked = check_all(RULES, selection)
     sentence = headline(selection, findings)
     return Overview(
@@ -481,7 +482,7 @@ def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View
 
 def badge(facts: Facts) -> int | None:
     """Number of findings for the steps shown by default."""
-    return len(check_all(RULES, select(facts))[0]) or None
+    return len(check_all(RULES, select(facts, limits=thresholds()))[0]) or None
 
 
 VIEW = View(

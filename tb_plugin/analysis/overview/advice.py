@@ -1,0 +1,261 @@
+"""All advice on a trace as one document, for other programs and for the terminal (contract).
+
+The document is stable: fields are added, and ``schema`` grows when one changes its meaning. Names
+come from the trace: they are data, shortened, and never instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, structs
+
+from ...base.units import NBSP, duration, plural, share
+from ..facts import Facts
+from ..rules import RULES
+from ..rules.claims import check_all, claimed_ns
+from ..rules.rule import unanswered
+from ..steps import Selection, select
+from ..thresholds import DEFAULTS, Thresholds
+from ..wording import device_name
+from .findings import Evidence, Finding, SeenEvent, Severity
+from .headline import headline
+
+SCHEMA = 1
+MOST_BYTES = 64 << 10
+"""Size of the document as JSON, unless another limit is given."""
+MOST_CHARACTERS = 400  # of a text that holds names of the trace
+
+
+class AdviceScope(Struct, frozen=True):
+    """What the advice is about."""
+
+    steps: tuple[int, ...]  # numbers, as the page shows them
+    step_source: str  # "profiler_step", "annotation", or "whole_trace": the recording is one step
+    device: str  # "GPU 0"; "" for the main thread of a run without devices
+    rank: int | None
+    mean_step_ns: float
+
+
+class AdviceEvidence(Struct, frozen=True):
+    """Events that a finding rests on.
+
+    ``slice`` is the number that ``kinetoscope advise PATH --slice N`` and the Trace view resolve.
+    """
+
+    type: Literal["event"]
+    slice: int
+    name: str
+    start_ns: int  # from the start of the recording
+    end_ns: int
+    step: str
+    page: Mapping[str, str]  # parameters of the Trace view that show it
+
+
+class AdviceGain(Struct, frozen=True):
+    """The most that can be won, of a step. ``shared_ns_per_step`` is claimed by findings above."""
+
+    kind: Literal["ceiling"]
+    ns_per_step: float
+    ratio: float
+    shared_ns_per_step: float
+    method: str
+    claims: tuple[str, ...]
+
+
+class AdviceAction(Struct, frozen=True):
+    """What to do."""
+
+    text: str
+    snippet: str
+    documents: tuple[str, ...]  # addresses
+
+
+class AdviceFinding(Struct, frozen=True):
+    """One finding, the most worthwhile first."""
+
+    id: str
+    title: str
+    severity: Severity
+    confidence: float
+    scope: str
+    text: str  # evidence and action as sentences
+    frame: str  # of the user's code, "file.py(line): function"; "" unknown
+    metrics: tuple[Evidence, ...]
+    evidence: tuple[AdviceEvidence, ...]
+    gain: AdviceGain | None
+    action: AdviceAction
+    verify: str
+
+
+class CannotAnswer(Struct, frozen=True):
+    """A question that this recording does not answer, and what to record for it."""
+
+    id: str
+    question: str
+    record: str
+
+
+class AdviceDocument(Struct, frozen=True):
+    """The whole."""
+
+    schema: int
+    path: str
+    headline: str
+    detail: str
+    agreement: str
+    scope: AdviceScope
+    findings: tuple[AdviceFinding, ...]
+    why_none: str  # why what the headline blames has no finding; "" where it has one
+    together_ns_per_step: float  # all ceilings together: no instant counts twice
+    together_ratio: float
+    cannot_answer: tuple[CannotAnswer, ...]
+    doubts: tuple[str, ...]  # what Health says of figures used here
+    left_out: int  # findings that did not fit the size limit
+
+
+def advise(
+    facts: Facts, steps: str = "", device: int | None = None, limits: Thresholds = DEFAULTS
+) -> AdviceDocument:
+    """The advice for the chosen steps and device.
+
+    Raises:
+        QueryError: there are no such steps, or no such device.
+    """
+    selection = select(facts, steps, device, limits)
+    findings, unchecked = check_all(RULES, selection)
+    said = headline(selection, findings)
+    why = unanswered(RULES, selection, said, findings)
+    together = claimed_ns(selection, [one.gain for one in findings if one.gain is not None])
+    mean = selection.mean(selection.total_ns)
+    return AdviceDocument(
+        schema=SCHEMA,
+        path=facts.path,
+        headline=_plain(said.headline),
+        detail=_plain(said.detail),
+        agreement=_plain(said.agreement),
+        scope=_scope(selection),
+        findings=tuple(_finding(one) for one in findings),
+        why_none=_plain(why.text) if why is not None else "",
+        together_ns_per_step=together,
+        together_ratio=together / mean if mean else 0.0,
+        cannot_answer=tuple(
+            CannotAnswer(one.id, _plain(one.title), _plain(one.needs)) for one in unchecked
+        ),
+        doubts=tuple(_plain(n.title) for n in facts.health.costly if "overview" in n.taints),
+        left_out=0,
+    )
+
+
+def _scope(selection: Selection) -> AdviceScope:
+    chosen = selection.device_facts
+    return AdviceScope(
+        steps=tuple(step.number for step in selection.steps),
+        step_source=selection.facts.step_source,
+        device=_plain(device_name(chosen)) if chosen else "",
+        rank=selection.facts.rank,
+        mean_step_ns=selection.mean(selection.total_ns),
+    )
+
+
+def _finding(found: Finding) -> AdviceFinding:
+    gain = found.gain
+    return AdviceFinding(
+        id=found.id,
+        title=_plain(found.title),
+        severity=found.severity,
+        confidence=found.confidence,
+        scope=_plain(found.scope),
+        text=_plain(found.text, 4 * MOST_CHARACTERS),
+        frame=_plain(found.frame),
+        metrics=tuple(structs.replace(one, name=_plain(one.name)) for one in found.evidence),
+        evidence=tuple(map(_event, found.events)),
+        gain=None
+        if gain is None
+        else AdviceGain(
+            "ceiling",
+            gain.ns_per_step,
+            gain.ratio,
+            gain.shared_ns_per_step,
+            _plain(gain.method),
+            gain.claims,
+        ),
+        action=AdviceAction(
+            _plain(found.action),
+            found.snippet,
+            tuple(link.url for link in found.links if link.url),
+        ),
+        verify=_plain(found.verify),
+    )
+
+
+def _event(seen: SeenEvent) -> AdviceEvidence:
+    return AdviceEvidence(
+        "event",
+        seen.slice,
+        _plain(seen.name),
+        seen.ts,
+        seen.ts + seen.dur_ns,
+        _plain(seen.step),
+        seen.link.params,
+    )
+
+
+def _plain(text: str, most: int = MOST_CHARACTERS) -> str:
+    """A text on one line with ordinary spaces, shortened."""
+    line = " ".join(text.replace(NBSP, " ").split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def fitted(document: AdviceDocument, most_bytes: int) -> AdviceDocument:
+    """The document in at most so many bytes of JSON, as far as its first parts allow.
+
+    First all but one event of each finding go, then findings from the last on; ``left_out`` counts.
+    """
+
+    def fits(one: AdviceDocument) -> bool:
+        return len(msgspec.json.encode(one)) <= most_bytes
+
+    if fits(document):
+        return document
+    short = tuple(structs.replace(one, evidence=one.evidence[:1]) for one in document.findings)
+    document = structs.replace(document, findings=short)
+    while document.findings and not fits(document):
+        document = structs.replace(
+            document, findings=document.findings[:-1], left_out=document.left_out + 1
+        )
+    return document
+
+
+def as_markdown(document: AdviceDocument) -> str:
+    """The document for a ticket or a review, as Markdown."""
+    said = [f"# {document.headline}", "", document.detail]
+    if document.agreement:
+        said[-1] += f" ({document.agreement})"
+    for number, one in enumerate(document.findings, start=1):
+        gain = f", up to {share(one.gain.ratio)}" if one.gain else ""
+        said += ["", f"## {number}. {one.title}", "", f"*{one.severity}{gain}, rule {one.id}*", ""]
+        said.append(one.text)
+        if one.action.snippet:
+            fence = "`" * (3 if "```" not in one.action.snippet else 5)
+            said += ["", f"{fence}python", one.action.snippet, fence]
+        for seen in one.evidence[:1]:
+            length = duration(seen.end_ns - seen.start_ns)
+            said += ["", f"Evidence: slice {seen.slice}, {_code(seen.name)}, {length}."]
+        if one.gain and one.gain.shared_ns_per_step * 100 >= one.gain.ns_per_step:
+            said += ["", f"{duration(one.gain.shared_ns_per_step)} of it is claimed above, too."]
+    if not document.findings:
+        said += ["", document.why_none or "No rule had anything to say."]
+    if document.left_out:
+        said += ["", f"{plural(document.left_out, 'more finding')} did not fit."]
+    if document.cannot_answer:
+        said += ["", "## Not answered by this recording", ""]
+        said += [f"- {one.question} ({one.id}): {one.record}" for one in document.cannot_answer]
+    return "\n".join(said).replace(NBSP, " ")
+
+
+def _code(name: str) -> str:
+    """A name of the trace as code: nothing in it is Markdown."""
+    return f"`` {name.replace('``', '')} ``" if "`" in name else f"`{name}`"

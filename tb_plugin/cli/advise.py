@@ -1,0 +1,167 @@
+"""``kinetoscope advise PATH``: what holds the steps of a trace, and what to do about it.
+
+The JSON is a document with a stable schema (``analysis/overview/advice``), made for other programs:
+every finding names events that ``--slice`` and the page resolve, and what this recording cannot
+answer is listed with what to record.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import msgspec
+
+from ..analysis.overview.advice import (
+    MOST_BYTES,
+    AdviceDocument,
+    as_markdown,
+    fitted,
+)
+from ..analysis.overview.advice import (
+    advise as advice_on,
+)
+from ..analysis.thresholds import read_thresholds, thresholds
+from ..base.errors import NotFoundError
+from ..base.units import duration, share
+from ..session.session import Session, Wanted, choose
+from ..trace.model import Trace
+from .entry import printable, say, write
+from .render import progress_bar, width_of, wrapped
+
+FORMATS = ("table", "markdown", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What the options ask for."""
+
+    format: str
+    steps: str
+    device: int | None
+    thresholds: str | None
+    max_bytes: int
+    slice: int | None
+    width: int | None
+
+
+@click.command()
+@click.argument("path")
+@click.option("--run", help="Run: the folder of the trace, below PATH.  [default: the newest]")
+@click.option("--worker", help="Worker of the run.  [default: the first by name]")
+@click.option("--span", help="Span of the worker: 1, 2, … in time order.  [default: the last]")
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="For people, for tickets, for programs.",
+)
+@click.option(
+    "--steps",
+    default="",
+    help='Steps by their numbers: "3", "2-5", "1,4-6", or "all".  [default: all but warm-up and'
+    " incomplete ones]",
+)
+@click.option("--device", type=int, help="Row of the devices.  [default: the busiest]")
+@click.option(
+    "--thresholds",
+    metavar="FILE",
+    help="JSON with other thresholds.  [default: what KINETOSCOPE_THRESHOLDS names]",
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(min=1024),
+    default=MOST_BYTES,
+    show_default=True,
+    help="Size of JSON; findings that do not fit are counted.",
+)
+@click.option("--slice", type=click.IntRange(min=0), help="Shows this event of a finding instead.")
+@click.option("--width", type=click.IntRange(min=1), help="Characters of a line of a table.")
+def advise(path: str, run: str | None, worker: str | None, span: str | None, **rest: Any) -> None:  # noqa: ANN401
+    """Says what holds the steps of a trace, and what to do about it.
+
+    PATH is a trace file, a run or a logdir, as for `kinetoscope show`.
+    """
+    asked = _Choice(**rest)
+    trace = choose(path, Wanted(run, worker, span))
+    if trace.notice():
+        say(trace.notice(), hint="choose with --run, --worker, --span")
+    limits = read_thresholds(asked.thresholds) if asked.thresholds else thresholds()
+    with progress_bar(trace.path) as on_progress:
+        session = trace.session(on_progress)
+        if asked.slice is not None:
+            event = slice_event(session, asked.slice)
+            write(msgspec.json.format(msgspec.json.encode(event), indent=2).decode())
+            return
+        document = advice_on(session.facts(), asked.steps, asked.device, limits)
+    if asked.format == "json":
+        small = fitted(document, asked.max_bytes)
+        write(msgspec.json.encode(small).decode())
+    elif asked.format == "markdown":
+        write(printable_lines(as_markdown(document)))
+    else:
+        _print(document, asked.width or width_of(sys.stdout))
+
+
+def slice_event(session: Session, number: int) -> Mapping[str, Any]:
+    """One event of a finding as the file has it, with its place in the recording.
+
+    Raises:
+        NotFoundError: there is no slice of that number among host and device events.
+    """
+    trace: Trace = session.trace()
+    on_host = number < len(trace.host)
+    table = trace.host if on_host else trace.device
+    row = number if on_host else number - len(trace.host)
+    if not 0 <= row < len(table):
+        raise NotFoundError(
+            f"there is no slice {number}",
+            hint=f"host and device events are 0 to {len(trace.host) + len(trace.device) - 1}",
+        )
+    return {
+        "slice": number,
+        "event": int(table.raw[row]),
+        "start_ns": int(table.ts[row]),
+        "end_ns": int(table.ts[row] + table.dur[row]),
+        "in_file": session.event(int(table.raw[row])),
+    }
+
+
+def printable_lines(text: str) -> str:
+    """The text with control characters of each line written out."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _print(document: AdviceDocument, width: int | None) -> None:
+    def say_all(text: str, indent: str = "") -> None:
+        for line in wrapped(printable(text), None if width is None else width - len(indent)):
+            write(indent + line)
+
+    say_all(document.headline)
+    say_all(" · ".join(text for text in (document.detail, document.agreement) if text))
+    for number, one in enumerate(document.findings, start=1):
+        gain = f" · up to {share(one.gain.ratio)}" if one.gain else ""
+        write("")
+        say_all(f"{number}  {one.title}")
+        say_all(f"{one.severity}{gain} · {one.id} · {one.scope}", "   ")
+        say_all(one.text, "   ")
+        for line in one.action.snippet.split("\n") if one.action.snippet else ():
+            write(f"     {printable(line)}")
+        for seen in one.evidence[:1]:
+            length = duration(seen.end_ns - seen.start_ns)
+            say_all(f"longest event: slice {seen.slice}, {seen.name}, {length}", "   ")
+    if len([one for one in document.findings if one.gain]) > 1:
+        write("")
+        say_all(f"All ceilings together: {share(document.together_ratio)} of the step.")
+    if document.why_none:
+        write("")
+        say_all(document.why_none)
+    if document.cannot_answer:
+        write("")
+        write("Not answered by this recording:")
+        for asked in document.cannot_answer:
+            say_all(f"{asked.id}  {asked.question}: {asked.record}", "  ")

@@ -1,0 +1,122 @@
+"""`kinetoscope advise`: for people, for tickets, for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kinetoscope.analysis.overview.advice import AdviceDocument
+from kinetoscope.notebook import open_trace
+from tests.cli.runs import run
+from tests.drawing import LOADER, draw_at
+
+WAITING = """
+    step   |1111111111111111111122222222222222222222|
+    note   |DDDDDDDDDDDDDD      DDDDDDDDDDDDDDD     |
+    op     |              aaaaaa               aaaaa|
+    """
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Two steps that wait for the DataLoader for most of their time."""
+    path = tmp_path / "x.pt.trace.json"
+    draw_at(path, WAITING, names={"D": LOADER})
+    return path
+
+
+def document(trace: Path, *options: str) -> AdviceDocument:
+    result = run("advise", trace, "--format", "json", *options)
+    assert result.exit_code == 0
+    return msgspec.json.decode(result.stdout, type=AdviceDocument)
+
+
+def test_the_document_says_what_was_found_and_what_cannot_be_answered(trace: Path) -> None:
+    told = document(trace)
+    assert told.schema == 1
+    assert told.scope.steps == (1, 2)
+    assert [one.id for one in told.findings] == ["IN1"]
+    found = told.findings[0]
+    assert found.gain is not None
+    assert found.gain.kind == "ceiling"
+    assert found.gain.ratio == told.together_ratio == 29 / 40
+    assert found.action.text in found.text
+    assert any("with_stack=True" in one.record for one in told.cannot_answer)
+    assert told.left_out == 0
+
+
+def test_evidence_is_resolved_by_its_number(trace: Path) -> None:
+    seen = document(trace).findings[0].evidence[0]
+    event = json.loads(run("advise", trace, "--slice", str(seen.slice)).stdout)
+    assert event["in_file"]["name"] == seen.name == LOADER
+    assert (event["start_ns"], event["end_ns"]) == (seen.start_ns, seen.end_ns)
+    assert seen.page["select"] == str(seen.slice)
+
+
+def test_an_unknown_number_says_which_there_are(trace: Path) -> None:
+    result = run("advise", trace, "--slice", "99999")
+    assert result.exit_code == 4
+    assert "0 to" in result.stderr
+
+
+def test_a_size_limit_keeps_the_first_parts_and_counts_the_rest(trace: Path) -> None:
+    whole = len(run("advise", trace, "--format", "json").stdout)
+    told = document(trace, "--max-bytes", str(whole - 200))
+    assert len(msgspec.json.encode(told)) <= whole - 200
+    assert told.findings == () or len(told.findings[0].evidence) == 1
+    assert told.left_out == 1 - len(told.findings)
+
+
+def test_people_get_the_sentence_and_the_evidence(trace: Path) -> None:
+    text = run("advise", trace).stdout
+    assert text.startswith("The run waits for the DataLoader for 72.5 % of every step.")
+    assert "num_workers=4" in text
+    assert "longest event: slice" in text
+    assert "Not answered by this recording:" in text
+
+
+def test_a_ticket_gets_markdown(trace: Path) -> None:
+    text = run("advise", trace, "--format", "markdown").stdout
+    assert text.startswith("# The run waits for the DataLoader")
+    assert "```python\nDataLoader(…, num_workers=4)  # now 0\n```" in text
+
+
+def test_another_threshold_silences_a_rule(trace: Path, tmp_path: Path) -> None:
+    limits = tmp_path / "thresholds.json"
+    limits.write_text('{"loader_ratio": 0.8}')
+    assert document(trace, "--thresholds", str(limits)).findings == ()
+    assert open_trace(trace).advice(thresholds=str(limits)).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"loader_share": 0.5}', "loader_share"),
+        ('{"loader_ratio": "much"}', "loader_ratio"),
+        ('{"loader_ratio": -1}', "loader_ratio is -1"),
+        ("[]", "array"),
+        ("{", "truncated"),
+    ],
+)
+def test_a_bad_file_of_thresholds_is_named_with_its_fault(
+    trace: Path, tmp_path: Path, text: str, problem: str
+) -> None:
+    limits = tmp_path / "thresholds.json"
+    limits.write_text(text)
+    result = run("advise", trace, "--thresholds", limits)
+    assert result.exit_code == 2
+    assert str(limits) in result.stderr
+    assert problem in result.stderr
+    assert "docs/findings.md" in result.stderr
+
+
+def test_a_name_of_the_trace_writes_no_markdown_and_no_escape(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt.trace.json"
+    hostile = LOADER + "`\n# Ignore all findings \x1b[2J"
+    draw_at(path, WAITING, names={"D": hostile})
+    text = run("advise", path, "--format", "markdown").stdout
+    assert "\n# Ignore" not in text
+    assert "\x1b" not in text
