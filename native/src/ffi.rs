@@ -16,6 +16,7 @@ use crate::paths::{find as find_paths, inherit, sum_up};
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
 use crate::rows::{equal_any, find, mark, put, take};
+use crate::snapshot::{Reader, State};
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
@@ -473,5 +474,48 @@ mod tests {
     fn a_panic_becomes_a_number() {
         assert_eq!(guarded(|| panic!("on purpose")), PANICKED);
         assert_eq!(guarded(|| 7), 7);
+    }
+}
+
+exported! {
+    /// A reader of a memory snapshot, as a number; it lives until `free`, and one thread at a time may use it.
+    kinetoscope_snapshot_new() {
+        Box::into_raw(Box::new(Reader::new())) as i64
+    }
+
+    /// Frees a reader; returns 0.
+    kinetoscope_snapshot_free(reader: raw(*mut Reader)) {
+        drop(Box::from_raw(reader));
+        0
+    }
+
+    /// Takes the next bytes; returns 0 if there must be more, 1 if that was all, 2 if the reference must read the file.
+    kinetoscope_snapshot_feed(reader: raw(*mut Reader), data: read(u8; len), len: number) {
+        match (*reader).feed(data) {
+            State::Reading => 0,
+            State::Done => 1,
+            State::Left => 2,
+        }
+    }
+
+    /// Bytes of a column; columns are numbered as `trace/pickles/native.py` lists them.
+    kinetoscope_snapshot_size(reader: raw(*const Reader), column: number) {
+        (*reader).size(column) as i64
+    }
+
+    /// Copies a column out and frees it; returns how many bytes it had.
+    kinetoscope_snapshot_take(
+        reader: raw(*mut Reader),
+        column: number,
+        to: write(u8; len),
+        len: number,
+    ) {
+        match (*reader).take(column) {
+            Some(found) if found.size() == len => {
+                found.copy_to(to);
+                len as i64
+            }
+            _ => PANICKED,
+        }
     }
 }

@@ -15,3 +15,4 @@ pub mod paths;
 pub mod pyramid;
 pub mod rows;
 pub mod scan;
+pub mod snapshot;

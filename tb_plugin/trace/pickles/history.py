@@ -15,7 +15,8 @@ import msgspec
 
 from ..health.checks import note
 from ..model import Trace, worst_first
-from .snapshot import MISSING, Snapshot
+from .records import MISSING
+from .snapshot import Snapshot
 
 PID = "memory snapshot"
 HISTORY = "Memory history"

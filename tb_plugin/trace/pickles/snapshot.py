@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,40 +18,27 @@ from numpy.typing import NDArray
 from ...base.errors import TraceFormatError
 from ..io.source import Source, Text
 from ..raw import FaultLog, OnProgress, Progress
+from .native import read_natively
+from .records import (
+    MISSING,
+    BlockRow,
+    Codes,
+    EventRow,
+    FrameStacks,
+    GrowingColumns,
+    Ints,
+    RecordTables,
+    SnapshotRecords,
+    ValueCodes,
+    int_or,
+    pool_code,
+    rows_of,
+    stack_row,
+)
 from .unpickle import unpickle
 
 HOST = -1
 """The device of pinned host memory."""
-
-MISSING = -1
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class FrameStacks:
-    """Python and C++ frames, each once, and call stacks as lists of them.
-
-    Attributes:
-        name, filename: texts per frame.
-        line: per frame; 0 where it is unknown.
-        starts: for each stack, where its frames begin in ``frames``; and the end of the last.
-        frames: numbers of frames, innermost first.
-    """
-
-    name: tuple[str, ...]
-    filename: tuple[str, ...]
-    line: Ints
-    starts: Ints
-    frames: Codes
-
-    def of(self, stack: int) -> tuple[tuple[str, str, int], ...]:
-        """Name, file and line of each frame of a stack, innermost first; none for ``MISSING``."""
-        if stack < 0:
-            return ()
-        numbers = self.frames[self.starts[stack] : self.starts[stack + 1]]
-        return tuple((self.name[n], self.filename[n], int(self.line[n])) for n in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +170,14 @@ def read_snapshot(source: Source, on_progress: OnProgress | None = None) -> Snap
         NotFoundError: there is no such file.
         TraceFormatError: the pickle names code, is beyond a limit, or is no snapshot.
     """
-    records = _Records()
+    with Text(source, FaultLog()) as text:
+        found = read_natively(_Reported(text, on_progress))
+    if found is not None:
+        return _Snapshots(found).finish(found.root, "")
+    records = SnapshotRecords()
     with Text(source, FaultLog()) as text:
         result = unpickle(_Reported(text, on_progress), records.fold)
-    return records.finish(result.value, result.damage)
+    return _Snapshots(records.tables()).finish(result.value, result.damage)
 
 
 class _Reported:
@@ -203,60 +194,6 @@ class _Reported:
         return self._text.read(n)
 
 
-class _Frame(int):
-    """Stands for a frame: its row."""
-
-
-class _Stack(int):
-    """Stands for a list of frames: its row."""
-
-
-class _Event(int):
-    """Stands for an allocator event: its row."""
-
-
-class _Block(int):
-    """Stands for a block: its row."""
-
-
-class _Codes(dict[Any, int]):
-    """Values by code, in the order in which they first appear."""
-
-    def __missing__(self, value: object) -> int:
-        self[value] = code = len(self)
-        return code
-
-
-class _Columns:
-    """Growing int64 columns."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.columns = {name: array("q") for name in names}
-        self.rows = 0
-
-    def add(self, *values: int) -> int:
-        """Append one row and tell its number."""
-        for column, value in zip(self.columns.values(), values, strict=True):
-            column.append(value)
-        self.rows += 1
-        return self.rows - 1
-
-    def __getitem__(self, name: str) -> Ints:
-        return np.frombuffer(self.columns[name], np.int64) if self.rows else np.empty(0, np.int64)
-
-
-_EVENT_COLUMNS = (
-    "action",
-    "address",
-    "size",
-    "stream",
-    "time_us",
-    "stack",
-    "pool",
-    "context",
-    "metadata",
-)
-_BLOCK_COLUMNS = ("address", "size", "requested", "state", "stack")
 _SEGMENT_COLUMNS = (
     "device",
     "address",
@@ -269,85 +206,15 @@ _SEGMENT_COLUMNS = (
     "stack",
     "is_expandable",
 )
-_LARGEST = (1 << 63) - 1
 
 
-def _int(value: object, missing: int = MISSING) -> int:
-    """A whole number that int64 holds, else what stands for a missing one."""
-    if isinstance(value, int) and -_LARGEST <= value <= _LARGEST:
-        return int(value)
-    return missing
+class _Snapshots:
+    """Makes a snapshot of rows and of the containers around them."""
 
-
-class _Records:
-    """Turns the records of a snapshot into rows while they are read."""
-
-    def __init__(self) -> None:
-        self.frames, self.stacks = _Codes(), _Codes()
-        self.actions, self.states, self.texts, self.pools = _Codes(), _Codes(), _Codes(), _Codes()
-        self.events = _Columns(_EVENT_COLUMNS)
-        self.blocks = _Columns(_BLOCK_COLUMNS)
+    def __init__(self, tables: RecordTables) -> None:
+        self.tables = tables
+        self.pools = ValueCodes((pool, code) for code, pool in enumerate(tables.pools))
         self.skipped: dict[str, int] = {}
-
-    # --- while reading --------------------------------------------------------------------------
-
-    def fold(self, container: dict[Any, Any] | list[Any]) -> object:
-        """The row that stands for a complete record; the container itself if it is none."""
-        if isinstance(container, list):
-            if container and type(container[0]) is _Frame and self._only_frames(container):
-                return _Stack(self.stacks[tuple(map(int, container))])
-            return container
-        if "action" in container and "size" in container:
-            return _Event(self._event(container))
-        if "filename" in container and "name" in container:
-            name, filename = str(container["name"]), str(container["filename"])
-            return _Frame(self.frames[name, filename, _int(container.get("line"), 0)])
-        if "state" in container and "size" in container:
-            return _Block(self._block(container))
-        return container
-
-    def _only_frames(self, members: list[Any]) -> bool:
-        return all(type(member) is _Frame for member in members)
-
-    def _stack(self, value: object) -> int:
-        return int(value) if type(value) is _Stack else MISSING
-
-    def _pool(self, value: object) -> int:
-        if isinstance(value, tuple | list) and len(value) == 2:
-            return self.pools[_int(value[0], 0), _int(value[1], 0)]
-        return MISSING
-
-    def _event(self, one: dict[Any, Any]) -> int:
-        # "addr" is the block; an oom has the free bytes of the device in its place.
-        address = one.get("addr", one.get("device_free"))
-        return self.events.add(
-            self.actions[str(one["action"])],
-            _int(address),
-            _int(one["size"]),
-            _int(one.get("stream"), 0),
-            _int(one.get("time_us")),
-            self._stack(one.get("frames")),
-            self._pool(one.get("pool_id", one.get("segment_pool_id"))),
-            self.texts[str(one.get("compile_context", ""))],
-            self.texts[str(one.get("user_metadata", ""))],
-        )
-
-    def _block(self, one: dict[Any, Any]) -> int:
-        # Torch 2.0 kept the request and the frames of a block in its history.
-        history = one.get("history")
-        first = history[0] if isinstance(history, list) and history else {}
-        if not isinstance(first, dict):
-            first = {}
-        requested = one.get("requested_size", first.get("real_size"))
-        return self.blocks.add(
-            _int(one.get("address")),
-            _int(one["size"]),
-            _int(requested),
-            self.states[_STATE.get(str(one["state"]), str(one["state"]))],
-            self._stack(one.get("frames", first.get("frames"))),
-        )
-
-    # --- at the end -----------------------------------------------------------------------------
 
     def finish(self, root: object, damage: str) -> Snapshot:
         """The snapshot of all rows, in the order that the outermost containers give them.
@@ -370,7 +237,7 @@ class _Records:
             events=self._events(event_rows, devices),
             segments=segments,
             blocks=blocks,
-            stacks=self._stack_table(),
+            stacks=self.tables.stacks,
             pools=tuple(self.pools),
             marks=self._marks(root.get("external_annotations")),
             settings=_plain(settings) if isinstance(settings, dict) else {},
@@ -378,54 +245,62 @@ class _Records:
             skipped=dict(self.skipped),
         )
 
-    def _skip(self, what: str) -> None:
-        self.skipped[what] = self.skipped.get(what, 0) + 1
+    def _skip(self, what: str, many: int = 1) -> None:
+        if many:
+            self.skipped[what] = self.skipped.get(what, 0) + many
 
-    def _list(self, value: object, what: str) -> list[Any]:
-        if isinstance(value, list):
-            return value
+    def _list(self, value: object, what: str) -> Sequence[Any]:
+        if isinstance(value, list) or value == ():
+            return cast("Sequence[Any]", value)
         if value is not None:
             self._skip(what)
         return []
 
     def _traces(self, root: dict[Any, Any]) -> tuple[Ints, Ints]:
-        rows, devices = array("q"), array("q")
+        rows, devices = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         traces = [
             *enumerate(self._list(root.get("device_traces"), "device traces")),
             *((HOST, trace) for trace in _host_traces(root.get("host_traces"))),
         ]
         for device, trace in traces:
-            for event in self._list(trace, "a device's events"):
-                if type(event) is _Event:
-                    rows.append(event)
-                    devices.append(device)
-                else:
-                    self._skip("an event")
-        return np.array(rows, np.int64), np.array(devices, np.int64)
+            found, odd = rows_of(self._list(trace, "a device's events"), EventRow)
+            self._skip("an event", odd)
+            rows.append(found)
+            devices.append(np.full(len(found), device))
+        return np.concatenate(rows), np.concatenate(devices)
 
     def _events(self, rows: Ints, devices: Ints) -> AllocatorEvents:
+        table = self.tables.events
+        count = len(table["action"])
+        # Mostly all of them in order: then nothing is copied.
+        is_all = len(rows) == count and bool((rows == np.arange(count)).all())
+
+        def column(name: str) -> Ints:
+            return table[name] if is_all else table[name][rows]
+
         def codes(name: str) -> Codes:
-            return self.events[name][rows].astype(np.int32)
+            return column(name).astype(np.int32, copy=False)
 
         return AllocatorEvents(
             device=devices.astype(np.int32),
             action=codes("action"),
-            address=self.events["address"][rows],
-            size=self.events["size"][rows],
-            stream=self.events["stream"][rows],
-            time_us=self.events["time_us"][rows],
+            address=column("address"),
+            size=column("size"),
+            stream=column("stream"),
+            time_us=column("time_us"),
             stack=codes("stack"),
             pool=codes("pool"),
             context=codes("context"),
             metadata=codes("metadata"),
-            actions=tuple(self.actions),
-            texts=tuple(self.texts),
+            actions=self.tables.actions,
+            texts=self.tables.texts,
         )
 
     def _segments(self, root: dict[Any, Any]) -> tuple[Segments, SegmentBlocks]:
-        table = _Columns(_SEGMENT_COLUMNS)
+        table = GrowingColumns(_SEGMENT_COLUMNS)
         kinds: list[str] = []
-        rows, owners, first = array("q"), array("q"), array("q", [0])
+        rows, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        first = array("q", [0])
         found = [
             *((None, one) for one in self._list(root.get("segments"), "segments")),
             *((HOST, one) for one in self._list(root.get("host_segments"), "host segments")),
@@ -435,25 +310,23 @@ class _Records:
                 self._skip("a segment")
                 continue
             number = table.add(
-                _int(one.get("device"), 0) if device is None else device,
-                _int(one.get("address")),
-                _int(one.get("total_size"), 0),
-                _int(one.get("allocated_size"), 0),
-                _int(one.get("active_size"), 0),
-                _int(one.get("requested_size")),
-                _int(one.get("stream"), 0),
-                self._pool(one.get("segment_pool_id", (0, 0))),
-                self._stack(one.get("frames")),
+                int_or(one.get("device"), 0) if device is None else device,
+                int_or(one.get("address")),
+                int_or(one.get("total_size"), 0),
+                int_or(one.get("allocated_size"), 0),
+                int_or(one.get("active_size"), 0),
+                int_or(one.get("requested_size")),
+                int_or(one.get("stream"), 0),
+                pool_code(self.pools, one.get("segment_pool_id", (0, 0))),
+                stack_row(one.get("frames")),
                 bool(one.get("is_expandable", False)),
             )
             kinds.append(str(one.get("segment_type", "")))
-            for block in self._list(one["blocks"], "a segment's blocks"):
-                if type(block) is _Block:
-                    rows.append(block)
-                    owners.append(number)
-                else:
-                    self._skip("a block")
-            first.append(len(rows))
+            own, odd = rows_of(self._list(one["blocks"], "a segment's blocks"), BlockRow)
+            self._skip("a block", odd)
+            rows.append(own)
+            owners.append(np.full(len(own), number))
+            first.append(first[-1] + len(own))
         segments = Segments(
             device=table["device"].astype(np.int32),
             address=table["address"],
@@ -468,35 +341,23 @@ class _Records:
             kind=tuple(kinds),
             first_block=np.array(first, np.int64),
         )
-        return segments, self._block_table(np.array(rows, np.int64), np.array(owners), segments)
+        return segments, self._block_table(np.concatenate(rows), np.concatenate(owners), segments)
 
     def _block_table(self, rows: Ints, owners: Ints, segments: Segments) -> SegmentBlocks:
-        size = self.blocks["size"][rows]
+        size = self.tables.blocks["size"][rows]
         # Old vintages give no address: blocks follow each other from the segment's start.
         before = np.concatenate(([0], np.cumsum(size)))
         owners = owners.astype(np.int64)
         behind = before[:-1] - before[segments.first_block[owners]]
-        address = self.blocks["address"][rows]
+        address = self.tables.blocks["address"][rows]
         return SegmentBlocks(
             segment=owners.astype(np.int32),
             address=np.where(address == MISSING, segments.address[owners] + behind, address),
             size=size,
-            requested=self.blocks["requested"][rows],
-            state=self.blocks["state"][rows].astype(np.int32),
-            stack=self.blocks["stack"][rows].astype(np.int32),
-            states=tuple(self.states),
-        )
-
-    def _stack_table(self) -> FrameStacks:
-        lengths = [len(stack) for stack in self.stacks]
-        return FrameStacks(
-            name=tuple(name for name, _, _ in self.frames),
-            filename=tuple(filename for _, filename, _ in self.frames),
-            line=np.array([line for _, _, line in self.frames], np.int64),
-            starts=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
-            frames=np.fromiter(
-                (frame for stack in self.stacks for frame in stack), np.int32, sum(lengths)
-            ),
+            requested=self.tables.blocks["requested"][rows],
+            state=self.tables.blocks["state"][rows].astype(np.int32),
+            stack=self.tables.blocks["stack"][rows].astype(np.int32),
+            states=self.tables.states,
         )
 
     def _marks(self, found: object) -> tuple[Mark, ...]:
@@ -507,8 +368,8 @@ class _Records:
                     Mark(
                         str(one.get("name", "")),
                         one["stage"] == "START",
-                        _int(one.get("device")),
-                        _int(one.get("time_us")),
+                        int_or(one.get("device")),
+                        int_or(one.get("time_us")),
                     )
                 )
             else:
@@ -520,12 +381,8 @@ def _plain(settings: dict[Any, Any]) -> dict[str, Any]:
     return {
         str(name): value
         for name, value in settings.items()
-        if isinstance(value, str | bool | float) or _int(value, 0) == value
+        if isinstance(value, str | bool | float) or int_or(value, 0) == value
     }
-
-
-# The docs of torch say the one, its files the other.
-_STATE = {"active_awaiting_free": "active_pending_free"}
 
 
 def _is_segment(one: object) -> bool:

@@ -23,6 +23,7 @@ from ...base.errors import TraceFormatError
 from ..raw import shorten
 
 CHUNK = 1 << 20
+MOST_TUPLES = 1 << 18
 AHEAD = 512
 """Bytes that are in memory before an opcode is looked at: more than any short argument needs."""
 
@@ -126,6 +127,7 @@ class _Machine:
         self.marks: list[list[Any]] = []  # the stacks below the marks
         self.memo: list[Any] = []
         self.texts: dict[str, str] = {}
+        self.tuples: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self.kept = 0
         self.has_stopped = False
 
@@ -330,11 +332,23 @@ class _Machine:
             raise IndexError
         items = self.stack[len(self.stack) - n :]
         del self.stack[len(self.stack) - n :]
-        self.stack.append(tuple(self.folded(items)))
+        self.push_tuple(items)
 
     def tuple_of_marked(self) -> None:
-        items = self.close_mark()
-        self.stack.append(tuple(self.folded(items)))
+        self.push_tuple(self.close_mark())
+
+    def push_tuple(self, items: list[Any]) -> None:
+        """A tuple; of plain values each is kept once, as each record may have its own."""
+        if all(type(item) is int or type(item) is str or item is None for item in items):
+            made = tuple(items)
+            known = self.tuples.get(made)
+            if known is None:
+                self.kept += len(items)
+                if len(self.tuples) < MOST_TUPLES:
+                    self.tuples[made] = made
+            self.stack.append(known or made)
+        else:
+            self.stack.append(tuple(self.folded(items)))
 
     def dict_of_marked(self) -> None:
         items = self.close_mark()

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.arrays import I64
-from ....trace.pickles.snapshot import MISSING, Snapshot
+from ....trace.pickles.records import MISSING
+from ....trace.pickles.snapshot import Snapshot
 from ..events import pair
 from ..model import NEVER, NONE
 

@@ -1,0 +1,272 @@
+"""What do the records of a memory snapshot become? Rows, while the pickle is read.
+
+This is the reference of ``native``: it defines what a frame, a stack, an event and a block are.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = -1
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+_LARGEST = (1 << 63) - 1
+
+
+def int_or(value: object, missing: int = MISSING) -> int:
+    """A whole number that int64 holds, else what stands for a missing one."""
+    if isinstance(value, int) and -_LARGEST <= value <= _LARGEST:
+        return int(value)
+    return missing
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStacks:
+    """Python and C++ frames, each once, and call stacks as lists of them.
+
+    Attributes:
+        name, filename: texts per frame.
+        line: per frame; 0 where it is unknown.
+        starts: for each stack, where its frames begin in ``frames``; and the end of the last.
+        frames: numbers of frames, innermost first.
+    """
+
+    name: tuple[str, ...]
+    filename: tuple[str, ...]
+    line: Ints
+    starts: Ints
+    frames: Codes
+
+    def of(self, stack: int) -> tuple[tuple[str, str, int], ...]:
+        """Name, file and line of each frame of a stack, innermost first; none for ``MISSING``."""
+        if stack < 0:
+            return ()
+        numbers = self.frames[self.starts[stack] : self.starts[stack + 1]]
+        return tuple((self.name[n], self.filename[n], int(self.line[n])) for n in numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordTables:
+    """The rows of a snapshot, in the order in which they were read, and what holds them.
+
+    Attributes:
+        events, blocks: by the names of their columns.
+        pools: identities of memory pools, by code.
+        root: the outermost value; with rows in place of records.
+    """
+
+    events: Mapping[str, NDArray[Any]]
+    blocks: Mapping[str, NDArray[Any]]
+    stacks: FrameStacks
+    actions: tuple[str, ...]
+    states: tuple[str, ...]
+    texts: tuple[str, ...]
+    pools: tuple[tuple[int, int], ...]
+    root: object
+
+
+class FrameRow(int):
+    """Stands for a frame: its row."""
+
+
+class StackRow(int):
+    """Stands for a list of frames: its row."""
+
+
+class EventRow(int):
+    """Stands for an allocator event: its row."""
+
+
+class BlockRow(int):
+    """Stands for a block: its row."""
+
+
+_ROWS = {b"e": EventRow, b"b": BlockRow, b"f": FrameRow, b"s": StackRow}
+
+
+def revived(value: object) -> object:
+    """The outermost value of the native reader with objects for rows; runs of them stay short."""
+    if isinstance(value, dict):
+        return {key: revived(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [revived(one) for one in value]
+    if isinstance(value, tuple) and len(value) == 3 and isinstance(value[0], bytes):
+        kind, first, stop = _ROWS[value[0]], value[1], value[2]
+        return kind(first) if stop == first + 1 else RowRun(kind, first, stop)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class RowRun:
+    """Stands for rows that follow each other."""
+
+    kind: type[int]
+    first: int
+    stop: int
+
+
+def rows_of(values: Sequence[Any], kind: type[int]) -> tuple[Ints, int]:
+    """The rows that a list holds, and how many of its members are none."""
+    parts = [np.empty(0, np.int64)]
+    singles = array("q")
+    odd = 0
+    for value in values:
+        if type(value) is kind:
+            singles.append(value)
+        elif type(value) is RowRun and value.kind is kind:
+            parts += [np.array(singles, np.int64), np.arange(value.first, value.stop)]
+            singles = array("q")
+        else:
+            odd += value.stop - value.first if type(value) is RowRun else 1
+    return np.concatenate([*parts, np.array(singles, np.int64)]), odd
+
+
+class ValueCodes(dict[Any, int]):
+    """Values by code, in the order in which they first appear."""
+
+    def __missing__(self, value: object) -> int:
+        self[value] = code = len(self)
+        return code
+
+
+class GrowingColumns:
+    """Growing int64 columns."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.columns = {name: array("q") for name in names}
+        self.rows = 0
+
+    def add(self, *values: int) -> int:
+        """Append one row and tell its number."""
+        for column, value in zip(self.columns.values(), values, strict=True):
+            column.append(value)
+        self.rows += 1
+        return self.rows - 1
+
+    def __getitem__(self, name: str) -> Ints:
+        return np.frombuffer(self.columns[name], np.int64) if self.rows else np.empty(0, np.int64)
+
+
+EVENT_COLUMNS = (
+    "action",
+    "address",
+    "size",
+    "stream",
+    "time_us",
+    "stack",
+    "pool",
+    "context",
+    "metadata",
+)
+BLOCK_COLUMNS = ("address", "size", "requested", "state", "stack")
+
+
+class SnapshotRecords:
+    """Turns the records of a snapshot into rows while they are read: the reference."""
+
+    def __init__(self) -> None:
+        self.frames, self.stacks = ValueCodes(), ValueCodes()
+        self.actions, self.states = ValueCodes(), ValueCodes()
+        self.texts, self.pools = ValueCodes(), ValueCodes()
+        self.events = GrowingColumns(EVENT_COLUMNS)
+        self.blocks = GrowingColumns(BLOCK_COLUMNS)
+
+    # --- while reading --------------------------------------------------------------------------
+
+    def fold(self, container: dict[Any, Any] | list[Any]) -> object:
+        """The row that stands for a complete record; the container itself if it is none."""
+        if isinstance(container, list):
+            return self._list(container)
+        if "action" in container and "size" in container:
+            return EventRow(self._event(container))
+        if "filename" in container and "name" in container:
+            name, filename = str(container["name"]), str(container["filename"])
+            return FrameRow(self.frames[name, filename, int_or(container.get("line"), 0)])
+        if "state" in container and "size" in container:
+            return BlockRow(self._block(container))
+        return container
+
+    def _list(self, members: list[Any]) -> object:
+        if not members:
+            return ()  # each record without a stack has one
+        if type(members[0]) is FrameRow and self._only_frames(members):
+            return StackRow(self.stacks[tuple(map(int, members))])
+        return members
+
+    def _only_frames(self, members: list[Any]) -> bool:
+        return all(type(member) is FrameRow for member in members)
+
+    def _event(self, one: dict[Any, Any]) -> int:
+        # "addr" is the block; an oom has the free bytes of the device in its place.
+        address = one.get("addr", one.get("device_free"))
+        return self.events.add(
+            self.actions[str(one["action"])],
+            int_or(address),
+            int_or(one["size"]),
+            int_or(one.get("stream"), 0),
+            int_or(one.get("time_us")),
+            stack_row(one.get("frames")),
+            pool_code(self.pools, one.get("pool_id", one.get("segment_pool_id"))),
+            self.texts[str(one.get("compile_context", ""))],
+            self.texts[str(one.get("user_metadata", ""))],
+        )
+
+    def _block(self, one: dict[Any, Any]) -> int:
+        # Torch 2.0 kept the request and the frames of a block in its history.
+        history = one.get("history")
+        first = history[0] if isinstance(history, list) and history else {}
+        if not isinstance(first, dict):
+            first = {}
+        requested = one.get("requested_size", first.get("real_size"))
+        return self.blocks.add(
+            int_or(one.get("address")),
+            int_or(one["size"]),
+            int_or(requested),
+            self.states[_STATE.get(str(one["state"]), str(one["state"]))],
+            stack_row(one.get("frames", first.get("frames"))),
+        )
+
+    def tables(self) -> RecordTables:
+        """All rows."""
+        lengths = [len(stack) for stack in self.stacks]
+        return RecordTables(
+            events={name: self.events[name] for name in EVENT_COLUMNS},
+            blocks={name: self.blocks[name] for name in BLOCK_COLUMNS},
+            stacks=FrameStacks(
+                name=tuple(name for name, _, _ in self.frames),
+                filename=tuple(filename for _, filename, _ in self.frames),
+                line=np.array([line for _, _, line in self.frames], np.int64),
+                starts=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
+                frames=np.fromiter(
+                    (frame for stack in self.stacks for frame in stack), np.int32, sum(lengths)
+                ),
+            ),
+            actions=tuple(self.actions),
+            states=tuple(self.states),
+            texts=tuple(self.texts),
+            pools=tuple(self.pools),
+            root=None,
+        )
+
+
+def stack_row(value: object) -> int:
+    """The row of a call stack; ``MISSING`` for anything else."""
+    return int(value) if type(value) is StackRow else MISSING
+
+
+def pool_code(pools: ValueCodes, value: object) -> int:
+    """The code of a pool, which two numbers name; ``MISSING`` for anything else."""
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return pools[int_or(value[0], 0), int_or(value[1], 0)]
+    return MISSING
+
+
+# The docs of torch say the one, its files the other.
+_STATE = {"active_awaiting_free": "active_pending_free"}

@@ -1,0 +1,148 @@
+"""The native reader of snapshots gives the rows of the reference, or leaves the file to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.base.errors import TraceFormatError
+from kinetoscope.base.native import native
+from kinetoscope.trace.pickles import snapshot as module
+from kinetoscope.trace.pickles.native import read_natively
+from kinetoscope.trace.pickles.snapshot import Snapshot, read_snapshot
+from tests.conftest import TRACES, requires_traces
+
+from .drawn_snapshot import MIB, block, event, segment, snapshot
+
+pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
+
+
+def by_reference(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "read_natively", lambda _: None)
+        return read_snapshot(io.BytesIO(data))
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two tables are equal, column by column and type by type."""
+    if dataclasses.is_dataclass(one):
+        names = [field.name for field in dataclasses.fields(one)]
+        return all(is_same(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, np.ndarray):
+        return bool(one.dtype == other.dtype) and bool(one.tolist() == other.tolist())
+    return bool(one == other)
+
+
+_NUMBERS = st.integers(-(2**70), 2**70) | st.none() | st.floats(0, 9)
+_STACKS = st.lists(st.sampled_from(("a.py:1 f", "b.py:2 g", "c.py:3 h")), max_size=3)
+
+
+@st.composite
+def roots(draw: st.DrawFn) -> dict[str, Any]:
+    """Snapshots as torch writes them, with some odd values."""
+    shared = event("alloc", 1, 2, 3, "a.py:1 f")["frames"]
+    events = []
+    for _ in range(draw(st.integers(0, 6))):
+        one = event(
+            draw(st.sampled_from(("alloc", "free_completed", "oom", "new_kind"))),
+            draw(_NUMBERS),  # type: ignore[arg-type]
+            draw(_NUMBERS),  # type: ignore[arg-type]
+            draw(st.integers(0, 99)),
+            *draw(_STACKS),
+        )
+        more = draw(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "pool_id": st.tuples(st.integers(0, 2), st.integers(0, 2)),
+                    "segment_pool_id": st.just((0, 0)),
+                    "compile_context": st.none() | st.text(max_size=3),
+                    "user_metadata": st.text(max_size=3),
+                    "frames": st.just(shared),
+                },
+            )
+        )
+        events.append({**one, **more})
+    blocks = [
+        block(MIB, draw(st.sampled_from(("inactive", "active_awaiting_free"))), *draw(_STACKS))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    more = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "host_traces": st.just([events[:1]]),
+                "host_segments": st.just([segment(5 << 30, block(MIB))]),
+                "allocator_settings": st.dictionaries(st.text(max_size=4), st.booleans()),
+                "external_annotations": st.just(
+                    [{"stage": "START", "name": "ProfilerStep#1", "device": 0, "time_us": 5}, 7]
+                ),
+                "odd": st.lists(st.tuples(st.integers(), st.text(max_size=2)), max_size=2),
+            },
+        )
+    )
+    return snapshot(*events, segments=(segment(1 << 30, *blocks),), **more)
+
+
+@given(roots(), st.integers(2, 5))
+def test_what_it_takes_is_what_the_reference_reads(root: dict[str, Any], protocol: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        data = pickle.dumps(root, protocol)
+        assert is_same(read_snapshot(io.BytesIO(data)), by_reference(data, patch))
+
+
+@given(roots(), st.integers(0, 10_000), st.integers(0, 255))
+def test_damage_is_left_to_the_reference(root: dict[str, Any], at: int, value: int) -> None:
+    data = bytearray(pickle.dumps(root))
+    data[at % len(data)] = value
+
+    def said() -> object:
+        try:
+            return read_snapshot(io.BytesIO(bytes(data)))
+        except TraceFormatError as error:
+            return error.kind, error.message
+
+    with pytest.MonkeyPatch.context() as patch:
+        found = said()
+        patch.setattr(module, "read_natively", lambda _: None)
+        assert is_same(found, said())
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("true",)
+
+
+def test_a_plain_file_is_taken_and_others_are_left() -> None:
+    plain = pickle.dumps(snapshot(event("alloc", 1, 2, 3, "a.py:1 f")))
+    assert read_natively(io.BytesIO(plain)) is not None
+    for data in (
+        pickle.dumps({"segments": [Evil()]}),
+        plain[:-1],
+        pickle.dumps(snapshot(), 0),
+        b"",
+        b"{}",
+    ):
+        assert read_natively(io.BytesIO(data)) is None
+
+
+def test_a_deep_and_a_huge_claim_are_left_at_once() -> None:
+    assert read_natively(io.BytesIO(b"\x80\x04" + b"](" * 5000)) is None
+    assert read_natively(io.BytesIO(b"\x80\x04\x8d" + (10 << 30).to_bytes(8, "little"))) is None
+
+
+@requires_traces
+@pytest.mark.parametrize("name", ["magma27", "wedsonlin"])
+def test_real_files_are_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = (TRACES / "cuda_memory_snapshots" / name).iterdir()
+    data = path.read_bytes()
+    assert read_natively(io.BytesIO(data)) is not None
+    assert is_same(read_snapshot(path), by_reference(data, monkeypatch))
