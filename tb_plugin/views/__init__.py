@@ -10,7 +10,16 @@ from importlib import import_module
 
 from .view import View, view_among
 
-STEMS = ("overview", "operators", "kernels", "timeline", "memory", "modules", "health")
+STEMS = (
+    "overview",
+    "operators",
+    "kernels",
+    "timeline",
+    "memory",
+    "modules",
+    "distributed",
+    "health",
+)
 """The views in tab order: the names of their folders. A view is named here and nowhere else."""
 
 

@@ -6,6 +6,8 @@ export type CategoryConfidence = "high" | "medium" | "low";
 
 export type ColumnKind = "value" | "name" | "path" | "words" | "text";
 
+export type DistributedRole = "" | "data parallel" | "sharded data parallel" | "tensor parallel" | "pipeline" | "expert parallel" | "context parallel";
+
 export type First = "" | "call" | "kernel";
 
 export type FlameMetric = "host" | "device" | "calls";
@@ -31,6 +33,8 @@ export type ModuleMetric = "device" | "op" | "host" | "idle";
 export type ModuleTime = "device" | "op";
 
 export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
+
+export type RankPlaceKind = "culprit" | "victim" | "median";
 
 export type Severity = "high" | "medium" | "low" | "info";
 
@@ -204,6 +208,17 @@ export interface Arrow {
   readonly count: number;
 }
 
+/** Collectives of one group, operation and size: median bandwidth. */
+export interface BandwidthPoint {
+  readonly group: string;
+  readonly operation: string;
+  readonly bytes: number;
+  readonly count: number;
+  readonly transfer_ns: number;
+  readonly algorithm_gbs: number;
+  readonly bus_gbs: number;
+}
+
 /** One block. */
 export interface BlockDetails {
   readonly block: number;
@@ -355,6 +370,147 @@ export interface DeviceCard {
   readonly capability: string | null;
   readonly used: boolean;
   readonly gauges: readonly Gauge[];
+}
+
+/** The ranks of a run, compared over the chosen steps. */
+export interface Distributed {
+  readonly headline: string;
+  readonly detail: string;
+  readonly ranks: readonly DistributedRank[];
+  /** workers that are still being read */
+  readonly waiting: number;
+  readonly world_size: number | null;
+  /** ranks without a recording, in words */
+  readonly missing: string;
+  /** what must be known of the comparison */
+  readonly notes: readonly string[];
+  readonly step_count: number;
+  /** sum of `cost_ns`, equal to the sum of `lost_ns` */
+  readonly total_wait_ns: number | null;
+  /** [last][who waited], per step; () for many ranks */
+  readonly blame: readonly (readonly number[])[];
+  readonly clocks: string;
+  readonly steps: HeatColumns;
+  readonly collectives: HeatColumns;
+  readonly groups: readonly DistributedGroup[];
+  /** "TP 8 × PP 4 × DP 32, guessed" */
+  readonly layout: string;
+  readonly table: readonly DistributedCollective[];
+  /** collectives matched in all */
+  readonly count: number;
+  /** calls without a counterpart */
+  readonly unmatched: number;
+  readonly bandwidth: readonly BandwidthPoint[];
+  readonly findings: readonly DistributedFinding[];
+  readonly pipeline: readonly PipelineStage[];
+  readonly pipeline_text: string;
+  /** balance of all-to-all; "" none */
+  readonly experts_text: string;
+  /** its error without an edit, or why there is none */
+  readonly replay: string;
+  readonly look_at: readonly WhoWaits[];
+  /** there are logs of a hang beside the traces */
+  readonly logs: boolean;
+  /** figure that is missing → why */
+  readonly reasons: Readonly<Record<string, string>>;
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
+/** One collective, matched across ranks. */
+export interface DistributedCollective {
+  readonly number: number;
+  readonly step: string;
+  readonly group: string;
+  readonly operation: string;
+  readonly bytes: number | null;
+  /** of which it was recorded */
+  readonly ranks: number;
+  /** between the first and the last start */
+  readonly skew_ns: number | null;
+  /** of all ranks */
+  readonly waiting_ns: number | null;
+  /** from the last start to the first end */
+  readonly transfer_ns: number | null;
+  readonly algorithm_gbs: number | null;
+  readonly bus_gbs: number | null;
+  /** row of the rank that came last */
+  readonly last: number | null;
+  /** how it was matched */
+  readonly match: string;
+  /** "latency-bound", "bandwidth-bound"; "" not known */
+  readonly verdict: string;
+}
+
+/** One thing that was found; text between backticks is code. */
+export interface DistributedFinding {
+  readonly id: string;
+  readonly title: string;
+  readonly text: string;
+  readonly gain_ns: number | null;
+}
+
+/** A process group. */
+export interface DistributedGroup {
+  /** its ranks: "0-7", the key for `roles` */
+  readonly key: string;
+  readonly label: string;
+  readonly backend: string;
+  readonly size: number;
+  /** ranks without a recording, in words */
+  readonly missing: string;
+  readonly role: string;
+  /** why this role; "chosen" = by the user */
+  readonly why: string;
+  /** "12 all_reduce, 4 broadcast", per step */
+  readonly operations: string;
+  /** of one rank, per step */
+  readonly bytes: number;
+  /** mean of its ranks, per step: nothing computed meanwhile … */
+  readonly exposed_ns: number;
+  /** … and of that, the host had issued the next work */
+  readonly blocking_ns: number;
+  readonly note: string;
+}
+
+/** A choice of steps, and what the user knows of groups. */
+export interface DistributedQuery {
+  /** steps by their numbers: "3", "2-5"; "" = those that are not left out */
+  readonly steps?: string;
+  /** roles of groups by their keys: "0-7=tensor parallel;0,8=data parallel" */
+  readonly roles?: string;
+}
+
+/** One worker of the run. */
+export interface DistributedRank {
+  readonly worker: string;
+  readonly rank: number | null;
+  /** its recording takes part */
+  readonly used: boolean;
+  /** why not, or what else must be known */
+  readonly problem: string;
+  readonly node: string;
+  readonly process: string;
+  /** where names or metadata tell it: "prefill", "rollout" */
+  readonly role: string;
+  /** "Tesla V100-SXM2-32GB" */
+  readonly device: string;
+  readonly device_index: number | null;
+  readonly memory_bytes: number | null;
+  readonly capability: string;
+  readonly step: RankStep | null;
+  /** its own time per step: what it needs if it waits for nobody */
+  readonly own_ns: number | null;
+  /** others waited for it, per step */
+  readonly cost_ns: number | null;
+  /** it waited for others, per step */
+  readonly lost_ns: number | null;
+  readonly times_last: number | null;
+  /** later than the first, before its first collective */
+  readonly brought_in_ns: number | null;
+  /** shorter steps without its excess of own time; null: not available */
+  readonly gain_ns: number | null;
+  /** of its clock */
+  readonly uncertainty_ns: number | null;
 }
 
 /** The body of every response that is not 200, 202 or 304. */
@@ -596,6 +752,31 @@ export interface GrowthAnswer {
   readonly sentence: string;
 }
 
+/** What logs of a hang beside the traces say. */
+export interface HangAnswer {
+  readonly sentence: string;
+  readonly detail: string;
+  readonly notes: readonly string[];
+  readonly rows: readonly HangRow[];
+  readonly ranks: number;
+}
+
+/** No parameters. */
+export interface HangQuery {
+}
+
+/** A collective that did not end. */
+export interface HangRow {
+  readonly group: string;
+  readonly operation: string;
+  readonly sequence: number;
+  readonly problem: string;
+  readonly missed: string;
+  readonly waiting: string;
+  readonly no_log: string;
+  readonly place: string;
+}
+
 /** How much of the device is left at the highest reserved total. */
 export interface HeadRoom {
   readonly capacity_bytes: number;
@@ -628,6 +809,19 @@ export interface Health {
 
 /** No parameters. */
 export interface HealthQuery {
+}
+
+/** A heat map: columns, and per metric the rows of all ranks. */
+export interface HeatColumns {
+  /** "12", or "all_reduce" */
+  readonly columns: readonly string[];
+  /** "1.50 MiB" */
+  readonly details: readonly string[];
+  readonly waiting: readonly RankCell[];
+  /** own time, or own work before it; () not available */
+  readonly own: readonly RankCell[];
+  /** behind the first; () not available */
+  readonly start: readonly RankCell[];
 }
 
 /** The hit before or after an instant (or a slice) in order of time. */
@@ -1271,6 +1465,13 @@ export interface OpOfKernel {
   readonly total_ns: number;
 }
 
+/** Communication of one rank. */
+export interface OperationsQuery {
+  readonly steps?: string;
+  /** row of the view's ranks; −1 = all ranks */
+  readonly rank?: number;
+}
+
 /** The parts of a row: the largest of each, and how many there are in all. */
 export interface OperatorDetails {
   readonly row: OperatorRow;
@@ -1471,12 +1672,69 @@ export interface Partition {
   readonly idle_unattributed_ns: number;
 }
 
+/** One stage of a pipeline. */
+export interface PipelineStage {
+  readonly ranks: string;
+  /** idle and waiting for messages, of the step */
+  readonly bubble_ratio: number | null;
+  /** median between a send and its receive */
+  readonly slack_ns: number | null;
+}
+
 /** A range of time on some tracks: an area. */
 export interface RangeQuery {
   readonly start_ns: number;
   readonly end_ns: number;
   readonly tracks?: string;
   readonly layout?: LayoutName;
+}
+
+/** The value of a rank in a column: waiting, own time or lateness; `null` = not there. */
+export interface RankCell {
+  readonly values: readonly (number | null)[];
+  /** it came last: in most collectives of the step, or in this one */
+  readonly last: readonly boolean[];
+}
+
+/** All calls of one operation in one group and of one size, over the chosen steps. */
+export interface RankOperation {
+  readonly operation: string;
+  readonly group: string;
+  readonly calls: number;
+  readonly total_bytes: number | null;
+  readonly mean_bytes: number | null;
+  /** sum of durations: waiting and transfer */
+  readonly latency_ns: number;
+  readonly mean_latency_ns: number;
+  /** of these, the transfer */
+  readonly transfer_ns: number | null;
+  readonly mean_transfer_ns: number | null;
+  readonly algorithm_gbs: number | null;
+  readonly bus_gbs: number | null;
+}
+
+/** Communication operations, most time first. */
+export interface RankOperations {
+  readonly rows: readonly RankOperation[];
+  /** why figures are missing */
+  readonly reason: string;
+}
+
+/** Where a rank's step went: means over the chosen steps; the first five sum to its length. */
+export interface RankStep {
+  /** without the part under which communication ran */
+  readonly compute_ns: number;
+  readonly overlap_ns: number;
+  /** nothing computed meanwhile */
+  readonly communication_ns: number;
+  /** exposed copies and sets */
+  readonly copy_ns: number;
+  readonly idle_ns: number;
+  readonly length_ns: number;
+  /** waiting for other ranks, of the time in collectives … */
+  readonly synchronizing_ns: number | null;
+  /** … and the rest of it */
+  readonly transferring_ns: number | null;
 }
 
 /** Progress of reading one file. */
@@ -2126,6 +2384,13 @@ export interface ViewState {
   readonly badge: number | null;
 }
 
+/** Three ranks to look at together. */
+export interface WhoWaits {
+  /** row */
+  readonly rank: number;
+  readonly kind: RankPlaceKind;
+}
+
 /** The highest total if a category took nothing: the most that any remedy for it can gain. */
 export interface WithoutCategory {
   readonly category: MemoryCategory;
@@ -2149,6 +2414,7 @@ export interface ViewAnswers {
   readonly timeline: TimelineManifest;
   readonly memory: Memory;
   readonly modules: Modules;
+  readonly distributed: Distributed;
   readonly health: Health;
 }
 
@@ -2160,6 +2426,7 @@ export interface ViewQueries {
   readonly timeline: LayoutQuery;
   readonly memory: MemoryQuery;
   readonly modules: ModulesQuery;
+  readonly distributed: DistributedQuery;
   readonly health: HealthQuery;
 }
 
@@ -2197,6 +2464,8 @@ export interface PartAnswers {
   readonly "modules/table": ModuleTable;
   readonly "modules/row": ModuleRow;
   readonly "modules/flame": Flame;
+  readonly "distributed/ops": RankOperations;
+  readonly "distributed/hang": HangAnswer;
 }
 
 /** The parameters of each part of a view, by its address. */
@@ -2236,4 +2505,6 @@ export interface PartQueries {
   readonly "modules/table": ModulesQuery;
   readonly "modules/row": ModuleRowQuery;
   readonly "modules/flame": ModuleFlameQuery;
+  readonly "distributed/ops": OperationsQuery;
+  readonly "distributed/hang": HangQuery;
 }

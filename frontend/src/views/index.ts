@@ -27,5 +27,6 @@ export const VIEWS: readonly PageView[] = [
   view("timeline", true, () => import("./timeline"), true),
   view("memory", true, () => import("./memory")),
   view("modules", true, () => import("./modules")),
+  view("distributed", true, () => import("./distributed")),
   view("health", false, () => import("./health")),
 ];

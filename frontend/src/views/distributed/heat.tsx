@@ -1,0 +1,390 @@
+/** Ranks by steps or by collectives: who waits, who is slow by itself, who starts late. */
+import { type KeyboardEvent, type PointerEvent, useCallback, useState } from "react";
+import type { Distributed, HeatColumns, RankCell } from "../../api/types.gen";
+import { useWidth } from "../../base/measure";
+import { inScale, plural, type Scale, time, timeScale } from "../../base/text/format";
+import { capital, harmless } from "../../base/text/shown_name";
+import { LiveCanvas } from "../../components/charts/live_canvas";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Segmented } from "../../components/controls/segmented";
+import { Panel } from "../../components/states/panel";
+import { Paragraph } from "../../components/text/prose";
+import { useAddress, useThemeName, useValues } from "../../state/host/environment";
+import { linesOf, RAMP, type RankLine, rampClass, rampStep, rankName } from "./rank_names";
+
+type Columns = "steps" | "collectives";
+type Metric = "waiting" | "own" | "start";
+
+const METRICS: Readonly<Record<Metric, string>> = {
+  waiting: "Waiting",
+  own: "Own time",
+  start: "Start",
+};
+const HINTS: Readonly<Record<Columns, Readonly<Record<Metric, string>>>> = {
+  steps: {
+    waiting: "waiting for others in collectives; a frame marks who came last most often",
+    own: "what the step takes if nobody is waited for",
+    start: "behind the first rank at the start of the step",
+  },
+  collectives: {
+    waiting: "those with most waiting; a frame marks who came last",
+    own: "own work since the collective before; a frame marks who came last",
+    start: "behind the first rank; a frame marks who came last",
+  },
+};
+
+/** More cells than this are painted, not laid out. */
+const MOST_CELLS = 800;
+const MOST_LAID_OUT = 26;
+
+interface Grid {
+  readonly lines: readonly RankLine[];
+  readonly columns: HeatColumns;
+  readonly cells: readonly RankCell[];
+  readonly most: number;
+  readonly scale: Scale;
+}
+
+/** The largest value of a line in a column, and whether one of its ranks came last. */
+function cellOf({ lines, cells }: Grid, line: number, column: number) {
+  let value: number | null = null;
+  let isLast = false;
+  for (const row of lines[line]?.rows ?? []) {
+    const found = cells[row]?.values[column] ?? null;
+    if (found !== null && (value === null || found > value)) {
+      value = found;
+    }
+    isLast = isLast || (cells[row]?.last[column] ?? false);
+  }
+  return { value, isLast };
+}
+
+function cellWords(grid: Grid, metric: Metric, line: number, column: number): string {
+  const { value, isLast } = cellOf(grid, line, column);
+  const { columns, lines } = grid;
+  const name = [columns.columns[column] ?? "", columns.details[column] ?? ""].join(" ").trim();
+  const where = `${lines[line]?.label ?? ""}, ${/^\d/.test(name) ? "step " : ""}${harmless(name)}`;
+  if (value === null) {
+    return `${where}: not recorded`;
+  }
+  return `${where}: ${METRICS[metric].toLowerCase()} ${time(value)}${isLast ? ", came last" : ""}`;
+}
+
+interface CellProps {
+  readonly grid: Grid;
+  readonly metric: Metric;
+  readonly line: number;
+  readonly column: number;
+}
+
+function Cell({ grid, metric, line, column }: CellProps) {
+  const { value, isLast } = cellOf(grid, line, column);
+  const isNothing = value === null || value === 0;
+  return (
+    <td
+      className={`${rampClass(value, grid.most)}${isLast ? " last" : ""}`}
+      title={cellWords(grid, metric, line, column)}
+    >
+      {isNothing ? (isLast ? "last" : "") : inScale(value, grid.scale)}
+    </td>
+  );
+}
+
+/** Few cells: a table with figures. */
+function LaidOut({ grid, metric, lost }: { grid: Grid; metric: Metric; lost: readonly string[] }) {
+  const places = [...grid.columns.columns.keys()];
+  return (
+    <div className="scroll">
+      <table className="heat">
+        <thead>
+          <tr>
+            <th>
+              <span className="unseen">Rank</span>
+            </th>
+            {places.map((column) => (
+              <th key={column} scope="col">
+                {harmless(grid.columns.columns[column] ?? "", 24)}
+                <b>{grid.columns.details[column] ?? ""}</b>
+              </th>
+            ))}
+            <th className="num">lost per step</th>
+          </tr>
+        </thead>
+        <tbody>
+          {grid.lines.map(({ label }, line) => (
+            <tr key={label}>
+              <th scope="row">{label}</th>
+              {places.map((column) => (
+                <Cell key={column} grid={grid} metric={metric} line={line} column={column} />
+              ))}
+              <td className="num">{lost[line] ?? ""}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const GUTTER = 92;
+const AXIS = 20;
+const TALLEST = 620;
+
+/** Heights of the lines: opened ranks are tall enough for their name. */
+function heightsOf(lines: readonly RankLine[]): readonly number[] {
+  const single = lines.filter(({ rows }) => rows.length === 1).length;
+  const isMixed = single > 0 && single < lines.length;
+  const even = Math.max(3, Math.min(22, Math.floor(TALLEST / Math.max(1, lines.length))));
+  return lines.map(({ rows }) => (isMixed && rows.length === 1 ? 13 : even));
+}
+
+/** Many cells: a canvas, walked by arrows. */
+function Painted({ grid, metric }: { grid: Grid; metric: Metric }) {
+  const [place, width] = useWidth<HTMLDivElement>();
+  const [at, setAt] = useState<{ line: number; column: number } | null>(null);
+  const theme = useThemeName();
+  const heights = heightsOf(grid.lines);
+  const height = heights.reduce((sum, one) => sum + one, 0) + AXIS;
+  const count = grid.columns.columns.length;
+  const wide = Math.max(1, (width - GUTTER) / Math.max(1, count));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the tokens
+  const paint = useCallback(
+    (context: CanvasRenderingContext2D) => paintHeat(context, grid, heights, wide, at),
+    [grid, heights, wide, at, theme],
+  );
+  const lineAt = (y: number) => {
+    let top = 0;
+    for (const [line, one] of heights.entries()) {
+      top += one;
+      if (y < top) {
+        return line;
+      }
+    }
+    return grid.lines.length - 1;
+  };
+  const point = (event: PointerEvent<HTMLCanvasElement>) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left - GUTTER) / wide);
+    setAt(column < 0 || column >= count ? null : { line: lineAt(event.clientY - box.top), column });
+  };
+  const walk = (event: KeyboardEvent) => {
+    const moves: Readonly<Record<string, readonly [number, number]>> = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+    };
+    const move = moves[event.key];
+    if (move !== undefined) {
+      event.preventDefault();
+      const now = at ?? { line: 0, column: 0 };
+      setAt({
+        line: Math.max(0, Math.min(grid.lines.length - 1, now.line + move[0])),
+        column: Math.max(0, Math.min(count - 1, now.column + move[1])),
+      });
+    }
+  };
+  return (
+    <div ref={place}>
+      <LiveCanvas
+        paint={paint}
+        cells={[]}
+        className="heat-canvas"
+        style={{ height }}
+        role="img"
+        tabIndex={0}
+        aria-label={`${METRICS[metric]} of ${plural(grid.lines.length, "line")} of ranks in ${plural(count, "column")}; arrows walk them.`}
+        onPointerMove={point}
+        onPointerLeave={() => setAt(null)}
+        onKeyDown={walk}
+      />
+      <p className="hint heat-words" role="status">
+        {at === null
+          ? "Point at a cell, or walk with the arrows."
+          : capital(cellWords(grid, metric, at.line, at.column))}
+      </p>
+    </div>
+  );
+}
+
+interface Pen {
+  readonly context: CanvasRenderingContext2D;
+  readonly grid: Grid;
+  readonly wide: number;
+  readonly token: (name: string) => string;
+}
+
+function paintLine(pen: Pen, line: number, top: number, height: number): void {
+  const { context, grid, wide, token } = pen;
+  const isOne = (grid.lines[line]?.rows.length ?? 0) === 1;
+  const gap = height > 5 ? 1 : 0.5;
+  for (const column of grid.columns.columns.keys()) {
+    const { value, isLast } = cellOf(grid, line, column);
+    if (value !== null) {
+      const step = RAMP[rampStep(value, grid.most)] ?? "--h0";
+      context.fillStyle = token(isLast && isOne ? "--k-comm" : step);
+      const left = GUTTER + column * wide;
+      context.fillRect(left, top, Math.max(1, wide - 1), Math.max(1, height - gap));
+    }
+  }
+}
+
+function paintAxis({ context, grid, wide }: Pen, top: number): void {
+  const names = grid.columns.columns;
+  let right = -100;
+  for (const [column, name] of names.entries()) {
+    const x = GUTTER + column * wide;
+    const words = harmless(name, 12);
+    const end = x + context.measureText(words).width;
+    if (x - right >= 10 && end <= GUTTER + names.length * wide) {
+      context.fillText(words, x, top + AXIS / 2 + 2);
+      right = end;
+    }
+  }
+}
+
+function paintHeat(
+  context: CanvasRenderingContext2D,
+  grid: Grid,
+  heights: readonly number[],
+  wide: number,
+  at: { line: number; column: number } | null,
+): void {
+  const style = getComputedStyle(document.documentElement);
+  const tokens = new Map<string, string>();
+  const token = (name: string) => {
+    const known = tokens.get(name) ?? style.getPropertyValue(name).trim();
+    tokens.set(name, known);
+    return known;
+  };
+  const pen: Pen = { context, grid, wide, token };
+  context.font = `11px ${token("--sans")}`;
+  context.textBaseline = "middle";
+  let top = 0;
+  let named = -100;
+  for (const [line, height] of heights.entries()) {
+    paintLine(pen, line, top, height);
+    if (at?.line === line) {
+      context.strokeStyle = token("--ink");
+      context.lineWidth = 2;
+      const left = GUTTER + at.column * wide;
+      context.strokeRect(left + 1, top + 1, Math.max(2, wide - 3), Math.max(2, height - 3));
+    }
+    if (top - named >= 14) {
+      context.fillStyle = token("--ink-3");
+      const label = grid.lines[line]?.label ?? "";
+      context.fillText(label, 0, top + Math.max(6, height / 2), GUTTER - 8);
+      named = top;
+    }
+    top += height;
+  }
+  context.fillStyle = token("--ink-3");
+  paintAxis(pen, top);
+}
+
+function Legend({ grid, isPainted }: { grid: Grid; isPainted: boolean }) {
+  return (
+    <p className="heat-legend hint">
+      0
+      {RAMP.map((token) => (
+        <i key={token} style={{ background: `var(${token})` }} aria-hidden="true" />
+      ))}
+      {time(grid.most)}
+      {isPainted ? (
+        <>
+          <i className="heat-last" aria-hidden="true" /> came last
+        </>
+      ) : null}
+    </p>
+  );
+}
+
+const isColumns = (text: string | undefined): text is Columns =>
+  text === "steps" || text === "collectives";
+
+export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const address = useAddress();
+  const values = useValues();
+  const asked = values["distributed.columns"];
+  const columns: Columns = isColumns(asked)
+    ? asked
+    : answer.steps.columns.length > 2
+      ? "steps"
+      : "collectives";
+  const map = answer[columns];
+  const wanted = values["distributed.metric"] as Metric | undefined;
+  const metric: Metric = wanted !== undefined && map[wanted]?.length > 0 ? wanted : "waiting";
+  const cells = map[metric];
+  const worst = answer.look_at.find(({ kind }) => kind === "culprit")?.rank ?? null;
+  const lines = linesOf(answer, worst);
+  const most = Math.max(0, ...cells.flatMap(({ values: row }) => row.map((value) => value ?? 0)));
+  const grid: Grid = { lines, columns: map, cells, most, scale: timeScale(most) };
+  const count = map.columns.length;
+  const isPainted = lines.length * count > MOST_CELLS || count > MOST_LAID_OUT;
+  const lost = lines.map(({ rows }) => {
+    const ns = answer.ranks[rows[0] ?? 0]?.lost_ns ?? null;
+    return ns === null ? "" : time(ns);
+  });
+  const grouped = lines.some(({ rows }) => rows.length > 1);
+  const why = (key: Metric) =>
+    map[key].length > 0 ? "" : (answer.reasons[key] ?? "Not available.");
+  return (
+    <Panel
+      title={`${METRICS[metric]}, rank by ${columns === "steps" ? "step" : "collective"}`}
+      hint={`${grid.scale.unit.name}; ${HINTS[columns][metric]}${grouped ? "; one line a node, its worst rank" : ""}`}
+      isOld={isOld}
+      className="heat-panel"
+      controls={
+        <>
+          <Segmented
+            label="Columns"
+            value={columns}
+            options={[
+              ["steps", "Step", answer.steps.columns.length > 0 ? "" : "No step was recorded."],
+              ["collectives", "Collective"],
+            ]}
+            onChange={(next) => address.replace({ "distributed.columns": next })}
+          />
+          <Segmented
+            label="Figure"
+            value={metric}
+            options={(["waiting", "own", "start"] as const).map((key) => [
+              key,
+              METRICS[key],
+              why(key),
+            ])}
+            onChange={(next) =>
+              address.replace({ "distributed.metric": next === "waiting" ? undefined : next })
+            }
+          />
+          <CopyTable label="the heat map" table={() => toPlain(answer, map, cells)} />
+        </>
+      }
+    >
+      {count === 0 || cells.length === 0 ? (
+        <Paragraph
+          className="ink2 small"
+          text={answer.reasons[metric] ?? "No collective of the chosen steps is on two ranks."}
+        />
+      ) : isPainted ? (
+        <>
+          <Legend grid={grid} isPainted />
+          <Painted grid={grid} metric={metric} />
+        </>
+      ) : (
+        <>
+          <LaidOut grid={grid} metric={metric} lost={lost} />
+          <Legend grid={grid} isPainted={false} />
+        </>
+      )}
+    </Panel>
+  );
+}
+
+const toPlain = (answer: Distributed, map: HeatColumns, cells: readonly RankCell[]) => ({
+  header: ["rank", ...map.columns.map((name, at) => `${name} ${map.details[at] ?? ""}`.trim())],
+  rows: cells.map(({ values }, row) => {
+    const rank = answer.ranks[row];
+    return [rank === undefined ? "" : rankName(rank), ...values];
+  }),
+});

@@ -1,0 +1,210 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, it, vi } from "vitest";
+import { catalogOf, runOf } from "../../../test-fixtures/catalog";
+import { openPage } from "../../../test-fixtures/page";
+import { INFO, TRACE } from "../../../test-fixtures/resnet";
+import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
+import type { Distributed, DistributedRank, RankCell } from "../../api/types.gen";
+import { linesOf, rampStep } from "./rank_names";
+
+const HOSTILE = "<img src=x onerror=alert(1)>";
+const plain = (text: string | null | undefined) => text?.replaceAll("\u00a0", " ") ?? "";
+
+const rankOf = (rank: number, more: Partial<DistributedRank> = {}): DistributedRank => ({
+  worker: `worker${rank}`,
+  rank,
+  used: true,
+  problem: "",
+  node: `node${Math.floor(rank / 8)}`,
+  process: "",
+  role: "",
+  device: "H100",
+  device_index: 0,
+  memory_bytes: 80 * 2 ** 30,
+  capability: "9.0",
+  step: {
+    compute_ns: 600_000,
+    overlap_ns: 0,
+    communication_ns: 300_000,
+    copy_ns: 0,
+    idle_ns: 100_000,
+    length_ns: 1_000_000,
+    synchronizing_ns: 200_000,
+    transferring_ns: 100_000,
+  },
+  own_ns: 700_000,
+  cost_ns: rank === 1 ? 400_000 : 0,
+  lost_ns: rank === 1 ? 0 : 200_000,
+  times_last: rank === 1 ? 3 : 0,
+  brought_in_ns: 0,
+  gain_ns: null,
+  uncertainty_ns: null,
+  ...more,
+});
+
+const cells = (ranks: number, columns: number): RankCell[] =>
+  Array.from({ length: ranks }, (_, rank) => ({
+    values: Array.from({ length: columns }, () => (rank === 1 ? 0 : 200_000)),
+    last: Array.from({ length: columns }, () => rank === 1),
+  }));
+
+const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {}): Distributed => ({
+  headline: "Rank 1 needs 20 % more time of its own.",
+  detail: "In a step the ranks wait 400 µs for each other.",
+  ranks: Array.from({ length: ranks }, (_, rank) => rankOf(rank)),
+  waiting: 0,
+  world_size: ranks,
+  missing: "",
+  notes: [],
+  step_count: steps,
+  total_wait_ns: 400_000,
+  blame: [
+    [0, 0, 0],
+    [200_000, 0, 200_000],
+    [0, 0, 0],
+  ],
+  clocks: "The ranks share one host's clock.",
+  steps: {
+    columns: Array.from({ length: steps }, (_, step) => String(step + 1)),
+    details: [],
+    waiting: cells(ranks, steps),
+    own: [],
+    start: [],
+  },
+  collectives: {
+    columns: ["all_reduce"],
+    details: ["1.00 MiB"],
+    waiting: cells(ranks, 1),
+    own: [],
+    start: [],
+  },
+  groups: [
+    {
+      key: "0-2",
+      label: HOSTILE,
+      backend: "nccl",
+      size: 3,
+      missing: "",
+      role: "data parallel",
+      why: "gradients are reduced over its ranks",
+      operations: "1 all_reduce",
+      bytes: 1 << 20,
+      exposed_ns: 300_000,
+      blocking_ns: 100_000,
+      note: "",
+    },
+  ],
+  layout: "DP 3",
+  table: [
+    {
+      number: 1,
+      step: "1",
+      group: "world",
+      operation: "all_reduce",
+      bytes: 1 << 20,
+      ranks: 3,
+      skew_ns: 200_000,
+      waiting_ns: 400_000,
+      transfer_ns: 100_000,
+      algorithm_gbs: 10.5,
+      bus_gbs: 14,
+      last: 1,
+      match: "sequence",
+      verdict: "",
+    },
+  ],
+  count: 1,
+  unmatched: 0,
+  bandwidth: [],
+  findings: [],
+  pipeline: [],
+  pipeline_text: "",
+  experts_text: "",
+  replay: "",
+  look_at: [
+    { rank: 1, kind: "culprit" },
+    { rank: 0, kind: "victim" },
+    { rank: 2, kind: "median" },
+  ],
+  logs: false,
+  reasons: { own: "The recordings cannot be replayed.", start: "Clocks disagree." },
+  definitions: { cost: "What all others together waited." },
+  ...more,
+});
+
+const runs = [runOf("resnet50", { workers: { worker0: ["ready"], worker1: ["ready"] } })];
+let server: FakeServer;
+
+beforeEach(() => {
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(480);
+  server = fakeServer(catalogOf(runs));
+  const stem = "distributed";
+  const views = [
+    ...INFO.views,
+    { stem: "timeline", title: "Trace", key: "t", question: "What ran when?" },
+    { stem, title: "Distributed", key: "d", question: "Who waits?" },
+  ];
+  server.answer("info", { ...INFO, views });
+  const shown = { stem, unavailable: null, badge: null };
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, shown] });
+  server.answer("view/distributed", answerOf(3, 3));
+  server.answer("view/distributed/ops", { rows: [], reason: "" });
+});
+
+const panel = async (name: RegExp | string) => within(await screen.findByRole("region", { name }));
+
+it("says first who makes the others wait, and leads to three ranks in Trace", async () => {
+  openPage("#view=distributed");
+  expect(plain((await screen.findByRole("heading", { level: 1 })).textContent)).toContain(
+    "Rank 1 needs 20 % more",
+  );
+  const link = screen.getByRole("link", { name: "Trace, by wall clock" });
+  expect(link.getAttribute("href")).toContain("worker=worker1");
+  expect(link.getAttribute("href")).toContain("timeline.workers=worker0");
+});
+
+it("shows what each rank cost and lost, and that both sums are one", async () => {
+  openPage("#view=distributed");
+  const blame = await panel("Who cost, who lost");
+  const row = blame.getByRole("row", { name: /rank 1/ });
+  expect(plain(row.textContent)).toBe("rank 1400 µs–");
+  expect(blame.getByText(/add up to/).textContent).toContain("share one host's clock");
+});
+
+it("shows every pair when it is asked to", async () => {
+  openPage("#view=distributed");
+  await userEvent.click((await panel("Who cost, who lost")).getByRole("radio", { name: "Matrix" }));
+  const blame = await panel("Who cost, who lost");
+  expect(plain(blame.getByRole("row", { name: /rank 1/ }).textContent)).toContain("400 µs");
+});
+
+it("frames who came last, and says why a figure is missing", async () => {
+  openPage("#view=distributed");
+  const heat = await panel(/^Waiting, rank by step/);
+  const row = heat.getByRole("row", { name: /rank 1/ });
+  expect(within(row).getAllByText("last")).toHaveLength(3);
+  expect(heat.getByTitle("The recordings cannot be replayed.")).toBeTruthy();
+});
+
+it("shows names of groups as text and keeps a role that is chosen in the address", async () => {
+  const { container } = openPage("#view=distributed");
+  const groups = await panel("Process groups");
+  expect(container.querySelector("img")).toBeNull();
+  await userEvent.selectOptions(
+    groups.getByRole("combobox", { name: /Role of/ }),
+    "tensor parallel",
+  );
+  expect(decodeURIComponent(location.hash)).toContain("distributed.roles=0-2=tensor");
+});
+
+it("draws a thousand ranks as nodes, and the late one's node rank by rank", () => {
+  const lines = linesOf(answerOf(1024, 2), 411);
+  expect(lines.length).toBe(127 + 8);
+  expect(lines.find(({ rows }) => rows.includes(411))?.label).toBe("rank 411");
+  expect(lines[0]).toEqual({ label: "node0", rows: [0, 1, 2, 3, 4, 5, 6, 7] });
+});
+
+it("parts small values of the ramp, and none from some", () => {
+  expect([0, 1, 25, 100].map((value) => rampStep(value, 100))).toEqual([0, 1, 3, 6]);
+});

@@ -1,0 +1,118 @@
+/** Who makes the other ranks wait, and why? */
+import { useEffect } from "react";
+import type { Distributed } from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
+import { plural } from "../../base/text/format";
+import { ViewLink } from "../../components/controls/view_link";
+import { Skeleton, ViewAnswer } from "../../components/states/answered";
+import { Hero } from "../../components/text/hero";
+import { useValues } from "../../state/host/environment";
+import { usePage } from "../../state/page_context";
+import { useView } from "../../state/queries";
+import { Bandwidth } from "./bandwidth";
+import { Blame } from "./blame";
+import distributedCss from "./distributed.css?inline";
+import { HeatMap } from "./heat";
+import { Collectives, Groups, Operations, Ranks } from "./lists";
+import { Hang, Notes } from "./notes";
+import { RankSteps } from "./rank_steps";
+
+adoptStyles(distributedCss);
+
+/** Asked again while recordings are being read: each one joins as it is there. */
+const AGAIN_MS = 2000;
+
+function useDistributedQuery() {
+  const values = useValues();
+  const [steps, roles] = [values["steps"], values["distributed.roles"]];
+  return {
+    ...(steps === undefined ? {} : { steps }),
+    ...(roles === undefined ? {} : { roles }),
+  };
+}
+
+function Rereading({ waiting }: { waiting: number }) {
+  const { again } = useView("distributed", useDistributedQuery());
+  useEffect(() => {
+    const timer = setInterval(again, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [again]);
+  return (
+    <span className="chip" role="status">
+      {plural(waiting, "recording")} being read
+    </span>
+  );
+}
+
+/** The three ranks that say most together, on one time axis. */
+function LookAt({ answer }: { answer: Distributed }) {
+  const { titles } = usePage();
+  const names = answer.look_at.flatMap(({ rank, kind }) => {
+    const found = answer.ranks[rank];
+    return found === undefined ? [] : [{ kind, found }];
+  });
+  const [first, ...others] = names;
+  if (first === undefined || !titles.has("timeline")) {
+    return null;
+  }
+  const escaped = (name: string) => name.replaceAll("%", "%25").replaceAll(",", "%2C");
+  return (
+    <section className="panel look-at" aria-label="Ranks to look at">
+      <span className="label">Open these three ranks together</span>
+      <span className="row wrap">
+        {names.map(({ kind, found }) => (
+          <span key={found.worker} className="chip">
+            {found.rank ?? found.worker}{" "}
+            {kind === "culprit" ? (answer.headline.startsWith("No ") ? "last" : "late") : kind}
+          </span>
+        ))}
+        <ViewLink
+          stem="timeline"
+          className="btn small"
+          params={{
+            worker: first.found.worker,
+            workers: others.map(({ found }) => escaped(found.worker)).join(","),
+          }}
+        >
+          Trace, by wall clock
+        </ViewLink>
+      </span>
+    </section>
+  );
+}
+
+export default function DistributedView() {
+  return (
+    <ViewAnswer
+      stem="distributed"
+      query={useDistributedQuery()}
+      waiting={<Skeleton heights={[48, 280, 240, 320]} />}
+    >
+      {(answer, isOld) => (
+        <div className="stack">
+          <div className="distributed-head">
+            <Hero headline={answer.headline} detail={answer.detail} isOld={isOld}>
+              {answer.missing === "" ? null : (
+                <span className="chip">missing: {answer.missing}</span>
+              )}
+              {answer.waiting > 0 ? <Rereading waiting={answer.waiting} /> : null}
+            </Hero>
+            <LookAt answer={answer} />
+          </div>
+          {answer.logs ? <Hang /> : null}
+          <div className="distributed-grid">
+            <HeatMap answer={answer} isOld={isOld} />
+            <Blame answer={answer} isOld={isOld} />
+            <RankSteps answer={answer} isOld={isOld} />
+            <Bandwidth answer={answer} isOld={isOld} />
+          </div>
+          <Collectives answer={answer} isOld={isOld} />
+          <Operations answer={answer} isOld={isOld} />
+          <Groups answer={answer} isOld={isOld} />
+          <Ranks answer={answer} isOld={isOld} />
+          <Notes answer={answer} />
+        </div>
+      )}
+    </ViewAnswer>
+  );
+}

@@ -1,0 +1,573 @@
+/** Devices, process groups, collectives, operations: the tables of the view. */
+import { useEffect, useState } from "react";
+import type {
+  Distributed,
+  DistributedCollective,
+  DistributedGroup,
+  DistributedRank,
+  RankOperation,
+} from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
+import { bytes, count, DASH, plural, share, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Select } from "../../components/controls/select";
+import { useSorted } from "../../components/data_table/rows";
+import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
+import { Answered } from "../../components/states/answered";
+import { Panel } from "../../components/states/panel";
+import { Prose } from "../../components/text/prose";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useAsked, usePart } from "../../state/parts";
+import { speed } from "./bandwidth";
+import { rankName } from "./rank_names";
+
+const none = <span className="dim">{DASH}</span>;
+const known = <V,>(value: V | null, words: (value: V) => string) =>
+  value === null ? none : words(value);
+
+/** Node → process → device, and what each rank did with its step. */
+const plainRanks = plainTable<DistributedRank>([
+  "worker",
+  "rank",
+  "node",
+  "process",
+  "role",
+  "device",
+  "device_index",
+  "memory_bytes",
+  "capability",
+  "own_ns",
+  "cost_ns",
+  "lost_ns",
+  "times_last",
+  "brought_in_ns",
+  "gain_ns",
+  "problem",
+]);
+
+export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const some = (has: (rank: DistributedRank) => boolean) => answer.ranks.some(has);
+  const columns: readonly Column<DistributedRank>[] = [
+    {
+      key: "rank",
+      head: "Rank",
+      width: 64,
+      grow: 0,
+      sort: ({ rank }) => rank,
+      cell: ({ rank }) => known(rank, String),
+    },
+    {
+      key: "worker",
+      head: "Worker",
+      width: 90,
+      grow: 2,
+      sort: ({ worker }) => worker,
+      cell: ({ worker, problem }) => (
+        <span title={problem === "" ? harmless(worker) : problem}>
+          {harmless(worker)}
+          {problem === "" ? null : <span className="warn-text"> {problem}</span>}
+        </span>
+      ),
+    },
+    {
+      key: "node",
+      head: "Node",
+      grow: 1,
+      sort: ({ node }) => node,
+      cell: ({ node }) => harmless(node),
+    },
+    ...(some(({ process }) => process !== "")
+      ? [
+          {
+            key: "process",
+            head: "Process",
+            sort: (one: DistributedRank) => one.process,
+            cell: (one: DistributedRank) => harmless(one.process),
+          },
+        ]
+      : []),
+    ...(some(({ role }) => role !== "")
+      ? [
+          {
+            key: "role",
+            head: "Role",
+            sort: (one: DistributedRank) => one.role,
+            cell: (one: DistributedRank) => one.role || none,
+          },
+        ]
+      : []),
+    {
+      key: "device",
+      head: "Device",
+      width: 90,
+      grow: 2,
+      sort: ({ device }) => device,
+      cell: ({ device, device_index, capability }) => (
+        <span title={capability === "" ? "" : `compute capability ${capability}`}>
+          {device === "" ? none : harmless(device)}
+          {device_index === null ? null : <span className="dim"> {device_index}</span>}
+        </span>
+      ),
+    },
+    numberColumn("memory", "Memory", ({ memory_bytes }) => known(memory_bytes, bytes), {
+      sort: ({ memory_bytes }) => memory_bytes,
+      width: 70,
+    }),
+    numberColumn(
+      "busy",
+      "Busy",
+      ({ step }) => known(step, (one) => share(1 - one.idle_ns / Math.max(1, one.length_ns), 0)),
+      { sort: ({ step }) => (step === null ? null : 1 - step.idle_ns / step.length_ns) },
+    ),
+    numberColumn("own", "Own time", ({ own_ns }) => known(own_ns, time), {
+      sort: ({ own_ns }) => own_ns,
+      help: answer.definitions["own"] ?? "",
+    }),
+    numberColumn("last", "Last", ({ times_last }) => known(times_last, count), {
+      sort: ({ times_last }) => times_last,
+      help: answer.definitions["last"] ?? "",
+    }),
+    numberColumn("brought_in", "Brought in", ({ brought_in_ns }) => known(brought_in_ns, time), {
+      sort: ({ brought_in_ns }) => brought_in_ns,
+      help: answer.definitions["brought_in"] ?? "",
+    }),
+  ];
+  const sorted = useSorted(answer.ranks, columns, null);
+  return (
+    <Panel
+      title="Devices and ranks"
+      hint={plural(answer.ranks.length, "worker")}
+      isOld={isOld}
+      hasBody={false}
+      className="ranks-panel"
+      controls={<CopyTable label="ranks" table={() => plainRanks(answer.ranks)} />}
+    >
+      <DataTable
+        label="Devices and ranks"
+        columns={columns}
+        {...sorted}
+        keyOf={({ worker }) => worker}
+        toPlain={plainRanks}
+        empty="No rank."
+        isOld={isOld}
+      />
+    </Panel>
+  );
+}
+
+/** Process groups, whose role may be said otherwise. */
+const ROLES = [
+  "data parallel",
+  "sharded data parallel",
+  "tensor parallel",
+  "pipeline",
+  "expert parallel",
+  "context parallel",
+] as const;
+const plainGroups = plainTable<DistributedGroup>([
+  "label",
+  "key",
+  "backend",
+  "size",
+  "role",
+  "why",
+  "operations",
+  "bytes",
+  "exposed_ns",
+  "blocking_ns",
+  "missing",
+]);
+
+/** The roles that the user gave, in the address. */
+function parseRoles(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    text.split(";").flatMap((part): [string, string][] => {
+      const [key, role] = part.split("=");
+      return key !== undefined && role !== undefined && role !== "" ? [[key, role]] : [];
+    }),
+  );
+}
+
+export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const address = useAddress();
+  const given = parseRoles(useValues()["distributed.roles"] ?? "");
+  const setRole = (key: string, role: string) => {
+    const next = new Map(given);
+    if (role === "") {
+      next.delete(key);
+    } else {
+      next.set(key, role);
+    }
+    const text = [...next].map(([one, value]) => `${one}=${value}`).join(";");
+    address.replace({ "distributed.roles": text || undefined });
+  };
+  const columns: readonly Column<DistributedGroup>[] = [
+    {
+      key: "label",
+      head: "Group",
+      width: 110,
+      grow: 2,
+      sort: ({ label }) => label,
+      cell: ({ label, note }) => <span title={note}>{harmless(label, 60)}</span>,
+    },
+    {
+      key: "key",
+      head: "Ranks",
+      grow: 1,
+      sort: ({ size }) => size,
+      cell: ({ key, size, missing }) => (
+        <span title={missing === "" ? "" : `without a recording: ${missing}`}>
+          {harmless(key, 30)} <span className="dim">{plural(size, "rank")}</span>
+        </span>
+      ),
+    },
+    {
+      key: "role",
+      head: "Role",
+      width: 170,
+      grow: 1,
+      cell: ({ key, role, why, label }) => (
+        <span title={why === "chosen" ? "chosen by you" : `guessed: ${why}`}>
+          <Select
+            label={`Role of ${label}`}
+            value={role}
+            options={[
+              ["", why === "chosen" ? "as guessed" : "unknown"],
+              ...ROLES.map((one) => [one, one] as const),
+            ]}
+            onChange={(next) => setRole(key, next)}
+          />
+        </span>
+      ),
+    },
+    {
+      key: "operations",
+      head: "Operations per step",
+      width: 120,
+      grow: 2,
+      cell: ({ operations }) => <span title={operations}>{harmless(operations, 120)}</span>,
+    },
+    numberColumn("bytes", "Bytes per step", (one) => (one.bytes === 0 ? none : bytes(one.bytes)), {
+      sort: (one) => one.bytes,
+    }),
+    numberColumn("exposed", "Exposed", ({ exposed_ns }) => time(exposed_ns), {
+      sort: ({ exposed_ns }) => exposed_ns,
+      help: answer.definitions["exposed"] ?? "",
+    }),
+    numberColumn("blocking", "Blocking", ({ blocking_ns }) => time(blocking_ns), {
+      sort: ({ blocking_ns }) => blocking_ns,
+      help: answer.definitions["blocking"] ?? "",
+    }),
+  ];
+  const sorted = useSorted(answer.groups, columns, null);
+  return (
+    <Panel
+      title="Process groups"
+      hint={
+        answer.layout === "" ? "" : `${answer.layout}, ${given.size > 0 ? "edited" : "guessed"}`
+      }
+      isOld={isOld}
+      hasBody={false}
+      controls={<CopyTable label="process groups" table={() => plainGroups(answer.groups)} />}
+    >
+      <DataTable
+        label="Process groups"
+        columns={columns}
+        {...sorted}
+        keyOf={({ key, label }) => `${key} ${label}`}
+        toPlain={plainGroups}
+        empty="No process group."
+        isOld={isOld}
+      />
+      <p className="below ink2 small">
+        {[answer.pipeline_text, answer.experts_text].filter(Boolean).map((text) => (
+          <span key={text}>
+            <Prose text={text} />{" "}
+          </span>
+        ))}
+      </p>
+    </Panel>
+  );
+}
+
+/** Every collective, those with most waiting first. */
+const plainCollectives = plainTable<DistributedCollective>([
+  "number",
+  "step",
+  "group",
+  "operation",
+  "bytes",
+  "ranks",
+  "skew_ns",
+  "waiting_ns",
+  "transfer_ns",
+  "algorithm_gbs",
+  "bus_gbs",
+  "last",
+  "match",
+  "verdict",
+]);
+
+export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const most = Math.max(1, ...answer.table.map(({ waiting_ns }) => waiting_ns ?? 0));
+  const has = (is: (one: DistributedCollective) => boolean) => answer.table.some(is);
+  const columns: readonly Column<DistributedCollective>[] = [
+    {
+      key: "number",
+      head: "#",
+      width: 44,
+      grow: 0,
+      sort: (one) => one.number,
+      cell: (one) => <span className="dim">{one.number}</span>,
+    },
+    ...(new Set(answer.table.map(({ step }) => step)).size > 1
+      ? [
+          {
+            key: "step",
+            head: "Step",
+            width: 52,
+            grow: 0,
+            sort: (one: DistributedCollective) => Number(one.step),
+            cell: (one: DistributedCollective) => one.step,
+          },
+        ]
+      : []),
+    {
+      key: "operation",
+      head: "Operation",
+      width: 100,
+      grow: 2,
+      sort: (one) => one.operation,
+      cell: (one) => (
+        <span title={`${one.group}, ${plural(one.ranks, "rank")}, matched by ${one.match}`}>
+          {harmless(one.operation)}
+        </span>
+      ),
+    },
+    ...(answer.groups.length > 1
+      ? [
+          {
+            key: "group",
+            head: "Group",
+            grow: 1,
+            sort: (one: DistributedCollective) => one.group,
+            cell: (one: DistributedCollective) => harmless(one.group, 40),
+          },
+        ]
+      : []),
+    numberColumn("bytes", "Size", (one) => known(one.bytes, bytes), { sort: (one) => one.bytes }),
+    numberColumn("skew", "Start spread", ({ skew_ns }) => known(skew_ns, time), {
+      sort: ({ skew_ns }) => skew_ns,
+      help: answer.definitions["skew"] ?? "",
+    }),
+    numberColumn("waiting", "Waiting, all ranks", ({ waiting_ns }) => known(waiting_ns, time), {
+      sort: ({ waiting_ns }) => waiting_ns,
+      help: answer.definitions["waiting"] ?? "",
+    }),
+    {
+      key: "bar",
+      head: "",
+      width: 30,
+      grow: 2,
+      cell: ({ waiting_ns }) => (
+        <span className="bar waiting-bar" aria-hidden="true">
+          <i className="k comm" style={{ width: `${((waiting_ns ?? 0) / most) * 100}%` }} />
+        </span>
+      ),
+    },
+    numberColumn("transfer", "Transfer", ({ transfer_ns }) => known(transfer_ns, time), {
+      sort: ({ transfer_ns }) => transfer_ns,
+      help: answer.definitions["transfer"] ?? "",
+    }),
+    numberColumn("algorithm", "Algorithm", (one) => known(one.algorithm_gbs, speed), {
+      unit: "GB/s",
+      sort: (one) => one.algorithm_gbs,
+      help: answer.definitions["algorithm"] ?? "",
+    }),
+    numberColumn("bus", "Bus", (one) => known(one.bus_gbs, speed), {
+      unit: "GB/s",
+      sort: (one) => one.bus_gbs,
+      help: answer.definitions["bus"] ?? "",
+    }),
+    {
+      key: "last",
+      head: "Last",
+      width: 60,
+      sort: (one) => one.last,
+      cell: (one) => {
+        const rank = one.last === null ? undefined : answer.ranks[one.last];
+        return rank === undefined ? none : rankName(rank);
+      },
+    },
+    ...(has(({ verdict }) => verdict !== "")
+      ? [
+          {
+            key: "verdict",
+            head: "Verdict",
+            width: 116,
+            grow: 0,
+            sort: (one: DistributedCollective) => one.verdict,
+            cell: (one: DistributedCollective) => <span className="dim">{one.verdict}</span>,
+          },
+        ]
+      : []),
+  ];
+  const sorted = useSorted(answer.table, columns, { key: "waiting", isDown: true });
+  const cut = answer.table.length < answer.count ? `the ${count(answer.table.length)} of ` : "";
+  return (
+    <Panel
+      title="Collectives"
+      hint={`${cut}${plural(answer.count, "collective")} matched across ranks${answer.unmatched > 0 ? `; ${plural(answer.unmatched, "call")} without a counterpart` : ""}`}
+      isOld={isOld}
+      hasBody={false}
+      controls={<CopyTable label="collectives" table={() => plainCollectives(answer.table)} />}
+    >
+      <DataTable
+        label="Collectives"
+        columns={columns}
+        {...sorted}
+        keyOf={({ number }) => number}
+        toPlain={plainCollectives}
+        empty="No collective of the chosen steps is on two ranks."
+        isOld={isOld}
+      />
+    </Panel>
+  );
+}
+
+/** Calls of one rank, or of all, by operation. */
+const plainOperations = plainTable<RankOperation>([
+  "operation",
+  "group",
+  "calls",
+  "total_bytes",
+  "mean_bytes",
+  "latency_ns",
+  "mean_latency_ns",
+  "transfer_ns",
+  "mean_transfer_ns",
+  "algorithm_gbs",
+  "bus_gbs",
+]);
+
+interface OperationListProps {
+  readonly rows: readonly RankOperation[];
+  readonly answer: Distributed;
+}
+
+function OperationList({ rows, answer }: OperationListProps) {
+  const help = (key: string) => ({ help: answer.definitions[key] ?? "" });
+  const columns: readonly Column<RankOperation>[] = [
+    {
+      key: "operation",
+      head: "Operation",
+      width: 100,
+      grow: 2,
+      sort: (one) => one.operation,
+      cell: (one) => harmless(one.operation),
+    },
+    ...(answer.groups.length > 1
+      ? [
+          {
+            key: "group",
+            head: "Group",
+            sort: (one: RankOperation) => one.group,
+            cell: (one: RankOperation) => harmless(one.group, 40),
+          },
+        ]
+      : []),
+    numberColumn("calls", "Calls", (one) => count(one.calls), { sort: (one) => one.calls }),
+    numberColumn("total", "Size", (one) => known(one.total_bytes, bytes), {
+      sort: (one) => one.total_bytes,
+    }),
+    numberColumn("mean", "Mean size", (one) => known(one.mean_bytes, bytes), {
+      sort: (one) => one.mean_bytes,
+    }),
+    numberColumn("latency", "Latency", (one) => time(one.latency_ns), {
+      sort: (one) => one.latency_ns,
+      ...help("latency"),
+    }),
+    numberColumn("mean_latency", "Mean", (one) => time(one.mean_latency_ns), {
+      sort: (one) => one.mean_latency_ns,
+    }),
+    numberColumn("transfer", "Data transfer", (one) => known(one.transfer_ns, time), {
+      sort: (one) => one.transfer_ns,
+      ...help("transferring"),
+    }),
+    numberColumn("mean_transfer", "Mean", (one) => known(one.mean_transfer_ns, time), {
+      sort: (one) => one.mean_transfer_ns,
+    }),
+    numberColumn("algorithm", "Algorithm", (one) => known(one.algorithm_gbs, speed), {
+      unit: "GB/s",
+      sort: (one) => one.algorithm_gbs,
+      ...help("algorithm"),
+    }),
+    numberColumn("bus", "Bus", (one) => known(one.bus_gbs, speed), {
+      unit: "GB/s",
+      sort: (one) => one.bus_gbs,
+      ...help("bus"),
+    }),
+  ];
+  const sorted = useSorted(rows, columns, { key: "latency", isDown: true });
+  return (
+    <DataTable
+      label="Communication operations"
+      columns={columns}
+      {...sorted}
+      keyOf={({ operation, group }) => `${operation} ${group}`}
+      toPlain={plainOperations}
+      empty="This rank has no collective in the chosen steps."
+    />
+  );
+}
+
+export function Operations({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const steps = useValues()["steps"] ?? "";
+  const [rank, setRank] = useState("-1");
+  const state = usePart("distributed/ops", useAsked(), { steps, rank: Number(rank) }, true);
+  const { again } = state;
+  const there = answer.ranks.filter((one) => one.used).length;
+  // Each recording that has been read meanwhile joins.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when there are more
+  useEffect(() => {
+    if (answer.waiting > 0 || there > 0) {
+      again();
+    }
+  }, [there]);
+  const used = answer.ranks.flatMap((one, row) => (one.used ? [[String(row), rankName(one)]] : []));
+  return (
+    <Panel
+      title="Communication operations"
+      isOld={isOld || state.isOld}
+      hasBody={false}
+      controls={
+        <>
+          <Select
+            label="Rank"
+            value={rank}
+            options={[["-1", "All ranks"], ...used.map(([a = "", b = ""]) => [a, b] as const)]}
+            onChange={setRank}
+          />
+          <CopyTable
+            label="communication operations"
+            table={() => plainOperations(state.data?.rows ?? [])}
+          />
+        </>
+      }
+    >
+      <Answered state={state}>
+        {({ rows, reason }) => (
+          <>
+            <OperationList rows={rows} answer={answer} />
+            {reason === "" ? null : (
+              <p className="below ink2 small">
+                <Prose text={reason} />
+              </p>
+            )}
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}

@@ -1,0 +1,90 @@
+/** What must be known beside the figures: logs of a hang, and notes of the comparison. */
+import type { Distributed, HangRow } from "../../api/types.gen";
+import { plural } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { Answered } from "../../components/states/answered";
+import { FirstFew } from "../../components/states/first_few";
+import { Panel } from "../../components/states/panel";
+import { Paragraph, Prose } from "../../components/text/prose";
+import { useAsked, usePart } from "../../state/parts";
+
+const nameOf = ({ group, operation, sequence }: HangRow) =>
+  `${harmless(operation)} #${sequence} of ${harmless(group, 60)}`;
+
+/** Logs of a hang beside the traces: who never entered which collective. */
+export function Hang() {
+  const state = usePart("distributed/hang", useAsked(), {});
+  return (
+    <Panel
+      title="Logs of a hang"
+      hint={
+        state.data === undefined ? "" : `of ${plural(state.data.ranks, "rank")}, in this folder`
+      }
+    >
+      <Answered state={state}>
+        {({ sentence, detail, notes, rows }) => (
+          <>
+            <p className="strong">{harmless(sentence, 400)}</p>
+            <Paragraph className="ink2 small" text={detail} />
+            {rows.length === 0 ? null : (
+              <div className="scroll">
+                <table className="hang">
+                  <thead>
+                    <tr>
+                      <th>Collective</th>
+                      <th>Problem</th>
+                      <th>Missed</th>
+                      <th>Waiting</th>
+                      <th>Issued at</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {rows.map((row) => (
+                      <tr key={nameOf(row)}>
+                        <th scope="row">{nameOf(row)}</th>
+                        <td>{row.problem}</td>
+                        <td>{row.missed}</td>
+                        <td>{row.waiting}</td>
+                        <td className="mono">{harmless(row.place)}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )}
+            {notes.map((note) => (
+              <p key={note} className="hint">
+                {harmless(note, 400)}
+              </p>
+            ))}
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}
+
+export function Notes({ answer }: { answer: Distributed }) {
+  const notes = [...answer.notes, answer.replay].filter(Boolean);
+  if (notes.length === 0 && answer.findings.length === 0) {
+    return null;
+  }
+  return (
+    <Panel title="What must be known" className="notes-panel">
+      {answer.findings.map(({ id, title, text }) => (
+        <Paragraph key={`${id} ${title}`} className="ink2 small" text={`${title}: ${text}`} />
+      ))}
+      <FirstFew items={notes} most={6}>
+        {(shown) => (
+          <ul className="notes">
+            {shown.map((note) => (
+              <li key={note} className="ink2 small">
+                <Prose text={note} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </FirstFew>
+    </Panel>
+  );
+}

@@ -1,0 +1,1 @@
+"""Distributed: who makes the others wait, and why?"""

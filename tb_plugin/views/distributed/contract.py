@@ -1,0 +1,255 @@
+"""The JSON of the Distributed view (contract). Durations are ns; ``None`` = not known.
+
+The view answers with ``Distributed``; its parts: ``ops`` → RankOperations (OperationsQuery),
+``hang`` → HangAnswer (HangQuery). Ranks are named by their row in ``Distributed.ranks``; the rows
+of matrices are ranks, their columns steps or collectives.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from ..shared import Words
+
+MOST_COLLECTIVES = 200
+"""Collectives in the table: those with most waiting."""
+MOST_COLUMNS = 24
+"""Collectives that are columns of the heat map."""
+MOST_IN_MATRIX = 64
+"""Ranks of which every pair is shown."""
+
+RankPlaceKind = Literal["culprit", "victim", "median"]
+DistributedRole = Literal[
+    "",
+    "data parallel",
+    "sharded data parallel",
+    "tensor parallel",
+    "pipeline",
+    "expert parallel",
+    "context parallel",
+]
+
+
+class DistributedQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """A choice of steps, and what the user knows of groups."""
+
+    steps: str = ""  # steps by their numbers: "3", "2-5"; "" = those that are not left out
+    roles: Words = ""  # roles of groups by their keys: "0-7=tensor parallel;0,8=data parallel"
+
+
+class RankStep(Struct, frozen=True):
+    """Where a rank's step went: means over the chosen steps; the first five sum to its length."""
+
+    compute_ns: int  # without the part under which communication ran
+    overlap_ns: int
+    communication_ns: int  # nothing computed meanwhile
+    copy_ns: int  # exposed copies and sets
+    idle_ns: int
+    length_ns: int
+    synchronizing_ns: int | None  # waiting for other ranks, of the time in collectives …
+    transferring_ns: int | None  # … and the rest of it
+
+
+class DistributedRank(Struct, frozen=True):
+    """One worker of the run."""
+
+    worker: str
+    rank: int | None
+    used: bool  # its recording takes part
+    problem: str  # why not, or what else must be known
+    node: str
+    process: str
+    role: str  # where names or metadata tell it: "prefill", "rollout"
+    device: str  # "Tesla V100-SXM2-32GB"
+    device_index: int | None
+    memory_bytes: int | None
+    capability: str
+    step: RankStep | None
+    own_ns: int | None  # its own time per step: what it needs if it waits for nobody
+    cost_ns: int | None  # others waited for it, per step
+    lost_ns: int | None  # it waited for others, per step
+    times_last: int | None
+    brought_in_ns: int | None  # later than the first, before its first collective
+    gain_ns: int | None  # shorter steps without its excess of own time; None: not available
+    uncertainty_ns: int | None  # of its clock
+
+
+class RankCell(Struct, frozen=True):
+    """The value of a rank in a column: waiting, own time or lateness; ``None`` = not there."""
+
+    values: tuple[int | None, ...]
+    last: tuple[bool, ...]  # it came last: in most collectives of the step, or in this one
+
+
+class HeatColumns(Struct, frozen=True):
+    """A heat map: columns, and per metric the rows of all ranks."""
+
+    columns: tuple[str, ...]  # "12", or "all_reduce"
+    details: tuple[str, ...]  # "1.50 MiB"
+    waiting: tuple[RankCell, ...]
+    own: tuple[RankCell, ...]  # own time, or own work before it; () not available
+    start: tuple[RankCell, ...]  # behind the first; () not available
+
+
+class DistributedGroup(Struct, frozen=True):
+    """A process group."""
+
+    key: str  # its ranks: "0-7", the key for ``roles``
+    label: str
+    backend: str
+    size: int
+    missing: str  # ranks without a recording, in words
+    role: str
+    why: str  # why this role; "chosen" = by the user
+    operations: str  # "12 all_reduce, 4 broadcast", per step
+    bytes: int  # of one rank, per step
+    exposed_ns: int  # mean of its ranks, per step: nothing computed meanwhile …
+    blocking_ns: int  # … and of that, the host had issued the next work
+    note: str
+
+
+class DistributedCollective(Struct, frozen=True):
+    """One collective, matched across ranks."""
+
+    number: int
+    step: str
+    group: str
+    operation: str
+    bytes: int | None
+    ranks: int  # of which it was recorded
+    skew_ns: int | None  # between the first and the last start
+    waiting_ns: int | None  # of all ranks
+    transfer_ns: int | None  # from the last start to the first end
+    algorithm_gbs: float | None
+    bus_gbs: float | None
+    last: int | None  # row of the rank that came last
+    match: str  # how it was matched
+    verdict: str  # "latency-bound", "bandwidth-bound"; "" not known
+
+
+class BandwidthPoint(Struct, frozen=True):
+    """Collectives of one group, operation and size: median bandwidth."""
+
+    group: str
+    operation: str
+    bytes: int
+    count: int
+    transfer_ns: int
+    algorithm_gbs: float
+    bus_gbs: float
+
+
+class DistributedFinding(Struct, frozen=True):
+    """One thing that was found; text between backticks is code."""
+
+    id: str
+    title: str
+    text: str
+    gain_ns: int | None
+
+
+class PipelineStage(Struct, frozen=True):
+    """One stage of a pipeline."""
+
+    ranks: str
+    bubble_ratio: float | None  # idle and waiting for messages, of the step
+    slack_ns: int | None  # median between a send and its receive
+
+
+class WhoWaits(Struct, frozen=True):
+    """Three ranks to look at together."""
+
+    rank: int  # row
+    kind: RankPlaceKind
+
+
+class Distributed(Struct, frozen=True):
+    """The ranks of a run, compared over the chosen steps."""
+
+    headline: str
+    detail: str
+    ranks: tuple[DistributedRank, ...]
+    waiting: int  # workers that are still being read
+    world_size: int | None
+    missing: str  # ranks without a recording, in words
+    notes: tuple[str, ...]  # what must be known of the comparison
+    step_count: int
+    total_wait_ns: int | None  # sum of ``cost_ns``, equal to the sum of ``lost_ns``
+    blame: tuple[tuple[int, ...], ...]  # [last][who waited], per step; () for many ranks
+    clocks: str
+    steps: HeatColumns
+    collectives: HeatColumns
+    groups: tuple[DistributedGroup, ...]
+    layout: str  # "TP 8 × PP 4 × DP 32, guessed"
+    table: tuple[DistributedCollective, ...]
+    count: int  # collectives matched in all
+    unmatched: int  # calls without a counterpart
+    bandwidth: tuple[BandwidthPoint, ...]
+    findings: tuple[DistributedFinding, ...]
+    pipeline: tuple[PipelineStage, ...]
+    pipeline_text: str
+    experts_text: str  # balance of all-to-all; "" none
+    replay: str  # its error without an edit, or why there is none
+    look_at: tuple[WhoWaits, ...]
+    logs: bool  # there are logs of a hang beside the traces
+    reasons: dict[str, str]  # figure that is missing → why
+    definitions: dict[str, str]
+
+
+class OperationsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Communication of one rank."""
+
+    steps: str = ""
+    rank: Annotated[int, Meta(ge=-1, lt=1 << 20)] = -1  # row of the view's ranks; −1 = all ranks
+
+
+class RankOperation(Struct, frozen=True):
+    """All calls of one operation in one group and of one size, over the chosen steps."""
+
+    operation: str
+    group: str
+    calls: int
+    total_bytes: int | None
+    mean_bytes: float | None
+    latency_ns: int  # sum of durations: waiting and transfer
+    mean_latency_ns: float
+    transfer_ns: int | None  # of these, the transfer
+    mean_transfer_ns: float | None
+    algorithm_gbs: float | None
+    bus_gbs: float | None
+
+
+class RankOperations(Struct, frozen=True):
+    """Communication operations, most time first."""
+
+    rows: tuple[RankOperation, ...]
+    reason: str  # why figures are missing
+
+
+class HangQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """No parameters."""
+
+
+class HangRow(Struct, frozen=True):
+    """A collective that did not end."""
+
+    group: str
+    operation: str
+    sequence: int
+    problem: str
+    missed: str
+    waiting: str
+    no_log: str
+    place: str
+
+
+class HangAnswer(Struct, frozen=True):
+    """What logs of a hang beside the traces say."""
+
+    sentence: str
+    detail: str
+    notes: tuple[str, ...]
+    rows: tuple[HangRow, ...]
+    ranks: int

@@ -1,0 +1,470 @@
+"""The figures of the Distributed view as its contract has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.distributed.bandwidth import bus_factor
+from ...analysis.distributed.clocks import extents
+from ...analysis.distributed.comparison import Comparison
+from ...analysis.distributed.hang import said_ranks
+from ...analysis.distributed.matching import METHODS
+from ...analysis.distributed.model import RankDigest
+from ...base.arrays import I64
+from ...base.intervals import union
+from ...base.units import plural, size
+from . import contract as answers
+from .compared import NODE, Compared, process_role, step_of
+
+SMALL_BYTES = 256 << 10
+SLOW_RATIO = 0.1  # of the group's fast collectives: slower and small is bound by latency
+FAST_RATIO = 0.5
+
+
+class Rows:
+    """A comparison over chosen steps; ``steps`` are rows of ``Comparison.step_numbers``."""
+
+    def __init__(self, compared: Compared, steps: I64, roles: Mapping[str, str]) -> None:
+        self.compared, self.steps, self.given_roles = compared, steps, roles
+        self.of: Comparison = compared.comparison
+        self.per = max(len(steps), 1)
+        self.step = step_of(self.of)
+        # Without steps, all that was recorded is one.
+        inside = np.isin(self.step, steps) if len(self.of.step_numbers) else self.step < 0
+        self.chosen: NDArray[np.bool_] = inside
+        last = self.of.waiting.last
+        self.known = np.flatnonzero(inside & (last >= 0))
+        waits = self.of.waiting.wait_ns[self.known]
+        count = len(self.of.digests)
+        self.cost = np.zeros(count, np.int64)
+        np.add.at(self.cost, last[self.known], waits.sum(axis=1))
+        self.lost: I64 = waits.sum(axis=0) if len(waits) else np.zeros(count, np.int64)
+        self.times_last = np.bincount(last[self.known], minlength=count)
+
+    # --- ranks ----------------------------------------------------------------------------------
+
+    def ranks(self) -> tuple[answers.DistributedRank, ...]:
+        """All workers: the rows of the digests first, those that take no part after them."""
+        rows = [self._rank(at, one) for at, one in enumerate(self.of.digests)]
+        for worker, problem in self.compared.others:
+            name = worker.place.worker
+            node, process = _node_of(name)
+            rows.append(
+                answers.DistributedRank(
+                    worker=name, rank=worker.rank, used=False, problem=problem, node=node,
+                    process=process, role=process_role(name), device="", device_index=None,
+                    memory_bytes=None, capability="", step=None, own_ns=None, cost_ns=None,
+                    lost_ns=None, times_last=None, brought_in_ns=None, gain_ns=None,
+                    uncertainty_ns=None,
+                )
+            )  # fmt: skip
+        return tuple(rows)
+
+    def _rank(self, at: int, digest: RankDigest) -> answers.DistributedRank:
+        name = self.compared.workers[at].place.worker
+        node, process = _node_of(name)
+        device = next((one for one in digest.devices if one.used), None)
+        own = self.of.replay.own
+        verdict = self.of.verdict
+        unsure = int(self.of.clocks.uncertainty_ns[at])
+        is_named = verdict.member == at and verdict.gain_ns > 0
+        return answers.DistributedRank(
+            worker=name,
+            rank=digest.rank,
+            used=True,
+            problem="",
+            node=digest.host_name or node,
+            process=process,
+            role=process_role(name),
+            device=device.name if device else "",
+            device_index=device.index if device else None,
+            memory_bytes=(device.memory_bytes or None) if device else None,
+            capability=device.capability if device else "",
+            step=self._step(at, digest),
+            own_ns=_mean(own.own_ns[at, self.steps]) if own is not None else None,
+            cost_ns=int(self.cost[at]) // self.per,
+            lost_ns=int(self.lost[at]) // self.per,
+            times_last=int(self.times_last[at]),
+            brought_in_ns=_known(int(own.brought_in_ns[at])) if own is not None else None,
+            gain_ns=verdict.gain_ns if is_named else None,
+            uncertainty_ns=unsure if unsure >= 0 and self.of.clocks.fitted else None,
+        )
+
+    def _step(self, at: int, digest: RankDigest) -> answers.RankStep | None:
+        here = self.steps[(digest.steps.end_ns > digest.steps.start_ns)[self.steps]]
+        if not len(here):
+            return None
+
+        def mean(values: I64) -> int:
+            return round(float(values[here].mean()))
+
+        table = digest.steps
+        length = mean(table.end_ns - table.start_ns)
+        overlap, exposed = mean(table.overlap_ns), mean(table.exposed_communication_ns)
+        compute = mean(table.compute_ns) - overlap
+        copy = mean(table.exposed_copy_ns) + mean(table.memset_ns)
+        waiting = self.of.waiting
+        return answers.RankStep(
+            compute_ns=compute,
+            overlap_ns=overlap,
+            communication_ns=exposed,
+            copy_ns=copy,
+            idle_ns=length - compute - overlap - exposed - copy,
+            length_ns=length,
+            synchronizing_ns=mean(waiting.waiting_ns[at]) if waiting.instances else None,
+            transferring_ns=mean(waiting.transferring_ns[at]) if waiting.instances else None,
+        )
+
+    def look_at(self) -> tuple[answers.WhoWaits, ...]:
+        """Who makes others wait most, who waits most, and one between."""
+        count = len(self.of.digests)
+        if count < 3 or not self.cost.any():
+            return ()
+        named = self.of.verdict.member
+        culprit = named if named >= 0 else int(np.argmax(self.cost))
+        others = [at for at in range(count) if at != culprit]
+        victim = max(others, key=lambda at: int(self.lost[at]))
+        rest = sorted((at for at in others if at != victim), key=lambda at: int(self.lost[at]))
+        found = [
+            answers.WhoWaits(culprit, "culprit"),
+            answers.WhoWaits(victim, "victim"),
+            answers.WhoWaits(rest[len(rest) // 2], "median"),
+        ]
+        return tuple(found)
+
+    def blame(self) -> tuple[tuple[int, ...], ...]:
+        """Who waited for whom, per step; () where that would be too many pairs."""
+        count = len(self.of.digests)
+        if count > answers.MOST_IN_MATRIX or not len(self.known):
+            return ()
+        matrix = np.zeros((count, count), np.int64)
+        np.add.at(matrix, self.of.waiting.last[self.known], self.of.waiting.wait_ns[self.known])
+        return tuple(tuple(row) for row in (matrix // self.per).tolist())
+
+    # --- heat maps ------------------------------------------------------------------------------
+
+    def step_map(self) -> answers.HeatColumns:
+        """Ranks by steps."""
+        numbers = self.of.step_numbers[self.steps]
+        waiting = self.of.waiting.waiting_ns[:, self.steps]
+        present = np.stack(
+            [(one.steps.end_ns > one.steps.start_ns)[self.steps] for one in self.of.digests]
+        )
+        last = np.zeros(waiting.shape, np.int64)
+        column = {int(step): at for at, step in enumerate(self.steps.tolist())}
+        places = np.array([column[int(s)] for s in self.step[self.known]], np.int64)
+        np.add.at(last, (self.of.waiting.last[self.known], places), 1)
+        most = last.max(axis=0, initial=0)
+        is_last = (last == most) & (last > 0) & ((last == most).sum(axis=0) == 1)
+        own = self.of.replay.own
+        start: tuple[answers.RankCell, ...] = ()
+        if self.of.clocks.comparable:
+            begin = np.stack(
+                [
+                    self.of.clocks.at(at, one.steps.start_ns)[self.steps]
+                    for at, one in enumerate(self.of.digests)
+                ]
+            )
+            first = np.where(present, begin, np.iinfo(np.int64).max).min(axis=0)
+            start = _cells(begin - first, present, is_last)
+        return answers.HeatColumns(
+            columns=tuple(map(str, numbers.tolist())),
+            details=(),
+            waiting=_cells(waiting, present, is_last) if self.of.waiting.instances else (),
+            own=_cells(own.own_ns[:, self.steps], present, is_last) if own is not None else (),
+            start=start,
+        )
+
+    def collective_map(self) -> answers.HeatColumns:
+        """Ranks by those collectives that most was waited in, in time order."""
+        waits = self.of.waiting.wait_ns.sum(axis=1)
+        most = self.known[np.argsort(-waits[self.known], kind="stable")][: answers.MOST_COLUMNS]
+        rows = np.sort(most)
+        present = (self.of.matches.row[rows] >= 0).T
+        is_last = np.zeros(present.shape, np.bool_)
+        is_last[self.of.waiting.last[rows], np.arange(len(rows))] = True
+        arrival, _ = extents(self.of.digests, self.of.matches, self.of.clocks.shift_ns)
+        begin = arrival[rows].T
+        own = self.of.replay.own
+        start: tuple[answers.RankCell, ...] = ()
+        if self.of.clocks.comparable and len(rows):
+            start = _cells(begin - np.nanmin(begin, axis=0), present, is_last)
+        work: tuple[answers.RankCell, ...] = ()
+        if own is not None:
+            found = own.work_ns[rows].T
+            work = _cells(found, present & (found >= 0), is_last)
+        bytes_ = self.of.bandwidth.bytes[rows].tolist()
+        return answers.HeatColumns(
+            columns=tuple(self.of.matches.kind[row] for row in rows.tolist()),
+            details=tuple(size(one) if one >= 0 else "" for one in bytes_),
+            waiting=_cells(self.of.waiting.wait_ns[rows].T, present, is_last),
+            own=work,
+            start=start,
+        )
+
+    # --- collectives ----------------------------------------------------------------------------
+
+    def table(self) -> tuple[answers.DistributedCollective, ...]:
+        """Collectives with most waiting first, then by time."""
+        of, rows = self.of, np.flatnonzero(self.chosen)
+        waits = of.waiting.wait_ns.sum(axis=1)
+        rows = rows[np.argsort(-waits[rows], kind="stable")][: answers.MOST_COLLECTIVES]
+        fast = self._fast()
+        return tuple(self._collective(int(row), int(waits[row]), fast) for row in rows.tolist())
+
+    def _collective(
+        self, row: int, waited: int, fast: Mapping[int, float]
+    ) -> answers.DistributedCollective:
+        of = self.of
+        speed, bytes_ = of.bandwidth.bus_gbps[row], int(of.bandwidth.bytes[row])
+        group = int(of.matches.group[row])
+        step = int(self.step[row])
+        is_known = int(of.waiting.last[row]) >= 0
+        return answers.DistributedCollective(
+            number=row + 1,
+            step=str(of.step_numbers[step]) if step >= 0 and len(of.step_numbers) else "",
+            group=of.groups[group].label,
+            operation=of.matches.kind[row],
+            bytes=_known(bytes_),
+            ranks=int((of.matches.row[row] >= 0).sum()),
+            skew_ns=_known(int(of.waiting.skew_ns[row])) if of.clocks.comparable else None,
+            waiting_ns=waited if is_known else None,
+            transfer_ns=_known(int(of.bandwidth.transfer_ns[row])),
+            algorithm_gbs=_figure(of.bandwidth.algorithm_gbps[row]),
+            bus_gbs=_figure(speed),
+            last=int(of.waiting.last[row]) if is_known else None,
+            match=METHODS[int(of.matches.method[row])],
+            verdict=_verdict(bytes_, float(speed), fast.get(group, 0.0)),
+        )
+
+    def _fast(self) -> dict[int, float]:
+        """Bus bandwidth of the fast collectives of each group: the 95 % quantile."""
+        speed, found = self.of.bandwidth.bus_gbps, {}
+        for group in range(len(self.of.groups)):
+            here = speed[(self.of.matches.group == group) & ~np.isnan(speed)]
+            if len(here):
+                found[group] = float(np.quantile(here, 0.95))
+        return found
+
+    def bandwidth(self) -> tuple[answers.BandwidthPoint, ...]:
+        """Medians of each group, operation and size."""
+        of = self.of.bandwidth
+        rows = np.flatnonzero(self.chosen & ~np.isnan(of.bus_gbps) & (of.bytes > 0))
+        members: dict[tuple[int, str, int], list[int]] = {}
+        for row in rows.tolist():
+            key = (int(self.of.matches.group[row]), self.of.matches.kind[row], int(of.bytes[row]))
+            members.setdefault(key, []).append(row)
+        return tuple(
+            answers.BandwidthPoint(
+                group=self.of.groups[group].label,
+                operation=kind,
+                bytes=bytes_,
+                count=len(those),
+                transfer_ns=int(np.median(of.transfer_ns[those])),
+                algorithm_gbs=float(np.median(of.algorithm_gbps[those])),
+                bus_gbs=float(np.median(of.bus_gbps[those])),
+            )
+            for (group, kind, bytes_), those in sorted(members.items())
+        )
+
+    # --- groups ---------------------------------------------------------------------------------
+
+    def groups(self) -> tuple[answers.DistributedGroup, ...]:
+        """All process groups that collectives of the chosen steps ran in."""
+        exposed, blocking = self._exposure()
+        found = []
+        for number, group in enumerate(self.of.groups):
+            rows = np.flatnonzero(self.chosen & (self.of.matches.group == number))
+            counts = Counter(self.of.matches.kind[row] for row in rows.tolist())
+            key = range_text(group.ranks)
+            given = self.given_roles.get(key, "")
+            role = self.of.roles[number]
+            bytes_ = self.of.bandwidth.bytes[rows]
+            share = self.per * max(len(group.members), 1)
+            found.append(
+                answers.DistributedGroup(
+                    key=key,
+                    label=group.label,
+                    backend=group.backend,
+                    size=len(group.ranks),
+                    missing=said_ranks(group.missing) if group.missing else "",
+                    role=given or ROLE_NAMES.get(role.role, role.role),
+                    why="chosen" if given else role.why,
+                    operations=", ".join(
+                        f"{_per_step(count, self.per)} {kind}"
+                        for kind, count in counts.most_common()
+                    ),
+                    bytes=int(bytes_[bytes_ > 0].sum()) // self.per,
+                    exposed_ns=int(exposed[number]) // share,
+                    blocking_ns=int(blocking[number]) // share,
+                    note=group.low_confidence,
+                )
+            )
+        return tuple(found)
+
+    def _exposure(self) -> tuple[I64, I64]:
+        """Exposed and blocking time of each group, summed over ranks."""
+        exposed = np.zeros(len(self.of.groups), np.int64)
+        blocking = np.zeros(len(self.of.groups), np.int64)
+        for m, digest in enumerate(self.of.digests):
+            here = np.flatnonzero((self.of.matches.row[:, m] >= 0) & self.chosen)
+            rows, group = self.of.matches.row[here, m], self.of.matches.group[here]
+            np.add.at(exposed, group, digest.calls.exposed_ns[rows])
+            np.add.at(blocking, group, digest.calls.blocking_ns[rows])
+        return exposed, blocking
+
+    # --- operations -----------------------------------------------------------------------------
+
+    def operations(self, member: int) -> tuple[answers.RankOperation, ...]:
+        """Calls by operation and group, of one rank or of all, as the former plugin counted them.
+
+        Latency and transfer are unions of ranges, so calls at the same time count once.
+        """
+        members = range(len(self.of.digests)) if member < 0 else [member]
+        sums: dict[tuple[str, int], list[int]] = {}
+        for m in members:
+            for key, values in self._of_member(m).items():
+                total = sums.setdefault(key, [0, 0, 0, 0, 0])
+                for at, value in enumerate(values):
+                    total[at] += value
+        rows = [self._operation(kind, group, values) for (kind, group), values in sums.items()]
+        return tuple(sorted(rows, key=lambda row: -row.latency_ns))
+
+    def _of_member(self, m: int) -> dict[tuple[str, int], list[int]]:
+        of, calls = self.of, self.of.digests[m].calls
+        here = np.flatnonzero((of.matches.row[:, m] >= 0) & self.chosen)
+        found: dict[tuple[str, int], list[int]] = {}
+        keys: dict[tuple[str, int], list[int]] = {}
+        for row in here.tolist():
+            keys.setdefault((of.matches.kind[row], int(of.matches.group[row])), []).append(row)
+        for key, rows in keys.items():
+            own = of.matches.row[rows, m]
+            start, end = calls.arrival_ns[own], calls.release_ns[own]
+            bytes_ = of.bandwidth.bytes[rows]
+            told = of.waiting.transfer_ns[rows]
+            moving = np.minimum(np.where(told >= 0, told, end - start), end - start)
+            found[key] = [
+                len(rows),
+                int(bytes_[bytes_ > 0].sum()),
+                int(union(start, end).total_ns),
+                int(union(end - moving, end).total_ns),
+                int((bytes_ <= 0).sum()),
+            ]
+        return found
+
+    def _operation(self, kind: str, group: int, values: Sequence[int]) -> answers.RankOperation:
+        calls, bytes_, latency, transfer, unknown = values
+        of_group = self.of.groups[group]
+        factor = bus_factor(kind, len(of_group.ranks))
+        is_known = bytes_ > 0 and not unknown
+        speed = bytes_ / transfer if is_known and transfer and factor is not None else None
+        return answers.RankOperation(
+            operation=kind,
+            group=of_group.label,
+            calls=calls,
+            total_bytes=bytes_ if is_known else None,
+            mean_bytes=bytes_ / calls if is_known else None,
+            latency_ns=latency,
+            mean_latency_ns=latency / calls,
+            transfer_ns=transfer,
+            mean_transfer_ns=transfer / calls,
+            algorithm_gbs=speed,
+            bus_gbs=speed * factor if speed is not None and factor is not None else None,
+        )
+
+
+ROLE_NAMES = {
+    "data": "data parallel",
+    "sharded": "sharded data parallel",
+    "tensor": "tensor parallel",
+    "expert": "expert parallel",
+    "context": "context parallel",
+}
+SHORT_ROLES = {
+    "tensor parallel": "TP",
+    "pipeline": "PP",
+    "expert parallel": "EP",
+    "context parallel": "CP",
+    "sharded data parallel": "FSDP",
+    "data parallel": "DP",
+}
+
+
+def layout_of(groups: Iterable[answers.DistributedGroup]) -> str:
+    """The sizes of the groups by role: ``TP 8 × PP 4 × DP 32``; "" where none has a role."""
+    sizes: dict[str, int] = {}
+    for group in groups:
+        if group.role in SHORT_ROLES:
+            sizes[group.role] = max(sizes.get(group.role, 0), group.size)
+    parts = [f"{short} {sizes[role]}" for role, short in SHORT_ROLES.items() if role in sizes]
+    return " × ".join(parts)
+
+
+def range_text(ranks: Sequence[int]) -> str:
+    """``0-7``, ``0,8,16``: ranks as a key.
+
+    >>> range_text([0, 1, 2, 5])
+    '0-2,5'
+    """
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _cells(
+    values: NDArray[np.int64] | NDArray[np.float64],
+    present: NDArray[np.bool_],
+    last: NDArray[np.bool_],
+) -> tuple[answers.RankCell, ...]:
+    numbers = np.where(np.isnan(values), 0, values).astype(np.int64).tolist()
+    there = (present & ~np.isnan(values)).tolist()
+    return tuple(
+        answers.RankCell(
+            tuple(n if is_there else None for n, is_there in zip(row, seen, strict=True)),
+            tuple(marks),
+        )
+        for row, seen, marks in zip(numbers, there, last.tolist(), strict=True)
+    )
+
+
+def _verdict(bytes_: int, speed: float, fast: float) -> str:
+    if np.isnan(speed) or fast <= 0:
+        return ""
+    if bytes_ < SMALL_BYTES and speed < SLOW_RATIO * fast:
+        return "latency-bound"
+    return "bandwidth-bound" if speed >= FAST_RATIO * fast else ""
+
+
+def _node_of(worker: str) -> tuple[str, str]:
+    """Node and process of a worker: host_542 → host, 542."""
+    found = NODE.match(worker)
+    return (found["node"], found["process"]) if found else (worker, "")
+
+
+def _mean(values: NDArray[np.float64]) -> int | None:
+    return None if not len(values) or np.isnan(values).all() else round(float(np.nanmean(values)))
+
+
+def _known(value: int) -> int | None:
+    return value if value >= 0 else None
+
+
+def _figure(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _per_step(count: int, steps: int) -> str:
+    return str(count // steps) if count % steps == 0 else f"{count / steps:.1f}"
+
+
+def plural_ranks(count: int) -> str:
+    """``1 rank``, ``8 ranks``."""
+    return plural(count, "rank")

@@ -1,0 +1,475 @@
+"""Distributed: who makes the others wait, and why?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from ...analysis.distributed.comparison import Comparison
+from ...analysis.distributed.hang import PROBLEMS, explain_hang, said_ranks
+from ...analysis.distributed.rank.digest import DIGEST
+from ...analysis.facts import Facts
+from ...base.errors import KinetoscopeError, QueryError
+from ...base.units import duration, plural, share, size
+from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
+from ..shared import Column, Table
+from ..view import Part, Subject, View
+from . import contract as answers
+from .compared import Compared, among, chosen_steps, compared
+from .rows import Rows, layout_of
+
+MOST_LOG_BYTES = 256 << 20
+"""Logs of a hang that the page reads; more of them are for ``kinetoscope hang``."""
+
+UNEVEN = 1.2
+"""A rank that receives so many times the mean of its group is worth a sentence."""
+
+DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "compute": "Kernels that are no communication, while no communication ran; without device"
+        " activity, ops that are no collectives.",
+        "overlap": "Compute and communication at the same time.",
+        "communication": "Communication while nothing computed.",
+        "copy": "Copies and sets while no kernel ran.",
+        "idle": "Nothing of the above.",
+        "waiting": "From the start of a collective on this rank until the last rank started it.",
+        "synchronizing": "Of the time in collectives, waiting for other ranks to start them.",
+        "transferring": "Of the time in collectives, what is left without waiting.",
+        "cost": "What all others together waited in collectives that it started last, per step.",
+        "lost": "What this rank waited for others in collectives, per step.",
+        "own": "What a step of it takes if it waits for nobody: its recording replayed alone.",
+        "start": "Later than the first rank, by the clocks as far as they can be compared.",
+        "brought_in": "Later than the first rank before the first collective of the recording.",
+        "last": "Collectives that this rank started last.",
+        "skew": "From the first to the last start of the collective.",
+        "transfer": "From the last start to the first end: the time in which data moved.",
+        "algorithm": "Size by transfer time (NVIDIA nccl-tests, PERFORMANCE.md).",
+        "bus": "Algorithm bandwidth times the operation's factor: 2(n−1)/n for all_reduce, (n−1)/n"
+        " for all_gather, reduce_scatter and all_to_all: comparable with the hardware's figure"
+        " (NVIDIA nccl-tests, PERFORMANCE.md).",
+        "latency": "Length of the calls, waiting and transfer; calls at the same time count once.",
+        "exposed": "Communication while nothing computed, mean of the group's ranks.",
+        "blocking": "Of that, when the host had already issued the next work.",
+    }
+)
+
+
+def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distributed:
+    """The ranks of the run, compared.
+
+    Raises:
+        QueryError: there are no such steps, or a role cannot be read.
+    """
+    found = compared(subject)
+    steps = chosen_steps(found.comparison, subject.facts, query.steps)
+    rows = Rows(found, steps, roles_of(query.roles))
+    of = found.comparison
+    groups = rows.groups()
+    headline, detail = _answer(found, rows)
+    return answers.Distributed(
+        headline=headline,
+        detail=detail,
+        ranks=rows.ranks(),
+        waiting=found.waiting,
+        world_size=of.world_size or None,
+        missing=said_ranks(of.missing) if of.missing else "",
+        notes=tuple(note.text for note in of.notes),
+        step_count=len(steps),
+        total_wait_ns=int(rows.cost.sum()) // rows.per if len(rows.known) else None,
+        blame=rows.blame(),
+        clocks=of.clocks.reason,
+        steps=rows.step_map(),
+        collectives=rows.collective_map(),
+        groups=groups,
+        layout=layout_of(groups),
+        table=rows.table(),
+        count=int(rows.chosen.sum()),
+        unmatched=int(of.matches.unmatched.sum()),
+        bandwidth=rows.bandwidth(),
+        findings=_findings(of),
+        pipeline=_stages(of),
+        pipeline_text=_pipeline_text(of),
+        experts_text=_experts_text(of),
+        replay=_replay(of),
+        look_at=rows.look_at(),
+        logs=bool(_log_files(subject.facts)),
+        reasons=_reasons(of),
+        definitions=dict(DEFINITIONS),
+    )
+
+
+def operations(subject: Subject, query: answers.OperationsQuery) -> answers.RankOperations:
+    """The communication of one rank, or of all. Raises QueryError."""
+    found = compared(subject)
+    if query.rank >= len(found.comparison.digests):
+        raise QueryError("rank: there is no such rank", hint="Take the row of a rank.")
+    steps = chosen_steps(found.comparison, subject.facts, query.steps)
+    rows = Rows(found, steps, {}).operations(query.rank)
+    reason = ""
+    if any(row.total_bytes is None for row in rows):
+        reason = (
+            "Sizes are not available where the recording has none: record with torch 2.3 or newer,"
+            " or with `record_shapes=True`."
+        )
+    return answers.RankOperations(rows, reason)
+
+
+def hang(subject: Subject, query: answers.HangQuery) -> answers.HangAnswer:  # noqa: ARG001
+    """What the logs of a hang beside the traces say."""
+    logs: list[CollectiveLog] = []
+    notes: list[str] = []
+    room = MOST_LOG_BYTES
+    for file in _log_files(subject.facts):
+        try:
+            room -= file.stat().st_size
+            if room < 0:
+                notes.append(
+                    "There are more logs than the page reads: `kinetoscope hang` reads them all."
+                )
+                break
+            logs.extend(read_log(file))
+        except (KinetoscopeError, OSError) as error:
+            notes.append(f"{file.name} was left out: {error}")
+    report = explain_hang(logs)
+    rows = tuple(
+        answers.HangRow(
+            group=one.group.label,
+            operation=one.operation,
+            sequence=one.sequence,
+            problem=PROBLEMS[one.kind],
+            missed=said_ranks(one.missed) if one.missed else "",
+            waiting=said_ranks(one.waiting) if one.waiting else "",
+            no_log=said_ranks(one.unknown) if one.unknown else "",
+            place=one.place,
+        )
+        for one in report.stuck
+    )
+    said = (*report.notes, *notes)
+    return answers.HangAnswer(report.sentence, report.detail, said, rows, len(report.ranks))
+
+
+def _log_files(facts: Facts) -> tuple[Path, ...]:
+    """Logs of a hang in the folder of a trace."""
+    folder = Path(facts.path).parent
+    try:
+        return logs_below(folder) if folder.is_dir() else ()
+    except OSError:
+        return ()
+
+
+def roles_of(text: str) -> dict[str, str]:
+    """Group → the role that the user gave it, of ``0-7=tensor parallel;8-15=pipeline``.
+
+    Raises:
+        QueryError: that is not how it is written.
+    """
+    found = {}
+    known = [role for role in answers.DistributedRole.__args__ if role]  # type: ignore[attr-defined]
+    for part in filter(None, text.split(";")):
+        key, equals, role = part.partition("=")
+        if not equals or role not in known:
+            raise QueryError(
+                f"roles: {part[:60]!r} names no role", hint=f"roles: {', '.join(known)}"
+            )
+        found[key] = role
+    return found
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def _answer(found: Compared, rows: Rows) -> tuple[str, str]:
+    """The answer in one sentence, and what stands behind it."""
+    of = found.comparison
+    if len(of.digests) < 2:
+        waiting = f"{plural(found.waiting, 'recording')} is being read." if found.waiting else ""
+        return "One rank is here; to compare, two are needed.", waiting
+    if not len(of.matches):
+        return (
+            "The ranks have no collective in common.",
+            "Their recordings may be of different times, or of different jobs.",
+        )
+    first, rest = _split(of.verdict.sentence)
+    said = [rest] if rest else []
+    if len(rows.known):
+        said.append(_waiting(of, rows))
+    if of.verdict.gain_ns > 0:
+        of_steps = f" of {duration(_length(rows))}" if _length(rows) else ""
+        said.append(
+            f"Without it the steps would be up to {duration(of.verdict.gain_ns)}{of_steps} shorter."
+        )
+    elif of.verdict.ceiling_ns > 0 and of.verdict.member >= 0:
+        said.append(
+            f"Were it never last, a step would save at most {duration(of.verdict.ceiling_ns)}."
+        )
+    if of.missing:
+        said.append(f"{len(of.digests)} of {of.world_size} ranks are here.")
+    if found.waiting:
+        said.append(f"{plural(found.waiting, 'more recording')} being read.")
+    return first, " ".join(said)
+
+
+def _split(sentence: str) -> tuple[str, str]:
+    """The first sentence, and the others."""
+    first, dot, rest = sentence.partition(". ")
+    return (f"{first}.", rest) if dot else (sentence, "")
+
+
+def _waiting(of: Comparison, rows: Rows) -> str:
+    total, most = int(rows.cost.sum()), int(np.argmax(rows.cost))
+    step = "a step" if len(rows.steps) else "the recording"
+    said = f"In {step} the {len(of.digests)} ranks wait {duration(total / rows.per)} for each other"
+    if total and rows.cost[most] >= total / 2:
+        return f"{said}, {duration(rows.cost[most] / rows.per)} of it for rank {of.rank(most)}."
+    return f"{said}, added up over all."
+
+
+def _length(rows: Rows) -> float:
+    lengths = [
+        float((one.steps.end_ns - one.steps.start_ns)[rows.steps].mean())
+        for one in rows.of.digests
+        if len(rows.steps)
+    ]
+    return max(lengths, default=0.0)
+
+
+def _replay(of: Comparison) -> str:
+    error = of.replay.error
+    if of.replay.refused:
+        return f"What if is not available: {of.replay.refused}"
+    if error is None:
+        return ""
+    return (
+        f"Replayed without any change, a step is off by {error.median:.2%} in the median and"
+        f" {error.most:.2%} at most."
+    )
+
+
+def _reasons(of: Comparison) -> dict[str, str]:
+    reasons = {}
+    if of.replay.own is None:
+        reasons["own"] = of.replay.refused or "The recordings cannot be replayed."
+    if not of.clocks.comparable:
+        reasons["start"] = of.clocks.reason
+    if not of.waiting.instances:
+        reasons["waiting"] = (
+            "No collective that all of its ranks wait in was recorded on two ranks."
+        )
+    return reasons
+
+
+def _findings(of: Comparison) -> tuple[answers.DistributedFinding, ...]:
+    """What bandwidth and balance say."""
+    found = [
+        answers.DistributedFinding(
+            "CO5",
+            f"{of.groups[link.group].label} is slower than other groups",
+            f"{link.kind} of {size(link.bytes)} reaches {link.bus_gbps:.1f} GB/s there and"
+            f" {link.usual_gbps:.1f} GB/s in the median of other groups, in"
+            f" {plural(link.count, 'collective')}.",
+            None,
+        )
+        for link in of.bandwidth.slow_links
+    ]
+    found += [
+        answers.DistributedFinding(
+            "EP1",
+            f"Rank {one.hot_rank} receives most in all_to_all",
+            f"{one.most_to_mean:.2f} times the mean of its group, in the median of"
+            f" {plural(one.instances, 'collective')}.",
+            None,
+        )
+        for one in of.bandwidth.imbalance
+        if one.most_to_mean > UNEVEN and one.hot_rank >= 0
+    ]
+    return tuple(found)
+
+
+def _stages(of: Comparison) -> tuple[answers.PipelineStage, ...]:
+    if not of.pipelines:
+        return ()
+    first = of.pipelines[0]
+    slack = int(np.median(first.slack_ns)) if len(first.slack_ns) else None
+    return tuple(
+        answers.PipelineStage(
+            ranks=f"rank {of.rank(stage)}",
+            bubble_ratio=None if np.isnan(ratio) else float(ratio),
+            slack_ns=slack,
+        )
+        for stage, ratio in zip(first.stages, first.bubble_share, strict=True)
+    )
+
+
+def _pipeline_text(of: Comparison) -> str:
+    if not of.pipelines:
+        return ""
+    one = of.pipelines[0]
+    said = f"{plural(len(one.stages), 'stage')}"
+    if one.micro_batches > 0 and not np.isnan(one.theory):
+        said += (
+            f", {one.micro_batches} micro-batches a step: a bubble of at least {share(one.theory)}"
+            " by (p − 1) / (m + p − 1)"
+        )
+    if len(one.slack_ns):
+        said += f"; the receiver waited for {share(one.receiver_waited)} of the messages"
+    return f"{said}. {one.why}".strip()
+
+
+def _experts_text(of: Comparison) -> str:
+    found = of.bandwidth.imbalance
+    if not found:
+        return ""
+    worst = max(found, key=lambda one: one.most_to_mean)
+    return (
+        f"Of {plural(worst.instances, 'all_to_all')}, the rank that receives most receives"
+        f" {worst.most_to_mean:.2f} times the mean."
+    )
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def tables(answer: answers.Distributed) -> tuple[Table, ...]:
+    """Ranks, the old overviews, collectives, groups, bandwidth, notes."""
+    found = [_rank_table(answer), _step_table(answer), _group_table(answer)]
+    found.append(_collective_table(answer))
+    if answer.bandwidth:
+        found.append(_bandwidth_table(answer))
+    notes = [*answer.notes, answer.clocks, answer.replay, answer.pipeline_text, answer.experts_text]
+    rows = tuple((note,) for note in notes if note)
+    found.append(Table("What must be known", (Column("note", "Note", "", "text"),), rows))
+    return tuple(found)
+
+
+def _name(answer: answers.Distributed, row: int | None) -> str | None:
+    if row is None:
+        return None
+    rank = answer.ranks[row].rank
+    return answer.ranks[row].worker if rank is None else f"rank {rank}"
+
+
+def _rank_table(answer: answers.Distributed) -> Table:
+    columns = (
+        Column("worker", "Worker", "", "name"),
+        Column("rank", "Rank"),
+        Column("node", "Node", "", "name"),
+        Column("process", "Process", "", is_minor=True),
+        Column("role", "Role", "by its name", is_minor=True),
+        Column("device", "Device", "", "name"),
+        Column("device_index", "Device number", is_minor=True),
+        Column("memory_bytes", "Memory", is_minor=True),
+        Column("capability", "Capability", is_minor=True),
+        Column("own_ns", "Own time", DEFINITIONS["own"]),
+        Column("cost_ns", "Cost others", DEFINITIONS["cost"]),
+        Column("lost_ns", "Lost to others", DEFINITIONS["lost"]),
+        Column("times_last", "Last", DEFINITIONS["last"]),
+        Column("brought_in_ns", "Brought in", DEFINITIONS["brought_in"], is_minor=True),
+        Column("gain_ns", "Gain", "shorter steps without its excess", is_minor=True),
+        Column("problem", "Problem", "", "text"),
+    )
+    rows = tuple(tuple(getattr(one, column.key) for column in columns) for one in answer.ranks)
+    return Table("Ranks", columns, rows)
+
+
+def _step_table(answer: answers.Distributed) -> Table:
+    keys = (
+        ("length_ns", "Step", ""),
+        ("compute_ns", "Computation", DEFINITIONS["compute"]),
+        ("overlap_ns", "Overlapping", DEFINITIONS["overlap"]),
+        ("communication_ns", "Communication", DEFINITIONS["communication"]),
+        ("copy_ns", "Copies", DEFINITIONS["copy"]),
+        ("idle_ns", "Other", DEFINITIONS["idle"]),
+        ("synchronizing_ns", "Synchronizing", DEFINITIONS["synchronizing"]),
+        ("transferring_ns", "Data transfer", DEFINITIONS["transferring"]),
+    )
+    columns = (Column("worker", "Worker", "", "name"), *(Column(*key) for key in keys))
+    rows = tuple(
+        (one.worker, *(getattr(one.step, key) for key, _, _ in keys))
+        for one in answer.ranks
+        if one.step is not None
+    )
+    return Table(f"Mean step of {plural(answer.step_count, 'step')}", columns, rows)
+
+
+def _group_table(answer: answers.Distributed) -> Table:
+    keys = (
+        ("label", "Group"),
+        ("key", "Ranks"),
+        ("role", "Role"),
+        ("operations", "Operations per step"),
+        ("bytes", "Bytes per step"),
+        ("exposed_ns", "Exposed"),
+        ("blocking_ns", "Blocking"),
+        ("missing", "Missing"),
+    )
+    columns = tuple(Column(key, label, DEFINITIONS.get(key[:-3], "")) for key, label in keys)
+    rows = tuple(tuple(getattr(one, key) for key, _ in keys) for one in answer.groups)
+    return Table("Process groups", columns, rows)
+
+
+def _collective_table(answer: answers.Distributed) -> Table:
+    columns = (
+        Column("number", "#"),
+        Column("step", "Step"),
+        Column("operation", "Operation", "", "name"),
+        Column("group", "Group", "", "name"),
+        Column("bytes", "Size"),
+        Column("skew_ns", "Start spread", DEFINITIONS["skew"]),
+        Column("waiting_ns", "Waiting, all ranks", DEFINITIONS["waiting"]),
+        Column("transfer_ns", "Transfer", DEFINITIONS["transfer"]),
+        Column("algorithm_gbs", "Algorithm GB/s", DEFINITIONS["algorithm"]),
+        Column("bus_gbs", "Bus GB/s", DEFINITIONS["bus"]),
+        Column("last", "Last"),
+        Column("match", "Matched by", is_minor=True),
+        Column("verdict", "Verdict", is_minor=True),
+    )
+    rows = tuple(
+        tuple(
+            _name(answer, one.last) if column.key == "last" else getattr(one, column.key)
+            for column in columns
+        )
+        for one in answer.table
+    )
+    return Table("Collectives", columns, rows, answer.count)
+
+
+def _bandwidth_table(answer: answers.Distributed) -> Table:
+    keys = (
+        ("operation", "Operation"),
+        ("group", "Group"),
+        ("bytes", "Size"),
+        ("count", "Calls"),
+        ("transfer_ns", "Transfer"),
+        ("algorithm_gbs", "Algorithm GB/s"),
+        ("bus_gbs", "Bus GB/s"),
+    )
+    columns = tuple(Column(key, label) for key, label in keys)
+    rows = tuple(tuple(getattr(one, key) for key, _ in keys) for one in answer.bandwidth)
+    return Table("Bandwidth by size", columns, rows)
+
+
+def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # what is around it decides
+    """Nothing of the trace alone."""
+    return None
+
+
+VIEW = View(
+    stem="distributed",
+    title="Distributed",
+    key="d",
+    question="Who makes the other ranks wait, and why?",
+    query=answers.DistributedQuery,
+    answer=answers.Distributed,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=DIGEST,
+    parts=(
+        Part("ops", answers.OperationsQuery, answers.RankOperations, operations),
+        Part("hang", answers.HangQuery, answers.HangAnswer, hang),
+    ),
+    among=among,
+)

@@ -1,0 +1,180 @@
+"""The Distributed view over drawn runs of a few ranks, and over real ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kinetoscope.base.errors import QueryError, UnavailableError
+from kinetoscope.session.session import choose
+from kinetoscope.views.distributed.contract import (
+    Distributed,
+    DistributedQuery,
+    HangQuery,
+    OperationsQuery,
+)
+from kinetoscope.views.distributed.rows import range_text
+from kinetoscope.views.distributed.view import VIEW, hang, operations
+from kinetoscope.views.view import Subject
+from tests.conftest import TRACES, requires_traces
+from tests.trace.pickles.drawn_logs import write_dumps
+from tests.views.distributed.drawn_ranks import MOVE_US, WORK_US, write_run
+
+US = 1000
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def subject(folder: Path) -> Subject:
+    found = choose(str(folder)).session().asked(VIEW)
+    assert isinstance(found, Subject)
+    return found
+
+
+def answer(folder: Path, **query: str) -> Distributed:
+    built = VIEW.build(subject(folder), DistributedQuery(**query))
+    assert isinstance(built, Distributed)
+    return built
+
+
+def test_a_rank_with_slower_kernels_costs_what_the_others_wait(tmp_path: Path) -> None:
+    """Three ranks wait 500 µs for the fourth in each of three steps."""
+    found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}))
+    assert found.step_count == 3
+    assert [one.rank for one in found.ranks] == [0, 1, 2, 3]
+    assert [one.cost_ns for one in found.ranks] == [0, 0, 3 * 500 * US, 0]
+    assert [one.lost_ns for one in found.ranks] == [500 * US, 500 * US, 0, 500 * US]
+    assert found.total_wait_ns == 3 * 500 * US
+    assert [sum(row) for row in found.blame] == [one.cost_ns for one in found.ranks]
+    assert [sum(column) for column in zip(*found.blame, strict=True)] == [
+        one.lost_ns for one in found.ranks
+    ]
+    assert found.detail.endswith("of it for rank 2.")
+    assert found.look_at[0].rank == 2
+
+
+def test_the_parts_of_each_step_sum_to_it(tmp_path: Path) -> None:
+    for one in answer(write_run(tmp_path / "run", 4, slower_us={2: 500})).ranks:
+        step = one.step
+        assert step is not None
+        parts = step.compute_ns + step.overlap_ns + step.communication_ns + step.copy_ns
+        assert parts + step.idle_ns == step.length_ns
+        assert step.synchronizing_ns == one.lost_ns
+        assert step.transferring_ns == MOVE_US * US
+        assert step.compute_ns == (WORK_US + (500 if one.rank == 2 else 0)) * US
+
+
+def test_bandwidth_is_that_of_the_transfer_not_of_the_waiting(tmp_path: Path) -> None:
+    """1 MiB in 100 µs among 4 ranks: 10.5 GB/s, times 2 · 3/4 on the bus."""
+    run = write_run(tmp_path / "run", 4, slower_us={2: 500})
+    (point,) = answer(run).bandwidth
+    assert point.bytes == 1 << 20
+    assert point.algorithm_gbs == pytest.approx((1 << 20) / 100e3)
+    assert point.bus_gbs == pytest.approx(1.5 * (1 << 20) / 100e3)
+    (row,) = operations(subject(run), OperationsQuery(rank=0)).rows
+    assert (row.calls, row.latency_ns, row.transfer_ns) == (3, 3 * 600 * US, 3 * MOVE_US * US)
+    assert row.bus_gbs == pytest.approx(point.bus_gbs)
+    (every,) = operations(subject(run), OperationsQuery()).rows
+    assert every.calls == 12
+
+
+def test_chosen_steps_alone_count(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 4, slower_us={2: 500})
+    found = answer(run, steps="2")
+    assert (found.step_count, found.count, found.steps.columns) == (1, 1, ("2",))
+    assert found.total_wait_ns == 3 * 500 * US
+    with pytest.raises(QueryError):
+        answer(run, steps="77")
+
+
+def test_the_heat_map_marks_who_came_last(tmp_path: Path) -> None:
+    found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}))
+    for columns in (found.steps, found.collectives):
+        assert len(columns.columns) == 3
+        assert [row.values[0] for row in columns.waiting] == [500 * US, 500 * US, 0, 500 * US]
+        assert [row.last[0] for row in columns.waiting] == [False, False, True, False]
+
+
+def test_a_missing_rank_is_said_and_the_rest_is_computed(tmp_path: Path) -> None:
+    found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}, left_out=(1,)))
+    assert found.missing == "rank 1"
+    assert [one.rank for one in found.ranks] == [0, 2, 3]
+    assert found.total_wait_ns == 2 * 500 * US
+    assert any("missing" in note for note in found.notes)
+
+
+def test_a_rank_that_comes_twice_is_told_and_used_once(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 2)
+    (first, *_) = sorted(run.iterdir())
+    shutil.copy(first, run / "copy_9.1.pt.trace.json")
+    found = answer(run)
+    unused = [one for one in found.ranks if not one.used]
+    assert len(unused) == 1
+    assert "also claimed" in unused[0].problem
+
+
+def test_one_recording_is_not_available_with_the_reason(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 1)
+    with pytest.raises(UnavailableError, match="one recording"):
+        subject(run)
+    (file,) = run.iterdir()
+    with pytest.raises(UnavailableError, match="opened alone"):
+        subject(file)
+
+
+def test_a_role_is_guessed_and_can_be_said_otherwise(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 4)
+    (group,) = answer(run).groups
+    assert group.key == "0-3"
+    (group,) = answer(run, roles="0-3=tensor parallel").groups
+    assert (group.role, group.why) == ("tensor parallel", "chosen")
+    assert answer(run, roles="0-3=tensor parallel").layout == "TP 4"
+    with pytest.raises(QueryError):
+        answer(run, roles="0-3=emperor")
+
+
+def test_logs_of_a_hang_beside_the_traces(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 2)
+    assert not answer(run).logs
+    write_dumps(run, "world 1 2|", "world 1")
+    assert answer(run).logs
+    said = hang(subject(run), HangQuery())
+    assert said.sentence == "Rank 1 never entered all_reduce #2 of world."
+    assert said.rows[0].missed == "rank 1"
+
+
+def test_ranks_as_a_key() -> None:
+    assert range_text((0, 8, 16)) == "0,8,16"
+    assert range_text(tuple(range(8))) == "0-7"
+
+
+def test_every_table_has_a_value_for_every_column(tmp_path: Path) -> None:
+    found = answer(write_run(tmp_path / "run", 3, slower_us={0: 200}))
+    for table in VIEW.tables(found):
+        assert all(len(row) == len(table.columns) for row in table.rows), table.title
+
+
+@requires_traces
+def test_eight_real_ranks() -> None:
+    """The figures that the former plugin's pictures show of this set, as far as it has them."""
+    found = answer(TRACES / "dlrm_8rank_v100")
+    assert [one.rank for one in found.ranks] == list(range(8))
+    assert found.count == 8
+    assert found.headline == "No rank is slow by itself in this recording."
+    assert found.ranks[7].times_last == 5
+    assert {one.device for one in found.ranks} == {"Tesla V100-SXM2-32GB"}
+    cost = sum(one.cost_ns or 0 for one in found.ranks)
+    assert cost == found.total_wait_ns == sum(one.lost_ns or 0 for one in found.ranks)
+
+
+@requires_traces
+def test_two_ranks_of_128_say_what_is_missing() -> None:
+    found = answer(TRACES / "hta/trace_filter")
+    assert found.world_size == 128
+    assert found.missing.startswith("ranks 2–127")
+    assert "not available" in found.replay
