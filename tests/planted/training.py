@@ -108,7 +108,7 @@ def one_by_one(model: nn.Module, x: Tensor) -> Tensor:
 
 
 def wait_for_lock(lock: threading.Lock) -> None:
-    """Waits for a lock that a thread of the background took at the start of the step."""
+    """Waits for a lock that a thread of the background has just taken."""
     with lock:
         pass
 
@@ -118,12 +118,13 @@ def keep_history(history: list[Tensor], x: Tensor) -> None:
     history.append(torch.cat([x] * 16))
 
 
-def _holds(lock: threading.Lock, go: threading.Event) -> None:
-    """Takes the lock whenever it is told to, and holds it for 30 ms."""
+def _holds(lock: threading.Lock, go: threading.Event, held: threading.Event) -> None:
+    """Takes the lock whenever it is told to, and holds it for 50 ms."""
     while go.wait():
         go.clear()
         with lock:
-            time.sleep(0.03)
+            held.set()
+            time.sleep(0.05)
 
 
 class Training:
@@ -138,7 +139,8 @@ class Training:
         options: dict[str, Any] = {"foreach": False, "fused": False} if loops else {"fused": True}
         self.optimizer = torch.optim.Adam(self.model.parameters(), **options)
         self.history: list[Tensor] = []
-        self.lock, self.go = threading.Lock(), threading.Event()
+        self.lock = threading.Lock()
+        self.go, self.held = threading.Event(), threading.Event()
         self.junk: list[Any] = [{"at": [at]} for at in range(60_000)]
         if problem == "threads":
             torch.set_num_threads(16)
@@ -165,8 +167,6 @@ class Training:
     def step(self, x: Tensor, y: Tensor) -> None:
         """One step, with what is planted."""
         problem = self.problem
-        if problem == "lock":
-            self.go.set()
         if problem == "conversion":
             x = convert(x)
         if problem == "tiny_ops":
@@ -184,6 +184,9 @@ class Training:
         if problem == "garbage":
             collect_garbage()
         if problem == "lock":
+            self.held.clear()
+            self.go.set()
+            self.held.wait()
             wait_for_lock(self.lock)
         if problem == "leak":
             keep_history(self.history, x)
@@ -193,7 +196,7 @@ class Training:
 
     def run(self, each: Callable[[], None]) -> None:
         """All steps; ``each`` is called after every one."""
-        holder = threading.Thread(target=_holds, args=(self.lock, self.go), daemon=True)
+        holder = threading.Thread(target=_holds, args=(self.lock, self.go, self.held), daemon=True)
         if self.problem == "lock":
             holder.start()
         for at, (x, y) in enumerate(self.batches()):

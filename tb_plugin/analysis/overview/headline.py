@@ -14,6 +14,7 @@ COMPUTE_BOUND_RATIO = 0.85  # kernels fill the step
 MOSTLY_RATIO = 0.50  # … or they fill most of it
 SMALL_RATIO = 0.10  # … and nothing else takes this much
 LEADS_RATIO = 0.15  # of a run on the host: what a finding claims, to be the cause
+NAMED_CAUSE_RATIO = 0.6  # of the largest cause of idle time: one call that holds so much is named
 NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not said
 
 # What the sentence may say that is no field of a partition.
@@ -59,24 +60,44 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     if selection.cut:
         return _cut_sentence(selection)
     if selection.partition is not None:
-        return _device_sentence(selection, selection.partition)
+        return _named_cause(selection, selection.partition, findings) or _device_sentence(
+            selection, selection.partition
+        )
     host = selection.host or HostPartition()
     first = next((one for one in findings if one.gain is not None), None)
     gain = first.gain.ratio if first is not None and first.gain is not None else 0.0
     if first is not None and first.headline and first.severity == "high" and gain >= LEADS_RATIO:
-        return _found_sentence(selection, host, first, gain)
+        return _found_sentence(selection, first, gain, _host_detail(selection, host))
     return _host_sentence(selection, host)
 
 
-def _found_sentence(
-    selection: Selection, host: HostPartition, finding: Finding, ratio: float
-) -> Sentence:
+def _named_cause(
+    selection: Selection, total: Partition, findings: Sequence[Finding]
+) -> Sentence | None:
+    """The sentence of the first finding, where it claims most of what the device waits for.
+
+    It names the call; the parts of the step do not.
+    """
+    first = next((one for one in findings if one.gain is not None), None)
+    if first is None or first.gain is None or not first.headline or first.severity != "high":
+        return None
+    if is_compute_bound(selection, total) or not first.gain.claims[0].startswith("idle_"):
+        return None
+    parts = device_causes(total)
+    if first.gain.ratio < max(
+        NAMED_CAUSE_RATIO * selection.ratio(max(parts.values())), LEADS_RATIO
+    ):
+        return None
+    return _found_sentence(selection, first, first.gain.ratio, _device_detail(selection, total))
+
+
+def _found_sentence(selection: Selection, finding: Finding, ratio: float, detail: str) -> Sentence:
     """The sentence that a finding brings along."""
     part = f"{fraction(ratio)} {of_step(selection, finding.agreeing)}"
     many = f"in {finding.agreeing} of {plural(selection.count, 'step')}"
     return Sentence(
         finding.headline.replace("{part}", part),
-        _host_detail(selection, host),
+        detail,
         many if selection.count > 1 else "",
         finding.id,
     )

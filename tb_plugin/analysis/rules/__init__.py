@@ -11,6 +11,7 @@ from . import (
     operators,
     python_code,
     utilization,
+    waiting,
 )
 from .rule import Rule
 
@@ -18,6 +19,7 @@ RULES: tuple[Rule, ...] = (
     input_bound.RULE,
     *distributed.RULES,
     utilization.RULE,
+    *waiting.RULES,
     device_use.TENSOR_CORES,
     *operators.RULES,
     *python_code.RULES,

@@ -334,15 +334,6 @@ def check_reads(selection: Selection) -> Finding | None:
     )
 
 
-READS = Rule(
-    "SY1",
-    "Values read into Python",
-    (TIME, WHOLE, OPS),
-    check_reads,
-    frozenset({"idle_blocking_ns", "idle_sync_ns", "forward_ns"}),
-)
-
-
 def check_made_on_host(selection: Selection) -> Finding | None:
     """Fires when a tensor per step is made on the host right before it is copied to a device."""
     seen = patterns(selection, "made_on_host")
@@ -376,4 +367,4 @@ MADE_ON_HOST = Rule(
     "IN5", "Tensors made on the host", (TIME, WHOLE, OPS, DEVICE_ACTIVITY), check_made_on_host
 )
 
-RULES = (READS, LOOP, FOREACH, ZEROING, SAMPLES, BIAS, CONVERSIONS, TINY, MADE_ON_HOST)
+RULES = (LOOP, FOREACH, ZEROING, SAMPLES, BIAS, CONVERSIONS, TINY, MADE_ON_HOST)

@@ -153,6 +153,10 @@ OPS = Need(
     "ops: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) > 0,
 )
+CALLS = Need(
+    "ops, or calls of the runtime: record with `activities=[ProfilerActivity.CPU, …]`",
+    lambda chosen: chosen.facts.counts.get("op", 0) + chosen.facts.counts.get("runtime", 0) > 0,
+)
 HOST_RANGES = Need(
     "ops or annotations: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) + chosen.facts.counts.get("annotation", 0) > 0,

@@ -39,13 +39,13 @@ from .rule import (
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 _COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _GRAPHS = "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html"
-_SCHEDULE = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+SCHEDULE = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
 
 # Blocking calls, and ops around them, by what they wait for; names of all vendors that have them.
-_READS_BACK = r"^aten::(_local_scalar_dense|item|is_nonzero|nonzero|equal|_unique2?)$"
-_COPIES = r"Memcpy|[cC]opy"
-_ALLOCATES = r"^(cuda|cu|hip)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)"
-_WAITS = r"[sS]ynchronize|QueueFinish|EventWait"
+READS_BACK = r"^aten::(_local_scalar_dense|item|is_nonzero|nonzero|equal|_unique2?)$"
+COPY_NAMES = r"Memcpy|[cC]opy"
+ALLOCATES = r"^(cuda|cu|hip)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)"
+WAITS = r"[sS]ynchronize|QueueFinish|EventWait"
 
 COMPILE_DEVICES = ("GPU", "XPU")
 LONG_NS = 1_000_000  # a call below this is no start of the runtime
@@ -94,7 +94,7 @@ def _is_first(selection: Selection) -> bool:
     top = _top(selection)
     if top is None or not top.longest.first or top.longest.longest_ns < LONG_NS:
         return False
-    if top.kind == "blocking" and re.search(_ALLOCATES, top.name) is None:
+    if top.kind == "blocking" and re.search(ALLOCATES, top.name) is None:
         return False
     return top.kind in (
         "blocking",
@@ -116,6 +116,40 @@ def _copies(selection: Selection) -> bool:
     return part.exposed_copy_ns >= CAUSE_RATIO * max(_rest(selection), 1)
 
 
+LAUNCH_CAUSES = ("idle_dispatch_ns", "idle_optimizer_ns", "idle_launch_ns", "idle_latency_ns")
+"""What a device idles for while the host launches as fast as it can; Python between ops too."""
+
+
+def cause_ns(selection: Selection, *names: str) -> int:
+    """The idle time of the chosen device for some causes."""
+    part = selection.partition or Partition()
+    return sum(getattr(part, name) for name in names)
+
+
+def launch_causes(selection: Selection) -> tuple[str, ...]:
+    """The causes that count as launching; () where the run is not launch-bound."""
+    names = (*LAUNCH_CAUSES, "idle_python_ns")
+    large = selection.ratio(cause_ns(selection, *names)) > selection.limits.launch_ratio
+    return names if large and _launch_bound(selection) else ()
+
+
+def own_causes(selection: Selection) -> tuple[str, ...]:
+    """The causes of idle time that are large enough for findings of their own (``waiting``)."""
+    limits = selection.limits
+    single = {
+        "idle_blocking_ns": limits.blocking_ratio,
+        "idle_allocator_ns": limits.allocator_ratio,
+        "idle_first_launch_ns": limits.first_launch_ratio,
+    }
+    found = [name for name, limit in single.items()
+             if selection.ratio(cause_ns(selection, name)) > limit]  # fmt: skip
+    return (*found, *launch_causes(selection))
+
+
+COVERED = Fact(
+    "causes with findings of their own are at least half of the idle time",
+    lambda chosen: cause_ns(chosen, *own_causes(chosen)) >= CAUSE_RATIO * max(_rest(chosen), 1),
+)
 LOADER = _most_of_idle("idle_dataloader_ns")
 CAPTURE = _most_of_idle("idle_capture_ns")
 UNRECORDED = _most_of_idle("idle_uninstrumented_ns")
@@ -156,11 +190,12 @@ _LARGER = "Larger batches give each launch more work"
 _LARGER_TRAINING = f"{_LARGER} (check that the training still converges)"
 _COMPILES = "`torch.compile` launches fewer kernels."
 _REPLAYS = '`torch.compile(mode="reduce-overhead")` replays the launches as one graph.'
-_COMPILE_LINK = (Reference("How torch.compile works", url=_COMPILE),)
-_GRAPH_LINK = (Reference("How graphs are replayed", url=_GRAPHS),)
+COMPILE_LINK = (Reference("How torch.compile works", url=_COMPILE),)
+GRAPH_LINK = (Reference("How graphs are replayed", url=_GRAPHS),)
 
 REMEDIES = (
     Remedy("Most of it is the DataLoader: see to that first.", (LOADER,)),
+    Remedy("Most of it has findings of its own: see to these first.", (COVERED,)),
     Remedy(
         "Copy from pinned memory with `non_blocking=True` while kernels run, or copy less.",
         (COPIES, PAGEABLE),
@@ -171,26 +206,26 @@ REMEDIES = (
         "some steps before the recording starts.",
         (FIRST,),
         "profile(…, schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1))",
-        (Reference("How to record after a warm-up", url=_SCHEDULE),),
+        (Reference("How to record after a warm-up", url=SCHEDULE),),
     ),
     Remedy(
         "Reading a value back (`.item()`, `if tensor:`, printing) waits for the device: do it less "
         "often, or after the next work was launched.",
-        (_blocks_in(op=_READS_BACK),),
+        (_blocks_in(op=READS_BACK),),
     ),
     Remedy(
         "Such a copy returns when it is done: keep the tensor on the device, or copy between "
         "pinned memory and the device with `non_blocking=True`.",
-        (_blocks_in(_COPIES),),
+        (_blocks_in(COPY_NAMES),),
     ),
     Remedy(
         "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
         "to step, and call no `empty_cache()` between steps.",
-        (_blocks_in(_ALLOCATES),),
+        (_blocks_in(ALLOCATES),),
     ),
     Remedy(
         "Nothing is launched until the call returns: wait for the device less often.",
-        (_blocks_in(_WAITS),),
+        (_blocks_in(WAITS),),
     ),
     Remedy(
         f"{_LARGER}. Graphs replay many launches at once: do not run the server in eager mode.",
@@ -200,19 +235,19 @@ REMEDIES = (
     Remedy(
         f"{_LARGER_TRAINING}; {_COMPILES}",
         (LAUNCH_BOUND, TRAINS, NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
-        links=_COMPILE_LINK,
+        links=COMPILE_LINK,
     ),
     Remedy(
         f"{_LARGER}; {_COMPILES}",
         (LAUNCH_BOUND, NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
-        links=_COMPILE_LINK,
+        links=COMPILE_LINK,
     ),
     Remedy(
         f"{_LARGER_TRAINING}; {_REPLAYS}",
         (LAUNCH_BOUND, TRAINS, COMPILED, NO_GRAPHS, CUDA),
-        links=_GRAPH_LINK,
+        links=GRAPH_LINK,
     ),
-    Remedy(f"{_LARGER}; {_REPLAYS}", (LAUNCH_BOUND, COMPILED, NO_GRAPHS, CUDA), links=_GRAPH_LINK),
+    Remedy(f"{_LARGER}; {_REPLAYS}", (LAUNCH_BOUND, COMPILED, NO_GRAPHS, CUDA), links=GRAPH_LINK),
     Remedy(f"{_LARGER_TRAINING}.", (LAUNCH_BOUND, TRAINS)),
     Remedy(f"{_LARGER}.", (LAUNCH_BOUND,)),
     Remedy(
@@ -251,12 +286,14 @@ def check(selection: Selection) -> Finding | None:
     part = one.partition or Partition()
     if part.idle_capture_ns >= CAUSE_RATIO * (part.idle_ns - part.idle_dataloader_ns) > 0:
         return None
+    told = {"idle_dataloader_ns", "idle_capture_ns", *own_causes(one)}
+    rest = [name for name in IDLE_CAUSES if name not in told and getattr(part, name)]
     gain = ceiling(
         one,
-        part.idle_ns - part.idle_dataloader_ns - _captured(one),
-        f"idle time of the {device_noun(one)} without the DataLoader's part and without the "
-        "capture of graphs",
-        "idle_ns without idle_dataloader_ns",
+        cause_ns(one, *rest),
+        f"idle time of the {device_noun(one)} without the DataLoader's part, the capture of "
+        "graphs, and causes with findings of their own",
+        *rest,
     )
     return _finding(selection, one, low, gain)
 

@@ -224,6 +224,55 @@ def held(size: int) -> Trace:
     )
 
 
+def launching(pause: int, kernels: int = 30) -> Trace:
+    """Kernels in a step, each launched after a pause in which the host runs ops."""
+    return draw(
+        f"""
+        step   |{"1" * (kernels * (pause + 2))}|
+        op     |{("p" * pause + "  ") * kernels}|
+        call   |{(" " * pause + "l ") * kernels}|
+        gpu    |{(" " * pause + " l") * kernels}|
+        """,
+        names={"p": "aten::add"},
+    )
+
+
+def first_launch(dur: int) -> Trace:
+    """A launch that takes so long the first time, and many short ones."""
+    return draw(
+        f"""
+        step   |{"1" * (dur + 44)}|
+        call   |{"f" * dur}  {"l " * 20}|
+        gpu    |{" " * dur}ff{" l" * 20}|
+        """,
+        names={"f": "big_kernel"},
+    )
+
+
+def allocating(dur: int) -> Trace:
+    """A device that idles while the driver is asked for memory."""
+    return draw(
+        f"""
+        step   |{"1" * 100}|
+        call   |{"m" * dur}l|
+        gpu    |{" " * dur} {"l" * (99 - dur)}|
+        """,
+        names={"call m": "cudaMalloc"},
+    )
+
+
+def copying(dur: int) -> Trace:
+    """A copy that nothing covers, and then a kernel."""
+    return draw(
+        f"""
+        step   |{"1" * 100}|
+        call   |cl|
+        copy.9 |  {"c" * dur}|
+        gpu    |  {" " * dur}{"l" * (98 - dur)}|
+        """
+    )
+
+
 FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "PY1": (
         lambda: run(python(300), matmul),
@@ -234,6 +283,10 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "LA3": (lambda: run(garbage(200), matmul), lambda: run(garbage(4), matmul)),
     "PR1": (lambda: run(profiler(200), matmul), lambda: run(profiler(4), matmul)),
     "SY1": (lambda: run(many("aten::item", 40, 4), matmul), lambda: run(many("aten::item", 1, 4))),
+    "LA1": (lambda: launching(4), lambda: launching(4, 15)),
+    "LA4": (lambda: first_launch(80), lambda: first_launch(20)),
+    "SY2": (lambda: allocating(30), lambda: allocating(0)),
+    "IN4": (lambda: copying(30), lambda: copying(1)),
     "OP1": (
         lambda: run(optimizer("Adam", many("aten::addcmul_", 40, 8)), matmul),
         lambda: run(optimizer("Adam", many("aten::_fused_adam_", 40, 8)), matmul),

@@ -93,7 +93,13 @@ class TestUtilization:
         found = finding(trace, "UT1")
         assert found is not None
         assert "Meanwhile the host is in `cudaStreamSynchronize` for 6.00 µs" in plain(found.text)
-        assert "wait for the device less often" in found.text
+        own = finding(trace, "SY1")
+        assert own is not None
+        assert own.title == "`cudaStreamSynchronize` blocks the host"
+        assert "wait for the device less often" in own.text
+        assert "see to these first" in found.text
+        assert own.gain is not None
+        assert found.gain is None or not set(found.gain.claims) & set(own.gain.claims)
 
     def test_reading_a_value_back(self) -> None:
         trace = draw(
@@ -110,7 +116,9 @@ class TestUtilization:
         assert (
             "(once, the first call in the recording), in `aten::_local_scalar_dense`" in found.text
         )
-        assert "`.item()`" in found.text
+        own = finding(trace, "SY1")
+        assert own is not None
+        assert "`.item()`" in own.text
 
     def test_what_it_needs(self) -> None:
         assert "ProfilerActivity.CUDA" in needs(draw("op |aaa|"), "UT1")

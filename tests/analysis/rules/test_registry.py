@@ -75,7 +75,8 @@ def test_a_rule_fires_and_names_what_it_saw(rule: str) -> None:
     found = finding(FIRES[rule][0](), rule)
     assert found is not None
     assert found.events or rule in ("ME2", "ME4")  # of totals: there is no event to show
-    assert all(one.slice >= 0 and one.event >= 0 for one in found.events)
+    of_causes = rule in ("LA1", "LA4", "SY2", "IN4")  # known by their times
+    assert of_causes or all(one.slice >= 0 and one.event >= 0 for one in found.events)
     assert found.links
     assert found.action
 
