@@ -20,7 +20,7 @@ import numpy as np
 
 from ...base.arrays import F64, I64
 from ...base.units import duration
-from .matching import Matches
+from .matching import Matches, known_median
 from .model import RankDigest
 
 LEAST_INSTANCES = 8
@@ -74,8 +74,8 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
     if len(usable) >= LEAST_INSTANCES and _connected(matches, usable, count):
         offset, residual = _fit(release[usable])
         spread = np.array([_spread(residual[:, m]) for m in range(count)])
-        # The median of n ends is off by their own spread, and the ends by what ranks always differ.
-        uncertainty = np.ceil(2 * spread + _resolution(digests)).astype(np.int64)
+        # An offset is off by the spread of its own ends and by that of the first rank's.
+        uncertainty = np.ceil(2 * spread + spread[0] + _resolution(digests)).astype(np.int64)
         doubtful = np.abs(offset) <= BEYOND_DOUBT * np.maximum(uncertainty, 1)
         applied = np.where(same_host & doubtful, 0, offset).astype(np.int64)
         left = _violation(arrival[symmetric] - applied, release[symmetric] - applied)
@@ -118,8 +118,8 @@ def _as_recorded(
     """Clocks that are taken as they are, with what the ends of collectives say of them."""
     zero = np.zeros(len(digests), np.int64)
     ends = release[symmetric]
-    middle = np.nanmedian(ends, axis=1, keepdims=True)
-    apart_by = np.nanmedian(np.abs(ends - middle), axis=0)
+    middle = known_median(ends, 1)
+    apart_by = known_median(np.abs(ends - middle), 0)[0]
     spread = np.array([_spread((ends - middle)[:, m]) for m in range(len(digests))])
     uncertainty = np.maximum(np.nan_to_num(apart_by), apart) + 2 * spread + _resolution(digests)
     # Ends of one host differ because ranks do, not because its clock does.
@@ -185,14 +185,37 @@ def _connected(matches: Matches, instances: I64, count: int) -> bool:
 
 
 def _fit(ends: F64) -> tuple[I64, F64]:
-    """Offsets with the first rank at 0, and what is left of each end."""
-    offset = np.zeros(ends.shape[1])
+    """Offsets with the first rank at 0, and what is left of each end.
+
+    Medians stay where groups of ranks agree among themselves, so they begin from a chain of shared
+    collectives, the largest first, that leads from the first rank to all others.
+    """
+    offset = _chained(ends)
     for _ in range(ROUNDS):
-        instant = np.nanmedian(ends - offset, axis=1, keepdims=True)
-        offset = np.nanmedian(ends - instant, axis=0)
+        instant = known_median(ends - offset, 1)
+        offset = known_median(ends - instant, 0)[0]
     offset = offset - offset[0]
-    instant = np.nanmedian(ends - offset, axis=1, keepdims=True)
+    instant = known_median(ends - offset, 1)
     return np.rint(offset).astype(np.int64), ends - offset - instant
+
+
+def _chained(ends: F64) -> F64:
+    """A first guess: each rank by the collectives that it shares with ranks already known."""
+    offset = np.full(ends.shape[1], np.nan)
+    offset[0] = 0.0
+    present = ~np.isnan(ends)
+    while np.isnan(offset).any():
+        known = ~np.isnan(offset)
+        shared = (present[:, known].any(axis=1)) & (present[:, ~known].any(axis=1))
+        if not shared.any():
+            offset[~known] = 0.0
+            break
+        size = present.sum(axis=1)
+        rows = shared & (size == size[shared].max())
+        instant = known_median((ends - offset)[rows], 1)
+        more = known_median(ends[rows] - instant, 0)[0]
+        offset[~known] = more[~known]
+    return offset
 
 
 def _spread(values: F64) -> float:

@@ -230,7 +230,7 @@ def _at_rows(digest: RankDigest, numbers: I64, row: I64) -> RankDigest:
     columns = {}
     for name in DigestSteps.__match_args__:
         values = getattr(digest.steps, name)
-        wide = np.zeros(len(numbers), values.dtype)
+        wide = np.zeros((len(numbers), *values.shape[1:]), values.dtype)
         wide[row] = values
         columns[name] = wide
     absent = np.ones(len(numbers), np.bool_)

@@ -123,9 +123,10 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
         Evidence("waiting it caused", float(run.waiting.blame_ns[said.member].sum()), "ns"),
     ]  # fmt: skip
     if own is not None:
-        others = np.delete(np.nanmean(own.own_ns, axis=1), said.member)
+        mean = np.nansum(own.own_ns, axis=1) / np.maximum((~np.isnan(own.own_ns)).sum(axis=1), 1)
+        others = np.delete(mean, said.member)
         evidence += [
-            Evidence("own time per step", float(np.nanmean(own.own_ns[said.member])), "ns",
+            Evidence("own time per step", float(mean[said.member]), "ns",
                      float(np.median(others) * (1 + LEAST_GAIN))),
         ]  # fmt: skip
     action = _ACTIONS.get(cause.name, "") if cause is not None else ""

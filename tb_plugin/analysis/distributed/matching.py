@@ -13,7 +13,7 @@ A send and its receive are matched by their two ranks and their order.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -248,7 +248,14 @@ def _match_calls(
     if not members:
         return {}
     if len(members) == 1:
-        return {m: list(rows[m]) for m in members}
+        alone = members[0]
+        if len(rows) > 1:
+            return {alone: list(rows[alone])}
+        # The only recording of its group: each call is a collective of which one member is known.
+        found.instances.extend(
+            (group, _kind(digests[alone], row), 2, {alone: row}) for row in rows[alone]
+        )
+        return {alone: []}
     for method, keys in (
         (0, {m: _ids(digests[m], rows[m]) for m in members}),
         (1, {m: _sequences(digests[m], rows[m]) for m in members}),
@@ -257,12 +264,23 @@ def _match_calls(
             left = _by_key(digests, rows, keys, (group, method), found)  # type: ignore[arg-type]
             if left is not None:
                 return left
+    return _by_order(digests, rows, group, found)
+
+
+def _by_order(
+    digests: Sequence[RankDigest],
+    rows: Mapping[int, list[int]],
+    group: int,
+    found: _Found,
+) -> dict[int, list[int]]:
+    """Calls in the same order; else those of a longest common subsequence with the longest list."""
+    members = [m for m in rows if rows[m]]
     tokens = {m: [_token(digests[m], row) for row in rows[m]] for m in members}
     longest = max(members, key=lambda m: len(tokens[m]))
     aligned = {m: _align(tokens[longest], tokens[m]) for m in members}
     same = all(len(aligned[m]) == len(tokens[m]) == len(tokens[longest]) for m in members)
     by_place: list[dict[int, int]] = [{} for _ in tokens[longest]]
-    left = {m: [] for m in members}
+    left: dict[int, list[int]] = {m: [] for m in members}
     for m in members:
         pairs = aligned[m]
         if len(pairs) < LEAST_COMMON * min(len(tokens[longest]), len(tokens[m])):
@@ -386,6 +404,11 @@ def _match_pairs(
             found.instances.append((group, "send", 4, {sends[0]: send, receives[0]: receive}))
 
 
-def count_kinds(matches: Matches) -> Counter[str]:
-    """How many collectives there are of each operation."""
-    return Counter(matches.kind)
+def known_median(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """The median of what is known along an axis, which is kept; NaN where nothing is."""
+    lost = np.isnan(values).all(axis=axis, keepdims=True)
+    result: NDArray[np.float64] = np.nanmedian(
+        np.where(lost, 0.0, values), axis=axis, keepdims=True
+    )
+    result[lost] = np.nan
+    return result

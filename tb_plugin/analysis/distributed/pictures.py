@@ -116,7 +116,8 @@ def _operations(
     instance = np.full(len(calls), -1, np.int64)
     here = np.flatnonzero(matches.row[:, m] >= 0)
     instance[matches.row[here, m]] = here
-    group = np.where(instance >= 0, matches.group[np.maximum(instance, 0)], -1)
+    group = np.full(len(calls), -1, np.int64)
+    group[instance >= 0] = matches.group[instance[instance >= 0]]
     rows = []
     for key in sorted({(int(g), int(k)) for g, k in zip(group, calls.kind, strict=True)}):
         mine = np.flatnonzero((group == key[0]) & (calls.kind == key[1]))

@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.arrays import F64, I64
-from ..matching import Matches
+from ..matching import Matches, known_median
 from ..model import SYMMETRIC, Edges, Junction, Junctions, RankDigest
 from .max_plus import DeadlockError, LeveledGraph, leveled
 
@@ -387,8 +388,43 @@ def work_before_arrival(joint: JointGraph, alone: I64) -> I64:
     return result
 
 
-def excess(work: I64) -> I64:
-    """Per collective and rank the work beyond the median of its peers; 0 where it is unknown."""
+def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
+    """Per collective and rank (I, R) the work beyond the median of its peers; 0 where unknown.
+
+    Peers are the ranks that call the same operations in the same order in every step, three at
+    least: their n-th calls are compared, whatever groups these are in. Else the other members are.
+    """
+    order = [_sequence(one, matches.row[:, m]) for m, one in enumerate(digests)]
+    result = beyond_members(work)
+    alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
+    for m, (_, tokens) in enumerate(order):
+        alike.setdefault(tokens, []).append(m)
+    for tokens, members in alike.items():
+        if len(members) < 3 or not tokens:
+            continue
+        rows = np.array([order[m][0] for m in members])  # (peers, calls): instances
+        own = np.array([work[rows[at], m] for at, m in enumerate(members)])
+        over = beyond_members(own.T)
+        for at, m in enumerate(members):
+            result[rows[at], m] = over[:, at]
+    return result
+
+
+def _sequence(
+    digest: RankDigest, row: NDArray[np.int32]
+) -> tuple[I64, tuple[tuple[int, str], ...]]:
+    """The instances of a digest in the order of its calls, and the step and operation of each."""
+    here = np.flatnonzero(row >= 0)
+    here = here[np.argsort(digest.calls.issue_ns[row[here]], kind="stable")]
+    calls = digest.calls
+    tokens = tuple(
+        (int(calls.step[at]), digest.text(int(calls.kind[at]))) for at in row[here].tolist()
+    )
+    return here, tokens
+
+
+def beyond_members(work: I64) -> I64:
+    """Per row and column what is beyond the median of the other columns; three are needed."""
     known = np.where(work >= 0, work.astype(np.float64), np.nan)
     result = np.zeros(work.shape, np.int64)
     count = (work >= 0).sum(axis=1)
@@ -397,7 +433,7 @@ def excess(work: I64) -> I64:
         others = np.delete(known[rows], m, axis=1)
         own = known[rows, m]
         with np.errstate(invalid="ignore"):
-            over = own - np.nanmedian(others, axis=1)
+            over = own - known_median(others, 1)[:, 0]
         result[rows, m] = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)
     return result
 
@@ -458,6 +494,7 @@ def _take_off(
         if floor is not None:
             free = min(free, int(alone[point]) - max(int(alone[before]), floor))
         taken = min(free, amount)
-        weight[edge] -= taken
+        # The last part of all ways to a point is the same events: it is gone from each of them.
+        weight[edges] -= np.minimum(weight[edges], taken)
         amount -= taken
         point = before

@@ -25,7 +25,7 @@ import numpy as np
 
 from ....base.arrays import F64, I64
 from ....base.units import duration, share
-from ..matching import Matches
+from ..matching import Matches, known_median
 from ..model import RankDigest
 from ..waiting import Waiting
 from .causes import LatenessCause, OwnParts, cause_of, own_parts
@@ -90,7 +90,7 @@ def own_time(
     chosen = tuple(_chosen(one) for one in digests)
     own, measured = lengths(joint, alone), lengths(joint, joint.measured)
     work = work_before_arrival(joint, alone)
-    over = excess(work)
+    over = excess(digests, matches, work)
     count = len(digests)
     late = np.full(joint.arrival.shape, -1, np.int64)
     for i in range(len(matches)):
@@ -174,7 +174,7 @@ def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
         if len(others) < 2 or not len(rest[m]):
             continue
         with np.errstate(invalid="ignore"):
-            over = table[m] - np.nanmedian(others, axis=0)
+            over = table[m] - known_median(others, 0)[0]
         result[m] = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)[: len(rest[m])]
     return result
 
