@@ -6,9 +6,9 @@ The whole score is ``benchmarks/fault_score.py``.
 from __future__ import annotations
 
 import pytest
-
 from benchmarks.fault_score import judged
 from benchmarks.made_runs import FAULTS, Plan, made_run
+
 from kinetoscope.analysis.distributed.comparison import compare
 from kinetoscope.analysis.distributed.lateness.what_if import Change, what_if
 from tests.conftest import requires_traces
