@@ -38,6 +38,8 @@ export type RankPlaceKind = "culprit" | "victim" | "median";
 
 export type Severity = "high" | "medium" | "low" | "info";
 
+export type SiteOutcome = "new" | "gone" | "grown" | "shrunk" | "same";
+
 export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "failed";
 
 export type StatisticsSort = "name" | "calls" | "increase_bytes" | "self_increase_bytes" | "allocations" | "self_allocations" | "allocation_bytes" | "self_allocation_bytes";
@@ -307,6 +309,24 @@ export interface CategoryShare {
   readonly why: string;
 }
 
+/** Code that allocates, in both: at the peak of each. */
+export interface ChangedSite {
+  /** innermost three of the user's own; () = without a stack */
+  readonly frames: readonly string[];
+  readonly change: SiteOutcome;
+  readonly difference_bytes: number;
+  readonly before_bytes: number;
+  readonly after_bytes: number;
+  readonly before_blocks: number;
+  readonly after_blocks: number;
+  /** of the whole history */
+  readonly before_allocations: number;
+  readonly after_allocations: number;
+  /** median of the blocks with both ends in the history */
+  readonly before_lifetime_ns: number | null;
+  readonly after_lifetime_ns: number | null;
+}
+
 /** Allocations of a usual step, and calls to the device after the first. */
 export interface ChurnAnswer {
   readonly allocations_per_step: number;
@@ -318,6 +338,23 @@ export interface ChurnAnswer {
   /** their time on the host */
   readonly device_ns: number;
   readonly sentence: string;
+}
+
+/** Allocated bytes over steps: 2.5 is the middle of the third. */
+export interface CompareCurve {
+  readonly at: readonly number[];
+  readonly bytes: readonly number[];
+  readonly steps: number;
+}
+
+/** Another recording, as the earlier of the two. */
+export interface CompareQuery {
+  readonly other_run: string;
+  readonly other_worker: string;
+  readonly other_span: string;
+  readonly device?: string;
+  /** of what the other file holds: an answer is of both */
+  readonly other_digest?: string;
 }
 
 /** The setup of the recording: label → value, in order. */
@@ -1084,6 +1121,18 @@ export interface Memory {
   readonly is_snapshot: boolean;
   readonly missing: Readonly<Record<string, string>>;
   readonly definitions: Readonly<Record<string, string>>;
+}
+
+/** Two recordings of memory; the differences of all sites sum to that of the peaks exactly. */
+export interface MemoryComparison {
+  readonly sentence: string;
+  /** peak */
+  readonly before_bytes: number;
+  readonly after_bytes: number;
+  /** the largest difference first */
+  readonly sites: readonly ChangedSite[];
+  readonly before: CompareCurve;
+  readonly after: CompareCurve;
 }
 
 /**
@@ -2459,6 +2508,7 @@ export interface PartAnswers {
   readonly "memory/block": BlockDetails;
   readonly "memory/map": AddressMap;
   readonly "memory/map_tiles": ArrayBuffer;
+  readonly "memory/compare": MemoryComparison;
   readonly "memory/free": FreeMemoryAnswer;
   readonly "memory/steps": StepsMemory;
   readonly "modules/table": ModuleTable;
@@ -2500,6 +2550,7 @@ export interface PartQueries {
   readonly "memory/block": BlockQuery;
   readonly "memory/map": MapQuery;
   readonly "memory/map_tiles": MapTilesQuery;
+  readonly "memory/compare": CompareQuery;
   readonly "memory/free": MemoryQuery;
   readonly "memory/steps": StepsQuery;
   readonly "modules/table": ModulesQuery;

@@ -11,6 +11,7 @@ both tables. Its parts, each of one device:
     map         AddressMap        the bands of addresses in use, which tiles refer to
     map_tiles   bytes             blocks by address and time, as a frame (``views/memory/tiles.py``)
     free        FreeMemoryAnswer  what is reserved and free, and how much of it is of no use
+    compare     MemoryComparison  two snapshots by the code that allocates, and over steps
     steps       StepsMemory       growth from step to step, allocations, calls to the device
 
 A range is [start_ns, end_ns). None is the start, or the end, of the recording.
@@ -392,6 +393,54 @@ class FreeMemoryAnswer(Struct, frozen=True):
     pools: tuple[FreePool, ...]  # at that instant, the most unusable first
     sentence: str
     missing: str  # why there is nothing; "" = there is
+
+
+class CompareQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another recording, as the earlier of the two."""
+
+    other_run: str
+    other_worker: str
+    other_span: str
+    device: DeviceKey = ""
+    other_digest: str = ""  # of what the other file holds: an answer is of both
+
+
+SiteOutcome = Literal["new", "gone", "grown", "shrunk", "same"]
+
+
+class ChangedSite(Struct, frozen=True):
+    """Code that allocates, in both: at the peak of each."""
+
+    frames: tuple[str, ...]  # innermost three of the user's own; () = without a stack
+    change: SiteOutcome
+    difference_bytes: int
+    before_bytes: int
+    after_bytes: int
+    before_blocks: int
+    after_blocks: int
+    before_allocations: int  # of the whole history
+    after_allocations: int
+    before_lifetime_ns: int | None  # median of the blocks with both ends in the history
+    after_lifetime_ns: int | None
+
+
+class CompareCurve(Struct, frozen=True):
+    """Allocated bytes over steps: 2.5 is the middle of the third."""
+
+    at: tuple[float, ...]
+    bytes: tuple[int, ...]
+    steps: int
+
+
+class MemoryComparison(Struct, frozen=True):
+    """Two recordings of memory; the differences of all sites sum to that of the peaks exactly."""
+
+    sentence: str
+    before_bytes: int  # peak
+    after_bytes: int
+    sites: tuple[ChangedSite, ...]  # the largest difference first
+    before: CompareCurve
+    after: CompareCurve
 
 
 class StepsQuery(Struct, frozen=True, forbid_unknown_fields=True):

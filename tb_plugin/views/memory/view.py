@@ -31,6 +31,7 @@ from ...base.units import duration, plural, share, size
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
+from .compare import comparison
 from .rows import (
     LABELS,
     NAMES,
@@ -510,6 +511,7 @@ VIEW = View(
         Part("block", answers.BlockQuery, answers.BlockDetails, block_details),
         Part("map", answers.MapQuery, answers.AddressMap, address_map),
         Part("map_tiles", answers.MapTilesQuery, None, map_tiles),
+        Part("compare", answers.CompareQuery, answers.MemoryComparison, comparison),
         Part("free", answers.MemoryQuery, answers.FreeMemoryAnswer, free_part),
         Part("steps", answers.StepsQuery, answers.StepsMemory, steps_memory),
     ),

@@ -11,6 +11,7 @@ import { useValues } from "../../state/host/environment";
 import { useViewKeys } from "../../state/keys";
 import { AlivePanel } from "./alive/panel";
 import { useChoice } from "./choice";
+import { ComparePanel } from "./compare";
 import type { Life } from "./curve/paint";
 import { CurvePanel } from "./curve/panel";
 import { Churn, FromStepToStep, HeadRoomPanel, SecondPeak } from "./facts";
@@ -120,6 +121,9 @@ function Figures({ answer, isOld }: { answer: Memory; isOld: boolean }) {
       </div>
       {answer.is_snapshot ? (
         <FreePanel answer={answer} isOld={isOld} choice={choice} cursor={cursor} />
+      ) : null}
+      {answer.is_snapshot ? (
+        <ComparePanel device={answer.device} isOld={isOld} choice={choice} />
       ) : null}
       <MapPanel answer={answer} isOld={isOld} noBlocks={noBlocks} />
     </div>

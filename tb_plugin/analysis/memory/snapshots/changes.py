@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,10 +28,11 @@ class SiteChange:
     """One site on both sides; sizes in bytes, 0 where it holds nothing.
 
     ``frames`` are those of the second snapshot, or of the first where the site is gone; none for
-    allocations without a stack.
+    allocations without a stack. ``frames_before`` are those of the first; their lines may differ.
     """
 
     frames: tuple[str, ...]
+    frames_before: tuple[str, ...]
     before: int
     after: int
     count_before: int
@@ -60,8 +61,16 @@ def site_changes(before: Snapshot, after: Snapshot, device: int = 0) -> tuple[Si
     Sites match by file names and functions of their frames, one to one, the nearest line first and
     at most twenty lines apart.
     """
-    first = sites(peak_state(before, device).held, before.stacks)
-    second = sites(peak_state(after, device).held, after.stacks)
+    return changes_between(
+        sites(peak_state(before, device).held, before.stacks),
+        sites(peak_state(after, device).held, after.stacks),
+    )
+
+
+def changes_between(
+    first: Sequence[SiteBytes], second: Sequence[SiteBytes]
+) -> tuple[SiteChange, ...]:
+    """All sites of both sides, the largest difference first."""
     pairs = _pairs(first, second)
     partner = {new: old for old, new in pairs}
     gone = set(range(len(first))) - {old for old, _ in pairs}
@@ -77,6 +86,7 @@ def _change(old: SiteBytes | None, new: SiteBytes | None) -> SiteChange:
     shown = new or old
     return SiteChange(
         frames=shown.frames if shown else (),
+        frames_before=old.frames if old else (),
         before=old.size if old else 0,
         after=new.size if new else 0,
         count_before=old.count if old else 0,
