@@ -61,6 +61,7 @@ class OwnTime:
     brought_in_ns: I64  # (R,): how much later than the first it began, by the anchored clocks
     longest_in: I64  # (R,): steps in which it has the longest own time
     gain_ns: I64  # (R,): shorter steps without its excess, per step; −1 not computed
+    usual_gain_ns: I64  # (R,): the same of the median step: one slow step does not count
     chosen: tuple[tuple[int, ...], ...]  # steps that count, by digest
 
 
@@ -98,13 +99,14 @@ def own_time(
         if len(here) > 1:
             times = together[joint.arrival[i, here]]
             late[i, here] = times - times.min()
-    gain = np.full(count, -1, np.int64)
+    gain, usual = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     if with_gains:
         end_over = end_excess(joint, alone)
-        base = mean_length(lengths(joint, together), chosen)
+        before = lengths(joint, together)
         for m in _candidates(over):
-            edited = without_excess(joint, alone, over, end_over, m)
-            gain[m] = round(base - mean_length(lengths(joint, joint.times(edited)), chosen))
+            after = lengths(joint, joint.times(without_excess(joint, alone, over, end_over, m)))
+            gain[m] = round(mean_length(before, chosen) - mean_length(after, chosen))
+            usual[m] = round(float(np.median(by_step(before, chosen) - by_step(after, chosen))))
     starts = np.array([joint.measured[steps[0, 0]] if len(steps) and steps[0, 0] >= 0 else 0
                        for steps in joint.steps])  # fmt: skip
     return OwnTime(
@@ -117,6 +119,7 @@ def own_time(
         brought_in_ns=starts - starts.min(),
         longest_in=_longest_in(own, chosen),
         gain_ns=gain,
+        usual_gain_ns=usual,
         chosen=chosen,
     )
 
@@ -126,14 +129,23 @@ def _chosen(digest: RankDigest) -> tuple[int, ...]:
     return tuple((usual if len(usual) else np.arange(len(digest.steps))).tolist())
 
 
-def mean_length(by_step: F64, chosen: Sequence[Sequence[int]]) -> float:
-    """The mean length of the chosen steps over all ranks: of the longest rank of each step."""
-    masked = np.full_like(by_step, np.nan)
+def by_step(spans: F64, chosen: Sequence[Sequence[int]]) -> F64:
+    """The mean length over the ranks of each step that any of them has; (steps,)."""
+    masked = np.full_like(spans, np.nan)
     for m, steps in enumerate(chosen):
-        masked[m, list(steps)] = by_step[m, list(steps)]
+        masked[m, list(steps)] = spans[m, list(steps)]
     used = ~np.isnan(masked).all(axis=0)
-    # Ranks leave a step together, at its last collective: the mean is steadier than the longest.
-    return float(np.nanmean(masked[:, used])) if used.any() else 0.0
+    result: F64 = np.nanmean(masked[:, used], axis=0) if used.any() else np.zeros(1)
+    return result
+
+
+def mean_length(spans: F64, chosen: Sequence[Sequence[int]]) -> float:
+    """The mean length of the chosen steps, over ranks first.
+
+    Ranks leave a step together, at its last collective: a mean over them is steadier than the
+    longest.
+    """
+    return float(by_step(spans, chosen).mean())
 
 
 def _longest_in(own: F64, chosen: Sequence[Sequence[int]]) -> I64:
@@ -214,7 +226,7 @@ def _by_replay(
     steps = _steps_in_common(own)
     length = mean_length(own.measured_ns, own.chosen)
     least = max(DEVICE_SHARE, error.median) if digests[0].on_device else HOST_SHARE
-    gains = np.maximum(own.gain_ns, 0)
+    gains = np.maximum(own.usual_gain_ns, 0)
     # Some rank always has the longest of many steps: what removing anybody gains is no gain.
     noise = float(np.median(gains))
     for m in np.argsort(-gains, kind="stable").tolist()[:2]:
@@ -227,7 +239,7 @@ def _by_replay(
             and gains[m] > max(error.median * length, noise)
             and own.longest_in[m] >= LONGEST_IN * steps
         ):
-            return _named(digests, matches, own, m, ceiling, ways, int(gains[m]), "replay")
+            return _named(digests, matches, own, m, ceiling, ways, int(own.gain_ns[m]), "replay")
     return _none(own, digests, length)
 
 
@@ -362,11 +374,15 @@ def late_ceiling(digests: Sequence[RankDigest], matches: Matches, waiting: Waiti
 
 
 def _above_peers(own: OwnTime, m: int) -> float:
-    """Own time beyond the median of the others, as a share of that median."""
-    sums = np.array([np.nansum(own.own_ns[r, list(steps)]) / max(len(steps), 1)
-                     for r, steps in enumerate(own.chosen)])  # fmt: skip
-    usual = float(np.median(np.delete(sums, m)))
-    return float(sums[m]) / usual - 1 if usual > 0 else 0.0
+    """Own time beyond the median of the others, as a share of that median; of the median step."""
+    shares = []
+    for step in own.chosen[m]:
+        others = np.array([row[step] for r, row in enumerate(own.own_ns)
+                           if r != m and step in own.chosen[r]])  # fmt: skip
+        known = others[~np.isnan(others)]
+        if len(known) and not np.isnan(own.own_ns[m, step]) and np.median(known) > 0:
+            shares.append(float(own.own_ns[m, step]) / float(np.median(known)) - 1)
+    return float(np.median(shares)) if shares else 0.0
 
 
 def _steps_in_common(own: OwnTime) -> int:
