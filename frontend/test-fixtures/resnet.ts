@@ -305,6 +305,8 @@ export const OVERVIEW: Overview = {
           ]
         : [],
   })),
+  gaps: [],
+  figures: [],
   configuration: [
     { label: "Device type", value: "GPU" },
     { label: "Devices", value: "1 of 4 visible GPUs used" },

@@ -393,6 +393,20 @@ export interface CountersQuery {
   readonly series: string;
 }
 
+/** The critical path of the chosen steps: by kind, and by name, the largest first. */
+export interface CriticalPathAnswer {
+  /** the chosen steps: the parts sum to it */
+  readonly total_ns: number;
+  readonly shares: readonly PathShare[];
+  readonly rows: readonly PathRow[];
+  /** rows beyond those */
+  readonly more: number;
+  /** dependencies that are inferred */
+  readonly inferred: number;
+  /** where the inferred ones decide the answer; "" = they do not */
+  readonly note: string;
+}
+
 /** One device and how well it was used; an unused device has no gauges. */
 export interface DeviceCard {
   /** number shown */
@@ -899,6 +913,49 @@ export interface HostPartition {
   /** nothing was recorded, or annotations alone */
   readonly uninstrumented_ns: number;
   readonly overlap_ns: number;
+}
+
+/** A figure about the chosen device and its launches, with its meaning. */
+export interface IdleFigure {
+  readonly label: string;
+  readonly value: string;
+  readonly help: string;
+}
+
+/** One of the longest stretches in which the chosen device was idle. */
+export interface IdleGap {
+  /** the number of its step */
+  readonly step: string;
+  readonly ts: number;
+  readonly dur_ns: number;
+  /** "Python code": what is most of it */
+  readonly cause: string;
+  /** colour of that cause */
+  readonly category: string;
+  readonly cause_ns: number;
+  /** name of the event that held the device longest in it; "" unknown */
+  readonly held: string;
+  readonly held_ns: number;
+  /** around that event; "" none */
+  readonly op: string;
+  /** innermost line of the user's code around it, else of any; "" none */
+  readonly frame: string;
+  /** the work that ended it; "" where none follows */
+  readonly following: string;
+  /** into the Trace view */
+  readonly link: Reference;
+}
+
+/** The chosen steps and device, and a part of the flame graph. */
+export interface IdleQuery {
+  /** as in the Overview */
+  readonly steps?: string;
+  /** row of the devices; null = the busiest */
+  readonly device?: number | null;
+  /** narrower boxes are in "…" */
+  readonly min_ratio?: number;
+  /** the box to show by itself; null = all */
+  readonly focus?: number | null;
 }
 
 /** The version of this program, and its views. */
@@ -1645,6 +1702,10 @@ export interface Overview {
   readonly step_source: string;
   readonly summary: readonly SummaryRow[];
   readonly devices: readonly DeviceCard[];
+  /** the longest idle stretches of the chosen device, longest first */
+  readonly gaps: readonly IdleGap[];
+  /** of its launches, copies and collectives */
+  readonly figures: readonly IdleFigure[];
   readonly configuration: readonly Configuration[];
   readonly findings: readonly Finding[];
   /** Why what the sentence blames has no finding; null where it has one, or blames nothing. */
@@ -1719,6 +1780,37 @@ export interface Partition {
   readonly idle_before_ns: number;
   /** Nothing tells: no work follows, or its launch is not known, and the host recorded nothing. */
   readonly idle_unattributed_ns: number;
+}
+
+/** The chosen steps, and whether inferred dependencies count. */
+export interface PathQuery {
+  readonly steps?: string;
+  readonly inferred?: boolean;
+}
+
+/** All parts of one kind and name. */
+export interface PathRow {
+  readonly kind: string;
+  readonly label: string;
+  readonly name: string;
+  readonly ns: number;
+  readonly ratio: number;
+  readonly count: number;
+  readonly longest_ns: number;
+  /** the least of its parts: shortening them by more gains nothing */
+  readonly slack_ns: number | null;
+  readonly link: Reference;
+}
+
+/** All parts of the critical paths of the chosen steps that are of one kind. */
+export interface PathShare {
+  readonly kind: string;
+  readonly label: string;
+  readonly category: string;
+  readonly ns: number;
+  readonly ratio: number;
+  /** without inferred dependencies; null where none was inferred */
+  readonly certain_ratio: number | null;
 }
 
 /** One stage of a pipeline. */
@@ -2481,6 +2573,8 @@ export interface ViewQueries {
 
 /** The answer of each part of a view, by its address; downloads have none. */
 export interface PartAnswers {
+  readonly "overview/idle": Flame;
+  readonly "overview/path": CriticalPathAnswer;
   readonly "operators/table": OperatorTable;
   readonly "operators/find": FindAnswer;
   readonly "operators/row": OperatorDetails;
@@ -2520,6 +2614,8 @@ export interface PartAnswers {
 
 /** The parameters of each part of a view, by its address. */
 export interface PartQueries {
+  readonly "overview/idle": IdleQuery;
+  readonly "overview/path": PathQuery;
   readonly "operators/table": OperatorQuery;
   readonly "operators/find": FindQuery;
   readonly "operators/row": RowQuery;

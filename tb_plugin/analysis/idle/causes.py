@@ -81,6 +81,14 @@ class IdleCauses:
         ]
         return CauseTable(whole.ns, idle, learned)
 
+    def rows_of_device(self, device: int) -> tuple[HeldRows, I64]:
+        """Who held a device in each step, and its idle time by step and cause."""
+        pieces = idle_pieces(self._trace, self._hosts.main, self._windows, device)
+        side = device_side(self._trace, pieces, learn(self._trace, device))
+        windows = Intervals(self._windows.start, self._windows.end)
+        whole = _HostSide(self, pieces, side, np.arange(len(pieces.start)), windows)
+        return whole.rows, whole.ns
+
     def recorded(self, thread: int) -> Intervals:
         """When a thread recorded anything."""
         if thread not in self._recorded:

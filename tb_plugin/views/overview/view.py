@@ -34,6 +34,7 @@ from ..legend import (
 )
 from ..shared import Column, Table, as_structs, table_from
 from ..view import View
+from .idle import PARTS, IdleFigure, IdleGap, figures_of, figures_table, gaps_of, gaps_table
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,6 +143,8 @@ class Overview(Struct, frozen=True):
         SummaryRow, ...
     ]  # step-time breakdown of the mean step; the first row is the step
     devices: tuple[DeviceCard, ...]
+    gaps: tuple[IdleGap, ...]  # the longest idle stretches of the chosen device, longest first
+    figures: tuple[IdleFigure, ...]  # of its launches, copies and collectives
     configuration: tuple[Configuration, ...]
     findings: tuple[Finding, ...]
     # Why what the sentence blames has no finding; None where it has one, or blames nothing.
@@ -166,6 +169,8 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         step_source=_step_source(facts),
         summary=_summary(selection),
         devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
+        gaps=gaps_of(selection),
+        figures=figures_of(selection),
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=findings,
         unanswered=unanswered(RULES, selection, sentence, findings),
@@ -352,6 +357,8 @@ def tables(answer: Overview) -> tuple[Table, ...]:
         _findings_table(answer),
         _ruler_table(answer),
         _breakdown_table(answer),
+        *((gaps_table(answer.gaps),) if answer.gaps else ()),
+        *((figures_table(answer.figures),) if answer.figures else ()),
         _devices_table(answer),
         _steps_table(answer),
         _configuration_table(answer),
@@ -496,4 +503,5 @@ VIEW = View(
     tables=tables,
     unavailable=unavailable,
     badge=badge,
+    parts=PARTS,
 )

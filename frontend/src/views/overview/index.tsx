@@ -15,6 +15,7 @@ import type { Values } from "../../state/location/fragment";
 import { type Page, usePage } from "../../state/page_context";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
+import { Idle } from "./idle";
 import overviewCss from "./overview.css?inline";
 import { Ruler } from "./ruler";
 import { EveryStep } from "./steps/every_step";
@@ -78,7 +79,13 @@ function workersOfRun({ catalog, shown }: Page): Entry[] {
   return [{ label: "Workers of the run", value }];
 }
 
-function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
+interface FiguresProps {
+  readonly overview: Answer;
+  readonly query: OverviewQuery;
+  readonly isOld: boolean;
+}
+
+function Figures({ overview, query, isOld }: FiguresProps) {
   const { findings, unanswered, unchecked, rule_count, summary } = overview;
   const { devices, configuration, missing } = overview;
   const { agreement } = overview.sentence;
@@ -112,6 +119,7 @@ function Figures({ overview, isOld }: { overview: Answer; isOld: boolean }) {
           </div>
         </div>
       </div>
+      <Idle overview={overview} query={query} isOld={isOld} />
     </>
   );
 }
@@ -137,7 +145,7 @@ export default function Overview() {
         ) : null
       }
     >
-      {(overview, isOld) => <Figures overview={overview} isOld={isOld} />}
+      {(overview, isOld) => <Figures overview={overview} query={queryOf(values)} isOld={isOld} />}
     </ViewAnswer>
   );
 }

@@ -1,0 +1,368 @@
+"""What the device waited for, in the Overview: longest gaps, flame graph, critical path."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from ...analysis.facts import Gap
+from ...analysis.idle.artifact import IDLE, IdleColumns, PathNames
+from ...analysis.idle.critical_path import PATH_KINDS, PathParts
+from ...analysis.overview.findings import Reference, at_time
+from ...analysis.steps import GapSeen, Selection, select
+from ...analysis.wording import CAUSE_NAMES, device_name, short_frame
+from ...base.group_sums import group_sums
+from ...base.units import duration, plural, share
+from ..legend import PARTITION
+from ..shared import Column, Flame, Table, flame_of, table_from
+from ..view import Part, Subject
+
+_CATEGORY = {part.key: part.category for part in PARTITION}
+
+
+class IdleGap(Struct, frozen=True):
+    """One of the longest stretches in which the chosen device was idle."""
+
+    step: str  # the number of its step
+    ts: int
+    dur_ns: int
+    cause: str  # "Python code": what is most of it
+    category: str  # colour of that cause
+    cause_ns: int
+    held: str  # name of the event that held the device longest in it; "" unknown
+    held_ns: int
+    op: str  # around that event; "" none
+    frame: str  # innermost line of the user's code around it, else of any; "" none
+    following: str  # the work that ended it; "" where none follows
+    link: Reference  # into the Trace view
+
+
+class IdleFigure(Struct, frozen=True):
+    """A figure about the chosen device and its launches, with its meaning."""
+
+    label: str
+    value: str
+    help: str
+
+
+class IdleQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The chosen steps and device, and a part of the flame graph."""
+
+    steps: str = ""  # as in the Overview
+    device: int | None = None  # row of the devices; None = the busiest
+    min_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.001  # narrower boxes are in "…"
+    focus: int | None = None  # the box to show by itself; None = all
+
+
+class PathQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The chosen steps, and whether inferred dependencies count."""
+
+    steps: str = ""
+    inferred: bool = True
+
+
+class PathShare(Struct, frozen=True):
+    """All parts of the critical paths of the chosen steps that are of one kind."""
+
+    kind: str
+    label: str
+    category: str
+    ns: int
+    ratio: float
+    certain_ratio: float | None  # without inferred dependencies; None where none was inferred
+
+
+class PathRow(Struct, frozen=True):
+    """All parts of one kind and name."""
+
+    kind: str
+    label: str
+    name: str
+    ns: int
+    ratio: float
+    count: int
+    longest_ns: int
+    slack_ns: int | None  # the least of its parts: shortening them by more gains nothing
+    link: Reference
+
+
+class CriticalPathAnswer(Struct, frozen=True):
+    """The critical path of the chosen steps: by kind, and by name, the largest first."""
+
+    total_ns: int  # the chosen steps: the parts sum to it
+    shares: tuple[PathShare, ...]
+    rows: tuple[PathRow, ...]
+    more: int  # rows beyond those
+    inferred: int  # dependencies that are inferred
+    note: str  # where the inferred ones decide the answer; "" = they do not
+
+
+_MOST_ROWS = 100
+_DIFFERENT = 0.10
+_DEVICE_LABELS = {
+    "compute": ("Compute", "compute"),
+    "communication_device": ("Communication", "comm"),
+    "copy": ("Copy", "memcpy"),
+    "memset": ("Memset", "memset"),
+}
+
+
+def gaps_of(selection: Selection) -> tuple[IdleGap, ...]:
+    """The longest idle stretches of the chosen steps, the longest first."""
+    return tuple(_gap(selection, one) for one in selection.gaps)
+
+
+def _gap(selection: Selection, seen: GapSeen) -> IdleGap:
+    gap: Gap = seen.gap
+    label = CAUSE_NAMES[seen.cause]
+    return IdleGap(
+        step=str(selection.facts.steps[seen.step].number),
+        ts=gap.ts,
+        dur_ns=gap.dur_ns,
+        cause=label[0].upper() + label[1:],
+        category=_CATEGORY[seen.cause],
+        cause_ns=gap.cause_ns,
+        held=seen.held.name if seen.held else "",
+        held_ns=gap.held_ns,
+        op=seen.place.op if seen.place else "",
+        frame=short_frame(seen.place.frame) if seen.place else "",
+        following=seen.following,
+        link=at_time("This gap in the trace", gap.ts, gap.dur_ns),
+    )
+
+
+def figures_of(selection: Selection) -> tuple[IdleFigure, ...]:
+    """What was learned of the device, and how its launches, copies and collectives went."""
+    device = selection.device_facts
+    if device is None:
+        return ()
+    found: list[IdleFigure] = []
+    learned = device.learned
+    for label, ns, samples, what in (
+        ("Launch latency", learned.latency_ns, learned.latency_samples,
+         "From a launch's return to its work on an empty device."),
+        ("Kernel gap", learned.gap_ns, learned.gap_samples,
+         "Between two queued neighbours of one stream."),
+    ):  # fmt: skip
+        told = f"90th percentile of {plural(samples, 'sample')}" if samples else "a usual value"
+        found.append(
+            IdleFigure(
+                label, duration(ns), f"{what} Up to this, a gap is the device's own: {told}."
+            )
+        )
+    if device.lead_ns is not None:
+        _, middle, _ = device.lead_ns
+        low, _, high = (duration(max(ns, 0)) for ns in device.lead_ns)
+        found.append(
+            IdleFigure(
+                "Run-ahead",
+                duration(max(middle, 0)),
+                "From a launch's return to its work's begin, median "
+                f"(10th percentile {low}, 90th {high}). Near the launch latency, the host "
+                "cannot keep ahead.",
+            )
+        )
+    calls = selection.launches
+    if calls.count:
+        found.append(
+            IdleFigure(
+                "Launches that outlast their kernel",
+                share(calls.short_count / calls.count),
+                f"{plural(calls.short_count, 'kernel')} below 10 µs ran shorter than the call that "
+                f"launched them; these calls took {duration(calls.short_ns)}.",
+            )
+        )
+        if calls.slow_count:
+            found.append(
+                IdleFigure(
+                    "Slow launches",
+                    f"{calls.slow_count:,}",
+                    "Calls above 50 µs and ten times the median of their name; they took "
+                    f"{duration(calls.slow_ns)}.",
+                )
+            )
+    told_of = selection.communication
+    if told_of.exposed_ns:
+        found.append(
+            IdleFigure(
+                "Blocking communication",
+                duration(selection.mean(told_of.blocking_ns)),
+                "Per step, of exposed communication: the next kernel was launched, or the host "
+                "waited for the collective. During "
+                f"{duration(selection.mean(told_of.host_limited_ns))} the host had not launched it "
+                f"yet; of {duration(selection.mean(told_of.unknown_ns))} it is not known.",
+            )
+        )
+    for copy in selection.copies:
+        rate = f", {copy.bytes / copy.ns:.3g} GB/s" if copy.bytes and copy.ns else ""
+        memory = f", {copy.memory}" if copy.memory else ""
+        found.append(
+            IdleFigure(
+                f"Copies {copy.kind or 'of unknown direction'}{memory}",
+                duration(selection.mean(copy.exposed_ns)),
+                "Per step, exposed: nothing computes meanwhile. "
+                f"{plural(copy.count, 'copy', 'copies')} took {duration(copy.ns)} in all{rate}; "
+                f"{copy.small_count:,} below 64 KiB.",
+            )
+        )
+    return tuple(found)
+
+
+def flame(subject: Subject, query: IdleQuery) -> Flame:
+    """Who kept the device waiting, by call path.
+
+    Raises:
+        QueryError: there are no such steps, device or box.
+    """
+    selection = select(subject.facts, query.steps, query.device)
+    if selection.device is None:
+        return Flame("ns", 0, (), 0, "No device activity was recorded, so no device was idle.")
+    columns: IdleColumns = subject.other_artifact(IDLE)
+    tree = columns.flame(selection.indexes, selection.device)
+    name = device_name(subject.facts.devices[selection.device])
+    missing = "" if len(tree) else f"{name} was not idle in these steps."
+    return flame_of(tree, "ns", query.min_ratio, query.focus, missing)
+
+
+def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
+    """The critical path of the chosen steps as tables.
+
+    Raises:
+        QueryError: there are no such steps.
+    """
+    selection = select(subject.facts, query.steps)
+    columns: IdleColumns = subject.other_artifact(IDLE)
+    parts, names = columns.path, columns.path_names
+    certain = columns.certain
+    if not query.inferred and columns.inferred_count:
+        parts, names = columns.certain, columns.certain_names
+    some = np.flatnonzero(np.isin(parts.step, selection.indexes))
+    total = selection.total_ns
+    shares = _by_kind(parts, some, total)
+    others = None
+    if columns.inferred_count:
+        others = _by_kind(certain, np.flatnonzero(np.isin(certain.step, selection.indexes)), total)
+    listed = tuple(
+        PathShare(
+            kind=kind,
+            label=_label(kind)[0],
+            category=_label(kind)[1],
+            ns=ns,
+            ratio=ns / total if total else 0.0,
+            certain_ratio=None if others is None else others.get(kind, 0) / max(total, 1),
+        )
+        for kind, ns in sorted(shares.items(), key=lambda one: -one[1])
+    )
+    rows = _by_name(columns, parts, names, some, total)
+    return CriticalPathAnswer(
+        total_ns=total,
+        shares=listed,
+        rows=tuple(rows[:_MOST_ROWS]),
+        more=max(0, len(rows) - _MOST_ROWS),
+        inferred=columns.inferred_count,
+        note=_note(listed, columns.inferred_count),
+    )
+
+
+def _note(shares: tuple[PathShare, ...], inferred: int) -> str:
+    moved = [
+        one for one in shares
+        if one.certain_ratio is not None and abs(one.ratio - one.certain_ratio) > _DIFFERENT
+    ]  # fmt: skip
+    if not moved:
+        return ""
+    worst = max(moved, key=lambda one: abs(one.ratio - (one.certain_ratio or 0.0)))
+    return (
+        f"{plural(inferred, 'dependency', 'dependencies')} between streams are inferred, and "
+        f"decide: without them {worst.label} takes {share(worst.certain_ratio or 0.0)} of the "
+        f"path, not {share(worst.ratio)}."
+    )
+
+
+def _by_kind(parts: PathParts, some: np.ndarray, total: int) -> dict[str, int]:  # noqa: ARG001
+    sums = group_sums(
+        parts.kind[some].astype(np.int32), (parts.end - parts.start)[some], len(PATH_KINDS)
+    ).total.tolist()
+    return {PATH_KINDS[at]: int(ns) for at, ns in enumerate(sums) if ns}
+
+
+def _by_name(
+    columns: IdleColumns, parts: PathParts, names: PathNames, some: np.ndarray, total: int
+) -> list[PathRow]:
+    length = (parts.end - parts.start)[some]
+    label = names.name[some].astype(np.int64) + 1
+    key = label * len(PATH_KINDS) + parts.kind[some]
+    order = np.lexsort((-length, key))
+    head = np.flatnonzero(np.diff(key[order], prepend=-1))
+    if not len(head):
+        return []
+    sums = np.add.reduceat(length[order], head)
+    counts = np.diff(np.append(head, len(order)))
+    slack = np.where(parts.slack[some] >= 0, parts.slack[some], np.iinfo(np.int64).max)
+    least = np.minimum.reduceat(slack[order], head)
+    far = np.iinfo(np.int64).max
+    found = []
+    for at in np.argsort(-sums, kind="stable").tolist():
+        top = some[order[head[at]]]
+        kind = PATH_KINDS[int(parts.kind[top])]
+        code = int(names.name[top])
+        start, longest = int(parts.start[top]), int(parts.end[top] - parts.start[top])
+        found.append(
+            PathRow(
+                kind=kind,
+                label=_label(kind)[0],
+                name=columns.strings[code] if code >= 0 else "(nothing recorded)",
+                ns=int(sums[at]),
+                ratio=int(sums[at]) / total if total else 0.0,
+                count=int(counts[at]),
+                longest_ns=longest,
+                slack_ns=int(least[at]) if least[at] < far else None,
+                link=at_time("The longest of it in the trace", start, longest),
+            )
+        )
+    return found
+
+
+def _label(kind: str) -> tuple[str, str]:
+    """Name and colour of a kind of part."""
+    if kind in _DEVICE_LABELS:
+        return _DEVICE_LABELS[kind]
+    key = f"idle_{kind}_ns"
+    words = CAUSE_NAMES[key]
+    return words[0].upper() + words[1:], _CATEGORY[key]
+
+
+GAP_COLUMNS = (
+    Column("step", "Step"),
+    Column("dur_ns", "Length (ns)"),
+    Column("cause", "Cause", "What is most of the stretch.", kind="words"),
+    Column("held", "Held by", "The event that held the device longest in it.", kind="name"),
+    Column("held_ns", "For (ns)"),
+    Column("op", "In op", kind="name", is_minor=True),
+    Column("frame", "At", kind="name"),
+    Column("following", "Then", "The work that ended it.", kind="name"),
+    Column("ts", "Begins (ns)", is_minor=True),
+)
+
+
+def gaps_table(gaps: tuple[IdleGap, ...]) -> Table:
+    """The longest gaps in a terminal."""
+    return table_from("Longest idle stretches", GAP_COLUMNS, gaps)
+
+
+def figures_table(figures: tuple[IdleFigure, ...]) -> Table:
+    """Launches, copies and collectives in a terminal."""
+    columns = (
+        Column("label", "What"),
+        Column("value", "Value", kind="words"),
+        Column("help", "Meaning", kind="text"),
+    )
+    return table_from("Launches, copies, collectives", columns, figures)
+
+
+PARTS = (
+    Part("idle", IdleQuery, Flame, flame),
+    Part("path", PathQuery, CriticalPathAnswer, path),
+)
