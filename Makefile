@@ -40,7 +40,7 @@ test: vitest cargotest pytest
 
 pytest: $(VENV)/.dev $(VENV)/.torch page native
 	@$(PY) tools/find_browser.py
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS)
 
 vitest: node_modules/.install-stamp
 	$(NPM) run --silent test

@@ -35,9 +35,16 @@ def document(name: str, **metadata: object) -> str:
 
 
 WHOLE = document("long name of an op ", schemaVersion=1) + "\n"
-PACKED = gzip.compress(WHOLE.encode())
 INSIDE = WHOLE.index("long name of an op 2")
 LAST = WHOLE.rindex("{")
+
+
+def packed(data: bytes) -> bytes:
+    """The same bytes at any time: parameters name the tests."""
+    return gzip.compress(data, mtime=0)
+
+
+PACKED = packed(WHOLE.encode())
 AFTER = json.dumps({"traceEvents": events("a"), "traceName": "recording"})
 
 
@@ -50,13 +57,12 @@ def written(folder: Path, data: bytes) -> Trace:
 @pytest.mark.parametrize(
     ("data", "offset"),
     [
-        (gzip.compress(b"[" + b",".join([json.dumps(e).encode() for e in events("a", 999)]))[:-900],
-         None),
+        (packed(b"[" + b",".join([json.dumps(e).encode() for e in events("a", 999)]))[:-900], None),
         (WHOLE[: INSIDE + 9].encode(), LAST),
         (WHOLE[: LAST + 1].encode(), LAST),
         (WHOLE[: LAST + 3].encode(), LAST),
         (WHOLE[: LAST + 30].encode(), LAST),
-        (gzip.compress(WHOLE[: LAST + 30].encode()), LAST),
+        (packed(WHOLE[: LAST + 30].encode()), LAST),
         (WHOLE[: INSIDE + 3].encode() + b"\\", LAST),
         (WHOLE[:LAST].rstrip(" ").encode(), LAST - 1),
         (WHOLE[:-3].encode(), len(WHOLE) - 3),
