@@ -147,7 +147,7 @@ def made_trace(
         "health": HealthRecord(10, 20, rows, rows, {"flow": 2}, 0, 0, notes),
     }
     for field in dataclasses.fields(Trace):
-        if field.name not in values:
+        if field.name not in values and field.default is dataclasses.MISSING:
             values[field.name] = _made_table(hints[field.name], rows, random)
     return Trace(**values)
 

@@ -86,7 +86,9 @@ def _every_command() -> dict[str, click.Command]:
     found = {name: main.get_command(context, name) for name in main.list_commands(context)}
     show = found["show"]
     assert isinstance(show, click.Group)
-    found |= {f"show {name}": view for name, view in show.commands.items()}
+    found |= {
+        f"show {name}": show.get_command(context, name) for name in show.list_commands(context)
+    }
     return {name: command for name, command in found.items() if command is not None}
 
 

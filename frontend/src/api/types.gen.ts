@@ -527,7 +527,7 @@ export interface DistributedGroup {
 export interface DistributedQuery {
   /** steps by their numbers: "3", "2-5"; "" = those that are not left out */
   readonly steps?: string;
-  /** roles of groups by their keys: "0-7=tensor parallel;0,8=data parallel" */
+  /** of groups: "0-7=tensor parallel;0,8=data parallel"; "" = guessed */
   readonly roles?: string;
 }
 

@@ -76,7 +76,7 @@ class FrameRow(int):
     """Stands for a frame: its row."""
 
 
-class StackRow(int):
+class CallStackRow(int):
     """Stands for a list of frames: its row."""
 
 
@@ -88,7 +88,7 @@ class BlockRow(int):
     """Stands for a block: its row."""
 
 
-_ROWS = {b"e": EventRow, b"b": BlockRow, b"f": FrameRow, b"s": StackRow}
+_ROWS = {b"e": EventRow, b"b": BlockRow, b"f": FrameRow, b"s": CallStackRow}
 
 
 def revived(value: object) -> object:
@@ -197,7 +197,7 @@ class SnapshotRecords:
         if not members:
             return ()  # each record without a stack has one
         if type(members[0]) is FrameRow and self._only_frames(members):
-            return StackRow(self.stacks[tuple(map(int, members))])
+            return CallStackRow(self.stacks[tuple(map(int, members))])
         return members
 
     def _only_frames(self, members: list[Any]) -> bool:
@@ -258,7 +258,7 @@ class SnapshotRecords:
 
 def stack_row(value: object) -> int:
     """The row of a call stack; ``MISSING`` for anything else."""
-    return int(value) if type(value) is StackRow else MISSING
+    return int(value) if type(value) is CallStackRow else MISSING
 
 
 def pool_code(pools: ValueCodes, value: object) -> int:

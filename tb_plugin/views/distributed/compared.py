@@ -116,7 +116,7 @@ def compared(subject: Subject) -> Compared:
 
 
 def chosen_steps(comparison: Comparison, facts: Facts, text: str) -> I64:
-    """Rows of the steps that are meant: those named, else those that no rank leaves out.
+    """RunRows of the steps that are meant: those named, else those that no rank leaves out.
 
     Raises:
         QueryError: there are no such steps.

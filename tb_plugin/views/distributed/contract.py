@@ -36,7 +36,7 @@ class DistributedQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of steps, and what the user knows of groups."""
 
     steps: str = ""  # steps by their numbers: "3", "2-5"; "" = those that are not left out
-    roles: Words = ""  # roles of groups by their keys: "0-7=tensor parallel;0,8=data parallel"
+    roles: Words = ""  # of groups: "0-7=tensor parallel;0,8=data parallel"; "" = guessed
 
 
 class RankStep(Struct, frozen=True):

@@ -25,7 +25,7 @@ SLOW_RATIO = 0.1  # of the group's fast collectives: slower and small is bound b
 FAST_RATIO = 0.5
 
 
-class Rows:
+class RunRows:
     """A comparison over chosen steps; ``steps`` are rows of ``Comparison.step_numbers``."""
 
     def __init__(self, compared: Compared, steps: I64, roles: Mapping[str, str]) -> None:

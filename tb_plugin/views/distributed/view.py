@@ -19,7 +19,7 @@ from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
 from .compared import Compared, among, chosen_steps, compared
-from .rows import Rows, layout_of
+from .rows import RunRows, layout_of
 
 MOST_LOG_BYTES = 256 << 20
 """Logs of a hang that the page reads; more of them are for ``kinetoscope hang``."""
@@ -65,7 +65,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
     """
     found = compared(subject)
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
-    rows = Rows(found, steps, roles_of(query.roles))
+    rows = RunRows(found, steps, roles_of(query.roles))
     of = found.comparison
     groups = rows.groups()
     headline, detail = _answer(found, rows)
@@ -107,7 +107,7 @@ def operations(subject: Subject, query: answers.OperationsQuery) -> answers.Rank
     if query.rank >= len(found.comparison.digests):
         raise QueryError("rank: there is no such rank", hint="Take the row of a rank.")
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
-    rows = Rows(found, steps, {}).operations(query.rank)
+    rows = RunRows(found, steps, {}).operations(query.rank)
     reason = ""
     if any(row.total_bytes is None for row in rows):
         reason = (
@@ -181,7 +181,7 @@ def roles_of(text: str) -> dict[str, str]:
 # --- sentences ------------------------------------------------------------------------------------
 
 
-def _answer(found: Compared, rows: Rows) -> tuple[str, str]:
+def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
     """The answer in one sentence, and what stands behind it."""
     of = found.comparison
     if len(of.digests) < 2:
@@ -218,7 +218,7 @@ def _split(sentence: str) -> tuple[str, str]:
     return (f"{first}.", rest) if dot else (sentence, "")
 
 
-def _waiting(of: Comparison, rows: Rows) -> str:
+def _waiting(of: Comparison, rows: RunRows) -> str:
     total, most = int(rows.cost.sum()), int(np.argmax(rows.cost))
     step = "a step" if len(rows.steps) else "the recording"
     said = f"In {step} the {len(of.digests)} ranks wait {duration(total / rows.per)} for each other"
@@ -227,7 +227,7 @@ def _waiting(of: Comparison, rows: Rows) -> str:
     return f"{said}, added up over all."
 
 
-def _length(rows: Rows) -> float:
+def _length(rows: RunRows) -> float:
     lengths = [
         float((one.steps.end_ns - one.steps.start_ns)[rows.steps].mean())
         for one in rows.of.digests

@@ -13,7 +13,10 @@ from .rows import device_of
 
 
 def comparison(subject: Subject, query: answers.CompareQuery) -> answers.MemoryComparison:
-    """This snapshot against an earlier one.
+    """This snapshot against an earlier one, at the highest total of each.
+
+    The differences of the sites sum to the difference of the two peaks. Curves run over steps, not
+    over time: two recordings of one training then lie on each other.
 
     Raises:
         QueryError: one of them is no snapshot, or has no such device.
@@ -41,6 +44,7 @@ def comparison(subject: Subject, query: answers.CompareQuery) -> answers.MemoryC
 
 
 def _sentence(before: SideOfPeaks, after: SideOfPeaks, found: tuple[SiteChange, ...]) -> str:
+    """How the peaks differ, and how many sites are new, gone or grown."""
     difference = after.peak_bytes - before.peak_bytes
     peaks = f"from {size(before.peak_bytes)} to {size(after.peak_bytes)}"
     if difference == 0:
@@ -54,6 +58,7 @@ def _sentence(before: SideOfPeaks, after: SideOfPeaks, found: tuple[SiteChange, 
 
 
 def _site(one: SiteChange, before: SideOfPeaks, after: SideOfPeaks) -> answers.ChangedSite:
+    """A site as a row; what a side does not have is 0, and its lifetime None."""
     # Frames of a site that is on both sides may have moved; figures by frames are of their side.
     old, new = one.frames_before, one.frames
     return answers.ChangedSite(

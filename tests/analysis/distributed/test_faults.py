@@ -10,7 +10,7 @@ from benchmarks.fault_score import judged
 from benchmarks.made_runs import FAULTS, Plan, made_run
 
 from kinetoscope.analysis.distributed.comparison import compare
-from kinetoscope.analysis.distributed.lateness.what_if import Change, what_if
+from kinetoscope.analysis.distributed.lateness.what_if import Edit, what_if
 from tests.conftest import requires_traces
 
 from .sets import digests
@@ -38,7 +38,7 @@ def test_the_planted_fault_is_named_and_nothing_else(fault: str) -> None:
     assert outcome.guilty == (fault not in ("none", "brought_in"))
     assert outcome.right if outcome.guilty else not outcome.alarm
     if run.rank >= 0:
-        gain = what_if(said, Change("ranks", (said.verdict.member,))).gain_ns
+        gain = what_if(said, Edit("ranks", (said.verdict.member,))).gain_ns
         step = run.effect_ns / run.effect
         assert abs(gain - run.effect_ns) < 0.03 * step
     if fault == "brought_in":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinetoscope.analysis.distributed.findings import findings
-from kinetoscope.analysis.distributed.lateness.what_if import Change, what_if
+from kinetoscope.analysis.distributed.lateness.what_if import Edit, what_if
 from tests.conftest import requires_traces
 
 from .sets import compared
@@ -51,13 +51,13 @@ def test_eight_ranks_transfer_alike_and_wait_differently() -> None:
 def test_what_no_rank_would_gain_is_not_claimed() -> None:
     run = compared("dlrm_8rank_v100")
     for m in range(8):
-        answer = what_if(run, Change("ranks", (m,)))
+        answer = what_if(run, Edit("ranks", (m,)))
         assert answer.refused == ""
         assert answer.gain_ns == -1
         assert "off by 0.01%" in answer.sentence
 
 
 def test_a_refused_replay_answers_no_question() -> None:
-    answer = what_if(compared("fresh_torch2.13/coll4"), Change("ranks", (0,)))
+    answer = what_if(compared("fresh_torch2.13/coll4"), Edit("ranks", (0,)))
     assert "that others do not" in answer.refused
     assert answer.step_ns == answer.gain_ns == -1

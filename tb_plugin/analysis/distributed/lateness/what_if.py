@@ -20,7 +20,7 @@ from .stragglers import CLEARLY, LEAST_GAIN, end_excess, mean_length
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Edit:
     """What is edited: the work of ranks, the transfers of a group, or the input of all ranks."""
 
     kind: str  # "ranks" | "transfers" | "input"
@@ -41,7 +41,7 @@ class WhatIf:
     error_most: float
 
 
-def what_if(run: Comparison, change: Change) -> WhatIf:
+def what_if(run: Comparison, change: Edit) -> WhatIf:
     """Replays a run with one change."""
     replay = run.replay
     error = replay.error
@@ -75,7 +75,7 @@ def what_if(run: Comparison, change: Change) -> WhatIf:
     return WhatIf("", said, round(before), round(after), gain, median, most)
 
 
-def _edited(run: Comparison, joint: JointGraph, change: Change) -> I64:
+def _edited(run: Comparison, joint: JointGraph, change: Edit) -> I64:
     own = run.replay.own
     assert own is not None
     if change.kind == "transfers":
