@@ -1,6 +1,7 @@
 """Record the traces below `samples/traces` anew, and make them fit to be published.
 
-    python samples/record.py
+    python samples/record.py              # all
+    python samples/record.py serving      # or some
 
 A trace names the machine it was recorded on: its host, its directories, the path of the file. These
 few values, and nothing else, are replaced by neutral ones. Events stay as they were recorded.
@@ -22,6 +23,10 @@ TRACES = SAMPLES / "traces"
 RUNS = {
     "train_cpu": ["train_cpu.py", "--worker-name", "worker0"],
     "train_ddp_cpu": ["train_ddp_cpu.py"],
+    "resnet_workers0": ["resnet.py", "--workers", "0", "--worker-name", "worker0"],
+    "resnet_workers4": ["resnet.py", "--workers", "4", "--worker-name", "worker0"],
+    "transformer": ["transformer.py", "--worker-name", "worker0"],
+    "serving": ["serving.py", "--worker-name", "worker0"],
 }
 MAX_BYTES = 1_000_000
 HOST, PROJECT = "host", "/project"
@@ -52,7 +57,8 @@ def check(text: str) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as logdir:
-        for run, command in RUNS.items():
+        for run in sys.argv[1:] or RUNS:
+            command = RUNS[run]
             subprocess.run(
                 [sys.executable, *command, "--logdir", f"{logdir}/{run}"],
                 cwd=SAMPLES,

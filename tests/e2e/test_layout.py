@@ -7,7 +7,6 @@ is made of what strains a layout: long paths, long names of kernels, many thread
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from .browser import watched
-from .conftest import SAMPLES
+from .conftest import copy_samples
 from .servers import Server, standalone
 
 WIDTHS = (1440, 1000, 700)
@@ -105,7 +104,7 @@ class Crowd:
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     tmp = tmp_path_factory.mktemp("crowded")
-    shutil.copytree(SAMPLES, tmp / "log")
+    copy_samples(tmp / "log")
     run = tmp / "log" / RUN
     run.mkdir()
     (run / f"{WORKER}.pt.trace.json").write_text(Crowd().text())

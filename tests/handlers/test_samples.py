@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import runpy
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import kinetoscope
 from kinetoscope.handlers import sample_training
 from tests.conftest import ROOT
 from tests.handlers.recording import event_names, files_in, read, run_python
@@ -69,20 +74,115 @@ def test_the_distributed_sample_records_each_rank(tmp_path: Path) -> None:
         assert step_names(path) == SIX_STEPS
 
 
+# --- in this process, as importing torch again takes longer than what the sample does ------------
+
+
+def loaded(script: str) -> dict[str, Any]:
+    """The functions of a sample."""
+    return runpy.run_path(str(SAMPLES / script))
+
+
+def test_the_resnet_waits_for_its_pictures(tmp_path: Path) -> None:
+    loaded("resnet.py")["train"](tmp_path, 0, "worker0")
+
+    (name,) = files_in(tmp_path)
+    assert step_names(tmp_path / name) == {f"ProfilerStep#{number}" for number in (4, 5, 6)}
+    names = event_names(tmp_path / name)
+    assert "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" in names
+    assert "[module]Block: 3.0" in names
+
+
+def test_the_resnet_with_loading_processes(tmp_path: Path) -> None:
+    run_sample("resnet.py", "--workers", "4", "--logdir", str(tmp_path))
+
+    (name,) = files_in(tmp_path)
+    names = event_names(tmp_path / name)
+    assert "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" in names
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_the_transformer(tmp_path: Path, compiled: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Dynamo's
+        loaded("transformer.py")["train"](tmp_path, "worker0", compiled=compiled)
+
+    (name,) = files_in(tmp_path)
+    names = event_names(tmp_path / name)
+    assert step_names(tmp_path / name) == {"ProfilerStep#5", "ProfilerStep#6"}
+    assert any("CompiledFunction" in name for name in names) is compiled
+    assert ("[module]TransformerEncoderLayer: encoder.layers.0" in names) is not compiled
+
+
+def test_a_server_saves_its_windows_in_a_child(tmp_path: Path) -> None:
+    import torch
+
+    threads = torch.get_num_threads()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seconds = loaded("serving.py")["serve"](tmp_path, "server")
+    finally:
+        torch.set_num_threads(threads)
+
+    assert len(seconds) == 250
+    paths = [tmp_path / name for name in files_in(tmp_path)]
+    assert [event_names(path).count("request") for path in paths] == [10, 10]
+    assert all(read(path)["kinetoscope"]["pid"] != os.getpid() for path in paths)
+
+
+def test_a_training_is_looked_at_while_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "record_now").touch()
+    loaded("on_demand.py")["train"](tmp_path, seconds=2.0)
+
+    (name,) = files_in(tmp_path)
+    assert len(step_names(tmp_path / name)) in range(1, 5)
+
+
+def test_the_other_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tensorboard")
+    features = loaded("profiler_features.py")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("ranges", "by_hand", "tables", "memory", "scalars", "itt"):
+            features[name](tmp_path)
+
+    assert "Self CPU time total" in capsys.readouterr().out
+    for run in ("by_hand", "itt", "memory", "ranges", "scalars", "tables"):
+        assert kinetoscope.open(tmp_path, run=run) is not None
+    kept = read(tmp_path / "by_hand" / "monday.json")
+    assert (kept["purpose"], kept["learning rates"]) == ("a name of my own", [0.1, 0.01])
+    (trace,) = (tmp_path / "ranges").iterdir()
+    assert {"forward", "backward"} <= set(event_names(trace))
+    (trace,) = (tmp_path / "memory").iterdir()
+    assert "[memory]" in event_names(trace)
+    assert any(name.startswith("events.out") for name in files_in(tmp_path / "scalars"))
+
+
+# --- recorded -------------------------------------------------------------------------------------
+
+STEPS = {
+    "train_cpu": range(2, 8),
+    "train_ddp_cpu": range(2, 8),
+    "resnet_workers0": range(4, 7),
+    "resnet_workers4": range(4, 7),
+    "transformer": range(5, 7),
+}
+
+
 def test_there_are_recorded_traces() -> None:
-    assert [path.parent.name for path in RECORDED] == [
-        "train_cpu",
-        "train_ddp_cpu",
-        "train_ddp_cpu",
-    ]
+    assert {path.parent.name for path in RECORDED} == {*STEPS, "serving"}
+    assert sum(path.stat().st_size for path in RECORDED) < 1_000_000
+    readme = (SAMPLES / "README.md").read_text("utf-8")
+    assert [path.name for path in SAMPLES.glob("*.py") if f"`{path.name}`" not in readme] == []
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_recorded_trace_is_small_and_names_no_machine(path: Path) -> None:
     trace = read(path)
 
-    assert path.stat().st_size < 1_000_000
-    assert step_names(path) == SIX_STEPS
+    steps = STEPS.get(path.parent.name)
+    if steps:
+        assert step_names(path) == {f"ProfilerStep#{number}" for number in steps}
     assert trace["host_name"] == trace["kinetoscope"]["host"] == "host"
     assert trace["kinetoscope"]["cwd"] == "/project"
     assert trace["kinetoscope"]["source_roots"] == ["/project/samples"]
