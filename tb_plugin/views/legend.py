@@ -217,3 +217,35 @@ GAUGES: dict[str, tuple[str, str]] = {
     ),
 }
 MATRIX_CORE_LABEL = "Matrix-core time"  # AMD's word
+
+
+_ON_A_DEVICE = {
+    "compute": ("Compute", "compute"),
+    "communication_device": ("Communication", "comm"),
+    "copy": ("Copy", "memcpy"),
+    "memset": ("Memset", "memset"),
+}
+
+
+class PathKind(NamedTuple):
+    """Name and colour of a kind of part of a critical path."""
+
+    label: str
+    category: str
+    ghost: bool  # no work of a device
+
+
+def path_kind(kind: str, *, has_device: bool = True) -> PathKind:
+    """What one of ``PATH_KINDS`` is called: work of a device by class, else by cause.
+
+    Without a device what the host does is the work.
+    """
+    if kind in _ON_A_DEVICE:
+        return PathKind(*_ON_A_DEVICE[kind], ghost=False)
+    key = f"idle_{kind}_ns"
+    words = CAUSE_NAMES[key]
+    category = next(part.category for part in PARTITION if part.key == key)
+    if kind == "dispatch" and not has_device:
+        words = "ops"
+    ghost = has_device or kind in ("uninstrumented", "unattributed")
+    return PathKind(words[0].upper() + words[1:], category, ghost)

@@ -1782,6 +1782,43 @@ export interface Partition {
   readonly idle_unattributed_ns: number;
 }
 
+/** The path in a window; outside of steps there is none. */
+export interface PathBand {
+  readonly pieces: readonly PathPiece[];
+  /** dependencies of the recording that are inferred */
+  readonly inferred: number;
+}
+
+/** A window of time, and how many columns it has on the screen. */
+export interface PathBandQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly columns?: number;
+  /** follow dependencies that are only inferred, too */
+  readonly inferred?: boolean;
+}
+
+/** One part of the path, or all of a column that are too narrow to see: the longest speaks. */
+export interface PathPiece {
+  readonly ts: number;
+  readonly dur_ns: number;
+  readonly kind: string;
+  /** "Python code" */
+  readonly label: string;
+  readonly category: string;
+  /** the host, or the device waiting */
+  readonly ghost: boolean;
+  /** "" nothing recorded */
+  readonly name: string;
+  /** −1: none */
+  readonly slice: number;
+  /** −1: not limited */
+  readonly slack_ns: number;
+  /** reached by a dependency that is inferred */
+  readonly inferred: boolean;
+  readonly parts: number;
+}
+
 /** The chosen steps, and whether inferred dependencies count. */
 export interface PathQuery {
   readonly steps?: string;
@@ -1797,7 +1834,7 @@ export interface PathRow {
   readonly ratio: number;
   readonly count: number;
   readonly longest_ns: number;
-  /** the least of its parts: shortening them by more gains nothing */
+  /** the most of its parts: shortening one by more gains nothing */
   readonly slack_ns: number | null;
   readonly link: Reference;
 }
@@ -1807,6 +1844,8 @@ export interface PathShare {
   readonly kind: string;
   readonly label: string;
   readonly category: string;
+  /** no work: the device waits */
+  readonly ghost: boolean;
   readonly ns: number;
   readonly ratio: number;
   /** without inferred dependencies; null where none was inferred */
@@ -2595,6 +2634,7 @@ export interface PartAnswers {
   readonly "timeline/rows": SliceRows;
   readonly "timeline/flows": FlowAnswer;
   readonly "timeline/bundles": FlowAnswer;
+  readonly "timeline/path": PathBand;
   readonly "memory/curve": MemoryCurve;
   readonly "memory/events": MemoryEventTable;
   readonly "memory/statistics": StatisticsTable;
@@ -2638,6 +2678,7 @@ export interface PartQueries {
   readonly "timeline/rows": RowsQuery;
   readonly "timeline/flows": FlowsQuery;
   readonly "timeline/bundles": BundlesQuery;
+  readonly "timeline/path": PathBandQuery;
   readonly "timeline/export": ExportQuery;
   readonly "memory/curve": MemoryQuery;
   readonly "memory/events": MemoryEventQuery;

@@ -10,7 +10,8 @@ instant of the step belongs to one part of the path, and the parts sum to the st
     path      op     launch  λ  kernel  kernel                 ↑ late return, op
 
 It is *a* critical path: where two chains are nearly as long, shortening one does not shorten the
-step. The ``slack`` of a part says how much later the next-best chain released the same work.
+step. The ``slack`` of a part says by how much it can get shorter until another chain is the longer
+one: the least that any release after it came before the next-best one.
 Dependencies between streams are followed where they are recorded. Those that are only inferred, by
 the order of calls or because a collective ends just before, can be left out.
 """
@@ -57,7 +58,7 @@ class PathParts(ColumnTable):
     on: I8  # 0: ``row`` is of the host table; 1: of the device table; −1: of none
     row: I32  # −1: nothing recorded
     thread: I32  # of the host part, −1
-    slack: I64  # ns until another chain would be the longer one; −1: not known
+    slack: I64  # ns until another chain is the longer one; −1: none is known
     inferred: I8  # 1: reached by a dependency that is inferred
 
 
@@ -151,7 +152,11 @@ class _Walk:
             found = (start, self._at, kind, on, row, thread, self._slack, self._by_guess)
             self._found.append(found)
             self._at = start
-            self._slack, self._by_guess = -1, 0
+            self._by_guess = 0
+
+    def _limit(self, slack: int) -> None:
+        """From here on backwards no part can gain more: then another chain is the longer one."""
+        self._slack = slack if self._slack < 0 else min(self._slack, slack)
 
     def _last_work(self, at: int) -> int:
         """Device work that ends the step; −1 where the host does."""
@@ -174,7 +179,8 @@ class _Walk:
         ahead_end = min(self._dend[ahead], begin) if ahead >= 0 else -1
         depends_end = min(self._dend[depends], begin) if depends >= 0 else -1
         released = sorted((ahead_end, depends_end, called))
-        self._slack = released[2] - released[1] if released[1] >= 0 else -1
+        if released[1] >= 0:
+            self._limit(released[2] - released[1])
         if max(ahead_end, depends_end) >= called and max(ahead_end, depends_end) >= 0:
             by = ahead if ahead_end >= depends_end else depends
             if by == depends and ahead_end < depends_end:
@@ -210,11 +216,13 @@ class _Walk:
             work = self._waited_for(row, start, at)
             if work >= 0:
                 self._emit(self._dend[work], _FIRST_CAUSE + CAUSE["blocking"], _HOST, row, thread)
+                self._limit(self._dend[work] - start)
                 return work, -1
         if self._waits[row]:
             other, until = self._other(thread, start, at)
             if other >= 0:
                 self._emit(until, _NONE, _HOST, row, thread)
+                self._limit(until - start)
                 return -1, other
         self._emit(start, _NONE, _HOST, row, thread)
         return -1, thread

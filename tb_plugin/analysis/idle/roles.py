@@ -117,6 +117,9 @@ class HostCauses:
         """The cause that the innermost range around each row says, −1 without one."""
         host = self._trace.host
         own = of_names(self._trace.strings, host.name, _scope_of, np.int8).astype(np.int32)
+        if not any(one.used for one in self._trace.devices):
+            # Without a device a collective is work of the host, whatever its back end.
+            own[self._hosts.collective & ~self._hosts.under_way] = CAUSE["communication"] + 1
         return innermost(own - np.int32(1), host.parent)
 
     @cached_property

@@ -15,7 +15,7 @@ from ...analysis.steps import GapSeen, Selection, select
 from ...analysis.wording import CAUSE_NAMES, device_name, short_frame
 from ...base.group_sums import group_sums
 from ...base.units import duration, plural, share
-from ..legend import PARTITION
+from ..legend import PARTITION, path_kind
 from ..shared import Column, Flame, Table, flame_of, table_from
 from ..view import Part, Subject
 
@@ -69,6 +69,7 @@ class PathShare(Struct, frozen=True):
     kind: str
     label: str
     category: str
+    ghost: bool  # no work: the device waits
     ns: int
     ratio: float
     certain_ratio: float | None  # without inferred dependencies; None where none was inferred
@@ -84,7 +85,7 @@ class PathRow(Struct, frozen=True):
     ratio: float
     count: int
     longest_ns: int
-    slack_ns: int | None  # the least of its parts: shortening them by more gains nothing
+    slack_ns: int | None  # the most of its parts: shortening one by more gains nothing
     link: Reference
 
 
@@ -101,12 +102,6 @@ class CriticalPathAnswer(Struct, frozen=True):
 
 _MOST_ROWS = 100
 _DIFFERENT = 0.10
-_DEVICE_LABELS = {
-    "compute": ("Compute", "compute"),
-    "communication_device": ("Communication", "comm"),
-    "copy": ("Copy", "memcpy"),
-    "memset": ("Memset", "memset"),
-}
 
 
 def gaps_of(selection: Selection) -> tuple[IdleGap, ...]:
@@ -240,22 +235,24 @@ def path(subject: Subject, query: PathQuery) -> CriticalPathAnswer:
         parts, names = columns.certain, columns.certain_names
     some = np.flatnonzero(np.isin(parts.step, selection.indexes))
     total = selection.total_ns
-    shares = _by_kind(parts, some, total)
+    has_device = subject.facts.device_type != "CPU"
+    shares = _by_kind(parts, some)
     others = None
     if columns.inferred_count:
-        others = _by_kind(certain, np.flatnonzero(np.isin(certain.step, selection.indexes)), total)
+        others = _by_kind(certain, np.flatnonzero(np.isin(certain.step, selection.indexes)))
     listed = tuple(
         PathShare(
             kind=kind,
-            label=_label(kind)[0],
-            category=_label(kind)[1],
+            label=(told := path_kind(kind, has_device=has_device)).label,
+            category=told.category,
+            ghost=told.ghost,
             ns=ns,
             ratio=ns / total if total else 0.0,
             certain_ratio=None if others is None else others.get(kind, 0) / max(total, 1),
         )
         for kind, ns in sorted(shares.items(), key=lambda one: -one[1])
     )
-    rows = _by_name(columns, parts, names, some, total)
+    rows = _by_name(columns, parts, names, some, total, has_device=has_device)
     return CriticalPathAnswer(
         total_ns=total,
         shares=listed,
@@ -281,7 +278,7 @@ def _note(shares: tuple[PathShare, ...], inferred: int) -> str:
     )
 
 
-def _by_kind(parts: PathParts, some: np.ndarray, total: int) -> dict[str, int]:  # noqa: ARG001
+def _by_kind(parts: PathParts, some: np.ndarray) -> dict[str, int]:
     sums = group_sums(
         parts.kind[some].astype(np.int32), (parts.end - parts.start)[some], len(PATH_KINDS)
     ).total.tolist()
@@ -289,7 +286,13 @@ def _by_kind(parts: PathParts, some: np.ndarray, total: int) -> dict[str, int]: 
 
 
 def _by_name(
-    columns: IdleColumns, parts: PathParts, names: PathNames, some: np.ndarray, total: int
+    columns: IdleColumns,
+    parts: PathParts,
+    names: PathNames,
+    some: np.ndarray,
+    total: int,
+    *,
+    has_device: bool,
 ) -> list[PathRow]:
     length = (parts.end - parts.start)[some]
     label = names.name[some].astype(np.int64) + 1
@@ -300,9 +303,7 @@ def _by_name(
         return []
     sums = np.add.reduceat(length[order], head)
     counts = np.diff(np.append(head, len(order)))
-    slack = np.where(parts.slack[some] >= 0, parts.slack[some], np.iinfo(np.int64).max)
-    least = np.minimum.reduceat(slack[order], head)
-    far = np.iinfo(np.int64).max
+    slack = np.maximum.reduceat(parts.slack[some][order], head)
     found = []
     for at in np.argsort(-sums, kind="stable").tolist():
         top = some[order[head[at]]]
@@ -312,26 +313,17 @@ def _by_name(
         found.append(
             PathRow(
                 kind=kind,
-                label=_label(kind)[0],
+                label=path_kind(kind, has_device=has_device).label,
                 name=columns.strings[code] if code >= 0 else "(nothing recorded)",
                 ns=int(sums[at]),
                 ratio=int(sums[at]) / total if total else 0.0,
                 count=int(counts[at]),
                 longest_ns=longest,
-                slack_ns=int(least[at]) if least[at] < far else None,
+                slack_ns=int(slack[at]) if slack[at] >= 0 else None,
                 link=at_time("The longest of it in the trace", start, longest),
             )
         )
     return found
-
-
-def _label(kind: str) -> tuple[str, str]:
-    """Name and colour of a kind of part."""
-    if kind in _DEVICE_LABELS:
-        return _DEVICE_LABELS[kind]
-    key = f"idle_{kind}_ns"
-    words = CAUSE_NAMES[key]
-    return words[0].upper() + words[1:], _CATEGORY[key]
 
 
 GAP_COLUMNS = (

@@ -58,6 +58,7 @@ from .contract import (
     TimelineStepMark,
     TimelineTrack,
 )
+from .path import PathBand, PathBandQuery, path_band
 from .queries import (
     AreaQuery,
     BundlesQuery,
@@ -311,6 +312,7 @@ PARTS = (
     Part("rows", RowsQuery, SliceRows, in_range.rows),
     Part("flows", FlowsQuery, FlowAnswer, arrows.flows),
     Part("bundles", BundlesQuery, FlowAnswer, arrows.bundles),
+    Part("path", PathBandQuery, PathBand, path_band),
     Part("export", ExportQuery, None, export, file_name),
 )
 

@@ -55,6 +55,7 @@ export function Idle({ overview, query, isOld }: IdleProps) {
       title={hasDevice ? "What the device waited for" : "What makes the step as long as it is"}
       hint={WORDS[shown]}
       isOld={isOld}
+      className="idle-panel"
       hasBody={shown === "flame"}
       controls={
         <>
@@ -264,10 +265,10 @@ const pathColumns: readonly Column<PathRow>[] = [
   numberColumn("count", "Parts", (row) => count(row.count), { sort: (row) => row.count }),
   numberColumn(
     "slack_ns",
-    "Least slack",
+    "Slack",
     (row) => (row.slack_ns === null ? <span className="dim">–</span> : time(row.slack_ns)),
     {
-      help: "How much shorter a part of it can get until another chain is the longer one.",
+      help: "How much shorter a part of it can get at most, until another chain is the longer one.",
       sort: (row) => row.slack_ns,
       width: 90,
     },
@@ -317,7 +318,7 @@ function PathTables({ path, isOld }: { path: CriticalPathAnswer; isOld: boolean 
       <ul className="path-shares" aria-label={`Critical path of ${time(path.total_ns)}, by kind`}>
         {path.shares.map((one) => (
           <li key={one.kind}>
-            <Swatch category={one.category} ghost={!isDevice(one.kind)} />
+            <Swatch category={one.category} ghost={one.ghost} />
             {one.label} <b>{share(one.ratio)}</b>
           </li>
         ))}
@@ -339,9 +340,6 @@ function PathTables({ path, isOld }: { path: CriticalPathAnswer; isOld: boolean 
     </>
   );
 }
-
-const DEVICE_KINDS = new Set(["compute", "communication_device", "copy", "memset"]);
-const isDevice = (kind: string): boolean => DEVICE_KINDS.has(kind);
 
 function Figures({ figures }: { figures: readonly IdleFigure[] }) {
   return (

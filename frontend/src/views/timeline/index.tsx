@@ -14,6 +14,7 @@ import { Details } from "./details/details";
 import { Tooltip } from "./details/tooltip";
 import panelsCss from "./panels.css?inline";
 import { Minimap, MinimapTitle } from "./ruler/minimap";
+import { PathBand, PathToggle } from "./ruler/path_band";
 import { StepsBand } from "./ruler/steps_band";
 import { RulerTitle, TimeRuler } from "./ruler/time_ruler";
 import { useLink } from "./state/address";
@@ -153,8 +154,11 @@ export function Opened({ aligned, awaited }: OpenedProps) {
           <div className="tl-heads">
             <MinimapTitle />
             <Minimap />
-            <span className="tl-head-title">Steps</span>
+            <span className="tl-head-title">
+              Steps <PathToggle />
+            </span>
             <StepsBand />
+            <PathBand />
             <RulerTitle />
             <TimeRuler />
           </div>
