@@ -25,3 +25,4 @@ class ArtifactSpec(Generic[T_co]):
     make: str  # "module:function"
     open: Callable[[Path], T_co]  # maps the folder into memory
     variants: tuple[str, ...] = ("",)
+    kept: int = 8  # how many stay open, those of the last traces; more where they are small

@@ -109,7 +109,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-KEPT = 8
 USE_SECONDS = 60.0
 MAPPED_BYTES = 448 << 20  # of files in this process's memory: beyond, all are opened anew
 LOOK_SECONDS = 0.2
@@ -130,27 +129,30 @@ class ArtifactCache:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._kept: LruCache[_Open] = LruCache(KEPT)
+        self._kept: dict[int, LruCache[_Open]] = {}  # by how many of their kind are kept
         self._opening = threading.Lock()
         self._looked = 0.0
 
     def get(self, digest: str, spec: ArtifactSpec[T], variant: str) -> T | None:
         """The opened artifact of a trace; None when this version of it is not stored."""
         self._let_pages_go()
-        key = _key(digest, spec, variant)
-        found = self._kept.get(key)
+        key, kept = _key(digest, spec, variant), self._kept_of(spec)
+        found = kept.get(key)
         if found is None:
             with self._opening:
-                found = self._kept.get(key) or self._open(digest, spec, variant)
+                found = kept.get(key) or self._open(digest, spec, variant)
                 if found is None:
                     return None
-                self._kept.put(key, found)
+                kept.put(key, found)
         now = time.monotonic()
         if found.entry is not None and now - found.noted > USE_SECONDS:
             found.noted = now
             used(found.entry)
         content: T = found.content
         return content
+
+    def _kept_of(self, spec: ArtifactSpec[Any]) -> LruCache[_Open]:
+        return self._kept.setdefault(spec.kept, LruCache(spec.kept))
 
     def _let_pages_go(self) -> None:
         """Close mapped files at times: the pages that requests have read stay in memory until then.
@@ -161,7 +163,8 @@ class ArtifactCache:
         if now - self._looked > LOOK_SECONDS:
             self._looked = now
             if mapped_bytes() > MAPPED_BYTES:
-                self._kept.let_go(lambda one: one.entry is not None)
+                for kept in tuple(self._kept.values()):
+                    kept.let_go(lambda one: one.entry is not None)
 
     def make_here(
         self, digest: str, trace: Trace, spec: ArtifactSpec[T], variant: str, why: str
@@ -174,12 +177,12 @@ class ArtifactCache:
         """
         if trace.health.events * pool.MAKING_BYTES > IN_PROCESS_BYTES:
             raise UnavailableError(f"What this view needs could not be kept: {why}.", hint=_ROOM)
-        key = _key(digest, spec, variant)
+        key, kept = _key(digest, spec, variant), self._kept_of(spec)
         with self._opening:
-            found = self._kept.get(key)
+            found = kept.get(key)
             content: T = found.content if found else made_here(trace, spec, variant)
             if found is None:
-                self._kept.put(key, _Open(content, None))
+                kept.put(key, _Open(content, None))
         return content
 
     def _open(self, digest: str, spec: ArtifactSpec[Any], variant: str) -> _Open | None:

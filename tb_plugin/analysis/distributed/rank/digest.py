@@ -8,6 +8,7 @@ stored in the narrowest integers that hold them, so equal traces give equal byte
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 import zlib
 from collections.abc import Callable, Iterable
@@ -356,7 +357,7 @@ def decode(summary: bytes, timing: bytes) -> RankDigest:
             if read.pop("format") != FORMAT:
                 raise DamagedError("a digest of another version")
             told.update(read)
-        hints = typing.get_type_hints(RankDigest)
+        hints = _hints(RankDigest)
         return RankDigest(**{name: _unpacked(hint, told[name]) for name, hint in hints.items()})
     except (zlib.error, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"this is no digest of a rank: {error}") from None
@@ -399,12 +400,19 @@ def _narrowest(values: np.ndarray) -> np.ndarray:
     return values
 
 
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _unpacked(hint: Any, told: Any) -> Any:  # noqa: ANN401  of the annotation
     if dataclasses.is_dataclass(hint):
-        hints = typing.get_type_hints(hint)
+        hints = _hints(typing.cast(type, hint))
         return hint(**{name: _unpacked(one, told[name]) for name, one in hints.items()})  # type: ignore[operator]
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
+        if inner in {int, str} and all(type(one) is inner for one in told):
+            return tuple(told)
         return tuple(_unpacked(inner, one) for one in told)
     dtype = _dtype(hint)
     if dtype is None:
@@ -449,6 +457,9 @@ def open_digest(folder: Path) -> RankDigest:
 
 
 DIGEST: ArtifactSpec[RankDigest] = ArtifactSpec(
-    "digest-1", "kinetoscope.analysis.distributed.rank.digest:make_digest", open_digest
+    "digest-1",
+    "kinetoscope.analysis.distributed.rank.digest:make_digest",
+    open_digest,
+    kept=4096,  # a run has many, and all of them are compared
 )
 """The digest as an artifact of a trace."""
