@@ -568,7 +568,7 @@ impl Reader {
                 }
                 Some(small) => small,
             };
-            self.kept = self.kept.saturating_sub(found.items.len());
+            self.kept = self.kept.saturating_sub(found.items.len() + 1);
             if let Some(slot) = found.slot {
                 self.memo[slot] = small;
             }

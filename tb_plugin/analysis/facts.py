@@ -392,7 +392,7 @@ class RecordingFacts(Struct, frozen=True):
     cores: int = 0  # that the process may use; 0 unknown
     script: str = ""  # what was started, as an absolute path where that is known; "" unknown
     user: tuple[UserValue, ...] = ()  # in the order of the file
-    snapshot: bool = False  # it is a memory snapshot, without ops and kernels
+    memory_alone: bool = False  # a memory snapshot or timeline, without ops and kernels
     user_more: int = 0  # values beyond those
 
 

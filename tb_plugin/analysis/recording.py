@@ -234,7 +234,9 @@ def counts(trace: Trace) -> dict[str, int]:
         "sync": len(trace.syncs) - (nodes := graph_nodes(trace)),
         "graph_node": nodes,
         "range": len(trace.ranges),
-        "memory": len(trace.memory) + (trace.snapshot.size if trace.snapshot else 0),
+        "memory": len(trace.memory)
+        + (trace.snapshot.size if trace.snapshot else 0)
+        + (len(trace.timeline) if trace.timeline else 0),
         "counter": len(trace.counters),
         "flow": 2 * len(trace.flows),
     }
@@ -306,8 +308,8 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         versions=_versions(told.metadata),
         shapes=says(trace, "input_dims"),
         call_stacks=says(trace, "call_stack"),
-        addresses=trace.snapshot is not None or bool((memory.address != 0).any()),
-        totals=trace.snapshot is not None or bool((memory.total_allocated >= 0).any()),
+        addresses=trace.is_memory_alone or bool((memory.address != 0).any()),
+        totals=trace.is_memory_alone or bool((memory.total_allocated >= 0).any()),
         syncs=len(trace.syncs) > graph_nodes(trace),
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
@@ -317,7 +319,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         cores=_number(told.handler.get("cores")),
         script=_script(told.handler),
         user=user_values(told.metadata),
-        snapshot=trace.snapshot is not None,
+        memory_alone=trace.is_memory_alone,
         user_more=max(0, len(_user_keys(told.metadata)) - MOST_VALUES),
     )
 

@@ -225,8 +225,7 @@ T = TypeVar("T")
 
 FILES_KEPT = 4
 OF_TRACES = (
-    "This is a memory snapshot: it tells what the allocator did, and no ops or kernels. The Memory"
-    " view shows it."
+    "This file tells what the allocator did, and of no ops or kernels. The Memory view shows it."
 )
 
 
@@ -277,7 +276,7 @@ class Session(ABC):
 
     def unavailable(self, view: View) -> str | None:
         """Why this trace, and those around it, cannot fill the view; None if they can."""
-        if self.facts().recording.snapshot and not view.of_snapshots:
+        if self.facts().recording.memory_alone and not view.of_memory_alone:
             return OF_TRACES
         reason = view.unavailable(self.facts())
         if reason is None and view.among is not None:

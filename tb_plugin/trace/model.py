@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..base.arrays import I8, I16, I32, I64, ColumnTable, Sparse
+from .io.memory_timeline import MemoryTimeline
 from .pickles.snapshot import Snapshot
 from .raw import NO_POINTS, Blocks, SeekIndex
 
@@ -330,6 +331,12 @@ class Trace:
     health: HealthRecord
     seek: SeekIndex = NO_POINTS
     snapshot: Snapshot | None = None  # of the device allocator, where the file is one
+    timeline: MemoryTimeline | None = None  # exported bytes by category, where the file is one
+
+    @property
+    def is_memory_alone(self) -> bool:
+        """Whether the file tells of memory, and of no ops and kernels."""
+        return self.snapshot is not None or self.timeline is not None
 
     def text(self, code: int) -> str:
         """The string behind a code."""

@@ -35,13 +35,20 @@ from .build.route import Rows, sort_out
 from .build.times import EventRows, base_ns, resolution_ns
 from .health.checks import HealthInputs, examine
 from .io.folded import folded_trace
-from .io.source import is_folded, is_pickle, special_file
+from .io.memory_timeline import is_timeline, read_timeline
+from .io.source import PICKLE, beginning, is_folded, special_file
 from .link.collectives import classify, find_collectives
 from .link.flows import Autograd, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts
 from .link.steps import find_steps, step_at
 from .model import DeviceTable, HostTable, StepTable, Trace
-from .pickles.history import as_json, with_snapshot
+from .pickles.history import (
+    length_us,
+    ranges_json,
+    steps_of,
+    with_snapshot,
+    with_timeline,
+)
 from .pickles.snapshot import read_snapshot
 from .raw import META, OnProgress, Progress, RawTrace, Texts
 from .scan.scanner import scan
@@ -256,7 +263,7 @@ def _device_table(activity: Activity, launches: Launches, klass: I8, step: I32) 
 
 
 def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
-    """Read a trace, compressed or not, complete or not; folded stacks and memory snapshots, too.
+    """Read a trace, compressed or not, complete or not; stacks, snapshots, timelines of memory.
 
     Raises:
         TraceFormatError: the file is no trace; ``kind`` says what it is instead.
@@ -266,9 +273,15 @@ def read(path: str | Path, on_progress: OnProgress | None = None) -> Trace:
     special = special_file(path.stat().st_mode) if path.exists() else None
     if special is not None:
         raise special
-    if is_pickle(path):
+    head = b"" if is_folded(path) else beginning(path)
+    if PICKLE.match(head):
         snapshot = read_snapshot(path, on_progress)
-        return with_snapshot(build(scan(as_json(snapshot)), path, path.stat().st_size), snapshot)
+        text = ranges_json(length_us(snapshot), steps_of(snapshot))
+        return with_snapshot(build(scan(text), path, path.stat().st_size), snapshot)
+    if is_timeline(head):
+        timeline = read_timeline(path, on_progress)
+        text = ranges_json(timeline.length_us)
+        return with_timeline(build(scan(text), path, path.stat().st_size), timeline)
     # Only build() may hold the columns, so that it can let them go one by one.
     scanned = [scan(folded_trace(path) if is_folded(path) else path, on_progress)]
     file_bytes = path.stat().st_size

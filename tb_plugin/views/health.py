@@ -298,7 +298,7 @@ VIEW = View(
     answer=Health,
     build=build,
     tables=tables,
-    of_snapshots=True,
+    of_memory_alone=True,
     unavailable=unavailable,
     badge=badge,
 )

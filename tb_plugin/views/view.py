@@ -116,7 +116,7 @@ class View:
     tables: Callable[[Any], tuple[Table, ...]]
     unavailable: Callable[[Facts], str | None]
     badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
-    of_snapshots: bool = False  # it can show a memory snapshot, which has neither ops nor kernels
+    of_memory_alone: bool = False  # it can show a file without ops and kernels
     artifact: ArtifactSpec[Any] | None = None
     parts: tuple[Part, ...] = ()
     among: Callable[[Facts, Recordings], str | None] | None = None

@@ -58,6 +58,7 @@ from .model import (
     Strays,
 )
 from .snapshots.columns import memory_of_snapshot
+from .timeline import memory_of_timeline
 from .totals import joined, strays_between, with_totals
 
 NAME = "memory-4"
@@ -85,9 +86,11 @@ NO_ADDRESSES = (
 
 
 def memory_of(trace: Trace, on_share: Callable[[float], None] = lambda _: None) -> MemoryColumns:
-    """The columns of a trace, or of a memory snapshot."""
+    """The columns of a trace, or of what stands for one: a memory snapshot, a memory timeline."""
     if trace.snapshot is not None:
         return memory_of_snapshot(trace, trace.snapshot, step_ranges(trace))
+    if trace.timeline is not None:
+        return memory_of_timeline(trace, trace.timeline, step_ranges(trace))
     hosts = hosts_of(trace)
     operator = operator_rows(hosts)
     owners = _owners(trace, operator)

@@ -124,6 +124,9 @@ RULES: tuple[CategoryRule, ...] = (
         "Code of a module allocated it, as its stack says; short-lived results are among them.",
     ),
     CategoryRule(
+        Category.UNKNOWN, "high", "torch put it into this category, by the identity of tensors."
+    ),
+    CategoryRule(
         Category.UNKNOWN, "low", "Its stack names no module, no optimizer and no collective."
     ),
 )
@@ -131,7 +134,7 @@ RULES: tuple[CategoryRule, ...] = (
     NO_RULE, PERSISTENT, STATES_BEFORE, GRADIENT_BEFORE, ACTIVATION_BEFORE, WITHIN_OP, COLLECTIVE,
     LOADED, COPIED_IN, STATES, OF_OPTIMIZER, WITHIN_BACKWARD, GRADIENTS, SAVED, BETWEEN_OPS,
     UNFINISHED, LAST_RESULT, KEPT, LOST, STATES_BY_STACK, GRADIENTS_BY_STACK, AUTOGRAD_BY_STACK,
-    OF_MODULE, OTHER_STACK,
+    OF_MODULE, TOLD_BY_TORCH, OTHER_STACK,
 ) = range(len(RULES))  # fmt: skip
 
 _SHARDED = re.compile(r"^(FSDP::|fsdp::|FullyShardedDataParallel\.)")

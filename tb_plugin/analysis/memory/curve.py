@@ -118,6 +118,8 @@ def strays_of(columns: MemoryColumns, device: MemoryDevice) -> slice:
 
 def base_by_category(columns: MemoryColumns, device: MemoryDevice) -> I64:
     """What was there before the first event, by Category; sums to ``base_bytes``."""
+    if columns.told_base:
+        return np.array(columns.told_base, np.int64)
     base = np.zeros(len(Category), np.int64)
     blocks = columns.blocks
     there = pre_window(columns, device)

@@ -255,6 +255,7 @@ class MemoryColumns:
     pools: tuple[SegmentPool, ...]
     failures: tuple[FailedAllocation, ...]
     is_snapshot: bool  # paths are those of Python frames, not of ops
+    told_base: tuple[int, ...] = ()  # by Category, of an exported timeline: what held before it
 
     @cached_property
     def computed(self) -> dict[str, dict[str, Any]]:

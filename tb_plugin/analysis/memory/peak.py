@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.arrays import I64, equal_rows
-from .categories import NO_RULE, PERSISTENT, STATES_BEFORE
+from .categories import NO_RULE, PERSISTENT, STATES_BEFORE, TOLD_BY_TORCH
 from .curve import by_category, layers_at, second_peak
 from .model import BEFORE, NONE, Category, MemoryColumns, MemoryDevice
 
@@ -95,7 +95,8 @@ def alive(columns: MemoryColumns, device: MemoryDevice, row: int) -> tuple[Alive
     for category in Category:
         rest = int(wanted[category] - sums[category])
         if rest:
-            groups.append(AliveGroup(category, NONE, NONE, rest, 1, NONE, _rule_of_rest(category)))
+            rule = TOLD_BY_TORCH if columns.told_base else _rule_of_rest(category)
+            groups.append(AliveGroup(category, NONE, NONE, rest, 1, NONE, rule))
     return tuple(sorted(groups, key=lambda one: -one.total_bytes))
 
 

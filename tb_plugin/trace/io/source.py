@@ -73,6 +73,10 @@ PYTHON_REPR = re.compile(rb"[\[({\s]*\{\s*'[^'\n]{0,200}'\s*:")
 
 PICKLE = re.compile(rb"\x80[\x02-\x05]", re.DOTALL)
 _SNAPSHOT_KEY = re.compile(rb"(?:segments|device_traces|host_segments|host_traces)")
+TIMELINE = re.compile(
+    rb"\s*\[\s*\[\s*(?:\d{9,}\s*,|-?\d+\s*,\s*[1-4]\s*,\s*-?\d+\s*,\s*\d+\s*\])", re.DOTALL
+)
+"""Beginning of an exported memory timeline, of sums or of single changes."""
 _TIMELINE_HINT = "Export the trace itself, recorded with profile_memory=True."
 
 # In order; matched at the first character that is no white space.
@@ -111,6 +115,12 @@ _TEXT = (
         rb"version https://git-lfs",
         "This is a Git LFS pointer: the trace itself was not downloaded.",
         "Run git lfs pull where the file comes from.",
+    ),
+    _other(
+        "memory_timeline_html",
+        rb"(?i)<html>.{0,600}?<img src=['\"]data:image/png;base64",
+        "This is a page of export_memory_timeline(): a picture.",
+        "The picture is not needed: export the same as .json.gz or .raw.json.gz, which is read.",
     ),
     _other(
         "html",
@@ -202,6 +212,8 @@ def looks_like_trace(head: bytes) -> bool:
     if PICKLE.match(head):
         return bool(_SNAPSHOT_KEY.search(head))
     text = _strip(head)
+    if TIMELINE.match(text):
+        return True
     if text.startswith(b"["):
         return bool(_ARRAY_OF_OBJECTS.match(text) and _PHASE.search(text))
     if not text.startswith(b"{") or any(other.pattern.match(text) for other in _TEXT):
@@ -280,15 +292,15 @@ def is_folded(path: Path) -> bool:
     return path.suffix.lower() in FOLDED
 
 
-def is_pickle(source: Source) -> bool:
-    """Whether a file, compressed or not, holds a Python pickle.
+def beginning(source: Source) -> bytes:
+    """The first kilobytes of a file, inflated.
 
     Raises:
         NotFoundError: there is no such file.
         TraceFormatError: it is compressed in a way that is not read.
     """
     with Text(source, FaultLog()) as text:
-        return bool(PICKLE.match(text.read(HEAD)))
+        return text.read(4096)
 
 
 # --- the text ------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""How does a memory snapshot become a trace? Its steps as ranges, its length, and what was odd.
+"""How does a memory snapshot, or a memory timeline, become a trace? Its steps, its length, notes.
 
-A snapshot has no ops and no kernels. Of what other views live on there is only the range in which
+It has no ops and no kernels. Of what other views live on there is only the range in which
 the history was recorded, and the steps that the profiler marked beside it; the allocator's events
 stay columns of their own (``Trace.snapshot``).
 """
@@ -8,12 +8,13 @@ stay columns of their own (``Trace.snapshot``).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import msgspec
 
 from ..health.checks import note
+from ..io.memory_timeline import MemoryTimeline
 from ..model import Trace, worst_first
 from .records import MISSING
 from .snapshot import Snapshot
@@ -46,20 +47,23 @@ def length_us(snapshot: Snapshot) -> int:
     return max(_times(snapshot), default=0) - first_us(snapshot) + 1
 
 
-def as_json(snapshot: Snapshot) -> bytes:
+def ranges_json(length: int, steps: Iterable[tuple[str, int, int]] = ()) -> bytes:
     """The history and the steps in it as a trace in JSON, µs from the start of the history."""
-    events = [(HISTORY, 0, length_us(snapshot))]
-    if has_times(snapshot):
-        origin = first_us(snapshot)
-        events += [(name, start - origin, end - start) for name, start, end in _steps(snapshot)]
     same = {"ph": "X", "cat": "user_annotation", "pid": PID, "tid": PID}
+    events = [(HISTORY, 0, length), *steps]
     ranges = [{**same, "name": name, "ts": ts, "dur": dur} for name, ts, dur in events]
     text = {"schemaVersion": 1, "profile_memory": 1, "with_stack": 1, "traceEvents": ranges}
     return json.dumps(text).encode()
 
 
-def _steps(snapshot: Snapshot) -> Iterator[tuple[str, int, int]]:
-    """Name, start and end of each marked range, of the device that has most of them."""
+def steps_of(snapshot: Snapshot) -> Iterator[tuple[str, int, int]]:
+    """Name, start and length of each marked range, of the device that has most of them.
+
+    In µs from the start of the history.
+    """
+    if not has_times(snapshot):
+        return
+    origin = first_us(snapshot)
     devices = [mark.device for mark in snapshot.marks]
     most = max(set(devices), key=devices.count, default=MISSING)
     open_: dict[str, int] = {}
@@ -70,11 +74,11 @@ def _steps(snapshot: Snapshot) -> Iterator[tuple[str, int, int]]:
             open_[mark.name] = mark.time_us
         elif mark.name in open_:
             start = open_.pop(mark.name)
-            yield mark.name, start, max(start, mark.time_us)
+            yield mark.name, start - origin, max(0, mark.time_us - start)
 
 
 def with_snapshot(trace: Trace, snapshot: Snapshot) -> Trace:
-    """The trace of ``as_json`` with its snapshot, and what must be said of it."""
+    """The trace of ``ranges_json`` with its snapshot, and what must be said of it."""
     skipped = sum(snapshot.skipped.values())
     notes = []
     if snapshot.damage:
@@ -96,3 +100,12 @@ def with_snapshot(trace: Trace, snapshot: Snapshot) -> Trace:
         notes=worst_first(notes),
     )
     return replace(trace, base_ns=first_us(snapshot) * 1000, health=health, snapshot=snapshot)
+
+
+def with_timeline(trace: Trace, timeline: MemoryTimeline) -> Trace:
+    """The trace of ``ranges_json`` with its memory timeline."""
+    changes = len(timeline)
+    health = msgspec.structs.replace(
+        trace.health, events=changes, used=changes, ignored={}, notes=()
+    )
+    return replace(trace, base_ns=timeline.first_ns, health=health, timeline=timeline)

@@ -75,17 +75,25 @@ class RecordTables:
 class FrameRow(int):
     """Stands for a frame: its row."""
 
+    __slots__ = ()
+
 
 class CallStackRow(int):
     """Stands for a list of frames: its row."""
+
+    __slots__ = ()
 
 
 class EventRow(int):
     """Stands for an allocator event: its row."""
 
+    __slots__ = ()
+
 
 class BlockRow(int):
     """Stands for a block: its row."""
+
+    __slots__ = ()
 
 
 _ROWS = {b"e": EventRow, b"b": BlockRow, b"f": FrameRow, b"s": CallStackRow}

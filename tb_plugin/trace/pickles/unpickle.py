@@ -46,7 +46,7 @@ class PickleLimits:
     Attributes:
         depth: containers that are open within each other.
         pending: values read but not yet put into a container. Picklers hand over a thousand.
-        kept: values inside containers that were not folded.
+        kept: values inside containers, without those that were folded.
         text: bytes of one string.
         number: bytes or digits of one integer.
     """
@@ -285,7 +285,7 @@ class _Machine:
                 if small is item:
                     item.is_plain = True
                     continue
-                self.kept -= len(item) * (2 if isinstance(item, _Dict) else 1)
+                self.kept -= len(item) * (2 if isinstance(item, _Dict) else 1) + 1
                 items[i] = small
                 if item.slot >= 0:
                     self.memo[item.slot] = small

@@ -101,7 +101,7 @@ def address_map(subject: Subject, query: answers.MapQuery) -> answers.AddressMap
         tile_rows=ROWS,
         segments=device.stop_segment - device.first_segment,
         note=WITH_SEGMENTS if columns.is_snapshot else BLOCKS_ALONE,
-        missing="" if device.has_addresses else NO_ADDRESSES,
+        missing=columns.missing.get("blocks", "") if device.has_addresses else NO_ADDRESSES,
     )
 
 

@@ -501,7 +501,7 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
-    of_snapshots=True,
+    of_memory_alone=True,
     artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_memory),
     parts=(
         Part("curve", answers.MemoryQuery, answers.MemoryCurve, curve_part),

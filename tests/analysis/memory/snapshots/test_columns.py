@@ -111,7 +111,7 @@ def test_only_views_of_memory_are_available(tmp_path: Path) -> None:
     filled = [view.stem for view in all_views() if session.unavailable(view) is None]
     assert filled == ["memory", "health"]
     facts: Facts = session.facts()
-    assert facts.recording.snapshot
+    assert facts.recording.memory_alone
     answer = build(session.subject(view_named("memory")), MemoryQuery(by="line"))
     assert answer.peak.bytes == 15 * MIB
     assert answer.is_snapshot
