@@ -167,7 +167,7 @@ def _keep(folder: Path, other: str) -> None:
     """Copy a recording into the folder of a baseline, and let the oldest go."""
     if folder.is_file():
         raise QueryError(f"{folder} is one file", hint="--keep needs a baseline that is a folder")
-    source = Path(choose(other).path)
+    source = Path(choose(other).session().path)
     folder.mkdir(parents=True, exist_ok=True)
     suffix = ".pt.trace.json.gz" if source.name.endswith(".gz") else ".pt.trace.json"
     shutil.copyfile(source, folder / f"baseline.{time.time_ns()}{suffix}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 import click
 import msgspec
 
 from ..base.units import NBSP, count, duration, size
-from ..session.session import FileSession, Wanted, choose
+from ..session.session import Wanted, choose
 from ..views.diff.contract import (
     Diff,
     DiffCount,
@@ -112,16 +112,16 @@ def opened(path: str, steps: str = "") -> Recorded:
     chosen = choose(path, Wanted())
     if chosen.notice():
         say(chosen.notice())
-    with progress_bar(chosen.path) as on_progress:
+    with progress_bar(chosen.shown) as on_progress:
         session = chosen.session(on_progress)
         facts = session.facts()
-    place = chosen.place or TracePlace(Path(chosen.path).name, "", "")
+    place = chosen.place or TracePlace(PurePath(chosen.shown).name, "", "")
     repeats: list[tuple[int, ...]] = []
     if chosen.folder is not None and chosen.place is not None:
         run, worker, span = chosen.place
-        for at, of_span in sorted(chosen.folder.paths.items()):
+        for at in sorted(chosen.folder.files):
             if (at.run, at.worker) == (run, worker) and at.span != span:
-                times = FileSession(of_span).facts().step_times_ns
+                times = chosen.folder.session(at).facts().step_times_ns
                 if times:
                     repeats.append(times)
     return Recorded(facts, session.artifact, place, steps, tuple(repeats))

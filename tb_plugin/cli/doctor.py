@@ -27,12 +27,14 @@ from ..base import units
 from ..base.errors import KinetoscopeError, NotReadyError
 from ..base.native import FOLDER, INTERFACE, native
 from ..session.catalog import facts_catalog
-from ..session.session import NO_PATIENCE, FileSession, choose, local, lost_link
+from ..session.remote import remote_file
+from ..session.session import NO_PATIENCE, choose, local, lost_link
 from ..store.cache.disk import open_cache
 from ..store.catalog import CatalogService, Timing
 from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk
-from ..store.discovery.walk import resolve
+from ..store.discovery.walk import is_far, resolve
+from ..store.filesystems.listing import RemoteError, list_files
 from ..store.ingest.worker import truncation_of
 from ..trace.io.source import special_file
 from ..trace.model import COSTLY, Note
@@ -42,7 +44,10 @@ from ..web.plugin import OLD_DISTRIBUTION, plugin_name
 from .entry import write
 from .render import TableLayout, print_tables, progress_bar, width_of
 
-PACKAGES = ("tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "isal", "werkzeug", "torch")
+PACKAGES = (
+    *("tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "isal", "werkzeug", "torch"),
+    *("fsspec", "s3fs", "gcsfs", "adlfs"),
+)
 
 
 class InstalledFact(Struct, frozen=True):
@@ -120,6 +125,7 @@ _HIDDEN_FILE = (
     "It begins like a trace, but a folder is not searched for files whose name begins with a dot."
 )
 _OTHER_NAME = "It begins like a trace, but its name is not one that a folder is searched for."
+_NOT_OPENED = "Its name is not one that a folder is searched for; a remote file is not opened then."
 _LATE_EVENTS = "It holds a trace, but not in its first 64 KiB, and a folder is searched by these."
 
 
@@ -141,14 +147,12 @@ class FileReport(Struct, frozen=True):
 
 def examine_file(path: str) -> FileReport:
     """One file, read here."""
+    size = 0
     try:
-        size = os.path.getsize(path)
-    except OSError as error:
-        return FileReport(path, "failed", error.strerror or str(error), "", 0)
-    try:
-        chosen = choose(path).path
-        with progress_bar(chosen) as on_progress:
-            facts = FileSession(chosen, on_progress).facts()
+        chosen = choose(path)
+        size = chosen.origin.bytes if chosen.origin else os.path.getsize(chosen.path)
+        with progress_bar(chosen.shown) as on_progress:
+            facts = chosen.session(on_progress).facts()
     except KinetoscopeError as error:
         return FileReport(path, NOT_A_TRACE, error.message, error.hint, size)
     except OSError as error:
@@ -168,6 +172,8 @@ def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
             known = _read_all(catalog, bar)
         listed = [_report(catalog, file) for file in known.files]
         problems = tuple(f"{problem.message} {problem.hint}" for problem in known.problems)
+    if is_far(path):
+        return (*listed, *_others_far_away(path, {report.file for report in listed})), problems
     known_paths = {report.file: report for report in listed}
     found = dict(walk.everything(path))
     files = [
@@ -179,6 +185,21 @@ def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
     others = sorted(found.items() - {(f, found.get(f, "")) for f in known_paths})
     files += [_passed_over(relative, absolute) for relative, absolute in others]
     return tuple(files), problems
+
+
+def _others_far_away(address: str, known: set[str]) -> list[FileReport]:
+    """The files of another machine that the search left out by their names: none is copied here."""
+    (logdir,) = resolve(address, None)
+    if logdir.far is None:
+        return []
+    try:
+        found = [one for one in list_files(logdir.far) if walk.shown(one.below) not in known]
+    except RemoteError:
+        return []  # said among the problems
+    return [
+        _left_out(walk.shown(one.below), one.bytes, _NOT_OPENED)
+        for one in sorted(found, key=lambda one: one.below)
+    ]
 
 
 def _with_reason_of_reading(report: FileReport, path: str) -> FileReport:
@@ -308,7 +329,8 @@ class Report(msgspec.Struct, frozen=True):
 def doctor(path: str, form: str) -> int:
     """Lists every file: whether it is used, and if not, why.
 
-    PATH is a trace file, a run or a logdir. What looks like a trace is read, as TensorBoard would.
+    PATH is a trace file, a run or a logdir, here or on another machine (s3://bucket/logs). What
+    looks like a trace is read, as TensorBoard would.
     Exit code 3: there is nothing that can be shown.
     """
     report = examine(path)
@@ -326,10 +348,15 @@ def examine(path: str) -> Report:
 
     Raises:
         NotFoundError: there is no such path.
-        UnavailableError: it is one of another machine.
+        UnavailableError: an address of another machine needs a library that is not installed.
+        KinetoscopeError: the other machine cannot be reached.
     """
-    path = local(path)
-    if os.path.isdir(path):
+    if is_far(path):
+        is_folder = remote_file(path) is None
+    else:
+        path = local(path)
+        is_folder = os.path.isdir(path)
+    if is_folder:
         files, problems = examine_folder(path)
     else:
         files, problems = (examine_file(path),), ()

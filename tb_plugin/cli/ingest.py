@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,17 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..base.errors import KinetoscopeError, NotFoundError, UnavailableError
+from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.units import duration, listing, plural
 from ..session.ingest import IngestOutcome, IngestState, IngestTask, ingest_file, tasks_of
 from ..session.ingest import ingest as ingest_all
+from ..session.remote import fetched_together, remote_file
 from ..session.session import local, look
 from ..store.cache import content_key
 from ..store.cache.disk import open_cache
 from ..store.catalog_state import Attempt
-from ..store.discovery.walk import resolve
+from ..store.discovery.walk import is_far, resolve
+from ..store.filesystems.listing import RemoteObject
 from ..store.ingest import resources
 from ..store.ingest.worker import NICENESS
 from ..views import all_views
@@ -77,14 +80,24 @@ def ingest(  # its options
     not read again, so an interrupted run goes on where it was. Ends with 1 if a file failed.
     """
     end_gently()
-    logdir = local(logdir)
-    paths = _traces(logdir)
+    origins: dict[str, RemoteObject] = {}
+    if is_far(logdir):
+        if cache == BESIDE:
+            raise QueryError("--cache beside takes a logdir of this machine", hint="name a folder")
+        origins = _far_traces(logdir)
+        paths = list(origins)
+    else:
+        logdir = local(logdir)
+        paths = _traces(logdir)
     root = _root(logdir, cache)
     specs = [view.artifact for view in all_views() if view.among and view.artifact]
     tasks = tasks_of(paths, root, specs, is_beside=cache == BESIDE, columns=columns)
-    with _executor(workers, scheduler, tasks) as (connect, room), _progress(len(tasks)) as step:
+    with (
+        _executor(workers, scheduler, tasks) as (connect, room),
+        _progress(len(tasks), lambda one: _as_named(one, origins)) as step,
+    ):
         found = ingest_all(tasks, connect, room, step, ingest_file)
-    _report(found, root, form)
+    _report([_as_named(one, origins) for one in found.values()], root, form)
     return FAILED if any(one.state == "failed" for one in found.values()) else 0
 
 
@@ -106,6 +119,39 @@ def _traces(logdir: str) -> list[str]:
         hint = problems[0].message if problems else f"kinetoscope doctor {logdir} says why"
         raise NotFoundError(f"there is no trace below {logdir}", hint=hint)
     return found
+
+
+def _far_traces(address: str) -> dict[str, RemoteObject]:
+    """The copies of all traces at an address of another machine, and of what they are copies.
+
+    Raises:
+        NotFoundError: there is none.
+        KinetoscopeError: the other machine cannot be reached, or one of them cannot be fetched.
+    """
+    one = remote_file(address)
+    if one is not None:
+        every = [one]
+    else:
+        records, problems = look(resolve(address, None))
+        every = [r.found.origin for r in records.values() if r.accepted and r.found.origin]
+        if not every:
+            hint = problems[0].message if problems else f"kinetoscope doctor {address} says why"
+            raise NotFoundError(f"there is no trace below {address}", hint=hint)
+    found: dict[str, RemoteObject] = {}
+    for origin, copy in fetched_together(every).items():
+        if isinstance(copy, str):
+            found[copy] = origin
+        else:
+            say(f"{origin.shown}: {copy}")
+    if not found:
+        raise KinetoscopeError(f"{address}: no trace could be fetched")
+    return found
+
+
+def _as_named(outcome: IngestOutcome, origins: Mapping[str, RemoteObject]) -> IngestOutcome:
+    """The outcome under the address of the file, where what was read is a copy."""
+    origin = origins.get(outcome.path)
+    return replace(outcome, path=origin.shown) if origin else outcome
 
 
 def _root(logdir: str, chosen: str | None) -> Path:
@@ -174,7 +220,9 @@ def _step_back() -> None:
 
 
 @contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[IngestOutcome], None]]:
+def _progress(
+    total: int, named: Callable[[IngestOutcome], IngestOutcome]
+) -> Iterator[Callable[[IngestOutcome], None]]:
     """Called with each outcome: a bar on a terminal, a line for what went wrong everywhere."""
     console = Console(stderr=True)
     bar = Progress(
@@ -189,6 +237,7 @@ def _progress(total: int) -> Iterator[Callable[[IngestOutcome], None]]:
     task = bar.add_task("", total=total)
 
     def step(outcome: IngestOutcome) -> None:
+        outcome = named(outcome)
         bar.advance(task)
         if outcome.state in ("failed", "refused"):
             say(f"{outcome.path}: {outcome.message}", hint=outcome.hint)
@@ -205,8 +254,8 @@ _STATES: Mapping[IngestState, str] = {
 }
 
 
-def _report(found: Mapping[str, IngestOutcome], root: Path, form: str) -> None:
-    outcomes = sorted(found.values(), key=lambda one: one.path)
+def _report(found: Sequence[IngestOutcome], root: Path, form: str) -> None:
+    outcomes = sorted(found, key=lambda one: one.path)
     if form == "json":
         write(msgspec.json.format(msgspec.json.encode(outcomes), indent=2).decode())
         return

@@ -10,9 +10,10 @@ import click
 from ..analysis.facts import Facts
 from ..base.errors import QueryError
 from ..session.catalog import facts_catalog
+from ..session.remote import remote_file
 from ..session.session import local
 from ..store.catalog import CatalogService
-from ..store.discovery.walk import resolve
+from ..store.discovery.walk import is_far, resolve
 from ..views import all_views
 from ..web.app import create_app
 from ..web.serve import LOOPBACK, Address, listen, url
@@ -48,14 +49,15 @@ def serve(
 ) -> None:
     """Serves the page without TensorBoard.
 
-    LOGDIR is a folder with traces. Only this machine can open the page, unless --host says more.
+    LOGDIR is a folder with traces, or an address such as s3://bucket/logs. Only this machine can
+    open the page, unless --host says more.
     """
     for logdir in logdirs:
         if os.path.isfile(logdir):
             raise QueryError(f"{logdir} is a file", hint="serve takes the folder it is in")
     found = resolve(logdirs, None)
     if not any(logdir.path for logdir in found):
-        local(logdirs[0])  # says why
+        (remote_file if is_far(logdirs[0]) else local)(logdirs[0])  # says why
     address = Address(host, port, path_prefix, allowed_hosts)
     catalog = facts_catalog(found)
     server = listen(create_app(catalog, all_views(), "standalone"), address)

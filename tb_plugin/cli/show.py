@@ -192,7 +192,7 @@ def show_view(view: View, values: dict[str, Any]) -> None:
     trace = choose(values["path"], Wanted(values["run"], values["worker"], values["span"]))
     if trace.notice():
         say(trace.notice(), hint="choose with --run, --worker, --span")
-    with progress_bar(trace.path) as on_progress:
+    with progress_bar(trace.shown) as on_progress:
         answer = view.build(trace.session(on_progress).asked(view), query)
     tables = view.tables(answer)
     if form == "table":

@@ -47,19 +47,21 @@ from ..store.catalog import READER, Entry, pick
 from ..store.catalog_snapshot import PoolStatus, publish
 from ..store.catalog_state import Record
 from ..store.contract import Catalog, ErrorInfo
-from ..store.discovery.poller import judge
+from ..store.discovery.poller import fetch_heads, judge
 from ..store.discovery.stability import Patience
 from ..store.discovery.walk import (
     FileVersion,
+    FoundFile,
     Key,
     Logdir,
     Outcome,
-    remote_problem,
+    is_far,
     resolve,
     shown,
     walk,
     without_file_scheme,
 )
+from ..store.filesystems.listing import RemoteObject
 from ..store.ingest.worker import load_callable
 from ..trace.event_text import Rereader
 from ..trace.io.source import special_file
@@ -69,6 +71,7 @@ from ..trace.read import read
 from ..views.view import Recordings, Subject, TracePlace, View
 from .catalog import SUMMARIZE, Traces
 from .recordings import Alone, CatalogRecordings
+from .remote import copies_here, fetched, remote_file
 
 NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
 """A named file is read as it is now."""
@@ -93,7 +96,7 @@ class Folder:
     """The traces below a folder as they were when it was looked at."""
 
     catalog: Catalog
-    paths: Mapping[TracePlace, str]
+    files: Mapping[TracePlace, FoundFile]
 
     def session(self, place: TracePlace) -> FileSession:
         """One of them.
@@ -102,7 +105,8 @@ class Folder:
             NotFoundError: there is none at this place.
         """
         found = pick(self.catalog, *place)
-        return FileSession(self.paths[TracePlace(*found)])
+        file = self.files[TracePlace(*found)]
+        return _opened(file.absolute, file.origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class ChosenTrace:
     place: TracePlace | None  # None for a file that was named
     others: int  # traces that were not chosen
     folder: Folder | None = None
+    origin: RemoteObject | None = None  # of which ``path`` is the place of the copy
 
     def notice(self) -> str:
         """The choices made by default, as a sentence; "" where there was no choice."""
@@ -126,7 +131,28 @@ class ChosenTrace:
     def session(self, on_progress: OnProgress | None = None) -> FileSession:
         """The trace, opened; a view over several finds the others of the folder beside it."""
         beside = (self.place, self.folder) if self.place and self.folder else None
-        return FileSession(self.path, on_progress, beside)
+        return _opened(self.path, self.origin, on_progress, beside)
+
+    @property
+    def shown(self) -> str:
+        """The path or address of the file, as it is shown."""
+        return self.origin.shown if self.origin else self.path
+
+
+def _opened(
+    path: str,
+    origin: RemoteObject | None,
+    on_progress: OnProgress | None = None,
+    beside: tuple[TracePlace, Folder] | None = None,
+) -> FileSession:
+    """A file, opened; a remote one is copied to this machine before.
+
+    Raises:
+        KinetoscopeError: it cannot be fetched.
+    """
+    if origin is None:
+        return FileSession(path, on_progress, beside)
+    return FileSession(fetched(origin, on_progress), on_progress, beside, origin.shown)
 
 
 def choose(path: str, wanted: Wanted = Wanted()) -> ChosenTrace:
@@ -134,33 +160,44 @@ def choose(path: str, wanted: Wanted = Wanted()) -> ChosenTrace:
 
     Raises:
         NotFoundError: there is no such path, no trace below it, or no such run, worker, span.
-        UnavailableError: the path is one of another machine.
+        UnavailableError: an address of another machine needs a library that is not installed.
+        KinetoscopeError: the other machine cannot be reached.
         TraceFormatError: it is a pipe, a socket or a device.
         QueryError: names were given, but the path is one file.
     """
+    if is_far(path):
+        return _far_away(path, wanted)
     path = local(path)
     if os.path.isdir(path):
         return _below(path, wanted)
     special = special_file(os.stat(path).st_mode)
     if special is not None:
         raise special
+    _has_no_names(path, wanted)
+    return ChosenTrace(path, None, 0)
+
+
+def _has_no_names(path: str, wanted: Wanted) -> None:
     if not wanted.is_open:
         raise QueryError(
             f"{path} is one file", hint="--run, --worker and --span choose below a folder"
         )
-    return ChosenTrace(path, None, 0)
+
+
+def _far_away(address: str, wanted: Wanted) -> ChosenTrace:
+    found = remote_file(address)
+    if found is None:
+        return _below(address, wanted)
+    _has_no_names(found.shown, wanted)
+    return ChosenTrace(str(copies_here().place(found)), None, 0, origin=found)
 
 
 def local(path: str) -> str:
     """The path of a file or folder of this machine.
 
     Raises:
-        UnavailableError: it is one of another machine.
         NotFoundError: there is no such path.
     """
-    remote = remote_problem(path)
-    if remote is not None:
-        raise UnavailableError(remote.message, hint=remote.hint)
     path = os.path.expanduser(without_file_scheme(path))
     if os.path.exists(path):
         return path
@@ -186,18 +223,22 @@ def _below(folder: str, wanted: Wanted) -> ChosenTrace:
     )
     if not published.catalog.runs:
         raise _nothing(folder, published.catalog)
-    paths = {TracePlace(*at): records[key].found.absolute for at, key in published.index.items()}
+    files = {TracePlace(*at): records[key].found for at, key in published.index.items()}
     place = TracePlace(*pick(published.catalog, wanted.run, wanted.worker, wanted.span))
-    others = len(_fitting(paths, wanted)) - 1
-    return ChosenTrace(paths[place], place, others, Folder(published.catalog, paths))
+    others = len(_fitting(files, wanted)) - 1
+    chosen = files[place]
+    folder_of_it = Folder(published.catalog, files)
+    return ChosenTrace(chosen.absolute, place, others, folder_of_it, chosen.origin)
 
 
 def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[ErrorInfo]]:
     """Every file below the logdirs, judged once as it is now."""
     outcome = Outcome()
     now = time.monotonic()
-    records = {key: Record.of(key, found, now) for key, found in walk(logdirs, outcome)}
-    judged = {key: one.decided(judge(one, NO_PATIENCE)) for key, one in records.items()}
+    copies = copies_here()
+    records = {key: Record.of(key, found, now) for key, found in walk(logdirs, outcome, copies)}
+    fetch_heads(records.values(), copies, None)
+    judged = {key: one.decided(judge(one, NO_PATIENCE, copies)) for key, one in records.items()}
     return judged, outcome.problems
 
 
@@ -214,7 +255,8 @@ def _fitting(places: Iterable[TracePlace], wanted: Wanted) -> list[TracePlace]:
 def _nothing(folder: str, catalog: Catalog) -> KinetoscopeError:
     if catalog.problems:
         problem = catalog.problems[0]
-        return NotFoundError(problem.message, hint=problem.hint)
+        kind = KinetoscopeError if problem.kind.startswith("remote_") else NotFoundError
+        return kind(problem.message, hint=problem.hint)
     return NotFoundError(
         f"there is no trace below {folder}",
         hint=f"kinetoscope doctor {folder} says why",
@@ -386,7 +428,8 @@ class FileSession(Session):
 
     What was read and made is kept in the cache under the same keys as the server's, so a second
     session, or the server, reads nothing. A cache that cannot be written costs only that.
-    ``on_progress`` gets the progress of reading; ``beside``: its place in a folder, and the folder.
+    ``on_progress`` gets the progress of reading; ``beside``: its place in a folder, and the folder;
+    ``address``: of the remote file of which this one is a copy.
 
     The constructor and every answer may raise:
         TraceFormatError: the file is no trace; ``kind`` says what it is instead.
@@ -398,8 +441,10 @@ class FileSession(Session):
         path: str,
         on_progress: OnProgress | None = None,
         beside: tuple[TracePlace, Folder] | None = None,
+        address: str = "",
     ) -> None:
         self.path = path
+        self.shown = address or path
         self._on_progress = on_progress
         self._beside = beside
         self._version = FileVersion.of(os.stat(path))
@@ -460,7 +505,8 @@ class FileSession(Session):
     def _read(self) -> tuple[Trace, Facts]:
         """Read the file and store the result."""
         trace = self._known_trace = read(self.path, self._on_progress)
-        facts = self._known_facts = summarize(trace)
+        summary = summarize(trace)
+        facts = self._known_facts = msgspec.structs.replace(summary, path=self.shown)
         self._keep(trace, facts)
         return trace, facts
 
@@ -470,15 +516,15 @@ class FileSession(Session):
             facts = msgspec.json.decode(stored.summary, type=Facts) if stored else None
         except msgspec.DecodeError:
             return None
-        return msgspec.structs.replace(facts, path=self.path) if facts else None
+        return msgspec.structs.replace(facts, path=self.shown) if facts else None
 
     def _keep(self, trace: Trace, facts: Facts) -> None:
         """Store the result, unless the file has changed meanwhile or there is no room."""
         if FileVersion.of(os.stat(self.path)) != self._version:
             return
         size, events = self._version.bytes, trace.health.events
-        summary = with_path(facts, self.path)
-        stored = encode_summary(shown(self.path), size, events, 0.0, summary)
+        summary = with_path(facts, self.shown)
+        stored = encode_summary(shown(self.shown), size, events, 0.0, summary)
         self._publish(
             lambda root, token: publish_summary(stored, root, token, self._digest),
             lambda root, token: publish_columns(trace, root, token, self._digest),

@@ -6,8 +6,9 @@
     entry = service.locate("run", "worker0", "1")
     facts, trace = service.summary(entry), service.trace(entry)
 
-One thread looks at the folders, one makes the catalog that the page sees, the pool has a few of its
-own. All end with ``close``, or with the program, and so do the processes they started.
+One thread looks at the folders, one more at each that is on another machine, one makes the catalog
+that the page sees, the pool has a few of its own. All end with ``close``, or with the program, and
+so do the processes they started.
 
 What they tell goes through ``apply``: under one lock, an event makes a new ``CatalogState``, and
 the pool gets the commands that come of it. The lock is never held while a file is touched, and the
@@ -56,7 +57,10 @@ from .catalog_state import (
 from .contract import Catalog, ErrorInfo, ReadProgress, RunInfo, WorkerInfo
 from .discovery.poller import Poller, Timing
 from .discovery.walk import Key, Logdir
+from .filesystems.copies import Copies
+from .filesystems.listing import RemoteError, RemoteObject, as_error
 from .ingest.events import Answered, PoolEvent, S
+from .ingest.fetching import FetchingPool
 from .ingest.jobs import Work
 from .ingest.pool import IngestPool, PoolLimits
 from .ingest.protocol import error_of, waiting
@@ -83,6 +87,12 @@ class Entry:
     digest: str
     rank: int | None
     key: Key
+    origin: RemoteObject | None = None  # of which ``path`` is the copy
+
+    @property
+    def shown(self) -> str:
+        """The path or address of the file, as it is shown."""
+        return self.origin.shown if self.origin else self.path
 
 
 class BeingRead(NotReadyError):
@@ -129,8 +139,9 @@ class CatalogService(Generic[S]):
         self._cache: Cache
         self._memory: MemoryCache[S]
         self._artifacts: ArtifactCache
-        self._pool: IngestPool[S]
-        self._poller: Poller
+        self._copies: Copies
+        self._pool: FetchingPool[S]
+        self._pollers: Sequence[Poller] = ()
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -145,19 +156,30 @@ class CatalogService(Generic[S]):
             self._artifacts = ArtifactCache(self._cache)
             version = content_key.code_version(*self._callables)
             work = Work(*self._callables, self._memory.decode, version)
-            self._pool = IngestPool(work, self._cache, self._hear, self._limits)
-            self._poller = Poller(
-                self._logdirs,
-                lambda: self._state.records,
-                self.apply,
-                self._timing,
-                self._on_first_look,
+            self._copies = Copies(self._cache)
+            self._pool = FetchingPool(
+                self._copies,
+                lambda listen: IngestPool(work, self._cache, listen, self._limits),
+                self._hear,
             )
+            self._pollers = [
+                Poller(
+                    self._logdirs,
+                    lambda: self._state.records,
+                    self.apply,
+                    self._timing,
+                    self._on_first_look,
+                    self._copies,
+                    only,
+                )
+                for only in _apart(self._logdirs)
+            ]
             self._publisher = threading.Thread(
                 target=self._publish_forever, name="kinetoscope-publish", daemon=True
             )
             self._publisher.start()
-            self._poller.start()
+            for poller in self._pollers:
+                poller.start()
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -171,7 +193,8 @@ class CatalogService(Generic[S]):
         if self._publisher is None:
             return
         atexit.unregister(self.close)
-        self._poller.close()
+        for number, poller in enumerate(self._pollers):
+            poller.close(0.5 if number else 5.0)  # a far one may wait for an answer
         self._pool.close()
         if self._publisher is not threading.current_thread():
             self._publisher.join(5.0)
@@ -200,7 +223,9 @@ class CatalogService(Generic[S]):
 
     def rescan(self, timeout: float = RESCAN_SECONDS) -> Catalog:
         """Look again at once, and wait for the end of that look, at most ``timeout`` seconds."""
-        self._poller.look_now(timeout)
+        until = time.monotonic() + timeout
+        for poller in self._pollers:
+            poller.look_now(max(0.0, until - time.monotonic()))
         self._publish()
         return self.snapshot()
 
@@ -238,7 +263,8 @@ class CatalogService(Generic[S]):
         self.apply(Asked(key))
         if record.answer is None:
             raise self._being_read(record)
-        return Entry(*place, record.found.absolute, record.answer.digest, record.rank, key)
+        found, answer = record.found, record.answer
+        return Entry(*place, found.absolute, answer.digest, record.rank, key, found.origin)
 
     # --- answers ---------------------------------------------------------------------------------
 
@@ -248,7 +274,7 @@ class CatalogService(Generic[S]):
         Raises:
             BeingRead: the stored one is gone; the file is being read again.
         """
-        found = self._memory.summary(entry.digest, entry.path)
+        found = self._memory.summary(entry.digest, entry.shown)
         if found is None:
             raise self._read_again(entry)
         return found
@@ -259,7 +285,9 @@ class CatalogService(Generic[S]):
         Raises:
             BeingRead: they are still being written, or were lost and are being read again.
             UnavailableError: they could not be kept anywhere.
+            KinetoscopeError: the copy of a remote file is gone, and it cannot be fetched again.
         """
+        self._have_copy(entry)
         answer = self._state.answer_of(entry.key, entry.digest)
         if answer is not None and not answer.columns and not answer.missing:
             raise self._hastened(entry)
@@ -302,6 +330,15 @@ class CatalogService(Generic[S]):
                 raise self._made(entry, spec, variant)
         trace = self.trace(entry)
         return self._artifacts.make_here(entry.digest, trace, spec, variant, missing or "")
+
+    def _have_copy(self, entry: Entry) -> None:
+        """Have the file itself here: events and exports are read from it."""
+        if entry.origin is None:
+            return
+        try:
+            self._copies.bring(entry.origin)
+        except RemoteError as error:
+            raise as_error(error) from None
 
     def _made(self, entry: Entry, spec: ArtifactSpec[Any], variant: str) -> KinetoscopeError:
         """Have an artifact made; the answer to the request for it."""
@@ -362,7 +399,8 @@ class CatalogService(Generic[S]):
 
     def _on_first_look(self) -> None:
         self._publish()
-        self._first_look.set()
+        if all(poller.first_look.is_set() for poller in self._pollers):
+            self._first_look.set()
 
     def _publish_forever(self) -> None:
         while not self._closed.is_set():
@@ -382,8 +420,8 @@ class CatalogService(Generic[S]):
                 self._logdirs,
                 (*self._state.problems, *self._cache_problem()),
                 PoolStatus(self._pool.running(), self._pool.progress),
-                scanning=not self._poller.first_look.is_set(),
-                looked=self._poller.looked,
+                scanning=not all(poller.first_look.is_set() for poller in self._pollers),
+                looked=max((poller.looked for poller in self._pollers), default=0.0),
             )
             self._count += not _same(self._published.catalog, new.catalog)
             self._published = self._versioned(new)
@@ -404,6 +442,12 @@ class CatalogService(Generic[S]):
         return replace(
             published, catalog=msgspec.structs.replace(published.catalog, version=version)
         )
+
+
+def _apart(logdirs: Sequence[Logdir]) -> list[set[int]]:
+    """The numbers of the logdirs, in groups that do not wait for each other: far ones alone."""
+    far = [{number} for number, logdir in enumerate(logdirs) if logdir.far is not None]
+    return [set(range(len(logdirs))).difference(*far), *far]
 
 
 def _same(old: Catalog, new: Catalog) -> bool:

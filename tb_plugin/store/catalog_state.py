@@ -286,7 +286,14 @@ class CatalogState:
     """The records of all files. A changed state costs a copy of the table, not of its records."""
 
     records: Mapping[Key, Record] = field(default_factory=dict)
-    problems: tuple[ErrorInfo, ...] = ()
+    told: Mapping[frozenset[int] | None, tuple[ErrorInfo, ...]] = field(default_factory=dict)
+    # of the logdirs of each poller, by their numbers
+
+    @property
+    def problems(self) -> tuple[ErrorInfo, ...]:
+        """What is wrong with the logdirs."""
+        by_number = sorted(self.told.items(), key=lambda item: sorted(item[0] or ()))
+        return tuple(problem for _, problems in by_number for problem in problems)
 
     def apply(self, event: CatalogEvent[Any]) -> Transition:
         """The state after an event, and the commands that the pool is to get, in this order.
@@ -351,12 +358,13 @@ class CatalogState:
     def _looked(self, outcome: Outcome) -> Transition:
         gone = [key for key in self.records if key not in outcome.found and outcome.covers(key)]
         problems = tuple(outcome.problems)
-        if not gone and problems == self.problems:
+        if not gone and problems == self.told.get(outcome.numbers, ()):
             return self, ()
         records = dict(self.records)
         for key in gone:
             del records[key]
-        return CatalogState(records, problems), [Cancel(key) for key in gone]
+        told = {**self.told, outcome.numbers: problems}
+        return CatalogState(records, told), [Cancel(key) for key in gone]
 
     def _decided(self, event: Decided) -> Transition:
         known = [(self.records.get(key), judged) for key, judged in event.judged.items()]
@@ -505,7 +513,9 @@ def _queued(
     """The record of a file that is handed to the pool, and the command for it."""
     found = record.found
     order = -found.identity.modified_ns
-    request = Request(record.key, found.absolute, found.identity, order, record.as_is, columns)
+    request = Request(
+        record.key, found.absolute, found.identity, order, record.as_is, columns, found.origin
+    )
     answer = replace(record.answer, missing="") if record.answer else None
     queued = replace(record, attempt=Attempt.QUEUED, error=None, answer=answer)
     return queued, Submit(request, urgent=urgent)

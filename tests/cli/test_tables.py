@@ -292,15 +292,19 @@ def test_a_wrong_choice_is_told_the_allowed_ones(
 
 # --- what is no file ----------------------------------------------------------------------------
 
-REMOTE = ("s3://bucket/log", "gs://b/x.json", "az://c/log", "http://host/x.json", "s3:/b/x")
+REMOTE = ("s3://bucket/log", "gs://b/x.json", "az://c/log", "s3:/b/x")
 
 
 @pytest.mark.parametrize("path", REMOTE)
 @pytest.mark.parametrize("command", [("show", "overview"), ("doctor",), ("serve",)])
-def test_remote_folders_are_not_supported_yet(command: tuple[str, ...], path: str) -> None:
+def test_a_remote_folder_without_its_library(
+    command: tuple[str, ...], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinetoscope.handlers.remote_address._is_installed", lambda _: False)
     result = run(*command, path)
     assert (result.exit_code, result.stdout) == (6, "")
-    assert "not supported yet" in result.stderr
+    assert "is not installed" in result.stderr
+    assert "pip install 'kinetoscope[" in result.stderr
     assert "spelling" not in result.stderr
 
 

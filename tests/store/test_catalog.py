@@ -361,14 +361,17 @@ def test_the_run_in_the_logdir_itself_and_one_of_its_name(logdir: Path, serve: S
     wait_for(lambda: tree(service) == {".": {"w0": ["1"]}, "logs": {"w0": ["1"]}})
 
 
-def test_a_remote_logdir_is_a_problem_only(logdir: Path, cache: Cache) -> None:
+def test_a_remote_logdir_without_its_library_is_a_problem_only(
+    logdir: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinetoscope.handlers.remote_address._is_installed", lambda _: False)
     write_trace(logdir / "run" / RULE)
     logdirs = resolve(None, f"far:s3://bucket/x,near:{logdir}")
     with CatalogService(
         logdirs, summarize=SUMMARIZE, summary_type=FakeFacts, read=READ, cache=cache
     ) as service:
         assert service.wait_first_look(10)
-        assert [p.kind for p in service.snapshot().problems] == ["remote_logdir"]
+        assert [p.kind for p in service.snapshot().problems] == ["remote_extra"]
         assert list(tree(service)) == ["near/run"]
 
 

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from ..catalog_state import (
     Seen,
     newest_first,
 )
+from ..filesystems.copies import Copies
 from ..ingest.protocol import info_of
 from . import file_names, stability
 from .stability import Patience
@@ -42,11 +43,16 @@ class Timing:
     look_share: float = 0.05  # of the time may be spent on looking
     judge: float = 5.0  # for opening files, per look
     publish: float = 0.2  # between two catalogs
+    longest_pause: float = 120.0  # between two looks, however long one takes
     patience: Patience = Patience()  # noqa: RUF009  frozen
 
 
 class Poller:
-    """Looks at the logdirs, frequently at first, and tells the catalog what it sees."""
+    """Looks at the logdirs, frequently at first, and tells the catalog what it sees.
+
+    ``only``: the numbers of those that it looks at. A remote one has a poller of its own, so that
+    no other waits for it.
+    """
 
     def __init__(
         self,
@@ -55,6 +61,8 @@ class Poller:
         tell: Callable[[CatalogEvent[Any]], None],
         timing: Timing,
         on_first_look: Callable[[], None],
+        copies: Copies,
+        only: Collection[int],
     ) -> None:
         self.looked = 0.0  # end of the last look, seconds since the epoch
         self.first_look = threading.Event()
@@ -63,6 +71,8 @@ class Poller:
         self._tell = tell
         self._timing = timing
         self._on_first_look = on_first_look
+        self._copies = copies
+        self._only = frozenset(only)
         self._changed = threading.Condition()
         self._begun = self._ended = self._wanted = 0
         self._closed = False
@@ -106,7 +116,7 @@ class Poller:
     def _look(self) -> bool:
         """One look; True when there are still files to open."""
         outcome = Outcome()
-        for batch in _batches(walk(self._logdirs, outcome), BATCH):
+        for batch in _batches(walk(self._logdirs, outcome, self._copies, self._only), BATCH):
             self._tell(Seen(batch, time.monotonic()))
             if self._closed:
                 return False
@@ -122,12 +132,14 @@ class Poller:
         """Judge the files that wait for it; True when time ran out."""
         until = time.monotonic() + self._timing.judge
         judged: dict[Key, Judged] = {}
-        for record in undecided(self._records().values()):
+        waiting = undecided(self._mine())
+        fetch_heads(waiting, self._copies, self._timing.judge)
+        for record in waiting:
             if self._closed:
                 return False
             is_late = time.monotonic() > until and needs_bytes(record)
             if not is_late:
-                judged[record.key] = judge(record, self._timing.patience)
+                judged[record.key] = judge(record, self._timing.patience, self._copies)
             if is_late or len(judged) == BATCH:
                 self._tell(Decided(judged))
                 judged = {}
@@ -137,9 +149,13 @@ class Poller:
         return False
 
     def _pause(self, took: float) -> float:
-        waits = any(record.is_settling for record in self._records().values())
+        waits = any(record.is_settling for record in self._mine())
         pause = self._timing.busy_look if waits else self._timing.look
-        return max(pause, took / self._timing.look_share)
+        longest = max(pause, self._timing.longest_pause)
+        return min(max(pause, took / self._timing.look_share), longest)
+
+    def _mine(self) -> list[Record]:
+        return [record for record in self._records().values() if record.key[0] in self._only]
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -163,7 +179,22 @@ def undecided(records: Iterable[Record]) -> list[Record]:
     return sorted(found, key=lambda r: (needs_bytes(r), *newest_first(r)))
 
 
-def judge(record: Record, patience: Patience, now: Callable[[], float] = time.monotonic) -> Judged:
+def fetch_heads(records: Iterable[Record], copies: Copies, seconds: float | None) -> None:
+    """Have the beginnings of remote files here that are to be judged by them."""
+    found = [
+        record.found.origin
+        for record in records
+        if record.found.origin is not None and needs_bytes(record) and record.found.identity.bytes
+    ]
+    copies.bring_heads(found, seconds)
+
+
+def judge(
+    record: Record,
+    patience: Patience,
+    copies: Copies,
+    now: Callable[[], float] = time.monotonic,
+) -> Judged:
     """Is a waiting file complete, and is it a trace? Reads a little of it."""
     found = record.found
     if found.unfinished:
@@ -179,8 +210,9 @@ def judge(record: Record, patience: Patience, now: Callable[[], float] = time.mo
             reason = stability.why_waiting(record.watch, complete=complete)
             # Named by the rule, it belongs to its run before it can be read.
             return Judged(Attempt.WAITING, reason, accepted=by_rule or record.accepted)
-        other = None if by_rule else stability.not_a_trace(found.absolute)
-        if by_rule and not os.access(found.absolute, os.R_OK):
+        head = str(copies.head(found.origin)) if found.origin and not by_rule else found.absolute
+        other = None if by_rule else stability.not_a_trace(head)
+        if by_rule and found.origin is None and not os.access(head, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except FileNotFoundError:
         return Judged(Attempt.WAITING, "The file went away a moment ago.", listed=False)
@@ -206,4 +238,6 @@ def _is_complete(record: Record, patience: Patience, now: float) -> bool:
     )
     if incomplete:
         return True
+    if record.found.origin is not None:  # its end is far; object stores show whole files alone
+        return record.found.identity.bytes > 0
     return stability.looks_complete(record.found.absolute, record.found.identity.bytes)

@@ -16,13 +16,23 @@ import os
 import re
 import stat
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from ...base.units import plural
 from ..contract import ErrorInfo
 from ..discovery import file_names
+from ..filesystems.listing import (
+    RemoteError,
+    RemoteFilesystem,
+    RemoteObject,
+    as_info,
+    is_remote,
+    list_files,
+    parse,
+)
 
 Key: TypeAlias = tuple[int, str]
 """Number of the logdir, path below it."""
@@ -37,6 +47,7 @@ class FileVersion:
 
     bytes: int
     modified_ns: int
+    tag: str = ""  # of a remote file, where its server has one
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileVersion:
@@ -56,6 +67,7 @@ class FoundFile:
     absolute: str
     identity: FileVersion
     unfinished: bool  # by its name
+    origin: RemoteObject | None = None  # ``absolute`` is the place of its copy, made when needed
 
     @property
     def folder(self) -> str:
@@ -74,6 +86,7 @@ class Unreadable:
     path: str  # relative, "" for the logdir itself
     reason: str
     missing: bool
+    problem: ErrorInfo | None = None  # what is said of it, where that is more than the reason
 
 
 @dataclass(slots=True)
@@ -95,6 +108,30 @@ def look(root: str, tally: PassedOver) -> Iterator[FoundFile | Unreadable]:
             yield found
         else:
             tally.others += 1
+
+
+class CopyPlaces(Protocol):
+    """Where copies of remote files lie."""
+
+    def place(self, found: RemoteObject) -> Path: ...
+
+
+def look_far(
+    filesystem: RemoteFilesystem, copies: CopyPlaces, tally: PassedOver
+) -> Iterator[FoundFile | Unreadable]:
+    """The same below an address of another machine. Its files are listed, and none is opened."""
+    try:
+        for found in list_files(filesystem):
+            unfinished = file_names.is_unfinished(found.name)
+            hidden = found.name.startswith(".")
+            if not unfinished and (hidden or not file_names.is_plausible(found.name)):
+                tally.others += 1
+                continue
+            identity = FileVersion(found.bytes, found.modified_ns, found.tag)
+            path, copy = shown(found.below), str(copies.place(found))
+            yield FoundFile(path, copy, identity, unfinished, found)
+    except RemoteError as error:
+        yield Unreadable("", error.message, error.reason == "missing", as_info(error))
 
 
 def everything(root: str) -> Iterator[tuple[str, str]]:
@@ -184,24 +221,22 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | None:
 # --- logdirs --------------------------------------------------------------------------------------
 
 _SCHEME = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
-# pathlib makes one slash of two.
-_REMOTE = re.compile(
-    r"(?:[a-zA-Z][0-9a-zA-Z.+-]*://|(?:s3a?|gs|gcs|azu?r?e?|abfss?|hdfs|https?|ftp):/)"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Logdir:
     """One folder to look at.
 
-    ``path`` is absolute, "" when the place cannot be read at all: then ``problem`` says why. A
-    folder that does not exist (yet) has a path: it is tried again at every look.
+    ``path`` is absolute, an address for a folder of another machine (``far``), "" when the place
+    cannot be read at all: then ``problem`` says why. A folder that does not exist (yet) has a path:
+    it is tried again at every look.
     """
 
     shown: str  # as typed
     path: str
     name: str  # the start of the names of its runs; "" for a lone folder without a given name
     problem: ErrorInfo | None = None
+    far: RemoteFilesystem | None = None
 
 
 def resolve(logdir: str | Sequence[str] | None, logdir_spec: str | None) -> tuple[Logdir, ...]:
@@ -236,9 +271,8 @@ def _named(specification: str) -> tuple[str, str]:
 
 def _one(name: str, text: str) -> Logdir:
     text = without_file_scheme(text)
-    problem = remote_problem(text)
-    if problem is not None:
-        return Logdir(shown=text, path="", name=name, problem=problem)
+    if is_far(text):
+        return _far(shown(name), text)
     path = os.path.abspath(os.path.expanduser(text))
     return Logdir(shown=shown(text), path=path, name=shown(name))
 
@@ -248,16 +282,18 @@ def without_file_scheme(text: str) -> str:
     return text[len("file://") :] if text.lower().startswith("file://") else text
 
 
-def remote_problem(path: str) -> ErrorInfo | None:
-    """Why a path of another machine cannot be read; None for a path of this machine."""
-    text = path.strip()
-    if os.path.exists(path) or text.lower().startswith("file:/") or not _REMOTE.match(text):
-        return None
-    return ErrorInfo(
-        kind="remote_logdir",
-        message=f"{text}: remote folders are not supported yet",
-        hint="Copy the traces to a local folder and name that folder instead.",
-    )
+def is_far(path: str) -> bool:
+    """True for an address of another machine; a file or folder of this name goes first."""
+    return is_remote(path) and not os.path.exists(path)
+
+
+def _far(name: str, text: str) -> Logdir:
+    address = parse(text)
+    told = shown(address.shown)
+    absent = address.problem()
+    if absent is not None:
+        return Logdir(shown=told, path="", name=name, problem=as_info(absent))
+    return Logdir(shown=told, path=told, name=name, far=RemoteFilesystem(address))
 
 
 def _with_names(logdirs: tuple[Logdir, ...]) -> tuple[Logdir, ...]:
@@ -298,18 +334,31 @@ class Outcome:
     )  # folders that could not be listed: what was below stays
     unreadable: int = 0  # folders
     tally: PassedOver = field(default_factory=PassedOver)
+    numbers: frozenset[int] | None = None  # of the logdirs that were looked at; None: all
 
     def covers(self, key: Key) -> bool:
         """True if a file that was not found is really gone."""
+        if self.numbers is not None and key[0] not in self.numbers:
+            return False
         return not any(
             key[0] == number and (not path or key[1].startswith(path + "/"))
             for number, path in self.kept
         )
 
 
-def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, FoundFile]]:
-    """Every file worth listing, as it is found; problems and the rest go into ``outcome``."""
-    yield from _walk(logdirs, outcome)
+def walk(
+    logdirs: Sequence[Logdir],
+    outcome: Outcome,
+    copies: CopyPlaces | None = None,
+    only: Collection[int] | None = None,
+) -> Iterator[tuple[Key, FoundFile]]:
+    """Every file worth listing, as it is found; problems and the rest go into ``outcome``.
+
+    ``copies`` says where those of remote files lie, ``only`` which logdirs are looked at.
+    """
+    if only is not None:
+        outcome.numbers = frozenset(only)
+    yield from _walk(logdirs, outcome, copies)
     more = outcome.unreadable - UNREADABLE_SHOWN
     if more > 0:
         outcome.problems.append(
@@ -319,12 +368,22 @@ def walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, F
         )
 
 
-def _walk(logdirs: tuple[Logdir, ...], outcome: Outcome) -> Iterator[tuple[Key, FoundFile]]:
+def _walk(
+    logdirs: Sequence[Logdir], outcome: Outcome, copies: CopyPlaces | None
+) -> Iterator[tuple[Key, FoundFile]]:
     for number, logdir in enumerate(logdirs):
+        if outcome.numbers is not None and number not in outcome.numbers:
+            continue
         if logdir.problem is not None:
             outcome.problems.append(logdir.problem)
             continue
-        for item in look(logdir.path, outcome.tally):
+        if logdir.far is None:
+            items = look(logdir.path, outcome.tally)
+        elif copies is not None:
+            items = look_far(logdir.far, copies, outcome.tally)
+        else:
+            continue
+        for item in items:
             if isinstance(item, Unreadable):
                 _note(outcome, number, logdir, item)
             else:
@@ -342,6 +401,8 @@ def _note(outcome: Outcome, number: int, logdir: Logdir, item: Unreadable) -> No
 
 
 def _problem(logdir: Logdir, item: Unreadable) -> ErrorInfo:
+    if item.problem is not None and not item.missing:
+        return item.problem
     if item.missing:
         return ErrorInfo(
             "logdir_missing",

@@ -11,6 +11,7 @@ import msgspec
 from ..cache.disk import StoredSummary
 from ..contract import ErrorInfo
 from ..discovery.walk import FileVersion, Key
+from ..filesystems.listing import RemoteObject
 
 S = TypeVar("S", bound=msgspec.Struct)
 ArtifactKey: TypeAlias = tuple[int, str, str, str]
@@ -27,6 +28,7 @@ class Request:
     order: float
     as_is: bool = False  # although it changes meanwhile
     columns: bool = False  # also if only the summary is stored
+    origin: RemoteObject | None = None  # of which ``path`` is the copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ...base import errors
 from ..contract import ErrorInfo, ReadProgress
+from ..filesystems.listing import RemoteError, as_info
 
 
 class ReadCommand(Struct, frozen=True, tag="read"):
@@ -93,6 +94,8 @@ def info_of(error: BaseException) -> ErrorInfo:
             "The memory of this machine was not enough to read the file.",
             "Free memory and retry, or record fewer steps.",
         )
+    if isinstance(error, RemoteError):
+        return as_info(error)
     if isinstance(error, OSError):
         return ErrorInfo("unreadable", f"The file cannot be read: {error.strerror or error}.")
     return ErrorInfo(

@@ -67,12 +67,16 @@ def test_a_specification_names_folders(specification: str, expected: list[tuple[
     assert [(one.name, one.path) for one in resolve(None, specification)] == expected
 
 
-@pytest.mark.parametrize("typed", ["s3://bucket/x", "gs://b", "hdfs://h:1/x", "http://h/x"])
-def test_a_remote_logdir_is_a_problem_and_not_a_folder(typed: str) -> None:
+@pytest.mark.parametrize("typed", ["s3://bucket/x", "gs://b", "hdfs://h:1/x"])
+def test_a_remote_logdir_without_its_library_is_a_problem(
+    typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinetoscope.handlers.remote_address._is_installed", lambda _: False)
     for (one,) in (resolve(typed, None), resolve(None, typed), resolve(None, f"name:{typed}")):
-        assert one.path == ""
+        assert (one.path, one.far) == ("", None)
         assert one.problem is not None
-        assert "remote folders are not supported yet" in one.problem.message
+        assert "is not installed" in one.problem.message
+        assert "pip install 'kinetoscope[" in one.problem.hint
 
 
 def test_several_folders_given_one_by_one_get_names() -> None:
