@@ -18,6 +18,7 @@ STEMS = (
     "memory",
     "modules",
     "distributed",
+    "diff",
     "health",
 )
 """The views in tab order: the names of their folders. A view is named here and nowhere else."""

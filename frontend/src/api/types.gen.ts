@@ -6,7 +6,15 @@ export type CategoryConfidence = "high" | "medium" | "low";
 
 export type ColumnKind = "value" | "name" | "path" | "words" | "text";
 
+export type DiffGroup = "operators" | "kernels" | "modules";
+
+export type DiffMetric = "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "bytes" | "calls";
+
+export type DiffStatus = "added" | "removed" | "faster" | "slower" | "more calls" | "fewer calls" | "same" | "small" | "unsure";
+
 export type DistributedRole = "" | "data parallel" | "sharded data parallel" | "tensor parallel" | "pipeline" | "expert parallel" | "context parallel";
+
+export type Division = "device" | "host" | "classic";
 
 export type First = "" | "call" | "kernel";
 
@@ -33,6 +41,8 @@ export type ModuleMetric = "device" | "op" | "host" | "idle";
 export type ModuleTime = "device" | "op";
 
 export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
+
+export type Outcome = "better" | "worse" | "no change" | "cannot tell";
 
 export type RankPlaceKind = "culprit" | "victim" | "median";
 
@@ -421,6 +431,200 @@ export interface DeviceCard {
   readonly capability: string | null;
   readonly used: boolean;
   readonly gauges: readonly Gauge[];
+}
+
+/** The answer. */
+export interface Diff {
+  readonly outcome: Outcome;
+  readonly headline: string;
+  readonly detail: string;
+  readonly certainty: string;
+  /** what would decide it; "" where it is decided */
+  readonly settle: string;
+  /** the rule that decided */
+  readonly reason: string;
+  readonly base: DiffSide;
+  readonly other: DiffSide;
+  readonly division: Division;
+  readonly divisions: readonly Division[];
+  readonly base_ns: number;
+  readonly other_ns: number;
+  readonly change_ns: number;
+  readonly parts: readonly DiffPart[];
+  /** of the change of compute, what another clock makes of it */
+  readonly clock_ns: number;
+  /** other ÷ base of equal kernels; null: too few of them */
+  readonly clock_ratio: number | null;
+  readonly mismatches: readonly DiffMismatch[];
+  readonly counts: readonly DiffCount[];
+  /** group → why it is not there */
+  readonly missing: Readonly<Record<string, string>>;
+}
+
+/** One box of the flame graph of both; parents come first. */
+export interface DiffBox {
+  readonly node: number;
+  readonly parent: number;
+  readonly name: string;
+  readonly kind: string;
+  readonly base: number;
+  readonly other: number;
+}
+
+/** A number per step; `is_exact`: it repeats in every chosen step, on both sides. */
+export interface DiffCount {
+  readonly key: string;
+  readonly label: string;
+  readonly unit: "bytes" | "count" | "flop";
+  readonly base: number;
+  readonly other: number;
+  readonly is_exact: boolean;
+}
+
+/** Where the events of a part are, in the Trace view of each side; "" = not known. */
+export interface DiffDoor {
+  /** "1200-3400": a range of the timeline */
+  readonly base_at: string;
+  readonly other_at: string;
+  /** words to search for */
+  readonly find: string;
+}
+
+/** The boxes; the width of a box is the larger of its two values. */
+export interface DiffFlame {
+  readonly unit: "count" | "ns";
+  readonly base_total: number;
+  readonly other_total: number;
+  readonly boxes: readonly DiffBox[];
+  readonly missing: string;
+}
+
+/** The flame graph of both. */
+export interface DiffFlameQuery extends DiffQuery {
+  /** what the width of a box is */
+  readonly metric?: FlameMetric;
+  /** narrower boxes are left to "…" */
+  readonly min_ratio?: number;
+}
+
+/** What the two recordings do not have in common. */
+export interface DiffMismatch {
+  readonly what: string;
+  readonly base: string;
+  readonly other: string;
+  readonly weight: "note" | "other machine" | "taints";
+  readonly text: string;
+}
+
+/** One part of both steps; integers that sum to the steps. */
+export interface DiffPart {
+  readonly key: string;
+  readonly label: string;
+  readonly category: string;
+  readonly ghost: boolean;
+  readonly help: string;
+  readonly base_ns: number;
+  readonly other_ns: number;
+  readonly change_ns: number;
+  /** null: too few steps to tell */
+  readonly is_real: boolean | null;
+  readonly door: DiffDoor;
+}
+
+/** The two recordings and their steps. */
+export interface DiffQuery {
+  /** run of the base */
+  readonly base_run?: string;
+  /** its worker; "" = the same as of the trace itself */
+  readonly base_worker?: string;
+  /** its span; "" = the last */
+  readonly base_span?: string;
+  /** steps by their numbers: "3", "2-5"; "" = all but warm-up and incomplete ones */
+  readonly steps?: string;
+  /** steps of the base, in the same way */
+  readonly base_steps?: string;
+  /** step of the bridge */
+  readonly center?: "mean" | "median";
+  /** "" = the best that both have */
+  readonly seen?: "" | "classic" | "device" | "host";
+  /** a smaller change of the step is none */
+  readonly budget?: number;
+}
+
+/** One operator, kernel or module of both recordings; figures per step. */
+export interface DiffRow {
+  readonly name: string;
+  /** where it goes by another name; "" = the same */
+  readonly other_name: string;
+  /** "renamed", "fused", "split", "replaced"; "" = by name */
+  readonly relation: string;
+  readonly detail: string;
+  readonly base_calls: number;
+  readonly other_calls: number;
+  readonly base_ns: number;
+  readonly other_ns: number;
+  readonly change_ns: number;
+  /** change ÷ base; null where the base has none */
+  readonly ratio: number | null;
+  readonly by_calls_ns: number;
+  readonly by_speed_ns: number;
+  /** the change without the difference of the clocks */
+  readonly adjusted_ns: number | null;
+  readonly device_change_ns: number | null;
+  readonly status: DiffStatus;
+  readonly p: number | null;
+  /** every metric of base and other */
+  readonly sums: Readonly<Record<string, readonly [number, number]>>;
+}
+
+/** One recording of the two. */
+export interface DiffSide {
+  readonly run: string;
+  readonly worker: string;
+  readonly span: string;
+  readonly label: string;
+  /** "Tesla V100-SXM2-32GB", "CPU" */
+  readonly device: string;
+  readonly step_count: number;
+  readonly mean_ns: number;
+  readonly median_ns: number;
+  /** half width of the 95 % interval of its median, from its own steps */
+  readonly noise_ratio: number | null;
+}
+
+/** A window of the rows, and sums over all of them. */
+export interface DiffTable {
+  readonly rows: readonly DiffRow[];
+  readonly offset: number;
+  readonly count: number;
+  readonly group: DiffGroup;
+  readonly metric: string;
+  readonly base_ns: number;
+  readonly other_ns: number;
+  /** that this group has */
+  readonly metrics: readonly string[];
+  /** why there is none; "" = there is */
+  readonly missing: string;
+}
+
+/** A window of the table. */
+export interface DiffTableQuery extends DiffQuery {
+  /** what the rows are */
+  readonly group?: DiffGroup;
+  /** the time that is compared */
+  readonly metric?: DiffMetric;
+  /** keep calls of other input shapes, or launches of other sizes, apart */
+  readonly by_shape?: boolean;
+  /** rows whose name has these words; "" = all */
+  readonly search?: string;
+  /** column to sort by */
+  readonly sort_by?: "base" | "change" | "name" | "other" | "ratio";
+  /** smallest first */
+  readonly ascending?: boolean;
+  /** rows to skip */
+  readonly offset?: number;
+  /** rows of the window */
+  readonly limit?: number;
 }
 
 /** The ranks of a run, compared over the chosen steps. */
@@ -1852,6 +2056,40 @@ export interface PathShare {
   readonly certain_ratio: number | null;
 }
 
+/** One piece of both steps: an anchor, or what stands between two of them. */
+export interface Piece {
+  readonly path: string;
+  readonly name: string;
+  readonly other_name: string;
+  /** "step", "loader", "module", "optimizer", "between" */
+  readonly kind: string;
+  readonly base_ns: number;
+  readonly other_ns: number;
+  readonly base_device_ns: number;
+  readonly other_device_ns: number;
+  readonly base_count: number;
+  readonly other_count: number;
+  readonly has_inside: boolean;
+}
+
+/** The pieces below a path, in the order of time. */
+export interface Pieces {
+  readonly path: string;
+  /** names from the outermost to this one */
+  readonly trail: readonly string[];
+  readonly pieces: readonly Piece[];
+  /** the operators of this piece, those that changed most first */
+  readonly rows: readonly DiffRow[];
+  readonly row_count: number;
+  readonly missing: string;
+}
+
+/** The pieces inside one piece. */
+export interface PiecesQuery extends DiffQuery {
+  /** places from the outermost list on: "0-2-1"; "" = the step itself */
+  readonly path?: string;
+}
+
 /** One stage of a pipeline. */
 export interface PipelineStage {
   readonly ranks: string;
@@ -2595,6 +2833,7 @@ export interface ViewAnswers {
   readonly memory: Memory;
   readonly modules: Modules;
   readonly distributed: Distributed;
+  readonly diff: Diff;
   readonly health: Health;
 }
 
@@ -2607,6 +2846,7 @@ export interface ViewQueries {
   readonly memory: MemoryQuery;
   readonly modules: ModulesQuery;
   readonly distributed: DistributedQuery;
+  readonly diff: DiffQuery;
   readonly health: HealthQuery;
 }
 
@@ -2650,6 +2890,9 @@ export interface PartAnswers {
   readonly "modules/flame": Flame;
   readonly "distributed/ops": RankOperations;
   readonly "distributed/hang": HangAnswer;
+  readonly "diff/table": DiffTable;
+  readonly "diff/pieces": Pieces;
+  readonly "diff/flame": DiffFlame;
 }
 
 /** The parameters of each part of a view, by its address. */
@@ -2695,4 +2938,7 @@ export interface PartQueries {
   readonly "modules/flame": ModuleFlameQuery;
   readonly "distributed/ops": OperationsQuery;
   readonly "distributed/hang": HangQuery;
+  readonly "diff/table": DiffTableQuery;
+  readonly "diff/pieces": PiecesQuery;
+  readonly "diff/flame": DiffFlameQuery;
 }

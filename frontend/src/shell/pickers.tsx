@@ -16,14 +16,14 @@ import {
   runState,
 } from "../state/location/choice";
 import type { Patch } from "../state/location/fragment";
-import { rankNote, stateNote } from "./states/words";
 import {
   runsBefore,
   stepTimeOfRun,
   stepTimeOfWorker,
   stepTimeTitle,
   stepTimeWords,
-} from "./step_times";
+} from "../state/step_times";
+import { rankNote, stateNote } from "./states/words";
 
 const SEARCH_FROM = 9;
 

@@ -28,5 +28,6 @@ export const VIEWS: readonly PageView[] = [
   view("memory", true, () => import("./memory")),
   view("modules", true, () => import("./modules")),
   view("distributed", true, () => import("./distributed")),
+  view("diff", true, () => import("./diff")),
   view("health", false, () => import("./health")),
 ];

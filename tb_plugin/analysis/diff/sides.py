@@ -102,15 +102,18 @@ class Items:
         return {pair: at for at, pair in enumerate(pairs)}
 
 
-def operator_items(side: Side, by: str = "name") -> Items:
+def operator_items(side: Side, by: str = "name", only: I64 | None = None) -> Items:
     """The operators and annotated ranges of the chosen steps.
 
-    ``by``: "name", or "shape" to keep calls with other input shapes apart. A call of the runtime
+    ``by``: "name", or "shape" to keep calls with other input shapes apart; ``only``: of these
+    calls. A call of the runtime
     that no operator surrounds, but that launched work, is a key, too, so that device times are
     whole.
     """
     operators, calls = side.operators, side.operators.calls
     rows = chosen_rows(operators, CallSelection(side.steps, HOST_KINDS))
+    if only is not None:
+        rows = np.intersect1d(rows, only, assume_unique=True)
     name = calls.name[rows]
     second = calls.shapes[rows] if by == "shape" else None
     return _items(

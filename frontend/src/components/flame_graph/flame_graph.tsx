@@ -30,7 +30,7 @@ import {
   viewOfBox,
   walkedBox,
 } from "./layout";
-import { flameColors, kindNumber, paintFlame } from "./paint";
+import { type FlameTint, flameColors, kindNumber, paintFlame } from "./paint";
 
 /** A value of the graph in words. */
 export const flameValue = (unit: string) => (value: number) =>
@@ -48,7 +48,11 @@ export interface FlameGraphProps {
   readonly isHit: ((name: string) => boolean) | null;
   /** What stands before the path of the focus. */
   readonly tools?: ReactNode;
+  /** Colours boxes by something else than their kind. */
+  readonly tint?: FlameTint;
 }
+
+export type { FlameTint } from "./paint";
 
 interface Choice {
   readonly flame: Flame;
@@ -131,7 +135,7 @@ export const FoldedStacks = ({ href, metric }: { href: string; metric: string })
 );
 
 export function FlameGraph(props: FlameGraphProps) {
-  const { flame, counted, focus, onFocus, onChoose, isHit, tools } = props;
+  const { flame, counted, focus, onFocus, onChoose, isHit, tools, tint } = props;
   adoptStyles(flameCss);
   const theme = useThemeName();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the tokens
@@ -284,6 +288,7 @@ export function FlameGraph(props: FlameGraphProps) {
                 chosen,
                 found,
                 valueText: words,
+                tint,
               })
             }
           />

@@ -1,6 +1,7 @@
 /** How a flame graph is painted: hue by kind, lightness by name, as everywhere on the page. */
 import type { FlameNode } from "../../api/types.gen";
 import { textWidth } from "../../base/measure";
+import { mix } from "../../base/style/color";
 import { KIND, type KindPaint, kindPaints, type Tokens } from "../../base/style/kind_hues";
 import { Advances } from "../../base/text/advances";
 import { hashText, labelForms } from "../../base/text/label_forms";
@@ -28,6 +29,8 @@ export interface FlameColors {
   readonly accent: string;
   /** Of what stands for several. */
   readonly rest: string;
+  readonly plain: string;
+  readonly tints: Readonly<Record<Tint, string>>;
 }
 
 export const flameColors = (tokens: Tokens): FlameColors => ({
@@ -35,7 +38,13 @@ export const flameColors = (tokens: Tokens): FlameColors => ({
   ink: tokens("--ink"),
   accent: tokens("--accent"),
   rest: tokens("--line-strong"),
+  plain: tokens("--surface-3"),
+  tints: { "--better": tokens("--better"), "--worse": tokens("--worse") },
 });
+
+/** Instead of its kind, what a box is coloured by: a token, from 0 (none of it) to 1. */
+export type FlameTint = (node: FlameNode) => { readonly token: Tint; readonly strength: number };
+type Tint = "--better" | "--worse";
 
 export interface FlamePicture {
   readonly tree: FlameTree;
@@ -48,6 +57,7 @@ export interface FlamePicture {
   /** Boxes that a search found; null = none is searched. */
   readonly found: ReadonlySet<number> | null;
   readonly valueText: (value: number) => string;
+  readonly tint?: FlameTint | undefined;
 }
 
 export function paintFlame(
@@ -76,9 +86,16 @@ export function paintFlame(
 
 /** The fill of a box, and the ink of what it says. */
 function colorOf(
-  { node, kind, name }: FlameNode,
+  one: FlameNode,
   colors: FlameColors,
+  tint: FlameTint | undefined,
 ): { readonly fill: string; readonly ink: string } {
+  const { node, kind, name } = one;
+  if (tint !== undefined && node >= 0) {
+    const { token, strength } = tint(one);
+    // At most so much that the ink of the page can be read on it.
+    return { fill: mix(colors.tints[token], colors.plain, 0.55 * strength), ink: colors.ink };
+  }
   const paint = node < 0 ? undefined : colors.kinds[kindNumber(kind)];
   const { fills, inks } = paint ?? { fills: [], inks: [] };
   const pick = fills.length > 0 ? hashText(name) % fills.length : 0;
@@ -90,9 +107,9 @@ function paintBox(
   { node, above, index, depth }: FlameBox,
   [left, right]: readonly [number, number],
   y: number,
-  { colors, hovered, chosen, found, view, valueText }: FlamePicture,
+  { colors, hovered, chosen, found, view, valueText, tint }: FlamePicture,
 ): void {
-  const { fill, ink } = colorOf(node, colors);
+  const { fill, ink } = colorOf(node, colors, tint);
   const isDim = (found !== null && !found.has(index)) || depth < view.depth;
   const width = Math.max(1, right - left - (right - left > 3 ? 1 : 0));
   context.globalAlpha = isDim ? 0.35 : 1;

@@ -1,0 +1,66 @@
+/** Which recording is the base: what the address says, else the run of the same script before. */
+import type { Catalog, DiffQuery, RunInfo, SpanInfo, WorkerInfo } from "../../api/types.gen";
+import type { Values } from "../../state/location/fragment";
+import type { Shown } from "../../state/page_context";
+import { runsBefore } from "../../state/step_times";
+
+/** The base as far as the catalog has it. */
+export interface Base {
+  readonly run: RunInfo;
+  readonly worker: WorkerInfo;
+  readonly span: SpanInfo;
+}
+
+const last = <T>(items: readonly T[]): T | undefined => items[items.length - 1];
+
+/** The run that the shown one is compared with unless someone chooses: the one before, else any other. */
+function usualRun(catalog: Catalog, shown: Shown): RunInfo | undefined {
+  const before = runsBefore(catalog.runs);
+  const after = [...before].find(([, run]) => run.name === shown.key.run)?.[0];
+  const others = catalog.runs.filter(({ name }) => name !== shown.key.run);
+  return (
+    before.get(shown.key.run) ??
+    catalog.runs.find(({ name }) => name === after) ??
+    (others.length === 1 ? others[0] : undefined)
+  );
+}
+
+/** Of the base's run: the worker of the same name or rank, else its first. */
+function workerLike(run: RunInfo, shown: Shown, catalog: Catalog): WorkerInfo | undefined {
+  const own = catalog.runs
+    .find(({ name }) => name === shown.key.run)
+    ?.workers.find(({ name }) => name === shown.key.worker);
+  return (
+    run.workers.find(({ name }) => name === shown.key.worker) ??
+    run.workers.find(({ rank }) => rank !== null && rank === own?.rank) ??
+    run.workers[0]
+  );
+}
+
+export function baseOf(catalog: Catalog, shown: Shown, values: Values): Base | null {
+  const named = values["diff.base"];
+  const run =
+    named === undefined
+      ? usualRun(catalog, shown)
+      : catalog.runs.find(({ name }) => name === named);
+  if (run === undefined) {
+    return null;
+  }
+  const worker =
+    run.workers.find(({ name }) => name === values["diff.worker"]) ??
+    workerLike(run, shown, catalog);
+  const span =
+    worker?.spans.find(({ key }) => key === values["diff.span"]) ?? last(worker?.spans ?? []);
+  return worker === undefined || span === undefined ? null : { run, worker, span };
+}
+
+/** What every question of this view says of the two recordings. */
+export function queryOf(base: Base, values: Values): DiffQuery {
+  return {
+    base_run: base.run.name,
+    base_worker: base.worker.name,
+    base_span: base.span.key,
+    steps: values["steps"] ?? "",
+    base_steps: values["diff.steps"] ?? "",
+  };
+}

@@ -1,0 +1,239 @@
+/** The bridge from the step of A to the step of B: a waterfall that adds up, each part a door. */
+import type { Diff, DiffPart } from "../../api/types.gen";
+import { useWidth } from "../../base/measure";
+import { plainTable } from "../../base/text/delimited";
+import { axisNumber, change, exactTime, inScale, time, timeScale } from "../../base/text/format";
+import { roundTicks } from "../../base/text/ticks";
+import { fillClass } from "../../components/charts/category";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Segmented } from "../../components/controls/segmented";
+import { ViewLink } from "../../components/controls/view_link";
+import { Panel } from "../../components/states/panel";
+import { useAddress, useValues } from "../../state/host/environment";
+
+const HEIGHT = 236;
+const TOP = 22;
+const LEAST_COLUMN = 84;
+const DIVISIONS = { device: "GPU", host: "Main thread", classic: "Categories" } as const;
+
+/** Where a bar of the waterfall begins and ends, in ns from zero. */
+export interface Bar {
+  readonly part: DiffPart;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The changes one after the other, from the step of A to that of B. */
+export function waterfall(parts: readonly DiffPart[], base: number): readonly Bar[] {
+  let at = base;
+  return parts.map((part) => {
+    const from = at;
+    at += part.change_ns;
+    return { part, from, to: at };
+  });
+}
+
+/** Small changes as one, so that the large ones have room; the sum stays. */
+export function fitting(parts: readonly DiffPart[], most: number): readonly DiffPart[] {
+  if (parts.length <= most) {
+    return parts;
+  }
+  const ordered = [...parts].sort((a, b) => Math.abs(b.change_ns) - Math.abs(a.change_ns));
+  const kept = new Set(ordered.slice(0, Math.max(1, most - 1)));
+  const rest = parts.filter((part) => !kept.has(part));
+  const sum = (of: (part: DiffPart) => number) => rest.reduce((total, part) => total + of(part), 0);
+  const together: DiffPart = {
+    key: "rest",
+    label: `${rest.length} smaller parts`,
+    category: "other",
+    ghost: true,
+    help: rest.map(({ label, change_ns }) => `${label} ${change(change_ns)}`).join("\n"),
+    base_ns: sum((part) => part.base_ns),
+    other_ns: sum((part) => part.other_ns),
+    change_ns: sum((part) => part.change_ns),
+    is_real: null,
+    door: { base_at: "", other_at: "", find: "" },
+  };
+  return [...parts.filter((part) => kept.has(part)), together];
+}
+
+const toPlain = plainTable<DiffPart>([
+  "key",
+  "label",
+  "base_ns",
+  "other_ns",
+  "change_ns",
+  "is_real",
+]);
+
+function Stack({
+  parts,
+  side,
+  y,
+}: {
+  parts: readonly DiffPart[];
+  side: "base_ns" | "other_ns";
+  y: (ns: number) => number;
+}) {
+  let at = 0;
+  return parts.map((part) => {
+    const from = at;
+    at += part[side];
+    const height = y(from) - y(at);
+    return part[side] > 0 ? (
+      <i
+        key={part.key}
+        className={fillClass(part.category, part.ghost)}
+        title={`${part.label}: ${time(part[side])}\n${part.help}`}
+        style={{ top: y(at), height: Math.max(0.5, height - (height > 3 ? 1 : 0)) }}
+      />
+    ) : null;
+  });
+}
+
+/** Not proven: pale. */
+const signOf = (part: DiffPart) =>
+  part.change_ns === 0 || Math.abs(part.change_ns) < 1
+    ? "same"
+    : part.change_ns < 0
+      ? "better"
+      : "worse";
+
+function Change({ bar, y }: { bar: Bar; y: (ns: number) => number }) {
+  const { part, from, to } = bar;
+  const [top, bottom] = [Math.min(y(from), y(to)), Math.max(y(from), y(to))];
+  const sure =
+    part.is_real === null ? "" : part.is_real ? ", significant" : ", not significant: pale";
+  const title = `${part.label}: ${time(part.base_ns)} → ${time(part.other_ns)}, ${change(part.change_ns)}${sure}\n${part.help}`;
+  const { other_at, find } = part.door;
+  return (
+    <>
+      <i
+        className={`diff-delta ${signOf(part)} ${part.is_real === true ? "" : "pale"}`}
+        style={{ top, height: Math.max(2, bottom - top) }}
+        title={title}
+      />
+      {other_at === "" ? null : (
+        <ViewLink
+          stem="timeline"
+          params={find === "" ? { at: other_at } : { at: other_at, find }}
+          className="diff-door"
+          title={`${title}\nOpens where B spends most of it, in Trace`}
+        >
+          <span className="unseen">{title}</span>
+        </ViewLink>
+      )}
+      <b
+        className={`diff-amount ${signOf(part)}`}
+        style={part.change_ns < 0 ? { top: bottom + 2 } : { top: top - 18 }}
+      >
+        {change(part.change_ns)}
+      </b>
+    </>
+  );
+}
+
+export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
+  const address = useAddress();
+  const values = useValues();
+  const [box, width] = useWidth<HTMLDivElement>();
+  const { base_ns, other_ns, change_ns } = answer;
+  const room = Math.max(3, Math.floor((width - 40) / LEAST_COLUMN) - 2);
+  const parts = fitting(
+    answer.parts.filter((part) => part.change_ns !== 0),
+    room,
+  );
+  const bars = waterfall(parts, base_ns);
+  const most = Math.max(base_ns, other_ns, ...bars.map(({ to }) => to), 1);
+  const scale = timeScale(most);
+  const y = (ns: number) => TOP + (1 - ns / (most * 1.06)) * (HEIGHT - TOP);
+  const columns = bars.length + 2;
+  const exact = `${exactTime(base_ns)} ${change_ns < 0 ? "−" : "+"} ${exactTime(Math.abs(change_ns))} = ${exactTime(other_ns)}`;
+  const center = values["diff.center"] === "median" ? "median" : "mean";
+  return (
+    <Panel
+      title="From A to B"
+      hint={`${center} step · adds up exactly: ${exact}`}
+      isOld={isOld}
+      className="diff-bridge"
+      controls={
+        <>
+          <Segmented
+            label="Which step"
+            options={[
+              ["mean", "Mean"],
+              ["median", "Median"],
+            ]}
+            value={center}
+            onChange={(next) =>
+              address.replace({ "diff.center": next === "mean" ? undefined : next })
+            }
+          />
+          {answer.divisions.length > 1 ? (
+            <Segmented
+              label="Seen from"
+              options={answer.divisions.map((one) => [one, DIVISIONS[one]] as const)}
+              value={answer.division}
+              onChange={(next) =>
+                address.replace({ "diff.seen": next === answer.divisions[0] ? undefined : next })
+              }
+            />
+          ) : null}
+          <CopyTable label="the bridge" table={() => toPlain(answer.parts)} />
+        </>
+      }
+    >
+      <div
+        ref={box}
+        className="diff-waterfall"
+        role="img"
+        aria-label={`${exact}; ${answer.parts.map((part) => `${part.label} ${change(part.change_ns)}`).join(", ")}`}
+      >
+        <div className="diff-axis" style={{ height: HEIGHT }} aria-hidden="true">
+          {roundTicks(most / scale.unit.size, 4).map((tick) => (
+            <span key={tick} style={{ top: y(tick * scale.unit.size) }}>
+              {axisNumber(tick)}
+            </span>
+          ))}
+        </div>
+        <div
+          className="diff-columns"
+          style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
+        >
+          <div className="diff-column">
+            <div style={{ height: HEIGHT }}>
+              <Stack parts={answer.parts} side="base_ns" y={y} />
+              <b className="diff-amount" style={{ top: y(base_ns) - 18 }}>
+                {inScale(base_ns, scale)}
+              </b>
+            </div>
+            <b>A</b>
+          </div>
+          {bars.map((bar) => (
+            <div className="diff-column" key={bar.part.key}>
+              <div style={{ height: HEIGHT }}>
+                <Change bar={bar} y={y} />
+              </div>
+              <span title={bar.part.help}>{bar.part.label}</span>
+            </div>
+          ))}
+          <div className="diff-column">
+            <div style={{ height: HEIGHT }}>
+              <Stack parts={answer.parts} side="other_ns" y={y} />
+              <b className="diff-amount" style={{ top: y(other_ns) - 18 }}>
+                {inScale(other_ns, scale)}
+              </b>
+            </div>
+            <b>B</b>
+          </div>
+        </div>
+      </div>
+      <p className="hint">
+        {scale.unit.name} per step · pale: not significant, or too few steps to tell
+        {answer.clock_ns === 0
+          ? ""
+          : ` · of Compute, the clocks alone make ${change(answer.clock_ns)}`}
+      </p>
+    </Panel>
+  );
+}

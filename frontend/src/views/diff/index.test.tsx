@@ -1,0 +1,204 @@
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, it, vi } from "vitest";
+import { catalogOf, runOf } from "../../../test-fixtures/catalog";
+import { openPage } from "../../../test-fixtures/page";
+import { INFO, TRACE } from "../../../test-fixtures/resnet";
+import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
+import type { Diff, DiffPart, DiffRow, DiffTable, Pieces } from "../../api/types.gen";
+import { fitting, waterfall } from "./bridge";
+import { leaning, together } from "./flame";
+
+const HOSTILE = "<img src=x onerror=alert(1)>";
+
+const part = (key: string, base_ns: number, other_ns: number, is_real: boolean | null = true) =>
+  ({
+    key,
+    label: key,
+    category: "compute",
+    ghost: false,
+    help: "",
+    base_ns,
+    other_ns,
+    change_ns: other_ns - base_ns,
+    is_real,
+    door: { base_at: "1-2", other_at: "3-4", find: "" },
+  }) satisfies DiffPart;
+
+const side = (run: string, mean_ns: number) => ({
+  run,
+  worker: "worker0",
+  span: "1",
+  label: run,
+  device: "V100",
+  step_count: 6,
+  mean_ns,
+  median_ns: mean_ns,
+  noise_ratio: null,
+});
+
+const ANSWER: Diff = {
+  outcome: "better",
+  headline: "36.5 ms faster per step.",
+  detail: "Waiting fell.",
+  certainty: "6 against 6 steps",
+  settle: "",
+  reason: "",
+  base: side("old", 177_592_167),
+  other: side("resnet50", 141_068_000),
+  division: "device",
+  divisions: ["device", "classic"],
+  base_ns: 177_592_167,
+  other_ns: 141_068_000,
+  change_ns: -36_524_167,
+  parts: [part("compute", 98_588_667, 99_144_667, false), part("loader", 79_003_500, 41_923_333)],
+  clock_ns: 0,
+  clock_ratio: 1,
+  mismatches: [],
+  counts: [
+    { key: "launches", label: "Launches", unit: "count", base: 10, other: 12, is_exact: true },
+  ],
+  missing: { modules: "No modules." },
+};
+
+const row = (name: string, change_ns: number): DiffRow => ({
+  name,
+  other_name: "",
+  relation: "",
+  detail: "",
+  base_calls: 6,
+  other_calls: 6,
+  base_ns: 1_000_000,
+  other_ns: 1_000_000 + change_ns,
+  change_ns,
+  ratio: change_ns / 1_000_000,
+  by_calls_ns: 0,
+  by_speed_ns: change_ns,
+  adjusted_ns: null,
+  device_change_ns: null,
+  status: "slower",
+  p: 0.001,
+  sums: {},
+});
+
+const TABLE: DiffTable = {
+  rows: [row(HOSTILE, 500_000), row("aten::mm", 20_000)],
+  offset: 0,
+  count: 2,
+  group: "operators",
+  metric: "self_ns",
+  base_ns: 2_000_000,
+  other_ns: 2_520_000,
+  metrics: ["self_ns"],
+  missing: "",
+};
+
+const PIECES: Pieces = {
+  path: "",
+  trail: [],
+  pieces: [
+    {
+      path: "0",
+      name: "DataLoader",
+      other_name: "",
+      kind: "loader",
+      base_ns: 69_000_000,
+      other_ns: 1_000_000,
+      base_device_ns: 0,
+      other_device_ns: 0,
+      base_count: 6,
+      other_count: 6,
+      has_inside: false,
+    },
+  ],
+  rows: [],
+  row_count: 0,
+  missing: "",
+};
+
+let server: FakeServer;
+
+beforeEach(() => {
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(480);
+  const runs = [
+    runOf("resnet50", { workers: { worker0: ["ready"] } }),
+    runOf("old", { workers: { worker0: ["ready"] } }),
+  ];
+  server = fakeServer(catalogOf(runs));
+  const views = [...INFO.views, { stem: "diff", title: "Diff", key: "f", question: "What?" }];
+  server.answer("info", { ...INFO, views });
+  const shown = { stem: "diff", unavailable: null, badge: null };
+  server.answer("trace", { ...TRACE, views: [...TRACE.views, shown] });
+  server.answer("view/diff", ANSWER);
+  server.answer("view/diff/table", TABLE);
+  server.answer("view/diff/pieces", PIECES);
+});
+
+const asked = (route: string) =>
+  server.asked.filter(({ pathname }) => pathname.endsWith(route)).map((url) => url.searchParams);
+
+it("compares with the only other run, and says what it asked", async () => {
+  openPage("#view=diff&run=resnet50");
+  expect(await screen.findByRole("heading", { level: 1 })).toHaveProperty(
+    "textContent",
+    "36.5 ms faster per step.",
+  );
+  expect(asked("view/diff")[0]?.get("base_run")).toBe("old");
+  expect(await screen.findByText(/adds up exactly/)).toBeTruthy();
+});
+
+it("shows names from a trace as text", async () => {
+  const { container } = openPage("#view=diff&run=resnet50");
+  await screen.findByRole("row", { name: /onerror/ });
+  expect(container.querySelector("img")).toBeNull();
+});
+
+it("goes into a piece and back again", async () => {
+  const { environment } = openPage("#view=diff&run=resnet50");
+  const panel = within(await screen.findByRole("region", { name: "Pieces of the step" }));
+  await userEvent.click(await panel.findByRole("button", { name: /DataLoader/ }));
+  expect(environment.address.get()["diff.path"]).toBe("0");
+  await userEvent.click(await panel.findByRole("button", { name: "← Back" }));
+  expect(environment.address.get()["diff.path"]).toBeUndefined();
+});
+
+it("swaps the two recordings", async () => {
+  const { environment } = openPage("#view=diff&run=resnet50");
+  await userEvent.click(await screen.findByRole("button", { name: "⇄ Swap" }));
+  const values = environment.address.get();
+  expect([values["run"], values["diff.base"]]).toEqual(["old", "resnet50"]);
+});
+
+it("asks for a baseline where none can be told", async () => {
+  const runs = ["a", "b", "c"].map((name) => runOf(name, { workers: { worker0: ["ready"] } }));
+  server.answer("catalog", catalogOf(runs));
+  openPage("#view=diff&run=a");
+  await screen.findByText("Choose what to compare with.");
+  await userEvent.click(screen.getByRole("button", { name: /Baseline run/ }));
+  await userEvent.click(await screen.findByRole("option", { name: /^b/ }));
+  await waitFor(() => expect(asked("view/diff")[0]?.get("base_run")).toBe("b"));
+});
+
+it("draws a waterfall that ends at the other step", () => {
+  const bars = waterfall(ANSWER.parts, ANSWER.base_ns);
+  expect(bars.at(-1)?.to).toBe(ANSWER.other_ns);
+});
+
+it("adds small parts up where there is no room for them", () => {
+  const parts = [10, -400, 30, 900, 5].map((change, at) => part(`p${at}`, 1000, 1000 + change));
+  const few = fitting(parts, 3);
+  expect(few.map(({ key }) => key)).toEqual(["p1", "p3", "rest"]);
+  const sum = (some: readonly DiffPart[]) => some.reduce((all, one) => all + one.change_ns, 0);
+  expect(sum(few)).toBe(sum(parts));
+});
+
+it("adds both recordings up in one flame graph", () => {
+  const boxes = [
+    { node: 0, parent: -1, name: "step", kind: "op", base: 60, other: 40 },
+    { node: 1, parent: 0, name: "mm", kind: "op", base: 10, other: 30 },
+  ];
+  const flame = together({ unit: "ns", base_total: 60, other_total: 40, boxes, missing: "" });
+  expect(flame.nodes.map(({ value }) => value)).toEqual([100, 40]);
+  expect(flame.nodes[0]?.self_value).toBe(60);
+  expect(boxes.map(leaning)).toEqual([-0.2, 0.5]);
+});

@@ -1,0 +1,132 @@
+/** What changed between two recordings, by how much, and is it real? */
+import type { Diff, DiffGroup, DiffQuery } from "../../api/types.gen";
+import { adoptStyles } from "../../base/style/styles";
+import { Segmented } from "../../components/controls/segmented";
+import { Skeleton, ViewAnswer } from "../../components/states/answered";
+import { Hero } from "../../components/text/hero";
+import { useAddress, useValues } from "../../state/host/environment";
+import { type Shown, usePage } from "../../state/page_context";
+import { type Base, baseOf, queryOf } from "./base";
+import { Bridge } from "./bridge";
+import diffCss from "./diff.css?inline";
+import { DiffFlameGraph } from "./flame";
+import { Counts, Limits } from "./limits";
+import { PieceRows, Pieces } from "./pieces";
+import { BasePicker, Sides } from "./sides";
+import { Changes } from "./table_view";
+
+adoptStyles(diffCss);
+
+type Tab = DiffGroup | "flame";
+const TABS: readonly (readonly [Tab, string])[] = [
+  ["operators", "Operators"],
+  ["kernels", "Kernels"],
+  ["modules", "Modules"],
+  ["flame", "Flame graph"],
+];
+
+function Tables({ answer, query }: { answer: Diff; query: DiffQuery }) {
+  const address = useAddress();
+  const values = useValues();
+  const wanted = TABS.find(([key]) => key === values["diff.tab"])?.[0] ?? "operators";
+  const tab = answer.missing[wanted] === undefined ? wanted : "operators";
+  const hasDevice = answer.missing["kernels"] === undefined;
+  const modes = (
+    <Segmented
+      label="Rows"
+      options={TABS.map(([key, words]) => [key, words, answer.missing[key] ?? ""] as const)}
+      value={tab}
+      onChange={(next) =>
+        address.replace({
+          "diff.tab": next === "operators" ? undefined : next,
+          "diff.metric": undefined,
+        })
+      }
+    />
+  );
+  return tab === "flame" ? (
+    <DiffFlameGraph query={query} modes={modes} hasDevice={hasDevice} />
+  ) : (
+    <Changes key={tab} query={query} group={tab} hasDevice={hasDevice} modes={modes} />
+  );
+}
+
+interface FiguresProps {
+  readonly answer: Diff;
+  readonly isOld: boolean;
+  readonly query: DiffQuery;
+  readonly base: Base;
+  readonly shown: Shown;
+}
+
+function Figures({ answer, isOld, query, base, shown }: FiguresProps) {
+  return (
+    <div className={isOld ? "stack stale" : "stack"}>
+      <div className="diff-head">
+        <div className="grow">
+          <Hero headline={answer.headline} detail={answer.detail} isOld={isOld}>
+            {answer.certainty === "" ? null : <span className="chip">{answer.certainty}</span>}{" "}
+            {answer.settle === "" ? null : <b>{answer.settle}</b>}
+          </Hero>
+        </div>
+        <Sides base={base} shown={shown} answer={answer} />
+      </div>
+      <div className="grid diff-grid">
+        <Bridge answer={answer} isOld={isOld} />
+        <Pieces query={query} />
+        <Counts answer={answer} isOld={isOld} />
+        <Limits answer={answer} isOld={isOld} />
+      </div>
+      <PieceRows query={query} />
+      <Tables answer={answer} query={query} />
+    </div>
+  );
+}
+
+/** Nothing to compare with yet. */
+function Choose({ isAlone }: { isAlone: boolean }) {
+  return (
+    <section className="stack diff-choose">
+      <h1>{isAlone ? "There is one recording only." : "Choose what to compare with."}</h1>
+      <p className="prose">
+        {isAlone
+          ? "Record the training again after a change, into a run of its own below the same folder, and this page says what changed and whether it is more than noise. Steps and workers of one run can be compared, too."
+          : "The shown recording is B, the experiment. The baseline A is any other run, another worker of this run, or other steps of the same."}
+      </p>
+      <div className="diff-side">
+        <span className="diff-tag">A</span>
+        <BasePicker base={null} />
+      </div>
+    </section>
+  );
+}
+
+export default function DiffView() {
+  const values = useValues();
+  const { catalog, shown } = usePage();
+  const base = shown === null ? null : baseOf(catalog, shown, values);
+  if (shown === null || base === null) {
+    return <Choose isAlone={catalog.runs.length < 2} />;
+  }
+  const query = queryOf(base, values);
+  const center = values["diff.center"] === "median" ? ("median" as const) : ("mean" as const);
+  const seen = values["diff.seen"];
+  const division = seen === "device" || seen === "host" || seen === "classic" ? seen : "";
+  return (
+    <ViewAnswer
+      stem="diff"
+      query={{ ...query, center, seen: division }}
+      waiting={<Skeleton heights={[56, 300, 420]} />}
+      remedy={
+        <div className="diff-side">
+          <span className="diff-tag">A</span>
+          <BasePicker base={base} />
+        </div>
+      }
+    >
+      {(answer, isOld) => (
+        <Figures answer={answer} isOld={isOld} query={query} base={base} shown={shown} />
+      )}
+    </ViewAnswer>
+  );
+}

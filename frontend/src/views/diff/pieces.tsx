@@ -1,0 +1,235 @@
+/** The pieces of the step side by side, and those inside one of them. */
+import { useState } from "react";
+import type { Pieces as Answer, DiffQuery, DiffRow, Piece } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
+import { change, fixed, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Segmented } from "../../components/controls/segmented";
+import { useSorted } from "../../components/data_table/rows";
+import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
+import { Answered } from "../../components/states/answered";
+import { Panel } from "../../components/states/panel";
+import { CodeName } from "../../components/text/code_name";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useAsked, usePart } from "../../state/parts";
+import { ChangeCell, percent } from "./table_view";
+
+type Time = "host" | "device";
+
+const of = (piece: Piece, which: Time): readonly [number, number] =>
+  which === "host"
+    ? [piece.base_ns, piece.other_ns]
+    : [piece.base_device_ns, piece.other_device_ns];
+
+const toPlain = plainTable<Piece>([
+  "path",
+  "name",
+  "other_name",
+  "kind",
+  "base_ns",
+  "other_ns",
+  "base_device_ns",
+  "other_device_ns",
+  "base_count",
+  "other_count",
+]);
+
+const changeClass = (ns: number) => (ns === 0 ? "dim" : ns < 0 ? "better" : "worse");
+
+/** Bars of both, and what has come together from the first piece on. */
+function Bars({
+  answer,
+  which,
+  onEnter,
+}: {
+  answer: Answer;
+  which: Time;
+  onEnter: (path: string) => void;
+}) {
+  const most = Math.max(...answer.pieces.flatMap((piece) => of(piece, which)), 1);
+  let sum = 0;
+  return (
+    <div className="diff-pieces">
+      <span />
+      <span />
+      <span className="hint num">change</span>
+      <span className="hint num" title="Changes of this piece and of all before it">
+        so far
+      </span>
+      {answer.pieces.map((piece) => {
+        const [base, other] = of(piece, which);
+        sum += other - base;
+        const name = harmless(piece.name);
+        const words = `${name}: ${time(base)} → ${time(other)} per step`;
+        return (
+          <div className="diff-piece" key={piece.path}>
+            <button
+              type="button"
+              className="link clip"
+              title={
+                piece.has_inside
+                  ? `${words}\nOpens the pieces inside`
+                  : `${words}\nOpens its operators`
+              }
+              onClick={() => onEnter(piece.path)}
+            >
+              {name} <span className="dim">›</span>
+            </button>
+            <span className="diff-two" title={words}>
+              <i style={{ width: `${(base / most) * 100}%` }} />
+              <i className="other" style={{ width: `${(other / most) * 100}%` }} />
+            </span>
+            <span className={`num nowrap ${changeClass(other - base)}`}>
+              {change(other - base)} <span className="dim">{percent(base, other)}</span>
+            </span>
+            <span className={`num nowrap ${changeClass(sum)}`}>{change(sum)}</span>
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<DiffRow>[] = [
+  {
+    key: "name",
+    head: "Operator",
+    sort: (row) => row.name,
+    width: 200,
+    grow: 4,
+    cell: (row) => <CodeName name={row.name} />,
+  },
+  numberColumn("base_calls", "Calls A", (row) => fixed(row.base_calls, 0), {
+    sort: (row) => row.base_calls,
+  }),
+  numberColumn("other_calls", "Calls B", (row) => fixed(row.other_calls, 0), {
+    sort: (row) => row.other_calls,
+  }),
+  numberColumn("base_ns", "A", (row) => time(row.base_ns), { sort: (row) => row.base_ns }),
+  numberColumn("other_ns", "B", (row) => time(row.other_ns), { sort: (row) => row.other_ns }),
+  numberColumn("change", "Change", (row) => <ChangeCell row={row} />, {
+    sort: (row) => Math.abs(row.change_ns),
+    width: 110,
+  }),
+  numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), {
+    sort: (row) => row.ratio,
+  }),
+];
+
+const plainRows = plainTable<DiffRow>([
+  "name",
+  "other_name",
+  "base_calls",
+  "other_calls",
+  "base_ns",
+  "other_ns",
+  "change_ns",
+]);
+
+function Operators({ rows }: { rows: readonly DiffRow[] }) {
+  const sorted = useSorted(rows, COLUMNS, { key: "change", isDown: true });
+  return (
+    <DataTable
+      label="Operators of this piece"
+      columns={COLUMNS}
+      {...sorted}
+      keyOf={(row) => `${row.name} ${row.detail}`}
+      toPlain={plainRows}
+      empty="No operator ran in it."
+    />
+  );
+}
+
+/** The operators of the piece that is open. */
+export function PieceRows({ query }: { query: DiffQuery }) {
+  const path = useValues()["diff.path"] ?? "";
+  const state = usePart("diff/pieces", useAsked(), { ...query, path }, true);
+  if (path === "" || state.data === undefined) {
+    return null;
+  }
+  const { trail, rows, row_count } = state.data;
+  return (
+    <Panel
+      title={`Operators of ${harmless(trail[trail.length - 1] ?? "the step")}`}
+      hint={`host total, per step${row_count > rows.length ? `, the first ${rows.length} of ${row_count}` : ""}`}
+      isOld={state.isOld}
+      hasBody={false}
+    >
+      <Operators rows={rows} />
+    </Panel>
+  );
+}
+
+export function Pieces({ query }: { query: DiffQuery }) {
+  const address = useAddress();
+  const path = useValues()["diff.path"] ?? "";
+  const [which, setWhich] = useState<Time>("host");
+  const state = usePart("diff/pieces", useAsked(), { ...query, path }, true);
+  const enter = (next: string) => address.navigate({ "diff.path": next === "" ? undefined : next });
+  const steps = path === "" ? [] : path.split("-");
+  return (
+    <Panel
+      title="Pieces of the step"
+      hint="per step"
+      isOld={state.isOld}
+      controls={
+        <>
+          <Segmented
+            label="Time"
+            options={[
+              ["host", "Host"],
+              ["device", "Device"],
+            ]}
+            value={which}
+            onChange={setWhich}
+          />
+          <CopyTable label="the pieces" table={() => toPlain(state.data?.pieces ?? [])} />
+        </>
+      }
+    >
+      <Answered state={state}>
+        {(answer) => (
+          <>
+            {steps.length === 0 ? null : (
+              <nav className="crumbs diff-crumbs" aria-label="Piece that is open">
+                <button
+                  type="button"
+                  className="link"
+                  onClick={() => enter(steps.slice(0, -1).join("-"))}
+                >
+                  ← Back
+                </button>
+                <button type="button" className="link" onClick={() => enter("")}>
+                  The step
+                </button>
+                {answer.trail.map((name, at) => (
+                  <button
+                    key={steps.slice(0, at + 1).join("-")}
+                    type="button"
+                    className="link"
+                    onClick={() => enter(steps.slice(0, at + 1).join("-"))}
+                  >
+                    › {harmless(name)}
+                  </button>
+                ))}
+              </nav>
+            )}
+            {answer.pieces.length > 0 ? (
+              <Bars answer={answer} which={which} onEnter={enter} />
+            ) : (
+              <p className="empty dim">
+                {answer.missing || "There is nothing further inside that both have."}
+              </p>
+            )}
+            <p className="hint">
+              {steps.length === 0
+                ? "Press a piece to go inside it. With modules in both recordings the pieces are modules."
+                : "Its operators are below."}
+            </p>
+          </>
+        )}
+      </Answered>
+    </Panel>
+  );
+}

@@ -1,0 +1,278 @@
+/** Operators, kernels or modules of both recordings: who takes more, and is it real? */
+import type {
+  DiffGroup,
+  DiffMetric,
+  DiffQuery,
+  DiffRow,
+  DiffTableQuery,
+} from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
+import { bytes, change, DASH, fixed, MINUS, NBSP, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { SearchField } from "../../components/controls/search_field";
+import { Segmented } from "../../components/controls/segmented";
+import { PartTable } from "../../components/data_table/part_table";
+import { type Column, numberColumn } from "../../components/data_table/table";
+import { CodeName } from "../../components/text/code_name";
+import { useAddress, useValues } from "../../state/host/environment";
+
+const STATUS: Readonly<Record<DiffRow["status"], string>> = {
+  added: "added",
+  removed: "removed",
+  faster: "faster",
+  slower: "slower",
+  "more calls": "more calls",
+  "fewer calls": "fewer calls",
+  same: "same",
+  small: "too small",
+  unsure: "inconclusive",
+};
+const CLAIMED: ReadonlySet<string> = new Set([
+  "added",
+  "removed",
+  "faster",
+  "slower",
+  "more calls",
+  "fewer calls",
+]);
+
+const DEFINITIONS: Readonly<Record<string, string>> = {
+  name: "The name in A; after the arrow the one in B, found by its place.",
+  base_calls: "Calls per step in A.",
+  other_calls: "Calls per step in B.",
+  base: "Per step in A.",
+  other: "Per step in B.",
+  change: "B less A, per step.",
+  ratio: "The change, of A.",
+  by_calls: "What other numbers of calls make of the change, each as long as in A.",
+  by_speed: "What longer or shorter calls make of it. Both sum to the change.",
+  adjusted: "The change without what the clocks of the device alone explain.",
+  device: "Change of the device time that it launched itself.",
+  p: "Probability of such a change by noise alone (Welch, over the steps).",
+  verdict:
+    "Faster and slower: significant at q = 0.05, more than 1 % of the step. Numbers of calls that repeat in every step are compared exactly.",
+};
+
+const toPlain = plainTable<DiffRow>([
+  "name",
+  "other_name",
+  "relation",
+  "detail",
+  "base_calls",
+  "other_calls",
+  "base_ns",
+  "other_ns",
+  "change_ns",
+  "ratio",
+  "by_calls_ns",
+  "by_speed_ns",
+  "adjusted_ns",
+  "device_change_ns",
+  "status",
+  "p",
+]);
+
+/** −98 %, +41 %; what was not there before is new. */
+export function percent(base: number, other: number): string {
+  if (base === 0) {
+    return other === 0 ? "" : "new";
+  }
+  const ratio = (other / base - 1) * 100;
+  return `${ratio < 0 ? MINUS : "+"}${fixed(Math.abs(ratio), 0)}${NBSP}%`;
+}
+
+const amount = (metric: string) => (metric === "bytes" ? bytes : time);
+
+/** `+1.2 MiB`, `▲ +1.20 ms`. */
+function changed(value: number, metric: string): string {
+  if (metric !== "bytes") {
+    return change(value);
+  }
+  return value === 0 ? "0" : value < 0 ? `▼ ${MINUS}${bytes(-value)}` : `▲ +${bytes(value)}`;
+}
+
+export function ChangeCell({ row, metric = "" }: { row: DiffRow; metric?: string }) {
+  const isClaimed = CLAIMED.has(row.status);
+  const sign = !isClaimed || row.change_ns === 0 ? "dim" : row.change_ns < 0 ? "better" : "worse";
+  return <span className={`num nowrap ${sign}`}>{changed(row.change_ns, metric)}</span>;
+}
+
+/** A bar from the middle; what would leave the cell ends in a double edge. */
+function ChangeBar({ row, most }: { row: DiffRow; most: number }) {
+  const share = most > 0 ? Math.min(1, Math.abs(row.change_ns) / most) : 0;
+  const isCut = Math.abs(row.change_ns) > most;
+  const sign = !CLAIMED.has(row.status) ? "same" : row.change_ns < 0 ? "better" : "worse";
+  const bar = (
+    <i className={`${sign} ${isCut ? "cut" : ""}`} style={{ width: `${share * 100}%` }} />
+  );
+  return (
+    <span className="diff-bar" aria-hidden="true">
+      <span>{row.change_ns < 0 ? bar : null}</span>
+      <span>{row.change_ns > 0 ? bar : null}</span>
+    </span>
+  );
+}
+
+/** The scale of the bars: the second largest change, if one is far beyond all others. */
+function scaleOf(rows: readonly DiffRow[]): number {
+  const sizes = rows.map(({ change_ns }) => Math.abs(change_ns)).sort((a, b) => b - a);
+  const [first = 0, second = 0] = sizes;
+  return second > 0 && first > 4 * second ? second : first;
+}
+
+function callsWords(value: number): string {
+  return value === 0 ? DASH : Number.isInteger(value) ? fixed(value, 0) : fixed(value, 1);
+}
+
+function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Column<DiffRow>[] {
+  const metric = query.metric ?? "self_ns";
+  const most = scaleOf(rows);
+  const words = amount(metric);
+  const heads = { operators: "Operator", kernels: "Kernel", modules: "Module" } as const;
+  const plain = (
+    key: string,
+    head: string,
+    cell: Column<DiffRow>["cell"],
+    more: Partial<Column<DiffRow>> = {},
+  ): Column<DiffRow> => ({ key, head, cell, isNumeric: true, width: 72, ...more });
+  return [
+    {
+      key: "name",
+      head: heads[query.group ?? "operators"],
+      sort: true,
+      width: 180,
+      grow: 4,
+      cell: (row) => (
+        <span className="diff-name">
+          <CodeName name={row.name} />
+          {row.other_name === "" ? null : (
+            <>
+              <span className="dim"> → </span>
+              <CodeName name={row.other_name} />
+            </>
+          )}
+          {row.detail === "" ? null : <span className="dim"> {harmless(row.detail, 80)}</span>}
+        </span>
+      ),
+    },
+    plain("base_calls", "Calls A", (row) => callsWords(row.base_calls)),
+    plain("other_calls", "Calls B", (row) => callsWords(row.other_calls)),
+    numberColumn("base", "A", (row) => words(row.base_ns), { width: 80 }),
+    numberColumn("other", "B", (row) => words(row.other_ns), { width: 80 }),
+    plain("bar", "", (row) => <ChangeBar row={row} most={most} />, { width: 90, grow: 1.5 }),
+    numberColumn("change", "Change", (row) => <ChangeCell row={row} metric={metric} />, {
+      width: 104,
+    }),
+    numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), { width: 64 }),
+    plain("by_calls", "By calls", (row) => changed(row.by_calls_ns, metric), { width: 96 }),
+    plain("by_speed", "By speed", (row) => changed(row.by_speed_ns, metric), { width: 96 }),
+    ...(rows.some((row) => row.adjusted_ns !== null)
+      ? [
+          plain("adjusted", "Without clocks", (row) =>
+            row.adjusted_ns === null ? DASH : change(row.adjusted_ns),
+          ),
+        ]
+      : []),
+    ...(query.group === "operators" && rows.some((row) => row.device_change_ns)
+      ? [
+          plain("device", "Device", (row) =>
+            row.device_change_ns === null ? DASH : change(row.device_change_ns),
+          ),
+        ]
+      : []),
+    plain("p", "p", (row) => (row.p === null ? DASH : row.p < 0.001 ? "< 0.001" : fixed(row.p, 3))),
+    plain(
+      "verdict",
+      "Verdict",
+      (row) => (
+        <span className={CLAIMED.has(row.status) ? "" : "dim"}>
+          {row.relation === "" ? null : <span className="chip">{row.relation}</span>}{" "}
+          {STATUS[row.status]}
+        </span>
+      ),
+      { isNumeric: false, width: 120 },
+    ),
+  ];
+}
+
+const METRIC_WORDS: Readonly<Record<string, string>> = {
+  self_ns: "Host self",
+  total_ns: "Host total",
+  device_self_ns: "Device self",
+  device_total_ns: "Device total",
+  bytes: "Allocated",
+};
+const METRICS: Readonly<Record<DiffGroup, readonly DiffMetric[]>> = {
+  operators: ["self_ns", "total_ns", "device_self_ns", "device_total_ns"],
+  kernels: ["device_self_ns"],
+  modules: ["device_self_ns", "self_ns", "bytes"],
+};
+
+interface ChangesProps {
+  readonly query: DiffQuery;
+  readonly group: DiffGroup;
+  readonly hasDevice: boolean;
+  readonly modes: React.ReactNode;
+}
+
+export function Changes({ query, group, hasDevice, modes }: ChangesProps) {
+  const address = useAddress();
+  const values = useValues();
+  const known = METRICS[group].filter((one) => hasDevice || !one.startsWith("device"));
+  const metric = known.find((one) => one === values["diff.metric"]) ?? known[0] ?? "self_ns";
+  const isByShape = values["diff.shape"] === "1";
+  const asked: DiffTableQuery = {
+    ...query,
+    group,
+    metric,
+    by_shape: isByShape,
+    search: values["diff.search"] ?? "",
+  };
+  return (
+    <PartTable
+      part="diff/table"
+      label="Changes"
+      stem="diff"
+      query={asked}
+      keyOf={(row) => `${row.name} ${row.detail}`}
+      usualSorting={{ key: "change", isDown: true }}
+      columns={(rows) => columnsOf(rows, asked)}
+      definitions={DEFINITIONS}
+      usuallyHidden="p"
+      toPlain={toPlain}
+      filters={
+        <>
+          {modes}
+          {known.length > 1 ? (
+            <Segmented
+              label="Time"
+              options={known.map((one) => [one, METRIC_WORDS[one] ?? one] as const)}
+              value={metric}
+              onChange={(next) =>
+                address.replace({ "diff.metric": next === known[0] ? undefined : next })
+              }
+            />
+          ) : null}
+          {group === "modules" ? null : (
+            <label className="row hint">
+              <input
+                type="checkbox"
+                checked={isByShape}
+                onChange={(event) =>
+                  address.replace({ "diff.shape": event.target.checked ? "1" : undefined })
+                }
+              />
+              {group === "kernels" ? "By launch size" : "By shapes"}
+            </label>
+          )}
+          <SearchField
+            words="Filter by name"
+            value={values["diff.search"] ?? ""}
+            onChange={(text) => address.replace({ "diff.search": text === "" ? undefined : text })}
+          />
+        </>
+      }
+      empty="Nothing of that name ran in either of them."
+    />
+  );
+}

@@ -1,0 +1,349 @@
+"""The pieces of the step, aligned: loader, modules, optimizer, and what is between them.
+
+*Anchors* are ranges that say what they are: the DataLoader, an ``nn.Module``, the optimizer. The
+anchors of both recordings are matched in their order by kind and name: for each of the base the
+next one of the other. What stands between two matched ones becomes one piece.
+
+    base    │ loader │ ops │ zero_grad │ ops │ optimizer │
+    other   │ loader │ ops │ zero_grad │ ops │ optimizer │
+
+Equal pieces of all steps are one; inside a piece the same begins anew. This is the alignment of
+PyTorch's former TensorBoard plugin, whose tree keeps every step by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from ...base.arrays import I32, I64, B, of_names
+from ...base.group_sums import summed
+from ..call_tree.paths import innermost
+from ..operators.groups import in_steps
+from ..operators.model import CallKind
+from .sides import Side
+
+PieceKind = Literal["step", "loader", "module", "optimizer", "between"]
+_KINDS: tuple[PieceKind, ...] = ("step", "loader", "module", "optimizer", "between")
+_NONE = -1
+_ANCHORS = (
+    (0, re.compile(r"ProfilerStep#\d+|ProfilerStep\*")),
+    (1, re.compile(r"enumerate\(Data(?:Loader|Pipe)\)#")),
+    (3, re.compile(r"Optimizer\.(?:step|zero_grad)")),
+)
+_LOADER = re.compile(r"(enumerate\(Data(?:Loader|Pipe)\)#)_\w+?Iter\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """One range of an anchor, and what is directly in it, in order."""
+
+    name: str
+    kind: PieceKind
+    host_ns: int
+    device_ns: int
+    first: int  # segments of time: [first, last)
+    last: int
+    inside: tuple[Anchor | Between, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Operators directly inside a range, between two anchors."""
+
+    segment: int
+    host_ns: int
+    device_ns: int
+    calls: int
+
+
+Node = Anchor | Between
+
+
+@dataclass(frozen=True, slots=True)
+class PieceSide:
+    """The nodes of one side of a piece."""
+
+    nodes: tuple[Node, ...]
+
+    @property
+    def host_ns(self) -> int:
+        """Sum over the nodes, on the host."""
+        return sum(node.host_ns for node in self.nodes)
+
+    @property
+    def device_ns(self) -> int:
+        """Sum over the nodes, of the work that they launched."""
+        return sum(node.device_ns for node in self.nodes)
+
+    @property
+    def total_ns(self) -> int:
+        """Of each node its device time, or where it has none its time on the host."""
+        return sum(node.device_ns or node.host_ns for node in self.nodes)
+
+    @property
+    def segments(self) -> frozenset[int]:
+        """The segments of time that the nodes cover."""
+        found: set[int] = set()
+        for node in self.nodes:
+            if isinstance(node, Between):
+                found.add(node.segment)
+            else:
+                found.update(range(node.first, node.last))
+        return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedPiece:
+    """One piece of both recordings."""
+
+    name: str
+    other_name: str
+    kind: PieceKind
+    base: PieceSide
+    other: PieceSide
+
+    @property
+    def has_inside(self) -> bool:
+        """True if there are anchors inside on both sides."""
+        return self.kind != "between" and all(
+            any(isinstance(one, Anchor) for node in side.nodes for one in _inside(node))
+            for side in (self.base, self.other)
+        )
+
+
+def _inside(node: Node) -> tuple[Node, ...]:
+    return node.inside if isinstance(node, Anchor) else ()
+
+
+@dataclass(frozen=True, eq=False)
+class MainThread:
+    """The anchors of the main thread of one side."""
+
+    side: Side
+
+    @cached_property
+    def thread(self) -> int:
+        """The thread of the steps, or the one with most calls."""
+        calls = self.side.operators.calls
+        if not len(calls):
+            return 0
+        marks = calls.thread[self._kind == 0]
+        return int(np.bincount(marks if len(marks) else calls.thread).argmax())
+
+    @cached_property
+    def _kind(self) -> I32:
+        """Kind of anchor of each call, −1 for others."""
+        operators = self.side.operators
+        calls = operators.calls
+
+        def kind_of(name: str) -> int:
+            return next((kind for kind, known in _ANCHORS if known.match(name)), _NONE)
+
+        found: I32 = of_names(operators.strings, calls.name, kind_of, np.int32)
+        found = np.where(np.isin(calls.kind, (CallKind.OP, CallKind.ANNOTATION)), found, _NONE)
+        return np.where(calls.kind == CallKind.MODULE, 2, found).astype(np.int32)
+
+    @cached_property
+    def rows(self) -> I64:
+        """The calls of this thread in the chosen steps."""
+        calls = self.side.operators.calls
+        mine = (calls.thread == self.thread) & in_steps(calls.step, self.side.steps)
+        return np.flatnonzero(mine).astype(np.int64)
+
+    @cached_property
+    def _bounds(self) -> tuple[I64, list[tuple[int, int, int, int]]]:
+        """Where segments begin; and of each anchor: row, the anchor around it, first and last."""
+        calls = self.side.operators.calls
+        anchors = self.rows[self._kind[self.rows] >= 0]
+        order = anchors[np.lexsort((-calls.total_ns[anchors], calls.ts[anchors]))]
+        bounds: list[int] = [np.iinfo(np.int64).min]
+        found: list[list[int]] = []
+        open_: list[tuple[int, int]] = []  # end, place in found
+
+        def close(before: int) -> None:
+            while open_ and open_[-1][0] <= before:
+                end, at = open_.pop()
+                bounds.append(end)
+                found[at][3] = len(bounds) - 1
+
+        for row in order.tolist():
+            start = int(calls.ts[row])
+            close(start)
+            end = start + int(calls.total_ns[row])
+            if open_:
+                end = min(end, open_[-1][0])
+            found.append([row, open_[-1][1] if open_ else _NONE, len(bounds), 0])
+            bounds.append(start)
+            open_.append((end, len(found) - 1))
+        close(np.iinfo(np.int64).max)
+        return np.array(bounds, np.int64), [(a, b, c, d) for a, b, c, d in found]
+
+    @cached_property
+    def segment_of(self) -> I32:
+        """The segment of each of ``rows``."""
+        ts = self.side.operators.calls.ts[self.rows]
+        found = np.searchsorted(self._bounds[0], ts, side="right") - 1
+        return found.astype(np.int32)
+
+    @cached_property
+    def _is_top(self) -> B:
+        """Of ``rows``: operators that no other operator contains."""
+        operators = self.side.operators
+        calls, paths = operators.calls, operators.paths
+        plain = np.isin(paths.kind, (CallKind.OP, CallKind.ANNOTATION, CallKind.RUNTIME))
+        marks = np.array([_marks(operators.strings[code]) for code in paths.name.tolist()], bool)
+        own = np.where(
+            plain | marks | (paths.kind == CallKind.MODULE), np.arange(len(paths)), _NONE
+        )
+        around = innermost(own.astype(np.int32), paths.parent)
+        above = paths.parent[calls.path[self.rows]]
+        box = np.where(above >= 0, around[above], _NONE)
+        blocked = plain & ~marks
+        kinds = np.isin(calls.kind[self.rows], (CallKind.OP, CallKind.ANNOTATION))
+        free = (box < 0) | ~blocked[box]
+        return np.asarray(kinds & (self._kind[self.rows] < 0) & free)
+
+    @cached_property
+    def top(self) -> tuple[Node, ...]:
+        """What is directly in the chosen steps, all steps joined; without steps, in the thread."""
+        bounds, anchors = self._bounds
+        operators = self.side.operators
+        calls = operators.calls
+        rows, segments = self.rows[self._is_top], self.segment_of[self._is_top]
+        count = len(bounds)
+        host = summed(calls.total_ns[rows], segments, count)
+        device = summed(calls.device_total_ns[rows], segments, count)
+        number = np.bincount(segments, minlength=count)
+        inside: list[list[tuple[int, Node]]] = [[] for _ in range(len(anchors) + 1)]
+        owner = _owners(count, anchors)
+        for segment in np.flatnonzero(number).tolist():
+            node = Between(segment, int(host[segment]), int(device[segment]), int(number[segment]))
+            inside[owner[segment]].append((segment, node))
+        for at in range(len(anchors) - 1, -1, -1):
+            row, above, first, last = anchors[at]
+            nodes = tuple(node for _, node in sorted(inside[at], key=lambda one: one[0]))
+            name = operators.strings[int(calls.name[row])]
+            kind = _KINDS[int(self._kind[row])]
+            anchor = Anchor(
+                name, kind, int(calls.total_ns[row]), int(calls.device_total_ns[row]),
+                first, last, nodes,
+            )  # fmt: skip
+            inside[above].append((first, anchor))
+        outermost = tuple(node for _, node in sorted(inside[-1], key=lambda one: one[0]))
+        steps = [one for one in outermost if isinstance(one, Anchor) and one.kind == "step"]
+        return tuple(node for step in steps for node in step.inside) if steps else outermost
+
+
+def _marks(name: str) -> bool:
+    return any(known.match(name) for _, known in _ANCHORS)
+
+
+def _owners(count: int, anchors: Sequence[tuple[int, int, int, int]]) -> list[int]:
+    """The innermost anchor of each segment; −1: none."""
+    owner = np.full(count, _NONE)
+    for at, (_, _, first, last) in enumerate(anchors):  # outer ones come first
+        owner[first:last] = at
+    return [int(one) for one in owner]
+
+
+def matched(base: Sequence[Node], other: Sequence[Node]) -> list[tuple[list[Node], list[Node]]]:
+    """The nodes of two lists side by side: matched anchors, and what is between them.
+
+    Without a match there is nothing to align, and the answer is empty.
+    """
+    found: list[tuple[list[Node], list[Node]]] = []
+    last_base = last_other = 0
+    for at, node in enumerate(base):
+        if not isinstance(node, Anchor):
+            continue
+        place = next((i for i in range(last_other, len(other)) if _is_same(node, other[i])), _NONE)
+        if place < 0:
+            continue
+        found.append((list(base[last_base:at]), list(other[last_other:place])))
+        found.append(([node], [other[place]]))
+        last_base, last_other = at + 1, place + 1
+    if not found:
+        return []
+    found.append((list(base[last_base:]), list(other[last_other:])))
+    return [(left, right) for left, right in found if left or right]
+
+
+def _is_same(left: Node, right: Node) -> bool:
+    return (
+        isinstance(left, Anchor)
+        and isinstance(right, Anchor)
+        and left.kind == right.kind
+        and plain_anchor(left.name) == plain_anchor(right.name)
+    )
+
+
+def plain_anchor(name: str) -> str:
+    """A name without the kind of the loader's iterator: with and without workers is one."""
+    return _LOADER.sub(r"\1", name)
+
+
+def pieces(base: Sequence[Node], other: Sequence[Node]) -> tuple[AlignedPiece, ...]:
+    """The pieces of two lists of nodes, equal ones of all steps as one, in the order of time."""
+    found: dict[tuple[str, str], tuple[list[Node], list[Node]]] = {}
+    before = ""
+    for left, right in matched(base, other):
+        first = next((node for node in (*left, *right)), None)
+        if len(left) == 1 and len(right) == 1 and _is_same(left[0], right[0]):
+            assert isinstance(first, Anchor)
+            before = plain_anchor(first.name)
+            key = first.kind, before
+        else:
+            key = "between", before
+        sides = found.setdefault(key, ([], []))
+        sides[0].extend(left)
+        sides[1].extend(right)
+    return tuple(_piece(kind, before, *sides) for (kind, before), sides in found.items())
+
+
+def _piece(kind: str, before: str, left: list[Node], right: list[Node]) -> AlignedPiece:
+    names = [next((n.name for n in side if isinstance(n, Anchor)), "") for side in (left, right)]
+    if kind == "between":
+        names = [f"after {shown(before)}" if before else "at the start", ""]
+    return AlignedPiece(
+        name=shown(names[0]) if kind != "between" else names[0],
+        other_name="" if names[0] == names[1] or kind == "between" else shown(names[1]),
+        kind=next(one for one in _KINDS if one == kind),
+        base=PieceSide(tuple(left)),
+        other=PieceSide(tuple(right)),
+    )
+
+
+def shown(name: str) -> str:
+    """The name of an anchor without what every one of its kind begins with."""
+    name = name.removeprefix("nn.Module: ")
+    name = re.sub(r"^enumerate\((Data(?:Loader|Pipe))\)#.*", r"\1", name)
+    return re.sub(r"^Optimizer\.(step|zero_grad)#(.*?)(?:\.(?:step|zero_grad))?$", r"\2.\1", name)
+
+
+def pieces_at(
+    base: MainThread, other: MainThread, path: Sequence[int]
+) -> tuple[tuple[AlignedPiece, ...], tuple[AlignedPiece, ...]]:
+    """The pieces below a path of places, and the pieces that lead there.
+
+    Raises:
+        IndexError: there is no such piece.
+    """
+    found = pieces(base.top, other.top)
+    trail: list[AlignedPiece] = []
+    for place in path:
+        if not 0 <= place < len(found):
+            raise IndexError(place)
+        piece = found[place]
+        trail.append(piece)
+        sides = [
+            [one for node in side.nodes for one in _inside(node)]
+            for side in (piece.base, piece.other)
+        ]
+        found = pieces(*sides)
+    return found, tuple(trail)

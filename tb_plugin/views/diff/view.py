@@ -1,0 +1,187 @@
+"""Diff: what changed between two recordings, by how much, and is it real?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...analysis.diff.changes import changes
+from ...analysis.diff.flame import pair_flame
+from ...analysis.diff.pieces import AlignedPiece, MainThread, PieceSide, pieces_at
+from ...analysis.diff.sides import Items, operator_items
+from ...analysis.facts import Facts
+from ...base.errors import QueryError
+from ..shared import Column, Table, table_from
+from ..view import Part, Recordings, Subject, TracePlace, View
+from . import contract as answers
+from .rows import OPERATORS, Pair, Recorded, row_of
+
+MOST_ROWS = 100
+
+
+def build(subject: Subject, query: answers.DiffQuery) -> answers.Diff:
+    """The verdict and the bridge. Raises QueryError, NotFoundError."""
+    return pair_of(subject, query).answer(query)
+
+
+def pair_of(subject: Subject, query: answers.DiffQuery) -> Pair:
+    """This trace against the base that the query names.
+
+    Raises:
+        QueryError: no base is named, or its steps are not there.
+        NotFoundError: there is no such trace.
+    """
+    own = subject.recordings.own
+    if own is None or not query.base_run:
+        raise QueryError("base_run: which recording is the base?", hint="Name a run.")
+    place = TracePlace(query.base_run, query.base_worker or own.worker, query.base_span or own.span)
+    base = subject if place == own else subject.recordings.subject(place)
+    return Pair(
+        Recorded(base.facts, base.other_artifact, place, query.base_steps),
+        Recorded(subject.facts, subject.other_artifact, own, query.steps),
+        query.budget,
+    )
+
+
+def table(subject: Subject, query: answers.DiffTableQuery) -> answers.DiffTable:
+    """A window of the operators, kernels or modules. Raises QueryError, NotFoundError."""
+    return pair_of(subject, query).table(query)
+
+
+def pieces(subject: Subject, query: answers.PiecesQuery) -> answers.Pieces:
+    """The pieces below a path, with the operators in them. Raises QueryError, NotFoundError."""
+    pair = pair_of(subject, query)
+    threads = MainThread(pair.base.side), MainThread(pair.other.side)
+    try:
+        path = [int(part) for part in query.path.split("-")] if query.path else []
+        found, trail = pieces_at(*threads, path)
+    except (ValueError, IndexError):
+        hint = "Take the path of a piece."
+        raise QueryError("path: there is no such piece", hint=hint) from None
+    rows = _rows(threads, trail[-1] if trail else None, pair)
+    counts = pair.base.side.count, pair.other.side.count
+    return answers.Pieces(
+        path=query.path,
+        trail=tuple(piece.name for piece in trail),
+        pieces=tuple(
+            _piece("-".join(map(str, (*path, at))), piece, counts) for at, piece in enumerate(found)
+        ),
+        rows=rows[:MOST_ROWS],
+        row_count=len(rows),
+        missing="" if found or trail else "The two have no ranges in common to be aligned by.",
+    )
+
+
+def _piece(path: str, piece: AlignedPiece, counts: tuple[int, int]) -> answers.Piece:
+    def of(side: PieceSide, count: int) -> tuple[float, float, int]:
+        return side.total_ns / count, side.device_ns / count, len(side.nodes)
+
+    base, other = of(piece.base, counts[0]), of(piece.other, counts[1])
+    return answers.Piece(
+        path=path,
+        name=piece.name,
+        other_name=piece.other_name,
+        kind=piece.kind,
+        base_ns=piece.base.host_ns / counts[0],
+        other_ns=piece.other.host_ns / counts[1],
+        base_device_ns=base[1],
+        other_device_ns=other[1],
+        base_count=base[2],
+        other_count=other[2],
+        has_inside=piece.has_inside,
+    )
+
+
+def _rows(
+    threads: tuple[MainThread, MainThread], piece: AlignedPiece | None, pair: Pair
+) -> tuple[answers.DiffRow, ...]:
+    """The operators of a piece; of the whole step without one."""
+    sides = (piece.base, piece.other) if piece else (None, None)
+    items = [_items(thread, side) for thread, side in zip(threads, sides, strict=True)]
+    found = changes(items[0], items[1], "total_ns", pair.base.side.mean_ns)
+    return tuple(map(row_of, found))
+
+
+def _items(thread: MainThread, side: PieceSide | None) -> Items:
+    if side is None:
+        return operator_items(thread.side)
+    marked = np.zeros(int(thread.segment_of.max(initial=0)) + 1, np.bool_)
+    marked[[one for one in side.segments if one < len(marked)]] = True
+    return operator_items(thread.side, only=thread.rows[marked[thread.segment_of]])
+
+
+def flame(subject: Subject, query: answers.DiffFlameQuery) -> answers.DiffFlame:
+    """The flame graph of both. Raises QueryError, NotFoundError."""
+    pair = pair_of(subject, query)
+    missing = ""
+    if query.metric == "device":
+        columns = (pair.base.side.operators, pair.other.side.operators)
+        missing = next((one.missing["device"] for one in columns if "device" in one.missing), "")
+    if missing:
+        return answers.DiffFlame("ns", 0, 0, (), missing)
+    found = pair_flame(pair.base.side, pair.other.side, query.metric, query.min_ratio)
+    return answers.DiffFlame(
+        unit="count" if query.metric == "calls" else "ns",
+        base_total=found.base_total,
+        other_total=found.other_total,
+        boxes=tuple(
+            answers.DiffBox(at, box.parent, box.name, box.kind, box.base, box.other)
+            for at, box in enumerate(found.boxes)
+        ),
+        missing="",
+    )
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why this recording cannot be compared, or None."""
+    return facts.unavailable.get("steps") if not facts.steps else None
+
+
+def among(facts: Facts, beside: Recordings) -> str | None:  # noqa: ARG001  # the form of View.among
+    """Why there is nothing to compare it with, or None."""
+    if beside.own is None:
+        return (
+            "This file was opened alone. Open the folder that holds both recordings, or"
+            " `kinetoscope diff BASE OTHER`."
+        )
+    return None
+
+
+def tables(answer: answers.Diff) -> tuple[Table, ...]:
+    """The bridge and the counts."""
+    parts = (
+        Column("label", "Part", kind="words"),
+        Column("base_ns", "Base (ns)"),
+        Column("other_ns", "Other (ns)"),
+        Column("change_ns", "Change (ns)"),
+        Column("is_real", "Significant"),
+    )
+    counts = (
+        Column("label", "Per step", kind="words"),
+        Column("base", "Base"),
+        Column("other", "Other"),
+        Column("is_exact", "In every step"),
+    )
+    return (
+        table_from("From base to other", parts, answer.parts),
+        table_from("Counts", counts, answer.counts),
+    )
+
+
+VIEW = View(
+    stem="diff",
+    title="Diff",
+    key="f",
+    question="What changed between two recordings, and is it real?",
+    query=answers.DiffQuery,
+    answer=answers.Diff,
+    build=build,
+    tables=tables,
+    unavailable=unavailable,
+    artifact=OPERATORS,
+    parts=(
+        Part("table", answers.DiffTableQuery, answers.DiffTable, table),
+        Part("pieces", answers.PiecesQuery, answers.Pieces, pieces),
+        Part("flame", answers.DiffFlameQuery, answers.DiffFlame, flame),
+    ),
+    among=among,
+)
