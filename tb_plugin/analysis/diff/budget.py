@@ -18,7 +18,7 @@ from ..idle.places import is_own_frame
 from ..operators.groups import in_steps
 from ..operators.stacks import frames_of
 from .bridge import BridgePart
-from .changes import Change
+from .changes import ItemChange
 from .comparable import StepCount
 from .noise import BUDGET
 from .sides import Side
@@ -58,8 +58,8 @@ class Checked:
     base: Side
     other: Side
     comparison: PairVerdict
-    operators: Sequence[Change]
-    kernels: Sequence[Change]
+    operators: Sequence[ItemChange]
+    kernels: Sequence[ItemChange]
 
 
 def check_budget(found: Checked, budget: Budget) -> tuple[BudgetCase, ...]:
@@ -108,7 +108,7 @@ def culprits(found: Checked) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _culprit(what: str, row: Change, found: Checked) -> str:
+def _culprit(what: str, row: ItemChange, found: Checked) -> str:
     calls = (
         f"{row.base.calls:,.4g} → {row.other.calls:,.4g} calls per step"
         if row.base.calls != row.other.calls
@@ -186,12 +186,12 @@ def _count(one: StepCount | None, key: str, most: float, found: Checked) -> Budg
     return BudgetCase(name, "worse", text, evidence)
 
 
-def _at(found: Checked, row: Change) -> str:
+def _at(found: Checked, row: ItemChange) -> str:
     line = source_line(found.other, row.other_name or row.name)
     return f" at {line}" if line else ""
 
 
-def _operator(row: Change | None, key: str, most: float, found: Checked) -> BudgetCase:
+def _operator(row: ItemChange | None, key: str, most: float, found: Checked) -> BudgetCase:
     name = f"operator {key}"
     if row is None:
         return BudgetCase(name, "ok", "It is in neither recording.")

@@ -39,7 +39,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ItemChange:
     """One pairing with its figures per step."""
 
     name: str  # of the base; of the other where it was added
@@ -79,7 +79,7 @@ class Change:
 
 def changes(
     base: Items, other: Items, metric: str, step_ns: float, drift: float = 1.0
-) -> tuple[Change, ...]:
+) -> tuple[ItemChange, ...]:
     """One row for each pairing, the largest change first.
 
     ``metric``: a column of both; ``step_ns``: length of the base step, for what is too small to
@@ -98,12 +98,12 @@ def changes(
     tested = order[:MOST_TESTED].tolist()
     p, exact, differs = _tested(base, other, [pairings[at] for at in tested], metric)
     positive = discoveries(p)
-    found: list[Change] = []
+    found: list[ItemChange] = []
     for rank, at in enumerate(order.tolist()):
         pairing = pairings[at]
         a, b = (Figures(float(one["calls"][at]), float(one[metric][at])) for one in totals)
         is_tested = rank < len(tested)
-        row = Change(
+        row = ItemChange(
             name=_joined(base.names, pairing.base) or _joined(other.names, pairing.other),
             other_name=_joined(other.names, pairing.other) if pairing.relation else "",
             detail=(base.details[pairing.base[0]] if pairing.base else "")
@@ -166,7 +166,7 @@ def _series(items: Items, pairings: Sequence[Pairing], column: str, side: int) -
 
 
 def _status(  # noqa: PLR0911  # one line a verdict
-    row: Change,
+    row: ItemChange,
     pairing: Pairing,
     step_ns: float,
     *,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...analysis.diff.bridge import Bridge, BridgePart, Division, bridge, divisions
-from ...analysis.diff.changes import Change, changes
+from ...analysis.diff.changes import ItemChange, changes
 from ...analysis.diff.sides import Items, Side, kernel_items, module_items, operator_items
 from ...analysis.diff.verdict import PairVerdict, compare
 from ...analysis.facts import Facts
@@ -146,7 +146,7 @@ class Pair:
             ),
         )
 
-    def rows(self, query: answers.DiffTableQuery) -> tuple[tuple[Change, ...], str, str]:
+    def rows(self, query: answers.DiffTableQuery) -> tuple[tuple[ItemChange, ...], str, str]:
         """All rows of a group, the largest change first, the metric, and why there are none."""
         metrics = METRICS[query.group]
         metric = query.metric if query.metric in (*metrics, "calls") else metrics[0]
@@ -175,7 +175,7 @@ class Pair:
         """A window of the table. Raises QueryError."""
         every, metric, missing = self.rows(query)
         found = [one for one in every if _holds(one, query.search)]
-        key: Callable[[Change], Any] = {
+        key: Callable[[ItemChange], Any] = {
             "change": lambda one: abs(one.change_ns),
             "name": lambda one: one.name,
             "base": lambda one: one.base.ns,
@@ -197,7 +197,7 @@ class Pair:
         )
 
 
-def _holds(change: Change, search: str) -> bool:
+def _holds(change: ItemChange, search: str) -> bool:
     text = f"{change.name} {change.other_name} {change.detail}".casefold()
     return all(word in text for word in search.casefold().split())
 
@@ -237,7 +237,7 @@ def _longest(selection: Selection, key: str) -> str:
     return f"{longest.start_ns}-{longest.end_ns}" if longest else ""
 
 
-def row_of(change: Change) -> answers.DiffRow:
+def row_of(change: ItemChange) -> answers.DiffRow:
     """One row of the table."""
     device = change.sums.get("device_self_ns")
     return answers.DiffRow(

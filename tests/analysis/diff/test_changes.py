@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinetoscope.analysis.diff.changes import Change, changes, drift
+from kinetoscope.analysis.diff.changes import ItemChange, changes, drift
 from kinetoscope.analysis.diff.comparable import mismatches, step_counts
 from kinetoscope.analysis.diff.matching import plain_name
 from kinetoscope.analysis.diff.sides import Side, kernel_items, operator_items
@@ -15,7 +15,7 @@ from .training import Plant, training
 STEPS = 12
 
 
-def by_name(base: Side, other: Side, metric: str = "self_ns") -> dict[str, Change]:
+def by_name(base: Side, other: Side, metric: str = "self_ns") -> dict[str, ItemChange]:
     rows = changes(operator_items(base), operator_items(other), metric, base.mean_ns)
     return {row.name: row for row in rows}
 
