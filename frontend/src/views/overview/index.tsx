@@ -13,6 +13,7 @@ import { useAddress, useValues } from "../../state/host/environment";
 import { bestState } from "../../state/location/choice";
 import type { Values } from "../../state/location/fragment";
 import { type Page, usePage } from "../../state/page_context";
+import { CompareHint } from "./compare_hint";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
 import { Idle } from "./idle";
@@ -93,7 +94,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
   return (
     <>
       <Hero {...overview.sentence} isOld={isOld}>
-        {agreement === "" ? null : <span className="chip">{agreement}</span>}
+        {agreement === "" ? null : <span className="chip">{agreement}</span>} <CompareHint />
       </Hero>
       <Ruler overview={overview} isOld={isOld} />
       <div className="grid overview-grid">
