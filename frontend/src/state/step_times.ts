@@ -1,6 +1,7 @@
 /** How long the steps of a run take, and how that changed against the run of the same script before. */
 import type { RunInfo, StepFigures, WorkerInfo } from "../api/types.gen";
 import { change, NBSP, share, time } from "../base/text/format";
+import type { Patch } from "./location/fragment";
 
 /** The steps of a run or a worker, and of what came before it. */
 export interface StepTime {
@@ -105,4 +106,37 @@ export function stepTimeTitle(step: StepTime | null): string {
   const mean = `Mean of ${figures.count} ${figures.count === 1 ? "step" : "steps"}`;
   const why = figures.script === "" ? "with a similar name" : "of the same script";
   return before === null ? mean : `${mean}, against ${before.run}, the run before ${why}`;
+}
+
+/** How two runs of one script differ, and the address that says why. */
+export interface CompareHint {
+  readonly words: string;
+  readonly amount: string;
+  readonly patch: Patch;
+}
+
+/** The newer run of the same script, if there is one, else the one before. */
+export function hintFor(runs: readonly RunInfo[], shown: string): CompareHint | null {
+  const before = runsBefore(runs);
+  const own = runs.find(({ name }) => name === shown);
+  const newer = runs.find(({ name }) => before.get(name)?.name === shown);
+  const [base, other] = newer === undefined ? [before.get(shown), own] : [own, newer];
+  if (base === undefined || other === undefined) {
+    return null;
+  }
+  const [, amount] = stepTimeWords(stepTimeOfRun(other, base));
+  if (amount === undefined) {
+    return null;
+  }
+  return {
+    words:
+      newer === undefined ? `Against ${base.name}, the run before:` : `Newer run ${other.name}:`,
+    amount,
+    patch: {
+      view: "diff",
+      run: other.name,
+      "diff.base": base.name,
+      ...(newer === undefined ? {} : { worker: undefined, span: undefined, steps: undefined }),
+    },
+  };
 }

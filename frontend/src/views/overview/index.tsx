@@ -5,15 +5,16 @@ import type {
 } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
 import { count } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
 import { Prose } from "../../components/text/prose";
-import { useAddress, useValues } from "../../state/host/environment";
+import { useAddress, useEnvironment, useValues } from "../../state/host/environment";
 import { bestState } from "../../state/location/choice";
 import type { Values } from "../../state/location/fragment";
 import { type Page, usePage } from "../../state/page_context";
-import { CompareHint } from "./compare_hint";
+import { hintFor } from "../../state/step_times";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
 import { Idle } from "./idle";
@@ -84,6 +85,32 @@ interface FiguresProps {
   readonly overview: Answer;
   readonly query: OverviewQuery;
   readonly isOld: boolean;
+}
+
+/** Another run of the same script is faster or slower: by how much, and a way to ask why. */
+function CompareHint() {
+  const { address } = useEnvironment();
+  const { catalog, shown, titles } = usePage();
+  const hint = shown === null || !titles.has("diff") ? null : hintFor(catalog.runs, shown.key.run);
+  if (hint === null) {
+    return null;
+  }
+  return (
+    <span className="chip">
+      {harmless(hint.words)} {hint.amount},{" "}
+      <a
+        href={address.href(hint.patch)}
+        onClick={(event) => {
+          if (event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+            event.preventDefault();
+            address.navigate(hint.patch);
+          }
+        }}
+      >
+        why?
+      </a>
+    </span>
+  );
 }
 
 function Figures({ overview, query, isOld }: FiguresProps) {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { runOf } from "../../../test-fixtures/catalog";
-import type { RunInfo, StepFigures } from "../../api/types.gen";
-import { hintFor } from "./compare_hint";
+import { runOf } from "../../test-fixtures/catalog";
+import type { RunInfo, StepFigures } from "../api/types.gen";
+import { hintFor } from "./step_times";
 
 function run(name: string, recorded: number, mean_ns: number): RunInfo {
   const figures: StepFigures = { count: 6, mean_ns, recorded, script: "/home/me/train.py" };
