@@ -186,6 +186,8 @@ def test_views_of_a_real_trace_fit(view: str) -> None:
     path = TRACES / "kineto_tb_samples" / "resnet50_num_workers_0"
     if view == "modules":  # of which that recording has none
         path = TRACES / "tracelens" / "mi300" / "resnet_act_checkpoint.json.gz"
+    if view == "distributed":  # of several ranks
+        path = TRACES / "dlrm_8rank_v100"
     for width in (80, 120):
         text = run("show", view, path, "--width", width).stdout
         assert text
