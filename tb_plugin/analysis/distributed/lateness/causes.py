@@ -36,6 +36,8 @@ CAUSE_TITLES = {
     "launches": "its launches take longer to reach the device",
     "transfers": "its collectives take longer",
 }
+MOST_PEERS = 32
+"""Peers whose kernels are compared: their median does not need all of a thousand."""
 _PARTS = len(WorkPart)
 _OF_WORK = {
     WorkPart.COPIES: "copies",
@@ -168,19 +170,20 @@ def signatures(
     digests: Sequence[RankDigest], chosen: Sequence[Sequence[int]], member: int
 ) -> tuple[int, int, str]:
     """Time by slower signatures, by more of them, and the signature with the largest excess."""
-    tables = [_by_signature(one, steps) for one, steps in zip(digests, chosen, strict=True)]
-    own = tables[member]
-    others = [table for m, table in enumerate(tables) if m != member]
+    own = _by_signature(digests[member], chosen[member])
+    peers = [m for m in range(len(digests)) if m != member]
+    asked = peers[:: max(len(peers) // MOST_PEERS, 1)]
+    others = [_by_signature(digests[m], chosen[m]) for m in asked]
     slower = more = 0
     best, name = 0, ""
     for key, (count, p50, total, code) in own.items():
-        peers = [table[key] for table in others if key in table]
-        if len(peers) * 2 < len(others):
+        alike = [table[key] for table in others if key in table]
+        if len(alike) * 2 < len(others):
             excess, kind_slow = total, 0
             more += total
         else:
-            usual = float(np.median([one[0] for one in peers]))
-            usual_p50 = float(np.median([one[1] for one in peers]))
+            usual = float(np.median([one[0] for one in alike]))
+            usual_p50 = float(np.median([one[1] for one in alike]))
             kind_slow = round(min(count, usual) * (p50 - usual_p50))
             extra = round((count - usual) * p50)
             slower += kind_slow

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.arrays import F64, I64
-from ..matching import Matches, known_median
+from ..matching import Matches
 from ..model import SYMMETRIC, Edges, Junction, Junctions, RankDigest
 from .max_plus import DeadlockError, LeveledGraph, leveled
 
@@ -426,15 +426,26 @@ def _sequence(
 def beyond_members(work: I64) -> I64:
     """Per row and column what is beyond the median of the other columns; three are needed."""
     known = np.where(work >= 0, work.astype(np.float64), np.nan)
-    result = np.zeros(work.shape, np.int64)
-    count = (work >= 0).sum(axis=1)
-    rows = np.flatnonzero(count >= 3)
-    for m in range(work.shape[1]):
-        others = np.delete(known[rows], m, axis=1)
-        own = known[rows, m]
-        with np.errstate(invalid="ignore"):
-            over = own - known_median(others, 1)[:, 0]
-        result[rows, m] = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)
+    over = np.where((work >= 0).sum(axis=1, keepdims=True) >= 3, known - others_median(known), 0.0)
+    result: I64 = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)
+    return result
+
+
+def others_median(values: F64) -> F64:
+    """For each cell the median of the other known cells of its row; NaN where there are none.
+
+    Each row is sorted once: without a cell, those behind it move up by one.
+    """
+    order = np.argsort(values, axis=1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=1)
+    place = np.argsort(order, axis=1, kind="stable")
+    known = ~np.isnan(values)
+    left = known.sum(axis=1, keepdims=True) - known  # how many others there are
+    middle = []
+    for at in ((left - 1) // 2, left // 2):
+        moved = at + (known & (place <= at))
+        middle.append(np.take_along_axis(ordered, np.clip(moved, 0, values.shape[1] - 1), axis=1))
+    result: F64 = np.where(left > 0, (middle[0] + middle[1]) / 2, np.nan)
     return result
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from ....base.arrays import F64, I64
 from ....base.units import duration, share
-from ..matching import Matches, known_median
+from ..matching import Matches
 from ..model import RankDigest
 from ..waiting import Waiting
 from .causes import LatenessCause, OwnParts, cause_of, own_parts
@@ -34,6 +34,7 @@ from .replay import (
     Residual,
     excess,
     lengths,
+    others_median,
     without_excess,
     work_before_arrival,
 )
@@ -180,15 +181,11 @@ def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
         rest.append(row)
     most = max((len(row) for row in rest), default=0)
     table = np.array([row + [float("nan")] * (most - len(row)) for row in rest])
-    result = {}
-    for m in range(len(rest)):
-        others = np.delete(table, m, axis=0)
-        if len(others) < 2 or not len(rest[m]):
-            continue
-        with np.errstate(invalid="ignore"):
-            over = table[m] - known_median(others, 0)[0]
-        result[m] = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)[: len(rest[m])]
-    return result
+    if len(rest) < 3:
+        return {}
+    with np.errstate(invalid="ignore"):
+        over = np.nan_to_num(np.maximum(table - others_median(table.T).T, 0)).astype(np.int64)
+    return {m: over[m, : len(row)] for m, row in enumerate(rest) if row}
 
 
 def verdict(
