@@ -186,7 +186,7 @@ class IdleCauses:
         by_gap = _heaviest(host_side.rows, cause)
         host = self._trace.host
         for at, piece in enumerate(chosen.tolist()):
-            row, held_ns = by_gap.get(at, (-1, 0))
+            row, held_ns, held_cause = by_gap.get(at, (-1, 0, 0))
             known = row >= 0
             work = int(pieces.following[piece])
             name = self._trace.strings[self._trace.device.name[work]] if work >= 0 else ""
@@ -197,7 +197,7 @@ class IdleCauses:
                     dur_ns=int(pieces.end[piece] - pieces.start[piece]),
                     cause=int(cause[at]),
                     cause_ns=int(host_side.ns[at, cause[at]]),
-                    name=self._names.number(row, host_side.cause_of(row, at)) if known else -1,
+                    name=self._names.number(row, IDLE_CAUSES[held_cause]) if known else -1,
                     held_ns=held_ns,
                     held_ts=int(host.ts[row]) if known else -1,
                     held_dur_ns=int(host.dur[row]) if known else 0,
@@ -228,11 +228,6 @@ class _HostSide:
         self.rows = together([])
         if len(chosen):
             self.rows = together(self._sum(pieces, side, chosen))
-
-    def cause_of(self, row: int, window: int) -> str:
-        """The cause of an entry."""
-        at = np.flatnonzero((self.rows.row == row) & (self.rows.window == window))
-        return IDLE_CAUSES[int(self.rows.cause[at[0]])]
 
     def _sum(self, pieces: IdlePieces, side: DeviceSide, chosen: I64) -> list[HeldRows]:
         trace, hosts = self._causes._trace, self._causes._hosts
@@ -315,14 +310,14 @@ class _HostSide:
         return length_within(some, self.windows.start, self.windows.end)
 
 
-def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> Mapping[int, tuple[int, int]]:
+def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> Mapping[int, tuple[int, int, int]]:
     """For each window the event that holds most of its main cause, else most at all."""
-    found: dict[int, tuple[int, int]] = {}
+    found: dict[int, tuple[int, int, int]] = {}
     fits = rows.cause == cause[rows.window] if len(rows.row) else np.empty(0, np.bool_)
     order = np.lexsort((-rows.idle, ~fits, rows.window))
     first = order[np.flatnonzero(np.diff(rows.window[order], prepend=-1))]
     for at in first.tolist():
-        found[int(rows.window[at])] = int(rows.row[at]), int(rows.idle[at])
+        found[int(rows.window[at])] = int(rows.row[at]), int(rows.idle[at]), int(rows.cause[at])
     return found
 
 

@@ -56,6 +56,7 @@ _CAUSE_OF_KIND = np.zeros(max(_OF_KIND) + 1, np.int8)
 _CAUSE_OF_KIND[list(_OF_KIND)] = [CAUSE[name] for name, _ in _OF_KIND.values()]
 
 FIRST_CALL_NS, FIRST_ALLOCATION_NS = 1_000_000, 50_000_000
+ONLY_CALL_NS = 20_000_000
 FIRST_CALL_RATIO = 10  # so many times as long as any other of its name
 
 _BEGINS, _ENDS, _INSIDE = 1, 2, 3
@@ -103,7 +104,9 @@ class HostCauses:
             alike = where(host.name == host.name[row])
             others = host.dur[alike[alike != row]]
             first = host.ts[row] == host.ts[alike].min()
-            if first and FIRST_CALL_RATIO * int(others.max(initial=0)) <= host.dur[row]:
+            # A single call may be as long as ever: only a very long one says something.
+            usual = int(others.max()) if len(others) else ONLY_CALL_NS // FIRST_CALL_RATIO
+            if first and FIRST_CALL_RATIO * usual <= host.dur[row]:
                 cause[at[place]] = CAUSE["first_launch"]
 
     def kind(self, row: int) -> HeldKind:
