@@ -107,7 +107,13 @@ setup(
     packages=packages(),
     package_dir=FOLDERS,
     package_data={
-        "kinetoscope": ["py.typed", "analysis/*.json", "native/*", "static/**"],
+        "kinetoscope": [
+            "py.typed",
+            "analysis/*.json",
+            "analysis/*/*.json",
+            "native/*",
+            "static/**",
+        ],
         "kinetoscope.handlers": ["py.typed"],
     },
     include_package_data=False,

@@ -330,6 +330,7 @@ class DeviceFacts(Struct, frozen=True):
     peak_allocated_bytes: int | None  # highest allocated total of the recording
     peak_reserved_bytes: int | None
     least_allocated_bytes: int | None = None  # lowest allocated total
+    has_peak: bool = False  # its data sheet is in the table (patterns/device_peaks)
     learned: Learned = field(default_factory=Learned)
     # From a launch's return to its work's begin: 10th, 50th and 90th percentile, ns. Below 0: the
     # work began within the call. None: nothing linked.
@@ -384,6 +385,8 @@ class RecordingFacts(Struct, frozen=True):
     addresses: bool = False  # allocator events carry addresses
     totals: bool = False  # allocator events carry totals
     syncs: bool = False  # synchronization records
+    grids: bool = False  # launch geometry of kernels
+    messages: bool = False  # sizes of collectives
     linked: int = 0  # device activity whose launch is known
     collectives: int = 0
     modules: str = ""  # how modules are named: "frames", "ranges", "lightning", …; "" = not at all

@@ -311,6 +311,8 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         addresses=trace.is_memory_alone or bool((memory.address != 0).any()),
         totals=trace.is_memory_alone or bool((memory.total_allocated >= 0).any()),
         syncs=len(trace.syncs) > graph_nodes(trace),
+        grids=any(name in trace.device.args for name in ("grid", "blocks_per_sm")),
+        messages="in_elements" in trace.device.args,
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
         modules=source_of(trace),

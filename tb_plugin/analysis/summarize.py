@@ -18,6 +18,7 @@ from .idle.launches import copies, launches, lead
 from .idle.names import HeldNames
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
+from .patterns.device_peaks import peak_of
 from .patterns.recognize import patterns_of
 from .recording import classified, counts, recording_facts, unavailable
 from .steps import Windows, step_windows
@@ -126,6 +127,7 @@ def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceF
             used=device.used,
             peak_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.max),
             peak_reserved_bytes=_extreme(trace, device, trace.memory.total_reserved, np.max),
+            has_peak=peak_of(device) is not None,
             least_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.min),
             learned=idle[row].learned if row in idle else Learned(),
             lead_ns=lead(trace, row) if row in idle else None,

@@ -36,7 +36,6 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     overlap_ratio: float = 0.70  # CO2: of communication that compute covers; below it fires
     overlap_communication_ratio: float = 0.05  # CO2: … where there is so much communication
     small_message_ratio: float = 0.30  # CO3: of the time of collectives, in small messages
-    small_message_bytes: float = 262144.0  # CO3: what is small
     small_message_count: float = 50.0  # CO3: small messages per step
     contention_ratio: float = 0.03  # CO6: by which kernels take longer under communication
     sync_batch_norm_ratio: float = 0.01  # CO8: collectives of SyncBatchNorm
@@ -48,7 +47,8 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     printing_ratio: float = 0.01  # SY3: printing
     launch_ratio: float = 0.15  # LA1: idle time while the host dispatches and launches
     tiny_ratio: float = 0.10  # LA2: rows of tiny ops
-    tiny_kernel_ratio: float = 0.05  # LA2: tiny kernels and the gaps behind them
+    tiny_kernel_ratio: float = 0.05  # KE4: kernels below 5 µs
+    tiny_count_ratio: float = 0.30  # KE4: … of the number of all kernels
     garbage_ratio: float = 0.01  # LA3: garbage collection
     first_launch_ratio: float = 0.02  # LA4: slow first launches
     profiler_ratio: float = 0.02  # PR1: the profiler's own time
@@ -66,8 +66,7 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     fragmentation_ratio: float = 0.25  # ME2: of the reserved memory that nothing uses at the peak
     headroom_ratio: float = 0.50  # ME4: of the card's memory; below it there is room
     compile_ratio: float = 0.01  # CP1: compilation in the steps
-    eager_ratio: float = 0.10  # CP2: between compiled regions
-    recompute_ratio: float = 0.20  # RE1: of the time of kernels
+    recompute_ratio: float = 0.20  # RE1: of the time of all kernels
     drift_ratio: float = 0.03  # CLK1: by which kernels of one kind get slower
     python_ratio: float = 0.10  # PY1: Python in one frame
     lock_ratio: float = 0.05  # PY2: waiting for a lock

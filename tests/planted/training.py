@@ -49,11 +49,15 @@ class Network(nn.Module):
 class SlowDataset(Dataset[tuple[Tensor, Tensor]]):
     """Samples that come from a slow disk."""
 
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
     def __len__(self) -> int:
         return 16 * (STEPS + 4)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        time.sleep(0.002)
+        if self.seconds:
+            time.sleep(self.seconds)
         return torch.rand(WIDTH), torch.tensor(index % CLASSES)
 
 
@@ -128,38 +132,43 @@ def _holds(lock: threading.Lock, go: threading.Event, held: threading.Event) -> 
 
 
 class Training:
-    """The training; ``problem`` is the name of what is planted, or ``none``."""
+    """The training; ``problem`` is the name of what is planted, or ``none``.
 
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
-        layers, width = (40, 32) if problem.endswith("loop_optimizer") else (LAYERS, WIDTH)
+    ``repaired``: the same data and network, without the problem.
+    """
+
+    def __init__(self, problem: str, repaired: bool) -> None:
+        self.data, self.problem = problem, "none" if repaired else problem
+        layers, width = (40, 32) if problem == "loop_optimizer" else (LAYERS, WIDTH)
         self.model: nn.Module = Network(layers, width)
         self.width = width
-        loops = problem == "loop_optimizer"
+        loops = self.problem == "loop_optimizer"
         options: dict[str, Any] = {"foreach": False, "fused": False} if loops else {"fused": True}
         self.optimizer = torch.optim.Adam(self.model.parameters(), **options)
         self.history: list[Tensor] = []
         self.lock = threading.Lock()
         self.go, self.held = threading.Event(), threading.Event()
         self.junk: list[Any] = [{"at": [at]} for at in range(60_000)]
+        cores = len(os.sched_getaffinity(0))
         if problem == "threads":
-            torch.set_num_threads(16)
-        if problem == "recompilation":
+            torch.set_num_threads(cores if repaired else 8 * cores)
+        if self.problem == "recompilation":
             self.model = torch.compile(self.model, backend="eager", dynamic=False)  # type: ignore[assignment]
             torch._dynamo.config.cache_size_limit = 64
             torch._dynamo.config.accumulated_cache_size_limit = 64
 
     def batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Batches: made ahead, or by the slow loader."""
-        if self.problem == "slow_loader":
-            yield from DataLoader(SlowDataset(), batch_size=16)
+        if self.data == "slow_loader":
+            seconds = 0.002 if self.problem == "slow_loader" else 0.0
+            yield from DataLoader(SlowDataset(seconds), batch_size=16)
             return
         x, y = torch.rand(BATCH, self.width), torch.randint(0, CLASSES, (BATCH,))
         text = "7f" * (WIDTH * 64)
         for at in range(STEPS + 4):
             if self.problem == "decoding":
                 x = decode(text).reshape(64, WIDTH).repeat(4, 1)
-            if self.problem == "recompilation":
+            if self.data == "recompilation":
                 yield x[: BATCH - at], y[: BATCH - at]
             else:
                 yield x, y
@@ -171,11 +180,9 @@ class Training:
             x = convert(x)
         if problem == "tiny_ops":
             x = tiny_ops(x)
-        if problem == "per_sample":
+        if self.data == "per_sample":
             x, y = x[:64], y[:64]
-            out = one_by_one(self.model, x)
-        else:
-            out = self.model(x)
+        out = one_by_one(self.model, x) if problem == "per_sample" else self.model(x)
         losses = cross_entropy(out, y, reduction="none")
         if problem == "item":
             read_values(losses.repeat(8))
@@ -223,16 +230,16 @@ FOUND: dict[str, tuple[str, str]] = {
     "leak": ("ME3", "keep_history"),
 }
 """What each planted problem has to be found as."""
-CLEAN = ("none", "no_loop_optimizer")
-"""The same training without the problem; the second is the one of the optimizer's network."""
+REPAIRED = "-repaired"
+"""Behind the name of a problem: the same training without it."""
 
 
-def record(problem: str, folder: Path) -> Path:
+def record(name: str, folder: Path) -> Path:
     """Runs the training and records it. Returns the trace."""
+    problem, repaired = name.removesuffix(REPAIRED), name.endswith(REPAIRED)
     torch.manual_seed(0)
-    if problem != "threads":
-        torch.set_num_threads(1)
-    training = Training(problem)
+    torch.set_num_threads(1)
+    training = Training(problem, repaired)
     save = tensorboard_trace_handler(folder)
     paths: list[Path] = []
 

@@ -48,6 +48,7 @@ class Pattern(Struct, frozen=True):
     steps: tuple[PatternStep, ...] = ()  # those it is seen in
     events: tuple[PatternEvent, ...] = ()  # the longest
     figures: Mapping[str, float] = {}
+    kernels: bool = False  # its time is that of kernels, not idle time
 
 
 class Claim(Struct, frozen=True, array_like=True):

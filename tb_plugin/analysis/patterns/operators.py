@@ -31,6 +31,7 @@ LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
 LEAST_UPDATES = 20  # ops in one call of an optimizer that works parameter by parameter
 
 _READS = re.compile(r"^aten::(item|_local_scalar_dense|is_nonzero|equal|nonzero)$")
+_TAKES_APART = re.compile(r"torch/_tensor\.py\(\d+\): __iter__$|^aten::(unbind|split|chunk)$")
 _CONVERTS = re.compile(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
 _COPY = re.compile(r"^aten::copy_$")
 _OPTIMIZER = re.compile(r"^Optimizer\.step#(\w+)\.step$")
@@ -58,7 +59,8 @@ def reads(code: HostCode) -> Iterator[Found]:
 def _loops(code: HostCode, rows: I64) -> Intervals:
     """When the rows were open; where one call of a frame has many, from its first to its last.
 
-    Calls that are most of their frame take all of it: its own time is that of the loop.
+    Taking a tensor apart for the loop counts, too. Calls that are most of their frame take all of
+    it: its own time is that of the loop.
     """
     owner = code.owner[rows].astype(np.int64)
     start, end = code.ts[rows].copy(), code.end[rows].copy()
@@ -67,10 +69,22 @@ def _loops(code: HostCode, rows: I64) -> Intervals:
         if np.count_nonzero(own) < LEAST_LOOP:
             continue
         low, high = int(code.ts[rows[own]].min()), int(code.end[rows[own]].max())
+        low = min(low, _taken_apart(code, frame, low))
         if 2 * (high - low) >= code.end[frame] - code.ts[frame]:
             low, high = int(code.ts[frame]), int(code.end[frame])
         start[own], end[own] = low, high
     return union(start, end)
+
+
+def _taken_apart(code: HostCode, frame: int, before: int) -> int:
+    """When a frame took a tensor apart for a loop that begins then; else the same instant."""
+    inside = np.arange(frame + 1, int(np.searchsorted(code.ts, before, side="left")))
+    rows = inside[(code.parent[inside] == frame) & (code.end[inside] <= before)]
+    if not len(rows):
+        return before
+    last = int(rows[-1])
+    name = code.trace.strings[int(code.name[last])]
+    return int(code.ts[last]) if _TAKES_APART.search(name) else before
 
 
 def optimizers(code: HostCode) -> Iterator[Found]:

@@ -21,6 +21,7 @@ from ..host_activity import Hosts
 from ..steps import Windows
 from . import memory, operators, python_code
 from .host_code import Found, HostCode
+from .kernels import kernel_patterns
 from .model import Claim, Pattern, PatternEvent, Patterns, PatternStep
 
 HOST: tuple[Callable[[HostCode], Iterator[Found]], ...] = (
@@ -74,7 +75,8 @@ def patterns_of(trace: Trace, hosts: Hosts, windows: Windows) -> Patterns:
     claims: list[Claim] = []
     for device in used or [-1]:
         idle = _idle(trace, windows, device) if used else None
-        some, overlaps = _of_device(code, device, on_host, idle)
+        found = [*on_host, *kernel_patterns(code, device)] if used else on_host
+        some, overlaps = _of_device(code, device, found, idle)
         patterns += some
         claims += overlaps
     return Patterns(tuple(patterns), tuple(claims))
@@ -124,6 +126,7 @@ def _pattern(code: HostCode, device: int, found: Found, time: Intervals) -> Patt
         steps=steps,
         events=_longest(code.trace, found, rows, step),
         figures=found.figures,
+        kernels=found.on_device,
     )
 
 

@@ -120,11 +120,14 @@ def door(event: PatternEvent, text: str = "") -> Reference:
     return structs.replace(to, params={**to.params, "select": str(event.slice)})
 
 
-def spent(selection: Selection, ns: float) -> str:
-    """``12.0 ms per step, 40.1 % of the step``; with a device, of time in which it idles."""
+def spent(selection: Selection, ns: float, *, kernels: bool = False) -> str:
+    """``12.0 ms per step, 40.1 % of the step``; with a device, of time in which it idles.
+
+    ``kernels``: of time in which it works, too.
+    """
     part = f"{duration(selection.mean(ns))} {per_step(selection)}"
     noun = step_noun(selection.facts)
-    if selection.device is None:
+    if selection.device is None or kernels:
         return f"{part}, {share(selection.ratio(ns))} of the {noun}"
     idles = f"in which the {device_noun(selection)} idles"
     return f"{part} {idles}, {share(selection.ratio(ns))} of the {noun}"
@@ -220,20 +223,31 @@ def claimed_ns(selection: Selection, gains: Sequence[Gain]) -> float:
     """What some ceilings amount to together, per step: no instant counts twice.
 
     Patterns are united exactly; fields of one partition are disjoint, and each counts once. Idle
-    time may be claimed by a pattern and by a field: together they are never more than all of it.
+    time, or that of kernels, may be claimed by a pattern and by a field: together they are never
+    more than all of it. A ceiling that is a part of what it claims counts with that part.
     """
-    rows = {row for gain in gains for row in _rows(gain)}
-    fields = {name for gain in gains if not _rows(gain) for name in gain.claims}
     part = selection.partition
-    sizes = {
-        name: max(gain.ns_per_step for gain in gains if name in gain.claims) for name in fields
+    found = selection.facts.patterns.found
+    fields = [gain for gain in gains if not _rows(gain)]
+    sizes: dict[tuple[str, ...], float] = {}
+    for gain in fields:
+        sizes[gain.claims] = max(sizes.get(gain.claims, 0.0), gain.ns_per_step)
+    idle = sum(ns for names, ns in sizes.items() if names and names[0].startswith("idle_"))
+    work = sum(ns for names, ns in sizes.items() if names == ("compute_ns",))
+    rest = sum(sizes.values()) - idle - work
+    whole = {
+        False: (idle, part.idle_ns if part is not None else selection.total_ns),
+        True: (work, part.compute_ns if part is not None else selection.total_ns),
     }
-    total = selection.mean(united_ns(selection, rows)) if rows else 0.0
-    idle = sum(ns for name, ns in sizes.items() if name.startswith("idle_"))
-    rest = sum(sizes.values()) - idle
-    if part is not None and rows:
-        return min(total + idle, max(selection.mean(part.idle_ns), total, idle)) + rest
-    return total + idle + rest
+    total = rest
+    for kernels, (fixed, most) in whole.items():
+        mine = [gain for gain in gains
+                if _rows(gain) and found[_rows(gain)[0]].kernels is kernels]  # fmt: skip
+        rows = {row for gain in mine for row in _rows(gain)}
+        union = selection.mean(united_ns(selection, rows)) if rows else 0.0
+        alone = sum(gain.ns_per_step for gain in mine)
+        total += max(fixed, min(fixed + min(union, alone), selection.mean(most))) if mine else fixed
+    return total
 
 
 def _rows(gain: Gain) -> list[int]:

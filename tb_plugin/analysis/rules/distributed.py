@@ -216,10 +216,11 @@ def check_communication(selection: Selection) -> Finding | None:
         return None
     part, host = selection.partition, selection.host
     exposed = part.exposed_communication_ns if part else host.communication_ns if host else 0
+    limited = selection.communication.host_limited_ns if part else 0
     gain = ceiling(
         selection,
-        exposed,
-        "time of collectives under which no kernel computed"
+        exposed - limited,
+        "time of collectives under which no kernel computed, although the next one was launched"
         if part
         else "time of collectives on the main thread",
         "exposed_communication_ns" if part else "communication_ns",
@@ -230,6 +231,11 @@ def check_communication(selection: Selection) -> Finding | None:
     where = (
         f", and for {duration(selection.mean(exposed))} of that nothing computes" if part else ""
     )
+    held = (
+        f"For {duration(selection.mean(limited))} of that the next kernel was not launched yet."
+        if limited * 10 >= exposed > 0
+        else ""
+    )
     remedy = remedy_of(REMEDIES, selection)
     return Finding(
         id="CO1",
@@ -238,8 +244,9 @@ def check_communication(selection: Selection) -> Finding | None:
         confidence=0.8,
         text=sentences(
             f"Collectives take {duration(selection.mean(running))} {per_step(selection)}, "
-            f"{share(selection.ratio(running))} of the {step_noun(selection.facts)}{where}. "
-            "Waiting for slower ranks is part of that.",
+            f"{share(selection.ratio(running))} of the {step_noun(selection.facts)}{where}.",
+            held,
+            f"Waiting for slower ranks is part of {'it' if held else 'that'}.",
             remedy.text,
         ),
         snippet=remedy.snippet,

@@ -214,11 +214,15 @@ BIAS = Rule("OP5", "A bias before batch norm", (WHOLE, OPS, SHAPES), check_bias)
 
 def check_conversions(selection: Selection) -> Finding | None:
     """Fires when conversions that the program asks for take over 5 % of the steps."""
-    seen = patterns(selection, "conversion")
+    seen = (*patterns(selection, "conversion"), *patterns(selection, "conversion_kernels"))
     limit = selection.limits.conversion_ratio
     if not seen or not large(selection, seen, limit):
         return None
-    count = sum(one.count for one in seen)
+    kernels = any(one.pattern.kernels for one in seen)
+    # A conversion on a device is an op and a kernel: once is enough.
+    count = max(
+        sum(one.count for one in seen if one.pattern.kernels is there) for there in (False, True)
+    )
     return pattern_finding(
         selection,
         seen,
@@ -227,7 +231,8 @@ def check_conversions(selection: Selection) -> Finding | None:
             title=f"Tensors are converted back and forth{seen[0].place}",
             said=(
                 f"Copies into another type or layout take "
-                f"{spent(selection, total_of(selection, seen))}, {often(selection, count)}"
+                f"{spent(selection, total_of(selection, seen), kernels=kernels)}, "
+                f"{often(selection, count)}"
                 f"{', most of it' if len(seen) > 1 else ''}{seen[0].place}."
             ),
             action=(

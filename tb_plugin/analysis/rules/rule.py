@@ -169,6 +169,18 @@ SHAPES = Need(
     "shapes of inputs: record with `record_shapes=True`",
     lambda chosen: chosen.facts.recording.shapes,
 )
+GRIDS = Need(
+    "launch geometry of kernels, which this recorder does not write",
+    lambda chosen: chosen.facts.recording.grids,
+)
+PEAKS = Need(
+    "the peak rates of the device: its data sheet is not in the table",
+    lambda chosen: chosen.device_facts is not None and chosen.device_facts.has_peak,
+)
+COLLECTIVES = Need(
+    "sizes of collectives on a device, which NCCL's recorder writes",
+    lambda chosen: chosen.facts.recording.messages,
+)
 MODULES = Need(
     "calls of modules: record with `with_stack=True`",
     lambda chosen: chosen.facts.counts.get("module", 0) > 0,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kinetoscope.trace.model import Trace
+from tests.analysis.rules.checks import NCCL
 from tests.drawing import PID, V100, Event, draw, memory, trace_of
 
 STEP_US = 1000
@@ -273,6 +274,109 @@ def copying(dur: int) -> Trace:
     )
 
 
+H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9, "computeMinor": 0,
+        "numSms": 132, "totalGlobalMem": 80 << 30}  # fmt: skip
+
+
+def work(
+    op: str,
+    dur: float,
+    *,
+    kernel: str = "elementwise_kernel",
+    inside: str = "",
+    frame: str = "",
+    dims: Any = None,
+    types: Any = None,
+    under: bool = False,
+    **args: Any,
+) -> dict[str, Any]:
+    """One op and the kernel that it launches; ``under``: a collective runs beside the kernel."""
+    given = {"Input Dims": dims, "Input type": types} if dims is not None else {}
+    return {"op": op, "dur": dur, "kernel": kernel, "inside": inside, "frame": frame,
+            "given": given, "under": under, "args": args}  # fmt: skip
+
+
+def device_run(
+    *works: dict[str, Any], device: Any = None, extra: tuple[Event, ...] = (), steps: int = 1
+) -> Trace:
+    """Steps with one piece of work after another, each launched just before it runs."""
+    events: list[Event] = list(extra)
+    ts = 10.0
+    begun: list[float] = []
+    for number, one in enumerate(works, start=1):
+        begun.append(ts - 0.6)
+        if one["frame"]:
+            events.append(host("frame", one["frame"], ts - 0.5, 3.5))
+        if one["inside"]:
+            events.append(host("op", one["inside"], ts - 0.4, 3.2))
+        events.append(host("op", one["op"], ts - 0.3, 3, **one["given"]))
+        call = host("op", "cudaLaunchKernel", ts, 0.5, correlation=number)
+        events.append({**call, "cat": "cuda_runtime"})
+        place = {"device": 0, "stream": 7, "correlation": number, "grid": [8, 1, 1],
+                 "block": [128, 1, 1], **one["args"]}  # fmt: skip
+        events.append({"ph": "X", "cat": "kernel", "name": one["kernel"], "pid": 0, "tid": 7,
+                       "ts": ts + 1, "dur": one["dur"], "args": place})  # fmt: skip
+        if one["under"]:
+            beside = {"device": 0, "stream": 9, "correlation": 10_000 + number}
+            events.append({"ph": "X", "cat": "kernel", "name": NCCL, "pid": 0, "tid": 9,
+                           "ts": ts + 1, "dur": one["dur"], "args": beside})  # fmt: skip
+        ts += one["dur"] + 4
+    starts = [0.0, *(begun[len(works) * i // steps] for i in range(1, steps)), ts]
+    events += [
+        host("note", f"ProfilerStep#{i}", starts[i], starts[i + 1] - starts[i])
+        for i in range(steps)
+    ]
+    return trace_of(events, deviceProperties=[device or H100])
+
+
+def product(m: int, n: int, k: int, dur: float, dtype: str = "c10::Half", **more: Any) -> Any:
+    """``mm`` with these sizes."""
+    return work("aten::mm", dur, dims=[[m, k], [k, n]], types=[dtype, dtype], **more)
+
+
+def filling(blocks: float) -> dict[str, Any]:
+    """A kernel with so many blocks per multiprocessor."""
+    args: dict[str, Any] = {"blocks per SM": blocks}
+    return work("aten::add", 60, **args)
+
+
+def message(elements: int, inside: str = "") -> dict[str, Any]:
+    """A collective of so many 16-bit numbers."""
+    sizes: dict[str, Any] = {"In msg nelems": elements, "Out msg nelems": elements, "dtype": "Half"}
+    return work("record_param_comms", 5, kernel=NCCL, inside=inside, **sizes)
+
+
+def attention(side: int) -> Trace:
+    """Scores, softmax and the sum of values, in three ops."""
+    heads = [8, side, side]
+    return device_run(
+        work("aten::bmm", 50, dims=[[8, side, 32], [8, 32, side]], types=["float", "float"]),
+        work("aten::_softmax", 50, dims=[heads, [], []], types=["float", "", ""]),
+        work("aten::bmm", 50, dims=[heads, [8, side, 32]], types=["float", "float"]),
+    )
+
+
+RECOMPUTE = "torch/utils/checkpoint.py(900): recompute_fn"
+
+
+def recomputed(part: int) -> Trace:
+    """Ten kernels, so many of them launched by a recomputation; a tenth of memory is taken."""
+    again = [work("aten::mm", 50, frame=RECOMPUTE) for _ in range(part)]
+    once = [work("aten::mm", 50) for _ in range(10 - part)]
+    return device_run(*again, *once, extra=(memory(5, 1, 8 << 30),))
+
+
+def slowing(by: float) -> Trace:
+    """Thirty kernels of one kind, which get slower by so much in all."""
+    return device_run(*(work("aten::add", 50 * (1 + by * i / 30)) for i in range(30)), steps=3)
+
+
+def contended(by: float) -> Trace:
+    """Kernels of one kind, half of them under a collective and slower by so much."""
+    works = [work("aten::add", 50 * (1 + by * (i % 2)), under=bool(i % 2)) for i in range(24)]
+    return device_run(*works)
+
+
 FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "PY1": (
         lambda: run(python(300), matmul),
@@ -287,6 +391,38 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "LA4": (lambda: first_launch(80), lambda: first_launch(20)),
     "SY2": (lambda: allocating(30), lambda: allocating(0)),
     "IN4": (lambda: copying(30), lambda: copying(1)),
+    "DT1": (
+        lambda: device_run(product(4096, 4096, 4096, 300, "float", kernel="ampere_sgemm_128x64")),
+        lambda: device_run(product(4096, 4096, 4096, 300, "float", kernel="cutlass_tf32_gemm")),
+    ),
+    "DT3": (
+        lambda: device_run(product(512, 50257, 768, 900)),
+        lambda: device_run(product(512, 50304, 768, 900)),
+    ),
+    "KE1": (
+        lambda: device_run(product(512, 512, 512, 900)),
+        lambda: device_run(product(8192, 8192, 8192, 1130)),
+    ),
+    "KE2": (
+        lambda: device_run(*(filling(0.2) for _ in range(4))),
+        lambda: device_run(*(filling(4.0) for _ in range(4))),
+    ),
+    "KE3": (lambda: attention(256), lambda: attention(16)),
+    "KE4": (
+        lambda: device_run(*(work("aten::add", 3) for _ in range(20))),
+        lambda: device_run(work("aten::add", 3), *(work("aten::mm", 60) for _ in range(9))),
+    ),
+    "RE1": (lambda: recomputed(4), lambda: recomputed(1)),
+    "CLK1": (lambda: slowing(0.5), lambda: slowing(0.0)),
+    "CO3": (
+        lambda: device_run(*(message(1000) for _ in range(60)), work("aten::mm", 60)),
+        lambda: device_run(*(message(10_000_000) for _ in range(60)), work("aten::mm", 60)),
+    ),
+    "CO6": (lambda: contended(0.5), lambda: contended(0.0)),
+    "CO8": (
+        lambda: device_run(message(64, inside="SyncBatchNorm"), work("aten::mm", 60)),
+        lambda: device_run(message(64), work("aten::mm", 60)),
+    ),
     "OP1": (
         lambda: run(optimizer("Adam", many("aten::addcmul_", 40, 8)), matmul),
         lambda: run(optimizer("Adam", many("aten::_fused_adam_", 40, 8)), matmul),
