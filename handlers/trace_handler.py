@@ -13,12 +13,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from .background import Background
 from .metadata import describe, plain, to_json
 from .module_ranges import ModuleRanges
 from .naming import TraceName, exported_name, is_remote, worker_of
+from .outputs import (
+    OUTPUTS,
+    Output,
+    OutputError,
+    paths_beside,
+    write_in_a_process,
+    write_of_torch,
+)
 from .process import Process, current_process
 from .writer import LocalWriter, Publication, Writer
 
@@ -38,6 +46,7 @@ class ExportError(RuntimeError):
     """Torch raised no error, but the file it exported is missing, empty or truncated."""
 
 
+_Result = TypeVar("_Result")
 OnError = Literal["log", "raise"]
 
 
@@ -59,6 +68,7 @@ class Options:
     keep_last: int | None = None
     max_bytes: int | None = None
     min_free_bytes: int | None = None
+    outputs: frozenset[str] = frozenset()
 
     @property
     def raises(self) -> bool:
@@ -96,6 +106,7 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
     min_free_bytes: int | None = None,
     ranks: Collection[int] | None = None,
     stagger_s: float = 0.0,
+    outputs: Collection[Output] = (),
     metadata: Mapping[str, object] | None = None,
     source_roots: Sequence[str] | None = None,
     writer: Writer | None = None,
@@ -131,6 +142,9 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
             all; a process without a rank saves in any case.
         stagger_s: each rank publishes so many seconds after the one before it, to spare a file
             system that all share. Neither `flush` nor the end of the job waits for that.
+        outputs: what else to write beside each trace: `"scalars"` (an event file in `profile/`, by
+            rank 0), `"stacks"` (folded), both made by a process of its own; `"key_averages"` (the
+            table), `"memory_snapshot"` (CUDA), for which the training waits.
         metadata: of the user, for the trace's `"kinetoscope"` object. What JSON does not know
             becomes its text.
         source_roots: directories that hold the source files named in stacks. By default those of
@@ -161,6 +175,7 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
         keep_last=keep_last,
         max_bytes=max_bytes,
         min_free_bytes=min_free_bytes,
+        outputs=frozenset(outputs),
     )
     _check(options)
     handler = TraceHandler(options, writer)
@@ -175,6 +190,8 @@ def _check(options: Options) -> None:
         raise ValueError(f'on_error: "log" or "raise", not {options.on_error!r}')
     if not -1 <= options.compresslevel <= 9:
         raise ValueError(f"compresslevel: 1 to 9, not {options.compresslevel}")
+    if unknown := options.outputs - {*OUTPUTS}:
+        raise ValueError(f"outputs: of {', '.join(OUTPUTS)}; not {', '.join(sorted(unknown))}")
     for name in ("keep_last", "max_bytes"):
         value = getattr(options, name)
         if value is not None and value < 1:
@@ -216,7 +233,7 @@ class TraceHandler:
         """The traces that this process has published and kept, the oldest first."""
         return tuple(path for path, _ in self._remembered().saved)
 
-    def _attempt(self, work: Callable[[], Path | None]) -> Path | None:
+    def _attempt(self, work: Callable[[], _Result]) -> _Result | None:
         try:
             return work()
         except Exception as error:  # whatever it is, the training goes on
@@ -233,11 +250,19 @@ class TraceHandler:
         if options.ranks is not None and process.rank not in {None, *options.ranks}:
             return None
         publication = self._exported(self._writer, prof, process)
-        publish = partial(self._publish, self._writer, publication, process.rank or 0)
+        path = publication.staged.parent / publication.name.file_name
+        if options.outputs & {"key_averages", "memory_snapshot"}:
+            self._attempt(partial(write_of_torch, prof, path, options.outputs))
+        step = getattr(prof, "step_num", None)
+        finish = partial(
+            self._finish,
+            partial(self._publish, self._writer, publication, process.rank or 0),
+            partial(self._write_outputs, process, step if isinstance(step, int) else None),
+        )
         if options.raises or not options.background:
-            return publish()
-        memory.background.submit(partial(self._attempt, publish))
-        return publication.staged.parent / publication.name.file_name
+            return finish()
+        memory.background.submit(finish)
+        return path
 
     def _exported(self, writer: Writer, prof: Profiler, process: Process) -> Publication:
         """The trace in a hidden file. This is what the training waits for."""
@@ -285,12 +310,29 @@ class TraceHandler:
         memory.is_announced.set()
         for old in _surplus(memory.saved, options.keep_last, options.max_bytes):
             memory.saved.remove(old)
-            writer.remove(old[0])
+            for file in (old[0], *paths_beside(old[0]).values()):
+                writer.remove(file)
             if old[0] == path:
                 raise ExportError(
                     f"the trace alone has {size:,} bytes, more than max_bytes={options.max_bytes:,}"
                 )
         return path
+
+    def _finish(
+        self, publish: Callable[[], Path | None], go_on: Callable[[Path], None]
+    ) -> Path | None:
+        path = self._attempt(publish)
+        if path is not None:
+            self._attempt(partial(go_on, path))
+        return path
+
+    def _write_outputs(self, process: Process, step: int | None, trace: Path) -> None:
+        wanted = {"stacks", "scalars"} & self._options.outputs
+        if process.rank:  # one event file a run: the steps of ranks are those of the slowest
+            wanted.discard("scalars")
+        if wanted:
+            hparams = {**(self._options.metadata or {}), "world_size": process.world_size or 1}
+            write_in_a_process(trace, wanted, step, hparams)
 
     def _remembered(self) -> _Memory:
         """The state of this process: a forked child starts with an empty one."""
@@ -305,7 +347,8 @@ class TraceHandler:
         reported.add(kind)
         _log.log(
             logging.INFO if is_known else logging.ERROR,
-            "kinetoscope could not save a profile in %s: %s: %s. %s",
+            "kinetoscope could not save %s in %s: %s: %s. %s",
+            "what belongs to a profile" if isinstance(error, OutputError) else "a profile",
             self._options.dir_name,
             kind[0],
             error,
@@ -313,7 +356,7 @@ class TraceHandler:
             if self._options.raises
             else "The training goes on; further failures of this kind are logged at level INFO.",
             # These two say all in one line. For anything else, show where it came from.
-            exc_info=None if isinstance(error, (OSError, ExportError)) else error,
+            exc_info=None if isinstance(error, (OSError, ExportError, OutputError)) else error,
         )
 
 

@@ -6,6 +6,8 @@ Importing the package is free of heavy dependencies, because training jobs impor
 
 from __future__ import annotations
 
+import logging
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,3 +42,23 @@ def open(
     from .notebook import open_trace
 
     return open_trace(path, run=run, worker=worker, span=span)
+
+
+def _log_as_asked() -> None:
+    """Log at the level of KINETOSCOPE_LOG_LEVEL: a name such as INFO, or a number."""
+    level = os.environ.get("KINETOSCOPE_LOG_LEVEL", "").strip().upper()
+    if not level:
+        return
+    log = logging.getLogger(__name__)
+    try:
+        log.setLevel(int(level) if level.isdigit() else level)
+    except ValueError:
+        log.warning("KINETOSCOPE_LOG_LEVEL: DEBUG, INFO, WARNING, ERROR or a number, not %r", level)
+        return
+    if not log.handlers and not logging.getLogger().handlers:
+        shown = logging.StreamHandler()
+        shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        log.addHandler(shown)
+
+
+_log_as_asked()

@@ -195,6 +195,21 @@ def test_where_it_went_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.parametrize(
+    ("level", "said"),
+    [("info", True), ("10", True), ("", False), ("ERROR", False), ("loud", False)],
+)
+def test_a_variable_makes_it_talk(tmp_path: Path, level: str, said: bool) -> None:
+    program = textwrap.dedent(JOB) + "handler(Prof())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        env={**os.environ, "KINETOSCOPE_LOG_LEVEL": level},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert ("kinetoscope saved a profile" in done.stderr) is said
+    assert ("KINETOSCOPE_LOG_LEVEL: DEBUG" in done.stderr) is (level == "loud")
+
+
+@pytest.mark.parametrize(
     ("options", "problem"),
     [
         ({"on_error": "ignore"}, "on_error"),

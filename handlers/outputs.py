@@ -1,0 +1,101 @@
+"""What a handler can write beside a trace: a table, folded stacks, scalars, a memory snapshot.
+
+| output | file | made by |
+|---|---|---|
+| `key_averages` | `<worker>.<time_ns>.key_averages.txt` | torch, while the training waits |
+| `memory_snapshot` | `<worker>.<time_ns>.snapshot.pickle` | torch, while the training waits |
+| `stacks` | `<worker>.<time_ns>.stacks.txt` | a process of its own, after publishing |
+| `scalars` | an event file in `profile/` | a process of its own, after publishing |
+
+The process reads the trace as the viewer does, so nothing of the viewer is imported into the job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+Output = Literal["key_averages", "memory_snapshot", "stacks", "scalars"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+_SUFFIXES: Mapping[Output, str] = {
+    "key_averages": ".key_averages.txt",
+    "memory_snapshot": ".snapshot.pickle",
+    "stacks": ".stacks.txt",
+}
+_TABLE_ROWS = 200
+_MOST_SECONDS = 900
+
+
+class OutputError(RuntimeError):
+    """Something beside a trace could not be written; the trace is in its place."""
+
+
+def paths_beside(trace: Path) -> dict[Output, Path]:
+    """Where the outputs of a trace are."""
+    stem = trace.name.removesuffix(".gz").removesuffix(".pt.trace.json")
+    return {output: trace.with_name(stem + suffix) for output, suffix in _SUFFIXES.items()}
+
+
+def write_of_torch(prof: Any, trace: Path, wanted: Collection[str]) -> None:  # noqa: ANN401
+    """Write what only this process knows.
+
+    Raises:
+        OutputError: there is nothing to write, with the reason.
+        OSError: it cannot be written.
+    """
+    places = paths_beside(trace)
+    if "key_averages" in wanted:
+        table = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=_TABLE_ROWS)
+        _appear(places["key_averages"], f"{table}\n".encode())
+    if "memory_snapshot" in wanted:
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
+            raise OutputError("no memory snapshot: this process uses no CUDA device")
+        place = places["memory_snapshot"]
+        hidden = place.with_name(f".{place.name}.tmp")
+        torch.cuda.memory._dump_snapshot(str(hidden))
+        hidden.replace(place)
+
+
+def write_in_a_process(
+    trace: Path, wanted: Collection[str], step: int | None, hparams: Mapping[str, object]
+) -> None:
+    """Write what follows from the trace; returns when it is written.
+
+    Raises:
+        OutputError: the process failed; with the last line of what it said.
+        OSError: it cannot be started.
+        subprocess.TimeoutExpired: it took more than a quarter of an hour.
+    """
+    command = [sys.executable, "-m", "kinetoscope.export", str(trace)]
+    if "stacks" in wanted:
+        command += ["--stacks", str(paths_beside(trace)["stacks"])]
+    if "scalars" in wanted:
+        command += ["--scalars", str(trace.parent / "profile"), "--hparams", json.dumps(hparams)]
+        command += [] if step is None else ["--step", str(step)]
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+        timeout=_MOST_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        raise OutputError(f"{' and '.join(sorted(wanted))} beside {trace.name}: {said[-1]}")
+
+
+def _appear(path: Path, content: bytes) -> None:
+    hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        hidden.write_bytes(content)
+        hidden.replace(path)
+    finally:
+        hidden.unlink(missing_ok=True)
