@@ -2155,6 +2155,21 @@ export interface RankStep {
   readonly transferring_ns: number | null;
 }
 
+/** Whether ranks differ. */
+export interface RanksQuery {
+  readonly steps?: string;
+}
+
+/** Whether the ranks of a run differ, in one sentence; for the Overview. */
+export interface RanksSentence {
+  readonly sentence: string;
+  readonly ranks: number;
+  /** recordings that are still being read */
+  readonly waiting: number;
+  /** "4 prefill, 8 decode", where names tell it; "" otherwise */
+  readonly roles: string;
+}
+
 /** Progress of reading one file. */
 export interface ReadProgress {
   /** "reading events" | "linking launches" | "summarizing" | "writing the cache" | "preparing" | "waiting for a free process" */
@@ -2889,6 +2904,7 @@ export interface PartAnswers {
   readonly "modules/row": ModuleRow;
   readonly "modules/flame": Flame;
   readonly "distributed/ops": RankOperations;
+  readonly "distributed/sentence": RanksSentence;
   readonly "distributed/hang": HangAnswer;
   readonly "diff/table": DiffTable;
   readonly "diff/pieces": Pieces;
@@ -2937,6 +2953,7 @@ export interface PartQueries {
   readonly "modules/row": ModuleRowQuery;
   readonly "modules/flame": ModuleFlameQuery;
   readonly "distributed/ops": OperationsQuery;
+  readonly "distributed/sentence": RanksQuery;
   readonly "distributed/hang": HangQuery;
   readonly "diff/table": DiffTableQuery;
   readonly "diff/pieces": PiecesQuery;

@@ -1,8 +1,9 @@
 """The JSON of the Distributed view (contract). Durations are ns; ``None`` = not known.
 
 The view answers with ``Distributed``; its parts: ``ops`` → RankOperations (OperationsQuery),
-``hang`` → HangAnswer (HangQuery). Ranks are named by their row in ``Distributed.ranks``; the rows
-of matrices are ranks, their columns steps or collectives.
+``hang`` → HangAnswer (HangQuery), ``sentence`` → RanksSentence (RanksQuery). Ranks are named by
+their row in ``Distributed.ranks``; the rows of matrices are ranks, their columns steps or
+collectives.
 """
 
 from __future__ import annotations
@@ -226,6 +227,21 @@ class RankOperations(Struct, frozen=True):
 
     rows: tuple[RankOperation, ...]
     reason: str  # why figures are missing
+
+
+class RanksQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether ranks differ."""
+
+    steps: str = ""
+
+
+class RanksSentence(Struct, frozen=True):
+    """Whether the ranks of a run differ, in one sentence; for the Overview."""
+
+    sentence: str
+    ranks: int
+    waiting: int  # recordings that are still being read
+    roles: str  # "4 prefill, 8 decode", where names tell it; "" otherwise
 
 
 class HangQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
-from .compared import Compared, among, chosen_steps, compared
+from .compared import Compared, among, chosen_steps, compared, process_role
 from .rows import RunRows, layout_of
 
 MOST_LOG_BYTES = 256 << 20
@@ -115,6 +116,21 @@ def operations(subject: Subject, query: answers.OperationsQuery) -> answers.Rank
             " or with `record_shapes=True`."
         )
     return answers.RankOperations(rows, reason)
+
+
+def sentence(subject: Subject, query: answers.RanksQuery) -> answers.RanksSentence:
+    """Whether the ranks differ. Raises QueryError."""
+    found = compared(subject)
+    steps = chosen_steps(found.comparison, subject.facts, query.steps)
+    said, _ = _answer(found, RunRows(found, steps, {}))
+    counts = Counter(process_role(one.place.worker) for one in found.workers)
+    roles = [f"{count} {role}" for role, count in counts.most_common() if role]
+    return answers.RanksSentence(
+        said,
+        len(found.comparison.digests),
+        found.waiting,
+        ", ".join(roles) if len(roles) > 1 else "",
+    )
 
 
 def hang(subject: Subject, query: answers.HangQuery) -> answers.HangAnswer:  # noqa: ARG001
@@ -469,6 +485,7 @@ VIEW = View(
     artifact=DIGEST,
     parts=(
         Part("ops", answers.OperationsQuery, answers.RankOperations, operations),
+        Part("sentence", answers.RanksQuery, answers.RanksSentence, sentence),
         Part("hang", answers.HangQuery, answers.HangAnswer, hang),
     ),
     among=among,

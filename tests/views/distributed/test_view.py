@@ -14,9 +14,10 @@ from kinetoscope.views.distributed.contract import (
     DistributedQuery,
     HangQuery,
     OperationsQuery,
+    RanksQuery,
 )
 from kinetoscope.views.distributed.rows import range_text
-from kinetoscope.views.distributed.view import VIEW, hang, operations
+from kinetoscope.views.distributed.view import VIEW, hang, operations, sentence
 from kinetoscope.views.view import Subject
 from tests.conftest import TRACES, requires_traces
 from tests.trace.pickles.drawn_logs import write_dumps
@@ -136,6 +137,19 @@ def test_a_role_is_guessed_and_can_be_said_otherwise(tmp_path: Path) -> None:
     assert answer(run, roles="0-3=tensor parallel").layout == "TP 4"
     with pytest.raises(QueryError):
         answer(run, roles="0-3=emperor")
+
+
+def test_the_overview_gets_one_sentence_and_the_roles_of_processes(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 4, slower_us={2: 500}, host="decode")
+    said = sentence(subject(run), RanksQuery())
+    assert said.sentence == answer(run).headline
+    assert (said.ranks, said.waiting, said.roles) == (4, 0, "")
+    for file in sorted(run.iterdir())[:2]:
+        file.rename(run / file.name.replace("decode", "prefill"))
+    assert sentence(subject(run), RanksQuery()).roles in (
+        "2 prefill, 2 decode",
+        "2 decode, 2 prefill",
+    )
 
 
 def test_logs_of_a_hang_beside_the_traces(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
+import { useEffect } from "react";
 import type {
   Overview as Answer,
   Configuration as Entry,
   OverviewQuery,
+  RanksSentence,
 } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
-import { count } from "../../base/text/format";
+import { count, plural } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
+import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
@@ -13,7 +16,8 @@ import { Prose } from "../../components/text/prose";
 import { useAddress, useEnvironment, useValues } from "../../state/host/environment";
 import { bestState } from "../../state/location/choice";
 import type { Values } from "../../state/location/fragment";
-import { type Page, usePage } from "../../state/page_context";
+import { canFill, type Page, usePage } from "../../state/page_context";
+import { useAsked, usePart } from "../../state/parts";
 import { hintFor } from "../../state/step_times";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
@@ -81,6 +85,46 @@ function workersOfRun({ catalog, shown }: Page): Entry[] {
   return [{ label: "Workers of the run", value }];
 }
 
+/** Of more workers, the comparison is made when it is asked for. */
+const MOST_COMPARED = 64;
+const AGAIN_MS = 2000;
+
+/** Whether the ranks of the run differ, and the way to their comparison. */
+function AmongRanks() {
+  const { catalog, shown } = usePage();
+  const steps = useValues()["steps"] ?? "";
+  const run = catalog.runs.find(({ name }) => name === shown?.key.run);
+  const total = run?.workers.length ?? 0;
+  const canAsk = canFill(shown, "distributed");
+  const isFew = total <= MOST_COMPARED;
+  const query = canAsk && isFew ? { steps } : null;
+  const { data, again } = usePart("distributed/sentence", useAsked(), query);
+  const waiting = data?.waiting ?? 0;
+  useEffect(() => {
+    const timer = waiting > 0 ? setInterval(again, AGAIN_MS) : undefined;
+    return () => clearInterval(timer);
+  }, [waiting, again]);
+  if (!canAsk || (isFew && (data === undefined || data.ranks < 2))) {
+    return null;
+  }
+  return (
+    <p className="prose among-ranks">
+      {data === undefined ? <b>{plural(total, "worker")} </b> : <Differences found={data} />}
+      <ViewLink stem="distributed">Compare them</ViewLink>
+    </p>
+  );
+}
+
+function Differences({ found: { ranks, roles, sentence, waiting } }: { found: RanksSentence }) {
+  return (
+    <>
+      <b>{plural(ranks, "rank")}</b>
+      {roles === "" ? "" : ` (${roles})`}: <Prose text={sentence} />{" "}
+      {waiting === 0 ? "" : `${count(waiting)} more being read. `}
+    </>
+  );
+}
+
 interface FiguresProps {
   readonly overview: Answer;
   readonly query: OverviewQuery;
@@ -123,6 +167,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
       <Hero {...overview.sentence} isOld={isOld}>
         {agreement === "" ? null : <span className="chip">{agreement}</span>} <CompareHint />
       </Hero>
+      <AmongRanks />
       <Ruler overview={overview} isOld={isOld} />
       <div className="grid overview-grid">
         <div className="span-6 stack">
