@@ -196,6 +196,8 @@ export function inUnit(value: number, unit: string): string {
       return bytes(value);
     case "ratio":
       return share(value);
+    case "ns":
+      return time(value);
     default:
       return Number.isInteger(value) ? count(value) : fixed(value, 2);
   }

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....base.arrays import F64, I64, distinct_values
 from ....base.intervals import length_within, union
-from ....trace.model import Trace
+from ....trace.model import Link, Trace
 from ...overview.utilization import kernel_rows, level, sparse_of
 from ..model import Counter
 from ..tracks import HOST, TrackGroups, allocating_devices, memory_devices
@@ -115,13 +115,18 @@ def steps(start: I64, stop: I64, height: F64) -> tuple[I64, F64]:
 
 
 def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
+    """What is launched and has not begun; and how far the calls are ahead of their work."""
     launch = trace.device.launch
+    before = trace.device.link == Link.PROLOGUE
     for device in distinct_values(trace.device.device[launch >= 0]).tolist():
-        rows = np.flatnonzero((trace.device.device == device) & (launch >= 0))
+        mine = trace.device.device == device
+        rows = _first_of_calls(trace, np.flatnonzero(mine & (launch >= 0)))
         begun = trace.device.ts[rows]
         called = np.minimum(trace.host.ts[launch[rows]], begun)
-        at = np.concatenate([called, begun])
-        change = np.repeat([1, -1], len(rows))
+        # Launched before the recording began: in the queue until it begins.
+        early = trace.device.ts[mine & before]
+        at = np.concatenate([called, np.zeros_like(early), begun, early])
+        change = np.repeat([1, -1], len(rows) + len(early))
         order = np.argsort(at, kind="stable")
         at, waiting = at[order], np.cumsum(change[order])
         last = np.append(at[1:] != at[:-1], True)
@@ -132,11 +137,40 @@ def _queues(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
             kind="queue",
             label=f"{_name(trace, device)} queue",
             unit="count",
-            definition="Device activities whose launching call has begun and that have not begun"
-            " themselves.",
+            definition="Launches whose call has begun and whose work has not: a replay of a graph"
+            " is one. What was launched before the recording is in it from the start.",
             ts=ts,
             value=value,
         )
+        yield _run_ahead(trace, groups, device, rows)
+
+
+def _first_of_calls(trace: Trace, rows: I64) -> I64:
+    """Of the work of one call what begins first; in order of its begin."""
+    call, ts = trace.device.launch[rows], trace.device.ts[rows]
+    order = np.lexsort((ts, call))
+    rows = rows[order[np.flatnonzero(np.diff(call[order], prepend=-1))]]
+    return np.asarray(rows[np.argsort(trace.device.ts[rows], kind="stable")])
+
+
+def _run_ahead(trace: Trace, groups: TrackGroups, device: int, rows: I64) -> Counter:
+    """From a call's return to the begin of its work, at that begin."""
+    call = trace.device.launch[rows]
+    ts = trace.device.ts[rows]
+    ahead = np.maximum(ts - trace.host.ts[call] - trace.host.dur[call], 0)
+    last = np.append(ts[1:] != ts[:-1], True)
+    at, value = _without_repeats(ts[last], ahead[last].astype(np.float64), -1.0)
+    return Counter(
+        key=f"{_key(trace, device)}/run_ahead",
+        group=groups.of_device[device],
+        kind="queue",
+        label=f"{_name(trace, device)} run-ahead",
+        unit="ns",
+        definition="From a launch's return to the begin of its work, for the work that began last:"
+        " near zero, the host cannot keep ahead of the device.",
+        ts=at,
+        value=value,
+    )
 
 
 def _memory(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:

@@ -14,7 +14,7 @@ from kinetoscope.analysis.timeline.build.counters import utilization_edges
 from kinetoscope.analysis.timeline.counter_tiles import cut_counter, levels_of
 from kinetoscope.analysis.timeline.model import Counter, Timeline
 from tests.analysis.timeline.made import timeline_of
-from tests.drawing import V100, draw, memory, trace_of
+from tests.drawing import V100, Event, draw, memory, trace_of
 
 US = 1000
 
@@ -128,6 +128,31 @@ def test_what_is_launched_and_has_not_begun() -> None:
         (5, 1),  # l has begun
         (12, 0),  # n has begun; m began as n was called
     ]
+
+
+def test_how_far_the_calls_are_ahead_of_their_work() -> None:
+    trace = draw(
+        """
+        call |kl  m     n  |
+        gpu  |   kkll   m n|
+        """
+    )
+    assert counters(timeline_of(trace))["device/GPU/0/run_ahead"] == [
+        (3, 2_000), (5, 3_000), (10, 5_000), (12, 1_000),
+    ]  # fmt: skip
+
+
+def test_a_replay_waits_once() -> None:
+    rows: list[Event] = [
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 100, "tid": 1,
+         "ts": 0, "dur": 2, "args": {"correlation": 1}},
+        *(
+            {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": ts,
+             "dur": 2, "args": {"device": 0, "stream": 7, "correlation": 1}}
+            for ts in (4, 8, 12)
+        ),
+    ]  # fmt: skip
+    assert counters(timeline_of(trace_of(rows)))["device/GPU/0/queued"] == [(0, 1), (4, 0)]
 
 
 def test_a_launch_that_seems_later_than_its_work_is_never_negative() -> None:
