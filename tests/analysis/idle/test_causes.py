@@ -376,3 +376,22 @@ def test_generators_that_outlive_each_other_still_sum() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_real_traces_sum(name: str) -> None:
     assert_sums(summarize(opened(name)))
+
+
+STACKED = [
+    one
+    for one in FILES
+    if one.startswith(("tracelens/", "misc_repos/switch")) and "gpu_only" not in one
+]
+
+
+@pytest.mark.parametrize("name", STACKED)
+def test_with_stacks_hardly_anything_is_left_without_a_cause(name: str) -> None:
+    """At most 3 % of the idle time: instants between outermost frames, and after the last work."""
+    facts = summarize(opened(name))
+    if not facts.counts.get("python"):
+        pytest.skip("no stacks in this recording")
+    part = select(facts, "all").partition
+    assert part is not None
+    left = part.idle_unattributed_ns + part.idle_uninstrumented_ns
+    assert left <= 0.03 * part.idle_ns
