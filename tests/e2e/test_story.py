@@ -1,0 +1,68 @@
+"""The first thing people try: the same training with 0 and with 4 loading processes.
+
+Both were recorded by `samples/resnet.py`: the first waits for its pictures, and is told so; the
+second waits no more and takes less long; Diff says why.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .browser import watched
+from .conftest import SAMPLES
+from .servers import standalone
+
+LONG_MS = 30_000
+FIRST, SECOND = "resnet_workers0", "resnet_workers4"
+
+
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    expect(page.locator("h1")).to_be_visible(timeout=LONG_MS)
+    return page
+
+
+def step_ms(page: Page) -> float:
+    """The mean step, as the sentence below the headline says it."""
+    text = page.locator("main").inner_text()
+    found = re.search(r"mean step of ([\d.,]+)\s*(ms|s)\b", text)
+    assert found is not None, text[:500]
+    return float(found[1].replace(",", "")) * (1000 if found[2] == "s" else 1)
+
+
+@pytest.mark.browser
+def test_from_a_slow_training_to_the_reason_why_it_is_faster(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for run in (FIRST, SECOND):
+        shutil.copytree(SAMPLES / run, tmp_path / "log" / run)
+    with standalone(tmp_path / "log", tmp_path) as server:
+        server.wait_ready(spans=2)
+        with watched(browser) as (page, watch):
+            opened(page, f"{server.page}#run={FIRST}&view=overview")
+            main = page.locator("main")
+            expect(main.get_by_text("Input-bound: load batches in worker processes")).to_be_visible(
+                timeout=LONG_MS
+            )
+            share = re.search(r"the DataLoader ([\d.]+)\s*ms", main.inner_text())
+            assert share is not None
+            slow = step_ms(page)
+            assert float(share[1]) > 0.2 * slow
+            expect(main.get_by_text("num_workers").first).to_be_attached()
+
+            opened(page, f"{server.page}#run={SECOND}&view=overview")
+            expect(page.locator("h1")).not_to_contain_text("DataLoader")
+            expect(main.get_by_text("Input-bound")).to_have_count(0)
+            fast = step_ms(page)
+            assert fast < slow
+
+            opened(page, f"{server.page}#run={SECOND}&view=diff&diff.base={FIRST}")
+            expect(
+                main.get_by_text("the DataLoader no longer blocks the main thread").first
+            ).to_be_visible(timeout=LONG_MS)
+            assert (watch.console, watch.foreign, watch.failed) == ([], [], [])
