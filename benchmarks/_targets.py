@@ -14,6 +14,7 @@ Measured: TypeAlias = Mapping[str, Mapping[str, Any]]
 GB = 1e9
 LARGE, HUGE, REFERENCE = "1GB", "10M", 10_000_000
 ALLOCATOR_EVENTS = 2_000_000
+SNAPSHOT_BYTES = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,13 @@ def targets() -> list[Target]:
         for target in _of_kind(kind)
         if kind in _PEER_KINDS.get(target.names[0].rpartition("/")[2], _corpus.KINDS)
     ]
-    return [*of_kinds, *_of_many_events(), *_of_the_trace_view(), *_of_the_memory_view()]
+    return [
+        *of_kinds,
+        *_of_many_events(),
+        *_of_the_trace_view(),
+        *_of_the_memory_view(),
+        *_of_a_snapshot(),
+    ]
 
 
 def _of_the_memory_view() -> Iterator[Target]:
@@ -130,6 +137,18 @@ def _of_the_memory_view() -> Iterator[Target]:
             f"Memory view, 2 million allocator events: {promise}",
             300, False, _MS, (f"memory/{ALLOCATOR_EVENTS}/{figure}",), in_ms,
         )  # fmt: skip
+
+
+def _of_a_snapshot() -> Iterator[Target]:
+    key = f"snapshots/native/{SNAPSHOT_BYTES}"
+    yield Target(
+        "memory snapshot of 1 GB: memory of all processes, view made",
+        1.5, False, "{:.2f} GB", (f"{key}/peak",), in_gb,
+    )  # fmt: skip
+    yield Target(
+        "memory snapshot of 1 GB: tiles of the address map, 95 of 100",
+        300, False, _MS, (f"{key}/map_tiles_p95",), in_ms,
+    )  # fmt: skip
 
 
 def _of_many_events() -> Iterator[Target]:

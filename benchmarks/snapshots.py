@@ -1,6 +1,6 @@
 """A memory snapshot of any size through the real catalog, and its views over HTTP.
 
-    python -m benchmarks.snapshots [--bytes 1000000000] [--requests 40] [--fallback] [--keep]
+    python -m benchmarks.snapshots [--bytes 100000000] [--requests 40] [--fallback] [--keep]
 
 The snapshot is made up: a training whose activations wait for the backward pass, each allocation
 with a stack of forty frames, pickled as torch does (protocol 4, repeated objects by number). Memory
@@ -252,7 +252,7 @@ def _answers(
 
 
 @click.command()
-@click.option("--bytes", "size", default=1_000_000_000, show_default=True, help="At least.")
+@click.option("--bytes", "size", default=100_000_000, show_default=True, help="At least.")
 @click.option("--requests", default=40, show_default=True)
 @click.option("--fallback", is_flag=True, help="Without the native library.")
 @click.option("--folder", default=_corpus.FOLDER, type=click.Path(path_type=Path))

@@ -1682,6 +1682,8 @@ export interface Modules {
   readonly roots: readonly ModuleRow[];
   /** of the time in modules */
   readonly recompute_ratio: number;
+  /** Of the whole recording, the outermost by their names in the model; () where it is not known */
+  readonly never_called: readonly string[];
   readonly missing: Readonly<Record<string, string>>;
   readonly definitions: Readonly<Record<string, string>>;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
 from .sources import FoundModules, find_modules
 
-NAME = "modules-2"
+NAME = "modules-3"
 MAKE = f"{__name__}:make_modules"
 _STEM = "modules"
 
@@ -34,6 +34,10 @@ def modules_of(trace: Trace) -> ModuleColumns:
         outside=known.outside,
         source=found.source,
         missing=_missing(trace),
+        never_called=never_called(
+            trace.recording.handler.get("modules"),
+            {found.strings[code] for code in found.tree.qualified.tolist() if code >= 0},
+        ),
     )
 
 
@@ -53,6 +57,22 @@ def _calls(trace: Trace, found: FoundModules) -> ModuleCalls:
         dur_ns=dur,
         self_ns=np.maximum(dur - inside, 0),
     )
+
+
+def never_called(model: object, called: Collection[str]) -> tuple[str, ...]:
+    """The modules of the model that did not run, nor did any inside them; the outermost of them.
+
+    ``model`` has the type of each module by its name, as our handler writes it; anything else is
+    no list. What is not called itself, but holds what is, such as a ``ModuleList``, did run.
+    """
+    if not isinstance(model, Mapping):
+        return ()
+    ran = {""}
+    for name in called:
+        parts = name.split(".")
+        ran |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    names = [name for name in model if isinstance(name, str) and name not in ran]
+    return tuple(name for name in names if name.rpartition(".")[0] in ran)
 
 
 def _missing(trace: Trace) -> Mapping[str, str]:

@@ -111,3 +111,4 @@ class ModuleColumns:
     outside: OutsideSums
     source: str  # how modules are known: a key of ``sources.SOURCES``
     missing: Mapping[str, str]  # "device", "flops", "memory", "kept": why it is not there
+    never_called: tuple[str, ...] = ()  # names in the model; known where the handler has the model

@@ -27,7 +27,7 @@ from ...analysis.memory.snapshots.free import FreePieces, free_memory
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
-from ...base.units import duration, plural, share, size
+from ...base.units import duration, plural, size
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -46,7 +46,7 @@ from .rows import (
 )
 from .steps import churn_answer, counted_steps, growth_answer, steps_memory
 from .tiles import address_map, map_tiles
-from .words import no_totals, words
+from .words import head_room, no_totals, words
 
 MOST_LAYERS = 8
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
@@ -128,7 +128,7 @@ def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) ->
         "peak": peak,
         "second": _peak(columns, device, found.second) if found.second >= 0 else None,
         "without": without,
-        "head_room": _head_room(columns, device, peak),
+        "head_room": head_room(columns, device, peak),
         "growth": growth_answer(steps, counted, columns),
         "churn": churn_answer(columns, steps, counted, peak.bytes if device.has_totals else 0),
         "categories": {NAMES[one]: LABELS[one] for one in Category},
@@ -260,25 +260,6 @@ def _without(device: MemoryDevice, peak: answers.MemoryPeak) -> tuple[answers.Wi
     ]
     gains = [one for one in found if one.gain_bytes > 0]
     return tuple(sorted(gains, key=lambda one: -one.gain_bytes))
-
-
-def _head_room(
-    columns: MemoryColumns, device: MemoryDevice, peak: answers.MemoryPeak
-) -> answers.HeadRoom | None:
-    if device.capacity_bytes is None or not device.has_reserved:
-        return None
-    reserved = int(columns.events.reserved[device.events].max())
-    free = max(device.capacity_bytes - reserved, 0)
-    ratio = reserved / device.capacity_bytes
-    unused = share((reserved - peak.bytes) / reserved) if reserved else ""
-    return answers.HeadRoom(
-        capacity_bytes=device.capacity_bytes,
-        reserved_bytes=reserved,
-        free_bytes=free,
-        ratio=ratio,
-        sentence=f"{size(reserved)} of {size(device.capacity_bytes)} are reserved at most;"
-        f" {size(free)} are left. {unused} of what is reserved is never in use at once.",
-    )
 
 
 # --- the curve ------------------------------------------------------------------------------------

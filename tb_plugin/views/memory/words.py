@@ -10,7 +10,7 @@ from ...analysis.memory.artifact import NO_ADDRESSES, NO_TOTALS, NO_TOTALS_OF_FI
 from ...analysis.memory.events import SHARED
 from ...analysis.memory.model import Category, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import alive, peaks
-from ...base.units import duration, share, size
+from ...base.units import duration, share, size, times
 from . import contract as answers
 from .rows import NAMES, path_name
 
@@ -114,3 +114,60 @@ _ANY: Mapping[Category, str] = MappingProxyType(
         Category.TEMPORARY: "temporaries",
     }
 )
+
+
+# --- head-room ------------------------------------------------------------------------------------
+
+KEPT_FREE = 0.05  # of the device: what an allocator cannot use, and other processes take
+_LEAST_SHARE = 0.1
+_OF_BATCH = frozenset(
+    NAMES[one]
+    for one in (Category.ACTIVATION, Category.AUTOGRAD, Category.INPUT, Category.TEMPORARY)
+)
+"""What is taken to grow in proportion to the batch."""
+
+
+def head_room(
+    columns: MemoryColumns, device: MemoryDevice, peak: answers.MemoryPeak
+) -> answers.HeadRoom | None:
+    """What is left of the device at the highest reserved total; None where its size is unknown."""
+    if device.capacity_bytes is None or not device.has_reserved:
+        return None
+    reserved = int(columns.events.reserved[device.events].max())
+    free = max(device.capacity_bytes - reserved, 0)
+    unused = share((reserved - peak.bytes) / reserved) if reserved else ""
+    said = (
+        f"{size(reserved)} of {size(device.capacity_bytes)} are reserved at most;"
+        f" {size(free)} are left. {unused} of what is reserved is never in use at once."
+    )
+    larger = larger_batch(device.capacity_bytes, reserved, peak)
+    return answers.HeadRoom(
+        capacity_bytes=device.capacity_bytes,
+        reserved_bytes=reserved,
+        free_bytes=free,
+        ratio=reserved / device.capacity_bytes,
+        sentence=said if larger is None else f"{said} {larger}",
+    )
+
+
+def larger_batch(capacity: int, reserved: int, peak: answers.MemoryPeak) -> str | None:
+    """How much larger a batch may be, where the part of it in the peak is known.
+
+    (capacity · 0.95 − what is fixed) / what grows with the batch, which is activations, their
+    gradients, inputs and temporaries at the peak. None where activations are guessed, or are few,
+    or where nothing is left.
+    """
+    sure = {one.category for one in peak.categories if one.confidence != "low"}
+    grows = sum(one.bytes for one in peak.categories if one.category in _OF_BATCH & sure)
+    activation = NAMES[Category.ACTIVATION]
+    if activation not in sure or grows < _LEAST_SHARE * peak.bytes:
+        return None
+    fixed = max(reserved, peak.bytes) - grows
+    factor = (capacity * (1 - KEPT_FREE) - fixed) / grows
+    if factor <= 1:
+        return None
+    return (
+        f"A batch up to about {times(factor)} as large would fit, if the {size(grows)} of"
+        " activations, inputs and temporaries at the peak grow in proportion and the rest stays;"
+        f" {share(KEPT_FREE)} of the device is left free."
+    )

@@ -114,6 +114,8 @@ class Modules(Struct, frozen=True):
     table: ModuleTable
     roots: tuple[ModuleRow, ...]
     recompute_ratio: float  # of the time in modules
+    # Of the whole recording, the outermost by their names in the model; () where it is not known
+    never_called: tuple[str, ...]
     missing: dict[str, str]
     definitions: dict[str, str]
 

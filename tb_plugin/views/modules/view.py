@@ -122,6 +122,7 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
         table=rows.table(query),
         roots=rows.roots(),
         recompute_ratio=recompute,
+        never_called=columns.never_called,
         missing=dict(columns.missing),
         definitions=dict(DEFINITIONS),
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetoscope.analysis.modules.artifact import modules_of
+from kinetoscope.analysis.modules.artifact import modules_of, never_called
 from kinetoscope.analysis.modules.costs import allocations
 from kinetoscope.analysis.modules.figures import figures_of, outside_of
 from kinetoscope.analysis.modules.model import ModuleColumns, Outside, Phase
@@ -293,3 +293,19 @@ def test_parts_sum_to_the_whole_of_real_recordings(name: str) -> None:
 
 def test_reasons_are_all_told() -> None:
     assert [one.reason for one in outside_of(modules_of(draw("op |aa|")), None)] == list(Outside)
+
+
+def test_modules_that_never_ran_are_told_where_the_model_is_known() -> None:
+    model = {
+        "": "Net",
+        "blocks": "ModuleList",
+        "blocks.0": "Block",
+        "blocks.0.drop": "Dropout",
+        "head": "Linear",
+        "spare": "Sequential",
+        "spare.0": "Linear",
+    }
+    # A list is not called itself; of what is spare the outermost is told.
+    called = {"", "blocks.0", "head"}
+    assert never_called(model, called) == ("blocks.0.drop", "spare")
+    assert never_called(None, called) == ()

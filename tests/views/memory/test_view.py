@@ -10,9 +10,10 @@ import pytest
 
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
 from kinetoscope.session.session import TraceSession
-from kinetoscope.views.memory.contract import AliveTree, Memory
+from kinetoscope.views.memory.contract import AliveTree, CategoryShare, Memory, MemoryPeak
 from kinetoscope.views.memory.rows import first_of
 from kinetoscope.views.memory.view import OUTSIDE, VIEW, tables
+from kinetoscope.views.memory.words import larger_batch
 from kinetoscope.views.view import Subject
 from tests.analysis.memory.made import HIP, MadeMemory
 from tests.drawing import V100, draw, memory
@@ -184,6 +185,33 @@ def test_head_room_is_told_where_the_capacity_is(subject: Subject) -> None:
     answer = ask(subject_of(made()))
     assert answer.head_room is None
     assert "deviceProperties" in answer.devices[0].missing["capacity"]
+
+
+def peak_of(*shares: tuple[str, int, str]) -> MemoryPeak:
+    """A peak of categories with so many GiB, each with its confidence."""
+    total = sum(held for _, held, _ in shares)
+    return MemoryPeak(
+        0, total << 30, None, "",
+        tuple(
+            CategoryShare(category, category, held << 30, held / total, sure, "")  # type: ignore[arg-type]
+            for category, held, sure in shares
+        ),
+    )  # fmt: skip
+
+
+def test_a_larger_batch_is_told_where_activations_are_known() -> None:
+    def told(capacity: int, reserved: int, *shares: tuple[str, int, str]) -> str | None:
+        found = larger_batch(capacity << 30, reserved << 30, peak_of(*shares))
+        return found and found.replace("\u00a0", " ")
+
+    # 80 · 0.95 = 76 GiB; 20 of 30 reserved grow, 10 stay: (76 − 10) / 20
+    kept, grown = ("parameter", 8, "medium"), ("activation", 20, "high")
+    said = told(80, 30, kept, grown)
+    assert said is not None
+    assert said.startswith("A batch up to about 3.30× as large would fit, if the 20.0 GiB of")
+    assert told(30, 30, kept, grown) is None
+    assert told(80, 30, kept, ("activation", 20, "low")) is None
+    assert told(80, 30, ("parameter", 29, "medium"), ("activation", 1, "high")) is None
 
 
 def test_a_device_is_chosen_by_its_key() -> None:

@@ -81,6 +81,7 @@ const ANSWER: Modules = {
   idle: null,
   table: { rows: ROWS, count: 3, modules: 5, sort_by: "total_ns" },
   roots: ROWS.slice(0, 1),
+  never_called: ["spare"],
   recompute_ratio: 0,
   missing: { flops: "No input shapes were recorded." },
   definitions: { calls: "How often it was called in the forward pass." },
@@ -151,6 +152,12 @@ it("says what belongs to no module, so that the parts are the whole", async () =
   expect(plain(document.querySelector(".hero .modules-sum")?.textContent)).toBe(
     "Modules 10.00 µs+ optimizer 2.00 µs= all kernels, copies and sets 12.00 µs",
   );
+});
+
+it("names the modules of the model that never ran", async () => {
+  openPage("#view=modules");
+  const panel = await screen.findByRole("region", { name: "Modules" });
+  expect(plain(panel.querySelector(".modules-rest")?.textContent)).toContain("spare");
 });
 
 it("leaves out columns that no row has a value for", async () => {

@@ -1,15 +1,17 @@
 /** The tree of modules as a table; rows of several siblings open to each of them. */
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import type { ModuleRow, Modules, ModulesQuery, ModuleTable } from "../../api/types.gen";
 import { plainTable } from "../../base/text/delimited";
 import { count, exactTime, plural, timeScale, withUnit } from "../../base/text/format";
 import { roundToSum } from "../../base/text/rounding";
+import { harmless } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import type { Sorting } from "../../components/data_table/rows";
 import { DataTable } from "../../components/data_table/table";
 import { ColumnsMenu, hiddenIn } from "../../components/overlays/columns_menu";
+import { FirstFew } from "../../components/states/first_few";
 import { ProblemNote } from "../../components/states/problem_note";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
@@ -162,7 +164,29 @@ export function TreeTable({ answer, steps, isOld }: TreeTableProps) {
       ) : (
         <ProblemNote problem={tree.problem} again={tree.again} />
       )}
+      <NeverCalled names={answer.never_called} />
     </section>
+  );
+}
+
+/** What the model has and the recording did not run. */
+function NeverCalled({ names }: { names: readonly string[] }) {
+  return names.length === 0 ? null : (
+    <div className="modules-rest">
+      <h3>Never called in this recording</h3>
+      <FirstFew items={names} most={8}>
+        {(shown) => (
+          <p>
+            {shown.map((name, place) => (
+              <Fragment key={name}>
+                {place === 0 ? "" : ", "}
+                <code>{harmless(name, 120)}</code>
+              </Fragment>
+            ))}
+          </p>
+        )}
+      </FirstFew>
+    </div>
   );
 }
 
