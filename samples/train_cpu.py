@@ -57,13 +57,13 @@ class CornerNet(nn.Module):
         return logits
 
 
-def train(logdir: Path, steps: int = 12, worker_name: str | None = None) -> None:
+def train(logdir: Path, recorded: int = 6, worker_name: str | None = None) -> None:
     model = CornerNet()
     optimizer = torch.optim.Adam(model.parameters())
-    batches = DataLoader(BrightCorners(steps * 32), batch_size=32)
+    batches = DataLoader(BrightCorners((recorded + 6) * 32), batch_size=32)
 
     with profile(  # (1) around the training loop
-        schedule=schedule(wait=1, warmup=1, active=6, repeat=1),
+        schedule=schedule(wait=1, warmup=1, active=recorded, repeat=1),
         on_trace_ready=tensorboard_trace_handler(logdir, worker_name),  # (2) where traces go
         record_shapes=True,
         profile_memory=True,
@@ -81,8 +81,9 @@ def train(logdir: Path, steps: int = 12, worker_name: str | None = None) -> None
 @click.command()
 @click.option("--logdir", default="log/train_cpu", show_default=True, type=Path)
 @click.option("--worker-name", help="By default the host and the process number.")
-def main(logdir: Path, worker_name: str | None) -> None:
-    train(logdir, worker_name=worker_name)
+@click.option("--steps", default=6, show_default=True, help="Steps to record.")
+def main(logdir: Path, worker_name: str | None, steps: int) -> None:
+    train(logdir, steps, worker_name)
     print(f"The trace is in {logdir}. To look at it: tensorboard --logdir {logdir.parent}")
 
 

@@ -100,7 +100,10 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
             "taints",
             f"The versions of {key} differ.",
         )
-    if shapes := _other_shapes(base, other):
+    compare("compilation", _compilation, "note", "Only one of them ran code of torch.compile.")
+    # A compiled operator writes into a buffer, and so has one shape more than the same one eagerly.
+    is_comparable = a.traits.compiled == b.traits.compiled
+    if is_comparable and (shapes := _other_shapes(base, other)):
         found.append(shapes)
     options = [
         label
@@ -133,6 +136,10 @@ def _device_names(facts: Facts) -> str:
         {one.name or f"{one.vendor} {one.type}".strip() for one in facts.devices if one.used}
     )
     return ", ".join(used) or "CPU"
+
+
+def _compilation(facts: Facts) -> str:
+    return "compiled" if facts.traits.compiled else "eager"
 
 
 def _torch_era(facts: Facts) -> str:

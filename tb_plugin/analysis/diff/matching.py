@@ -26,7 +26,7 @@ MOST_ROWS = 400_000  # of one step, to be looked at one by one
 LEAST_AGREEMENT = 0.6  # of the calls of a key that have to stand where the other's stand
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
-_NUMBERED = re.compile(r"(?<=[A-Za-z])_\d+(?=$|_)|_[0-9a-z]{26,64}(?=$|_)")
+_NUMBERED = re.compile(r"(?<=[A-Za-z])_\d+(?=$|_)|[_ ][0-9a-z]{26,64}(?=$|[_ ])")
 _TEMPLATE_NUMBER = re.compile(r"(?<=[<, ])(?:\(\w+\))?\d+[uUlL]*(?=[,>])")
 _NCCL_PROTOCOL = re.compile(r"(ncclDevKernel_\w+?|ncclKernel_\w+?)_(?:LL128|LL|SIMPLE)\b")
 

@@ -51,6 +51,11 @@ class Anchor:
     last: int
     inside: tuple[Anchor | Between, ...]
 
+    @property
+    def total_ns(self) -> int:
+        """Its device time, or where it has none its time on the host."""
+        return self.device_ns or self.host_ns
+
 
 @dataclass(frozen=True, slots=True)
 class Between:
@@ -59,7 +64,7 @@ class Between:
     segment: int
     host_ns: int
     device_ns: int
-    calls: int
+    total_ns: int  # of each operator its device time, or where it has none its time on the host
 
 
 Node = Anchor | Between
@@ -84,7 +89,7 @@ class PieceSide:
     @property
     def total_ns(self) -> int:
         """Of each node its device time, or where it has none its time on the host."""
-        return sum(node.device_ns or node.host_ns for node in self.nodes)
+        return sum(node.total_ns for node in self.nodes)
 
     @property
     def segments(self) -> frozenset[int]:
@@ -217,13 +222,14 @@ class MainThread:
         calls = operators.calls
         rows, segments = self.rows[self._is_top], self.segment_of[self._is_top]
         count = len(bounds)
-        host = summed(calls.total_ns[rows], segments, count)
-        device = summed(calls.device_total_ns[rows], segments, count)
+        of_host, of_device = calls.total_ns[rows], calls.device_total_ns[rows]
+        host, device = (summed(of, segments, count) for of in (of_host, of_device))
+        total = summed(np.where(of_device > 0, of_device, of_host), segments, count)
         number = np.bincount(segments, minlength=count)
         inside: list[list[tuple[int, Node]]] = [[] for _ in range(len(anchors) + 1)]
         owner = _owners(count, anchors)
         for segment in np.flatnonzero(number).tolist():
-            node = Between(segment, int(host[segment]), int(device[segment]), int(number[segment]))
+            node = Between(segment, int(host[segment]), int(device[segment]), int(total[segment]))
             inside[owner[segment]].append((segment, node))
         for at in range(len(anchors) - 1, -1, -1):
             row, above, first, last = anchors[at]
