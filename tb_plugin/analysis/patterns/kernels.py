@@ -1,5 +1,6 @@
 """Patterns of the kernels of one device.
 
+* ``plain_products``: matrix work that uses no tensor cores; ``collectives``: all of them
 * ``float32``: matrix products in float32 that use no tensor cores, on a device with TF32
 * ``roofline``, ``unaligned``: matrix products that take longer than arithmetic and memory allow,
   and those of them with sizes that do not fit tensor cores
@@ -132,6 +133,7 @@ def kernel_patterns(code: HostCode, device: int) -> Iterator[Found]:
         yield from _recomputed(one)
         yield from _drift(one)
     if len(one.collectives):
+        yield one.found("collectives", one.collectives)
         yield from _contention(one)
         yield from _messages(one)
 
@@ -186,12 +188,14 @@ def _products(one: DeviceCode) -> Iterator[Found]:
     trace, device = one.trace, one.trace.devices[one.device]
     rows = one.rows[trace.device.op[one.rows] >= 0]
     eligible = rows[are_eligible(trace, trace.device.op[rows])]
+    plain = kernel_use(trace, eligible) == MatrixUse.NO
+    if plain.any():
+        yield one.found("plain_products", eligible[plain])
     if device.vendor == "NVIDIA" and (device.capability or (0, 0)) >= (8, 0) and len(eligible):
         types = one.text(trace.device.op[eligible].astype(np.int64), "input_types")
         single = np.array(
             [t >= 0 and _is_float32(trace.strings[t]) for t in types.tolist()], np.bool_
         )
-        plain = kernel_use(trace, eligible) == MatrixUse.NO
         plain &= ~matches(trace.strings, trace.device.name[eligible], _TF32)
         if (single & plain).any():
             yield one.found("float32", eligible[single & plain])

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...base.arrays import I64, cells, distinct_values, is_among
+from ...base.arrays import F64, I32, I64, cells, distinct_values, is_among
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...trace.model import DeviceClass
 from ..host_activity import HostRole
@@ -25,6 +25,7 @@ from .host_code import Found, HostCode
 from .python_code import MOST_FRAMES, PRINTS
 
 TINY_NS = 20_000  # an op below this mostly pays for being called
+INTERRUPTED = 5  # … times as long, and it is still one of them
 PAUSE_NS = 100_000  # … and between two of one row less than this passes
 LEAST_ROW = 100  # ops of one row of tiny ops
 LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
@@ -174,7 +175,11 @@ def tiny_ops(code: HostCode) -> Iterator[Found]:
     top = top[~is_among(top, code.within(top, told))]
     if not len(top):
         return
-    top = top[code.end[top] - code.ts[top] < TINY_NS]
+    if not len(top):
+        return
+    # By the middle of all ops of the name: a single one may have been interrupted.
+    dur = code.end[top] - code.ts[top]
+    top = top[(_typical(code.name[top], dur) < TINY_NS) & (dur < INTERRUPTED * TINY_NS)]
     if not len(top):
         return
     joined = np.zeros(len(top), np.bool_)
@@ -194,6 +199,17 @@ def tiny_ops(code: HostCode) -> Iterator[Found]:
         name = code.trace.strings[int(code.name[mine[0]])]
         figures = {"kinds": float(len(kinds))}
         yield Found("tiny_ops", name, time, code.host_rows(mine), frame, figures)
+
+
+def _typical(name: I32, dur: I64) -> F64:
+    """For each op the median duration of all of its name."""
+    order = np.lexsort((dur, name))
+    new = np.flatnonzero(np.diff(name[order], prepend=-1))
+    size = np.diff(np.append(new, len(order)))
+    middle = dur[order][new + size // 2].astype(np.float64)
+    result = np.empty(len(dur), np.float64)
+    result[order] = np.repeat(middle, size)
+    return result
 
 
 def _hull(code: HostCode, rows: I64, spans: Intervals) -> Intervals:

@@ -5,6 +5,7 @@
 * ``garbage``: garbage collection, by hand or as the recorder saw it
 * ``lock``: waiting for a lock
 * ``python``: frames of the user's code that run Python for long
+* ``host_collectives``, ``data_parallel``: calls of collectives, and of ``DataParallel.forward``
 * ``compiling``: compilation inside the recording
 * ``profiler``: the profiler's own time
 """
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...base.arrays import I64, distinct_values, is_among
-from ...base.intervals import Intervals, merge, subtract, union
+from ...base.intervals import EMPTY, Intervals, merge, subtract, union
 from ...trace.model import HostKind
 from ..host_activity import HostRole
 from .host_code import Found, HostCode
@@ -32,6 +33,7 @@ PRINTS = re.compile(
 _COLLECTS = re.compile(r"^Python GC\b|^<built-in function collect>$")
 _ACQUIRES = re.compile(r"^<built-in method (acquire|__enter__) of _?(thread|multiprocessing)\b")
 _RELEASES = re.compile(r"^<built-in method __exit__ of _?(thread|multiprocessing)\b")
+_DATA_PARALLEL = re.compile(r"^DataParallel\.forward$")
 _COMPILE_ID = re.compile(r"compile_id=(\d+)/(\d+)")
 
 
@@ -132,6 +134,23 @@ def compiling(code: HostCode) -> Iterator[Found]:
         name = code.trace.strings[int(code.name[mine[0]])]
         figures = {"again": float(again), "frames": float(len({one for one, _ in ids}))}
         yield Found("compiling", name, code.time(mine), code.host_rows(mine), frame, figures)
+
+
+def collectives(code: HostCode) -> Iterator[Found]:
+    """Calls of collectives, and ranges of those under way on any thread."""
+    rows = np.flatnonzero(code.hosts.collective).astype(np.int64)
+    if len(rows):
+        host = code.trace.host
+        time = union(host.ts[rows], host.ts[rows] + host.dur[rows])
+        name = code.trace.strings[int(host.name[rows[np.argmax(host.dur[rows])]])]
+        yield Found("host_collectives", name, time, rows)
+
+
+def data_parallel(code: HostCode) -> Iterator[Found]:
+    """Calls of ``DataParallel.forward``."""
+    rows = np.flatnonzero(code.named(_DATA_PARALLEL))
+    if len(rows):
+        yield Found("data_parallel", "DataParallel.forward", EMPTY, code.host_rows(rows))
 
 
 def profiler(code: HostCode) -> Iterator[Found]:

@@ -31,6 +31,8 @@ HOST: tuple[Callable[[HostCode], Iterator[Found]], ...] = (
     python_code.garbage,
     python_code.locks,
     python_code.profiler,
+    python_code.collectives,
+    python_code.data_parallel,
     operators.reads,
     operators.optimizers,
     operators.zeroing,

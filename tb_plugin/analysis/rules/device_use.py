@@ -11,6 +11,7 @@ from ..overview.findings import Evidence, Finding, Reference
 from ..overview.utilization import DEFAULT_PEAK_RATIO, PEAK_RATIO
 from ..steps import Selection
 from ..wording import device_name, per_step, scope
+from .claims import events_of, patterns
 from .rule import (
     CAPABILITY,
     DEVICE_ACTIVITY,
@@ -99,6 +100,8 @@ def _finding(selection: Selection, own: Gauges, device: DeviceFacts, row: int) -
             Reference("How to use mixed precision", url=_TENSOR_CORES_DOCS),
         ),
         verify="Record again: tensor-core time is above zero.",
+        events=events_of(seen, patterns(seen, "plain_products")),
+        action="Use mixed precision.",
     )
 
 

@@ -12,6 +12,7 @@ from ..facts import RunTraits
 from ..overview.findings import Evidence, Finding, Reference, at_time
 from ..steps import Selection
 from ..wording import device_names, per_step, scope, step_noun
+from .claims import events_of, patterns
 from .rule import (
     BFLOAT_CAPABILITY,
     CAPABILITY,
@@ -62,6 +63,8 @@ def check_data_parallel(selection: Selection) -> Finding | None:
             Reference("How to use DistributedDataParallel", url=_DATA_PARALLEL_DOCS),
         ),
         verify="Record one rank again: `DataParallel.forward` is gone, each rank uses one device.",
+        events=events_of(selection, patterns(selection, "data_parallel")),
+        action="Run one process per device with `DistributedDataParallel`.",
     )
 
 
@@ -258,6 +261,11 @@ def check_communication(selection: Selection) -> Finding | None:
         gain=gain,
         scope=scope(selection),
         links=(*_longest(selection), *remedy.links),
+        events=events_of(
+            selection,
+            patterns(selection, "collectives") or patterns(selection, "host_collectives"),
+        ),
+        action=remedy.text,
         verify=f"Record again: communication should fall below 10 % of the "
         f"{step_noun(selection.facts)}.",
     )
@@ -333,6 +341,8 @@ def check_backend(selection: Selection) -> Finding | None:
             Reference("Which back end to use", url=_BACKEND_DOCS),
         ),
         verify="Record again: collectives are named `nccl:…`.",
+        events=events_of(selection, patterns(selection, "host_collectives")),
+        action="Choose NCCL when the process group is made.",
     )
 
 

@@ -6,7 +6,7 @@ import re
 
 from ...base.units import duration, plural, share
 from ..facts import IDLE_CAUSES, Idle, Partition
-from ..overview.findings import Evidence, Finding, Gain, Reference, at_time
+from ..overview.findings import Evidence, Finding, Gain, Reference, SeenEvent, at_time
 from ..overview.headline import is_compute_bound
 from ..steps import HeldSum, Selection
 from ..wording import (
@@ -48,6 +48,7 @@ ALLOCATES = r"^(cuda|cu|hip)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMall
 WAITS = r"[sS]ynchronize|QueueFinish|EventWait"
 
 COMPILE_DEVICES = ("GPU", "XPU")
+MOST_STRETCHES = 5
 LONG_NS = 1_000_000  # a call below this is no start of the runtime
 
 
@@ -376,6 +377,8 @@ def _finding(
             Reference(f"How to keep the {device_noun(one)} busy", url=_TUNING),
         ),
         verify="Record again: utilization should rise; the step per sample should get shorter.",
+        events=_stretches(one),
+        action=remedy.text,
     )
 
 
@@ -425,6 +428,22 @@ def _parts(selection: Selection) -> tuple[Evidence, ...]:
         Evidence(f"idle, {CAUSE_NAMES[name]}, per step", selection.mean(getattr(part, name)), "ns")
         for name in IDLE_CAUSES
         if getattr(part, name)
+    )
+
+
+def _stretches(selection: Selection) -> tuple[SeenEvent, ...]:
+    """The longest idle stretches of the device; no event of the file is one."""
+    return tuple(
+        SeenEvent(
+            "idle",
+            -1,
+            -1,
+            gap.gap.ts,
+            gap.gap.dur_ns,
+            "",
+            at_time("Idle", gap.gap.ts, gap.gap.dur_ns),
+        )
+        for gap in selection.gaps[:MOST_STRETCHES]
     )
 
 
