@@ -320,7 +320,7 @@ def _by_name(
                 count=int(counts[at]),
                 longest_ns=longest,
                 slack_ns=int(slack[at]) if slack[at] >= 0 else None,
-                link=at_time("The longest of it in the trace", start, longest),
+                link=_on_the_path(start, longest, int(names.slice[top])),
             )
         )
     return found
@@ -337,6 +337,13 @@ GAP_COLUMNS = (
     Column("following", "Then", "The work that ended it.", kind="name"),
     Column("ts", "Begins (ns)", is_minor=True),
 )
+
+
+def _on_the_path(ts: int, dur_ns: int, number: int) -> Reference:
+    """A link to a part in the Trace view, with the path shown and its slice selected."""
+    link = at_time("The longest of it in the trace", ts, dur_ns)
+    select = {"select": str(number)} if number >= 0 else {}
+    return Reference(link.text, link.view, {**link.params, **select, "path": "1"})
 
 
 def gaps_table(gaps: tuple[IdleGap, ...]) -> Table:

@@ -58,6 +58,8 @@ def test_the_tables_of_the_overview_sum_to_the_chosen_steps() -> None:
     assert sum(one.ns for one in found.shares) == sum(one.ns for one in found.rows) == 20_000
     first = found.rows[0]
     assert (first.label, first.ns, first.count) == ("Compute", 5_000, 1)
+    assert (first.link.view, first.link.params["path"]) == ("timeline", "1")
+    assert int(first.link.params["select"]) >= 0
 
 
 def test_the_flame_graph_sums_to_the_idle_time() -> None:
