@@ -201,7 +201,9 @@ def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
     """The answer in one sentence, and what stands behind it."""
     of = found.comparison
     if len(of.digests) < 2:
-        waiting = f"{plural(found.waiting, 'recording')} is being read." if found.waiting else ""
+        verb = "is" if found.waiting == 1 else "are"
+        waiting = f"{plural(found.waiting, 'more recording')} {verb} being read."
+        waiting = waiting if found.waiting else ""
         return "One rank is here; to compare, two are needed.", waiting
     if not len(of.matches):
         return (
@@ -224,7 +226,8 @@ def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
     if of.missing:
         said.append(f"{len(of.digests)} of {of.world_size} ranks are here.")
     if found.waiting:
-        said.append(f"{plural(found.waiting, 'more recording')} being read.")
+        verb = "is" if found.waiting == 1 else "are"
+        said.append(f"{plural(found.waiting, 'more recording')} {verb} being read.")
     return first, " ".join(said)
 
 

@@ -36,6 +36,7 @@ const HINTS: Readonly<Record<Columns, Readonly<Record<Metric, string>>>> = {
 /** More cells than this are painted, not laid out. */
 const MOST_CELLS = 800;
 const MOST_LAID_OUT = 26;
+const MOST_ROWS = 32;
 
 interface Grid {
   readonly lines: readonly RankLine[];
@@ -299,6 +300,9 @@ function Legend({ grid, isPainted }: { grid: Grid; isPainted: boolean }) {
   );
 }
 
+const isLarge = (lines: number, columns: number) =>
+  lines > MOST_ROWS || columns > MOST_LAID_OUT || lines * columns > MOST_CELLS;
+
 const isColumns = (text: string | undefined): text is Columns =>
   text === "steps" || text === "collectives";
 
@@ -320,7 +324,7 @@ export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean
   const most = Math.max(0, ...cells.flatMap(({ values: row }) => row.map((value) => value ?? 0)));
   const grid: Grid = { lines, columns: map, cells, most, scale: timeScale(most) };
   const count = map.columns.length;
-  const isPainted = lines.length * count > MOST_CELLS || count > MOST_LAID_OUT;
+  const isPainted = isLarge(lines.length, count);
   const lost = lines.map(({ rows }) => {
     const ns = answer.ranks[rows[0] ?? 0]?.lost_ns ?? null;
     return ns === null ? "" : time(ns);
