@@ -24,6 +24,8 @@ from ...base.arrays import I8, I32, I64, ColumnTable
 
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 """Which quantiles of work before arrival are kept."""
+MOST_RANKS = 1 << 17
+"""Ranks of a job at most: a number beyond it is damage, and counts as unknown."""
 MOST_FAMILIES = 24
 """Kernel signatures (or ops, without a device) that are kept of a step, by time."""
 SYMMETRIC = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})

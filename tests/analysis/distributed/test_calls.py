@@ -151,3 +151,11 @@ def test_the_graph_tells_kernels_from_the_host_before_a_collective() -> None:
     assert one.text(int(one.edges.op[into][0])) == "gemm"
     arrival = one.junctions.kind.tolist().index(Junction.ARRIVAL)
     assert one.junctions.time_ns[arrival] - one.junctions.time_ns[ready] == 2 * US
+
+
+@pytest.mark.parametrize("world", [-1, 1 << 60])
+def test_an_absurd_number_of_ranks_is_unknown(world: int) -> None:
+    info = {"rank": -5, "world_size": world}
+    one = digest_of(drawn(*nccl(100, 50), distributedInfo=info))
+    assert (one.rank, one.world_size) == (-1, 0)
+    assert one.groups[0].ranks == ()

@@ -27,7 +27,7 @@ import numpy as np
 
 from ....base.arrays import I32, of_names
 from ....trace.model import DeviceClass, HostKind, Trace
-from ..model import POINT_TO_POINT, RankGroup
+from ..model import MOST_RANKS, POINT_TO_POINT, RankGroup
 
 KINDS: tuple[tuple[str, str], ...] = (
     ("expert_exchange", r"::ep::|deep_ep|hybrid_ep|moe_(dispatch|combine)"),
@@ -137,6 +137,11 @@ def find_calls(trace: Trace) -> RankCalls:
     return RankCalls(tuple(calls), tuple(groups.found), groups.declared, tuple(notes))
 
 
+def known_number(value: int | None, most: int, unknown: int) -> int:
+    """A number of the recording between 0 and ``most``, else ``unknown``."""
+    return value if value is not None and 0 <= value <= most else unknown
+
+
 # --- process groups -------------------------------------------------------------------------------
 
 
@@ -146,7 +151,7 @@ class _Groups:
     def __init__(self, trace: Trace) -> None:
         info = trace.recording.metadata.get("distributedInfo")
         self.info: Mapping[str, Any] = info if isinstance(info, dict) else {}
-        self.world = trace.recording.world_size or 0
+        self.world = known_number(trace.recording.world_size, MOST_RANKS, 0)
         self.backend = trace.recording.backend or ""
         self.declared = tuple(_declared(self.info))
         self.found: list[RankGroup] = []
@@ -277,7 +282,7 @@ def _device_call(
     device = trace.device
     first = int(rows[np.argmin(device.ts[rows])])
     launch = int(device.launch[first])
-    arrival, release = int(device.ts[rows].min()), int(device.end[rows].max())
+    arrival, release = int(device.ts[rows].min()), int((device.ts[rows] + device.dur[rows]).max())
     issue = min(int(trace.host.ts[launch]) if launch >= 0 else arrival, arrival)
     kind = kind_of(str(args.get("collective") or name))
     group = groups.of_args(args)
@@ -337,7 +342,7 @@ def _args_of(trace: Trace, host: int, rows: I32) -> dict[str, Any]:
 def _behind(trace: Trace, row: int) -> int:
     """The first row behind an event and all that lies in it."""
     host = trace.host
-    end, depth = int(host.end[row]), int(host.depth[row])
+    end, depth = int(host.ts[row] + host.dur[row]), int(host.depth[row])
     at = row + 1
     while at < len(host) and host.thread[at] == host.thread[row] and host.ts[at] < end:
         if host.depth[at] <= depth:
@@ -449,7 +454,7 @@ def _host_calls(trace: Trace, groups: _Groups) -> list[Call]:
                 group=group,
                 issue=int(host.ts[issuer]) if issuer >= 0 else int(host.ts[row]),
                 arrival=int(host.ts[row]),
-                release=int(host.end[row]),
+                release=int(host.ts[row] + host.dur[row]),
                 dtype=dtype,
                 in_elements=elements,
                 out_elements=_out_elements(

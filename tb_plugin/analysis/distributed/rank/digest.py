@@ -32,6 +32,7 @@ from ...steps import Windows, step_windows
 from ..lateness.replay import solo_arrivals
 from ..model import (
     MOST_FAMILIES,
+    MOST_RANKS,
     QUANTILES,
     DeviceInfo,
     DigestCalls,
@@ -40,7 +41,7 @@ from ..model import (
     DigestSums,
     RankDigest,
 )
-from .calls import RankCalls, find_calls
+from .calls import RankCalls, find_calls, known_number
 from .exposure import Exposure, computing, exposure
 from .graph import Graph, build_graph, steps_of
 
@@ -74,8 +75,8 @@ def digest_of(trace: Trace) -> RankDigest:
     recording = trace.recording
     notes = [*found.notes, *([graph.refused] if graph.refused else [])]
     return RankDigest(
-        rank=-1 if recording.rank is None else recording.rank,
-        world_size=recording.world_size or 0,
+        rank=known_number(recording.rank, MOST_RANKS, -1),
+        world_size=known_number(recording.world_size, MOST_RANKS, 0),
         host_name=recording.host_name or "",
         backend=recording.backend or "",
         trace_id=recording.trace_id or "",

@@ -45,7 +45,7 @@ def computing(trace: Trace, hosts: Hosts) -> Intervals:
     device = trace.device
     if len(device):
         rows = device.klass == DeviceClass.COMPUTE
-        return union(device.ts[rows], device.end[rows])
+        return union(device.ts[rows], device.ts[rows] + device.dur[rows])
     return hosts.ranges(hosts.op & ~hosts.collective)
 
 
@@ -106,4 +106,4 @@ def _blocking_spans(trace: Trace, hosts: Hosts) -> tuple[I64, I64]:
     """Calls that wait for the device, in the order of their start."""
     rows = np.flatnonzero(hosts.blocking)
     rows = rows[np.argsort(trace.host.ts[rows], kind="stable")]
-    return trace.host.ts[rows], trace.host.end[rows]
+    return trace.host.ts[rows], trace.host.ts[rows] + trace.host.dur[rows]

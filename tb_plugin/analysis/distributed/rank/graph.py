@@ -1,25 +1,23 @@
 """On what did each collective of a rank wait, and how much of its own work lay between?
 
-The events of a rank are walked in the order of time. Each becomes a point that comes as long after
-its latest predecessor as it did in the recording (its *slack*); the points that matter are kept as
-junctions, with the longest way between them that meets no other:
+The events of a rank are walked in time order. Each becomes a point that comes as long after its
+latest predecessor as it was recorded (its *slack*); junctions are kept, with the longest way
+between them that meets no other:
 
-* host order: the threads that issue work, merged in the order of time, as the main thread waits
-  while the backward thread launches;
+* host order: the threads that issue work, merged (main waits while backward launches);
 * launch → start on the device; order on a stream; start → end;
 * the last work launched before a collective → its arrival;
 * release → the next work on its stream, and the first work launched after a wait of a stream;
 * work that is waited for → the return of the blocking call;
-* on a host back end: call → range on a worker thread, and release → the end of the gap of the
-  calling threads that holds it.
+* on a host back end: call → range on a worker thread, release → end of the callers' gap around it.
 
-Only what is causal in the recording is an edge. Longest ways are kept per source, the heaviest
-event of each by name, so that what a rank did too long can be said in words.
+Only what is causal in the recording is an edge. The heaviest event of each way is kept by name.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -27,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....base.arrays import I32, I64, of_names
-from ....base.intervals import EMPTY, Intervals, complement, length_within
+from ....base.intervals import EMPTY, Intervals, complement
 from ....trace.model import DeviceClass, HostKind, Link, Trace
 from ...host_activity import Hosts
 from ...idle.places import is_own_frame
@@ -109,7 +107,10 @@ class GraphBuilder:
         self.kept = _Kept()
         self.release = np.array([one.release for one in calls], np.int64)
         self.step_of = steps_of(windows, [one.issue for one in calls])
-        self._loader = hosts.ranges(hosts.loader)
+        loader = hosts.ranges(hosts.loader)
+        self._loader_start: list[int] = loader.start.tolist()
+        self._loader_end: list[int] = loader.end.tolist()
+        self._loaded = [0, *np.cumsum(loader.end - loader.start).tolist()]
 
     # --- points -----------------------------------------------------------------------------------
 
@@ -152,11 +153,17 @@ class GraphBuilder:
     ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         parts = [0] * _PARTS
         parts[work] = high - low
-        if work is WorkPart.HOST and high > low and len(self._loader):
-            loading = int(length_within(self._loader, np.array([low]), np.array([high]))[0])
+        if work is WorkPart.HOST and high > low and self._loader_start:
+            loading = self._loading_before(high) - self._loading_before(low)
             parts[WorkPart.HOST] -= loading
             parts[WorkPart.LOADER] += loading
         return tuple(parts), (device, -1, -1) if device >= 0 else (-1, low, high)
+
+    def _loading_before(self, at: int) -> int:
+        """Time in the DataLoader before an instant."""
+        row = bisect_right(self._loader_start, at)
+        beyond = max(self._loader_end[row - 1] - at, 0) if row else 0
+        return int(self._loaded[row]) - beyond
 
     def keep(self, point: _Point, kind: Junction, call: int = -1, step: int = -1) -> _Point:
         """Makes a junction of a point: the ways to it become edges."""
@@ -222,7 +229,7 @@ class GraphBuilder:
         middle = (low + high) // 2
         first, last = self.hosts.first[main : main + 2].tolist()
         row = int(np.searchsorted(host.ts[first:last], middle, side="right")) - 1 + first
-        while row >= first and host.end[row] < middle:
+        while row >= first and host.ts[row] + host.dur[row] < middle:
             row = int(host.parent[row])
         return -1 if row < first or self.hosts.marker[row] else int(row)
 
@@ -290,6 +297,7 @@ class _DeviceWalk:
         self.b = builder
         self.trace = builder.trace
         device = self.trace.device
+        self.device_end = device.end
         self.call_of = np.full(len(device), -1, np.int32)
         for number, call in enumerate(builder.calls):
             self.call_of[list(call.device_rows)] = number
@@ -316,13 +324,13 @@ class _DeviceWalk:
         events: list[tuple[int, int, int]] = []
         for row in rows.tolist():
             events.append((int(device.ts[row]), _BEGINS, row))
-            end = int(device.end[row])
+            end = int(self.device_end[row])
             events.append((end, _ENDS if device.dur[row] else _ENDS_AT_ONCE, row))
         events.extend((int(host.ts[row]), _CALLS, row) for row in launches.tolist())
         events.extend(
-            (int(host.end[row]), _RETURNS, row)
+            (int(host.ts[row] + host.dur[row]), _RETURNS, row)
             for row in self.awaited
-            if low <= host.ts[row] and host.end[row] <= high
+            if low <= host.ts[row] and host.ts[row] + host.dur[row] <= high
         )
         return self._walk(sorted([*events, *_step_events(b.windows)]))
 
@@ -400,21 +408,18 @@ class _DeviceWalk:
 
     def _last_work(self) -> dict[int, int]:
         """For each collective the last work launched before it, where it had ended by then."""
-        device = self.trace.device
         others = np.flatnonzero((self.call_of < 0) & (self.launch_ts >= 0))
         others = others[np.argsort(self.launch_ts[others], kind="stable")]
         result = {}
         for number, call in enumerate(self.b.calls):
             at = int(np.searchsorted(self.launch_ts[others], call.issue)) - 1
-            if at >= 0 and device.end[others[at]] <= call.arrival + _TOLERANCE_NS:
+            if at >= 0 and self.device_end[others[at]] <= call.arrival + _TOLERANCE_NS:
                 result[number] = int(others[at])
         return result
 
     def _resumes(self) -> dict[int, list[int]]:
-        """Work that goes on after a wait of its stream → the collective it waited for.
-
-        Waits inside the op of a collective are its own stream waiting for compute.
-        """
+        """Work that goes on after a wait of its stream → the collective it waited for."""
+        # Waits inside the op of a collective are its own stream waiting for compute.
         host, device, b = self.trace.host, self.trace.device, self.b
         waits = of_names(
             self.trace.strings,
@@ -459,11 +464,11 @@ class _DeviceWalk:
         blocking = np.flatnonzero(self.b.hosts.blocking)
         if not len(blocking):
             return {}
-        order = np.argsort(device.end, kind="stable")
-        ends = device.end[order]
+        order = np.argsort(self.device_end, kind="stable")
+        ends = self.device_end[order]
         result = {}
         for row in blocking.tolist():
-            begin, back = int(host.ts[row]), int(host.end[row])
+            begin, back = int(host.ts[row]), int(host.ts[row] + host.dur[row])
             high = int(np.searchsorted(ends, back + _TOLERANCE_NS, side="right"))
             low = int(np.searchsorted(ends, begin, side="left"))
             candidates = order[low:high]
@@ -567,9 +572,8 @@ class _HostWalk:
     def _waits(self) -> list[tuple[int, int, tuple[int, ...]]]:
         """Gaps in which the callers waited: from, to, and for which collectives.
 
-        A gap holds the release of a collective issued before it. On a busy machine the caller wakes
-        up milliseconds later; what follows the release counts as its own work either way. A range
-        may end a little later than its waiter went on; the collective was over then.
+        A gap holds the release of a collective issued before it. The caller may wake up late: what
+        follows the release is its own work. A range may end later than its waiter went on.
         """
         calls, release = self.b.calls, self.b.release
         result = []
