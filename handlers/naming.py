@@ -21,8 +21,6 @@ _HIDDEN = re.compile(
     r"(?:\.tmp(\.tmp)?|(?P<exported>-exported)\.tmp)",
     re.ASCII | re.DOTALL,
 )
-# Two letters at least: `C:/logs` is a drive. One slash is enough: Path eats the other.
-_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @dataclass(frozen=True)
@@ -102,8 +100,3 @@ def safe_worker(name: str) -> str:
     # Long names often differ only at their end: the digest keeps two workers apart.
     digest = hashlib.sha256(encoded).hexdigest()[:8]
     return encoded[: _MAX_WORKER_BYTES - 9].decode(errors="ignore") + "_" + digest
-
-
-def is_remote(directory: str) -> bool:
-    """True for an object store (`s3://bucket/logs`), False for a directory."""
-    return _REMOTE.match(directory) is not None

@@ -23,7 +23,6 @@ import importlib.util
 import os
 import random
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,14 +37,8 @@ PAUSES_S = (0.5, 1.0, 2.0)
 LONGEST_S = 60.0
 """No further attempt when a call has taken so long."""
 
-_SCHEME = re.compile(r"(?P<scheme>[a-zA-Z][0-9a-zA-Z.+-]+):/(?P<slash>/?)(?P<rest>.*)", re.DOTALL)
-# pathlib makes one slash of two; of these schemes alone can that be told from a folder's name.
-_ONE_SLASH = frozenset(
-    (
-        *("s3", "s3a", "s3n", "gs", "gcs", "hdfs", "webhdfs", "http", "https", "ftp"),
-        *("az", "adl", "abfs", "abfss", "azure", "wasb", "wasbs"),
-    )
-)
+# Two letters at least: `C:/logs` is a drive. One slash is enough: pathlib eats the other.
+_SCHEME = re.compile(r"(?P<scheme>[a-zA-Z][0-9a-zA-Z.+-]+)://?(?P<rest>.*)", re.DOTALL)
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"} | dict.fromkeys(
     ("az", "abfs", "abfss", "azure", "wasb", "wasbs"), "abfs"
 )
@@ -144,9 +137,7 @@ def _split(text: str) -> tuple[str, str] | None:
     if match is None:
         return None
     scheme = match["scheme"].lower()
-    if scheme in {"file", "local"} or not (match["slash"] or scheme in _ONE_SLASH):
-        return None
-    return scheme, match["rest"]
+    return None if scheme in {"file", "local"} else (scheme, match["rest"])
 
 
 def parse(text: str) -> RemoteAddress:
@@ -274,7 +265,6 @@ class RemoteFilesystem:
         self._pauses_s = tuple(pauses_s)
         self._chosen: int | None = None  # of the options: the first that was let in
         self._opened: dict[tuple[int, int], Any] = {}  # by process and options
-        self._opening = threading.Lock()
 
     def __reduce__(self) -> tuple[type[RemoteFilesystem], tuple[RemoteAddress, tuple[float, ...]]]:
         return RemoteFilesystem, (self.address, self._pauses_s)
@@ -332,18 +322,19 @@ class RemoteFilesystem:
         absent = self.address.problem()
         if absent is not None:
             raise absent
+        # Without a lock, which would stay held in a child that was forked meanwhile.
         key = os.getpid(), number
-        with self._opening:
-            if key not in self._opened:
-                import fsspec
+        if key not in self._opened:
+            import fsspec
 
-                self._opened[key] = fsspec.filesystem(
-                    self.address.protocol,
-                    **_of_url(fsspec, self.address),
-                    **self.address.options[number],
-                    use_listings_cache=False,
-                )
-            return self._opened[key]
+            opened = fsspec.filesystem(
+                self.address.protocol,
+                **_of_url(fsspec, self.address),
+                **self.address.options[number],
+                use_listings_cache=False,
+            )
+            self._opened.setdefault(key, opened)
+        return self._opened[key]
 
     def _failure(self, error: Exception) -> Exception:
         """What is said of an error of a library."""

@@ -19,7 +19,6 @@ import secrets
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,24 +26,12 @@ from typing import Any
 from .naming import TraceName
 from .process import MARK, is_gone, process_mark
 from .remote_address import ATOMIC, PAUSES_S, RemoteAddress, RemoteError, RemoteFilesystem
-from .writer import LocalWriter, Publication
+from .writer import LocalWriter, Publication, RemotePath
 
 _log = logging.getLogger("kinetoscope.handlers")
 _MOST_KEPT = 4
 _MAX_NAME_TRIES = 100
 _NAME = re.compile(r"(?P<worker>.+)\.(?P<time>\d+)\.pt\.trace\.json(?P<gz>\.gz)?", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class RemotePath:
-    """Where a trace was published on another machine."""
-
-    address: str
-    name: str
-    size: int
-
-    def __str__(self) -> str:
-        return f"{self.address}/{self.name}"
 
 
 class RemoteWriter:
@@ -54,14 +41,20 @@ class RemoteWriter:
     renamed.
     """
 
-    def __init__(self, address: RemoteAddress, pauses_s: Sequence[float] = PAUSES_S) -> None:
+    def __init__(
+        self,
+        address: RemoteAddress,
+        min_free_bytes: int | None = None,
+        pauses_s: Sequence[float] = PAUSES_S,
+    ) -> None:
         self.address = address
+        self._min_free_bytes = min_free_bytes
         self._remote = RemoteFilesystem(address, pauses_s)
         self._local: LocalWriter | None = None
         self._failed = False  # the last time: then one attempt must do
 
-    def __reduce__(self) -> tuple[type[RemoteWriter], tuple[RemoteAddress]]:
-        return RemoteWriter, (self.address,)
+    def __reduce__(self) -> tuple[type[RemoteWriter], tuple[RemoteAddress, int | None]]:
+        return RemoteWriter, (self.address, self._min_free_bytes)
 
     def stage(self, name: TraceName) -> Path:
         """A hidden file of this machine. Raises OSError."""
@@ -71,7 +64,11 @@ class RemoteWriter:
         """Remove it after a failed export."""
         self._here().discard(staged)
 
-    def publish(self, publication: Publication) -> Path | RemotePath:
+    def place(self, name: TraceName) -> RemotePath:
+        """Where a trace of this name will be, if the name is free."""
+        return RemotePath.of(self.address.shown, name.file_name)
+
+    def publish(self, publication: Publication) -> Path:
         """Pack the trace here, and send it.
 
         Raises:
@@ -94,9 +91,11 @@ class RemoteWriter:
             ) from None
         self._failed = False
         self._send_kept()
+        with contextlib.suppress(OSError):  # something was kept after all
+            self._sending().rmdir()
         return sent
 
-    def remove(self, published: Path | RemotePath) -> None:
+    def remove(self, published: Path) -> None:
         """Remove a trace that was published. One that is gone is no error."""
         target = f"{self._remote.root}/{published.name}"
         try:
@@ -112,7 +111,7 @@ class RemoteWriter:
         folder = _own_folder() / hashlib.sha256(self.address.url.encode()).hexdigest()[:16]
         if self._local is None or self._local.directory != folder:
             folder.mkdir(mode=0o700, exist_ok=True)
-            self._local = LocalWriter(folder)
+            self._local = LocalWriter(folder, self._min_free_bytes)
         return self._local
 
     def _sending(self) -> Path:
@@ -123,15 +122,15 @@ class RemoteWriter:
     def _kept(self) -> Iterator[Path]:
         """Traces that were not sent: by this process, or by one that has ended."""
         folder, mine = self._here().directory, self._sending()
-        with contextlib.suppress(OSError):
-            for entry in sorted(folder.iterdir()):
-                if entry.is_dir() and re.fullmatch(MARK, entry.name) and is_gone(entry.name):
+        for entry in sorted(folder.iterdir()):
+            with contextlib.suppress(OSError):  # another process is at it, too
+                if entry.is_file() and _NAME.fullmatch(entry.name) and entry.name[0] != ".":
+                    _claimed(entry, mine)
+                elif entry != mine and re.fullmatch(MARK, entry.name) and is_gone(entry.name):
                     for file in sorted(entry.iterdir()):
                         _claimed(file, mine)
                     entry.rmdir()
-                elif entry.is_file() and _NAME.fullmatch(entry.name) and entry.name[0] != ".":
-                    _claimed(entry, mine)
-            yield from sorted(mine.iterdir())
+        yield from sorted(mine.iterdir())
 
     def _drop_oldest(self) -> None:
         kept = sorted(self._sending().iterdir(), key=lambda file: file.stat().st_mtime_ns)
@@ -170,9 +169,7 @@ class RemoteWriter:
                     name = _following(name)
                     continue
             file.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # the last one
-                file.parent.rmdir()
-            return RemotePath(self.address.shown, name, size)
+            return RemotePath.of(self.address.shown, name, size)
         raise RemoteError(f"{self.address.shown}: no free name up to {name}", "exists")
 
     def _put(self, file: Path, target: str) -> None:

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from .background import Background
 from .metadata import describe, plain, to_json
 from .module_ranges import ModuleRanges
-from .naming import TraceName, exported_name, is_remote, worker_of
+from .naming import TraceName, exported_name, worker_of
 from .outputs import (
     OUTPUTS,
     Output,
@@ -28,7 +28,9 @@ from .outputs import (
     write_of_torch,
 )
 from .process import Process, current_process
-from .writer import LocalWriter, Publication, Writer
+from .remote_address import is_remote, parse
+from .remote_writer import RemoteWriter
+from .writer import LocalWriter, Publication, RemotePath, Writer
 
 _log = logging.getLogger("kinetoscope.handlers")
 _TAIL_BYTES = 64
@@ -122,7 +124,8 @@ def tensorboard_trace_handler(  # noqa: PLR0913  # torch has four of them
     which `handler.flush()` waits, and the interpreter at its end.
 
     Args:
-        dir_name: directory for the traces, made when needed. One directory is one run.
+        dir_name: directory for the traces, made when needed. One directory is one run. Or an
+            address on another machine, `s3://bucket/logs`; see docs/remote.md.
         worker_name: names this process. By default `<host>_<pid>`, in a distributed job
             `<host>_<pid>_rank<r>`.
         use_gzip: compress. Traces are text and become about ten times smaller.
@@ -206,7 +209,14 @@ class TraceHandler:
 
     def __init__(self, options: Options, writer: Writer | None = None) -> None:
         self._options = options
-        self._writer = writer or _local_writer(options)
+        self._writer = writer or _writer(options)
+        if isinstance(self._writer, RemoteWriter) and options.outputs:
+            _log.warning(
+                "kinetoscope writes outputs=%s beside traces of this machine only, not to %s.",
+                sorted(options.outputs),
+                self._writer.address.shown,
+            )
+            self._options = replace(options, outputs=frozenset())
         self._memory = _Memory()
         self.module_ranges: ModuleRanges | None = None
 
@@ -244,7 +254,7 @@ class TraceHandler:
             return None
 
     def _save(self, prof: Profiler) -> Path | None:
-        if self._writer is None:  # a remote directory, which was said when the handler was made
+        if self._writer is None:  # a library is missing, which was said when it was made
             return None
         options, process, memory = self._options, current_process(), self._remembered()
         if options.ranks is not None and process.rank not in {None, *options.ranks}:
@@ -262,6 +272,8 @@ class TraceHandler:
         if options.raises or not options.background:
             return finish()
         memory.background.submit(finish)
+        if isinstance(self._writer, RemoteWriter):
+            return self._writer.place(publication.name)
         return path
 
     def _exported(self, writer: Writer, prof: Profiler, process: Process) -> Publication:
@@ -349,7 +361,7 @@ class TraceHandler:
             logging.INFO if is_known else logging.ERROR,
             "kinetoscope could not save %s in %s: %s: %s. %s",
             "what belongs to a profile" if isinstance(error, OutputError) else "a profile",
-            self._options.dir_name,
+            _shown(self._options.dir_name),
             kind[0],
             error,
             "Raised, as asked for."
@@ -362,6 +374,8 @@ class TraceHandler:
 
 def _bytes_of(path: Path) -> int:
     """0 where that cannot be told: the trace is in its place for all that."""
+    if isinstance(path, RemotePath):
+        return path.bytes
     try:
         return path.stat().st_size
     except OSError:
@@ -383,17 +397,23 @@ def _surplus(
     return list(saved[: len(saved) - kept])
 
 
-def _local_writer(options: Options) -> LocalWriter | None:
+def _writer(options: Options) -> Writer | None:
     if not is_remote(options.dir_name):
         return LocalWriter(options.dir_name, options.min_free_bytes)
-    message = (
-        f"kinetoscope cannot write to {options.dir_name} yet: no profile will be saved. "
-        "Give a local directory and copy it after the training."
-    )
+    address = parse(options.dir_name)
+    absent = address.problem()
+    if absent is None:
+        return RemoteWriter(address, options.min_free_bytes)
+    message = f"kinetoscope will save no profile: {absent.message}. {absent.hint}"
     if options.raises:
         raise ValueError(message)
     _log.warning("%s", message)
     return None
+
+
+def _shown(dir_name: str) -> str:
+    """The directory or address without secrets."""
+    return parse(dir_name).shown if is_remote(dir_name) else dir_name
 
 
 def _module_ranges(modules: Any, *, raise_errors: bool) -> ModuleRanges | None:  # noqa: ANN401

@@ -13,10 +13,11 @@ import logging
 import os
 import shutil
 import stat
+import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from .metadata import splice
 from .naming import TraceName, hidden_file
@@ -38,6 +39,32 @@ class Publication:
     name: TraceName
     metadata: bytes
     compresslevel: int
+
+
+if sys.platform == "win32":
+    from pathlib import WindowsPath as _LocalPath
+else:
+    from pathlib import PosixPath as _LocalPath
+
+
+class RemotePath(_LocalPath):
+    """Where a trace is on another machine. Its text, name and size tell; it cannot be opened."""
+
+    address: str = ""  # of the folder
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, address: str, name: str, size: int = 0) -> RemotePath:
+        """The file `name` in the folder of `address`."""
+        made = cls(name)
+        made.address, made.bytes = address, size
+        return made
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.name}" if self.address else super().__str__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RemotePath.of, (self.address, self.name, self.bytes)
 
 
 class Writer(Protocol):

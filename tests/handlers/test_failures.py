@@ -171,8 +171,8 @@ def test_errors_are_raised_on_demand(tmp_path: Path, caplog: pytest.LogCaptureFi
         save(tensorboard_trace_handler(tmp_path / "file" / "log", on_error="raise"), StandIn())
     with pytest.raises(ExportError, match="is empty"):
         save(tensorboard_trace_handler(tmp_path / "log", on_error="raise"), StandIn(b""))
-    with pytest.raises(ValueError, match="cannot write to s3://bucket/logs yet"):
-        tensorboard_trace_handler("s3://bucket/logs", on_error="raise")
+    with pytest.raises(ValueError, match="save no profile: zz://bucket/logs"):
+        tensorboard_trace_handler("zz://bucket/logs", on_error="raise")
 
     # Logged as well: in the middle of a schedule, torch 2.13 crashes on what is raised.
     assert ["Raised, as asked for." in message for message in messages(caplog)] == [True, True]
@@ -191,18 +191,20 @@ def test_an_interrupt_goes_through_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("directory", ["s3://bucket/logs", "gs://b", Path("s3://bucket/logs")])
-def test_a_remote_directory_is_refused_with_a_word(
+def test_a_remote_directory_without_its_library_is_refused_with_a_word(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     directory: str | Path,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kinetoscope.handlers.remote_address._is_installed", lambda _: False)
     handler = tensorboard_trace_handler(directory)
 
     assert train(steps=4, schedule=TWO_CYCLES, on_trace_ready=handler) == 4
 
     (message,) = messages(caplog)  # once, and before the training begins
-    assert message.startswith(f"kinetoscope cannot write to {directory} yet")
+    assert message.startswith("kinetoscope will save no profile")
+    assert "pip install 'kinetoscope[" in message
     assert caplog.records[0].levelno == logging.WARNING
     assert files_in(tmp_path) == []

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.handlers import tensorboard_trace_handler
-from kinetoscope.handlers.naming import TraceName, is_remote, safe_worker, worker_of
+from kinetoscope.handlers.naming import TraceName, safe_worker, worker_of
 from kinetoscope.handlers.process import Process, current_process
+from kinetoscope.handlers.remote_address import is_remote
 from tests.handlers.recording import StandIn, save
 
 

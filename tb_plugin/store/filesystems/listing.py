@@ -74,9 +74,10 @@ def list_files(filesystem: RemoteFilesystem) -> Iterator[RemoteObject]:
     listed = filesystem.call(functools.partial(_find, root=root))
     if not listed:
         raise RemoteError(f"{filesystem.address.shown}: there is no such folder", "missing")
-    prefix = root if root.endswith("/") else f"{root}/"
+    prefix = root.strip("/") + "/"
     for path, info in listed.items():
-        below = path[len(prefix) :] if path.startswith(prefix) else ""
+        plain = path.lstrip("/")  # some tell absolute paths, others do not
+        below = plain[len(prefix) :] if plain.startswith(prefix) else ""
         if not below or below.endswith("/") or info.get("type") == "directory":
             continue
         if any(part.startswith(".") for part in below.split("/")[:-1]):
