@@ -23,7 +23,7 @@ from ...analysis.memory.events import TYPE_NAMES
 from ...analysis.memory.growth import steps_of
 from ...analysis.memory.model import NONE, Category, FailedAllocation, MemoryColumns, MemoryDevice
 from ...analysis.memory.peak import alive, peaks, total_after
-from ...analysis.memory.snapshots.free import FreePieces, free_memory
+from ...analysis.memory.snapshots.free import free_memory, free_pieces
 from ...analysis.timeline.tracks import HOST
 from ...base.artifact_spec import ArtifactSpec
 from ...base.group_sums import group_sums
@@ -333,7 +333,7 @@ def free_part(subject: Subject, query: answers.MemoryQuery) -> answers.FreeMemor
     has_segments = device.stop_segment > device.first_segment
     found = free_memory(columns, device, chosen.start, chosen.end, min(query.points, _FREE_POINTS))
     worst_ns = int(found.ts[found.worst])
-    states = FreePieces(columns, device).at(worst_ns)
+    states = free_pieces(columns, device).at(worst_ns)
     pools = tuple(
         answers.FreePool(
             columns.pools[one.pool].name,

@@ -73,9 +73,9 @@ class FreePieces:
 
     def at(self, ts: int) -> tuple[PoolState, ...]:
         """Each pool right after an instant."""
-        there = (self._born <= ts) & (ts < self._freed)
+        there = np.flatnonzero((self._born <= ts) & (ts < self._freed))
         low, high, pool = _merged(self._low[there], self._high[there], self._pool[there])
-        alive = (self._start <= ts) & (ts < self._end)
+        alive = np.flatnonzero((self._start <= ts) & (ts < self._end))
         begin = self._offset[alive]
         taken = np.maximum.accumulate(np.append(0, self._stop[alive]))
         # A piece ends where a block begins, and where its segment does.
@@ -109,11 +109,20 @@ def _merged(low: I64, high: I64, pool: np.ndarray) -> tuple[I64, I64, np.ndarray
     return low[first], high[last], pool[first]
 
 
+def free_pieces(columns: MemoryColumns, device: MemoryDevice) -> FreePieces:
+    """The free pieces of a device; put in order once."""
+    kept = columns.computed.setdefault(f"free {device.key}", {})
+    if "pieces" not in kept:
+        kept["pieces"] = FreePieces(columns, device)
+    found: FreePieces = kept["pieces"]
+    return found
+
+
 def free_memory(
     columns: MemoryColumns, device: MemoryDevice, start: int, end: int, points: int
 ) -> FreeMemory:
     """Free and unusable bytes in [start, end), at about ``points`` instants or fewer."""
-    pieces = FreePieces(columns, device)
+    pieces = free_pieces(columns, device)
     most = min(points, max(30, _MOST_WORK // max(1, pieces.blocks)))
     drawn = curve(columns, device, start, end, most)
     ts = np.unique(drawn.ts)
