@@ -185,6 +185,7 @@ def configuration(facts: Facts) -> dict[str, str]:
         "Rank": "" if facts.rank is None else _rank(facts),
         "Communication": ", ".join(facts.traits.communication_backends),
         "Host": facts.host_name or "",
+        "Process": str(facts.recording.process or ""),
         "Steps": _steps_text(facts),
         "DataLoader": facts.traits.dataloader_class or "",
     }
@@ -319,16 +320,26 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         working_directory=_working_directory(told.handler),
         threads=_number(told.handler.get("threads")),
         cores=_number(told.handler.get("cores")),
+        process=_number(told.handler.get("pid"), MOST_PROCESSES),
         script=_script(told.handler),
-        user=user_values(told.metadata),
+        user=user_values(_with_tags(told.metadata, told.handler)),
         memory_alone=trace.is_memory_alone,
-        user_more=max(0, len(_user_keys(told.metadata)) - MOST_VALUES),
+        user_more=max(0, len(_user_keys(_with_tags(told.metadata, told.handler))) - MOST_VALUES),
     )
 
 
-def _number(value: object) -> int:
+def _with_tags(metadata: Mapping[str, Any], handler: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the user wrote into the file, and the tags given to our handler."""
+    tags = handler.get("user")
+    return {**metadata, **tags} if isinstance(tags, Mapping) else metadata
+
+
+MOST_PROCESSES = 1 << 22  # of Linux
+
+
+def _number(value: object, limit: int = 1 << 20) -> int:
     """A plausible number of threads or cores; 0 for anything else."""
-    return value if type(value) is int and 0 < value < 1 << 20 else 0
+    return value if type(value) is int and 0 < value <= limit else 0
 
 
 def _script(handler: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kinetoscope
+from kinetoscope.analysis.recording import configuration
 from kinetoscope.handlers import tensorboard_trace_handler
 from kinetoscope.handlers.metadata import splice, to_json
-from tests.handlers.recording import StandIn, read, save
+from tests.handlers.recording import StandIn, read, save, train
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -96,3 +99,18 @@ def test_a_profiler_that_tells_nothing_of_itself(tmp_path: Path) -> None:
     metadata = read(path)["kinetoscope"]
     assert metadata["step_num"] == 7
     assert metadata["profiler"] == {}
+
+
+def test_the_viewer_shows_the_process_and_the_tags(tmp_path: Path) -> None:
+    """A worker may have any name: host and process tell where it ran."""
+    handler = tensorboard_trace_handler(tmp_path, "w", metadata={"lr": 0.1, "job": "nightly"})
+    train(steps=2, on_trace_ready=handler)
+
+    facts = kinetoscope.open(tmp_path).facts
+
+    assert configuration(facts)["Process"] == str(os.getpid())
+    assert configuration(facts)["Host"] == socket.gethostname()
+    assert [(value.key, value.text) for value in facts.recording.user] == [
+        ("lr", "0.1"),
+        ("job", "nightly"),
+    ]
