@@ -153,7 +153,8 @@ def _print(document: AdviceDocument, width: int | None) -> None:
             write(f"     {printable(line)}")
         for seen in one.evidence[:1]:
             length = duration(seen.end_ns - seen.start_ns)
-            say_all(f"longest event: slice {seen.slice}, {seen.name}, {length}", "   ")
+            which = f"event: slice {seen.slice}" if seen.slice >= 0 else "stretch"
+            say_all(f"longest {which}, {seen.name}, {length} at {duration(seen.start_ns)}", "   ")
     if len([one for one in document.findings if one.gain]) > 1:
         write("")
         say_all(f"All ceilings together: {share(document.together_ratio)} of the step.")

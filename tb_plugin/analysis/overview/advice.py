@@ -42,7 +42,8 @@ class AdviceScope(Struct, frozen=True):
 class AdviceEvidence(Struct, frozen=True):
     """Events that a finding rests on.
 
-    ``slice`` is the number that ``kinetoscope advise PATH --slice N`` and the Trace view resolve.
+    ``slice`` is the number that ``kinetoscope advise PATH --slice N`` and the Trace view resolve;
+    −1: a stretch of time, which ``page`` shows.
     """
 
     type: Literal["event"]
@@ -243,7 +244,9 @@ def as_markdown(document: AdviceDocument) -> str:
             said += ["", f"{fence}python", one.action.snippet, fence]
         for seen in one.evidence[:1]:
             length = duration(seen.end_ns - seen.start_ns)
-            said += ["", f"Evidence: slice {seen.slice}, {_code(seen.name)}, {length}."]
+            which = f"slice {seen.slice}, " if seen.slice >= 0 else ""
+            at = duration(seen.start_ns)
+            said += ["", f"Evidence: {which}{_code(seen.name)}, {length} at {at}."]
         if one.gain and one.gain.shared_ns_per_step * 100 >= one.gain.ns_per_step:
             said += ["", f"{duration(one.gain.shared_ns_per_step)} of it is claimed above, too."]
     if not document.findings:

@@ -20,7 +20,8 @@ from .claims import PatternAdvice, PatternSum, pattern_finding, patterns, spent,
 from .python_code import large, often
 from .rule import DEVICE_ACTIVITY, MODULES, OPS, SHAPES, TIME, WHOLE, Rule
 
-_FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
+_FUSED = ("Adam", "AdamW", "SGD")
+_FUSED_ON_HOST = (*_FUSED, "Adagrad")  # its fused form is for the CPU alone
 _OPTIMIZER_DOCS = "https://docs.pytorch.org/docs/stable/optim.html"
 _COMPILE_DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
@@ -42,7 +43,7 @@ def _check_optimizer(selection: Selection, *, foreach: bool) -> Finding | None:
     if not seen or not large(selection, seen, limit):
         return None
     name, ops = seen[0].pattern.name, seen[0].pattern.figures.get("ops", 0.0)
-    can_fuse = name in _FUSED
+    can_fuse = name in (_FUSED_ON_HOST if selection.device is None else _FUSED)
     how = "several passes over all parameters" if foreach else "parameter by parameter"
     if can_fuse:
         action = "Have one op do all of it: `fused=True`."
