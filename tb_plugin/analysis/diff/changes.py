@@ -15,13 +15,14 @@ import numpy as np
 from ...base.arrays import F64, I64
 from .matching import Pairing, Relation, paired
 from .noise import LEAST_EFFECT_NS, LEAST_EFFECT_RATIO, UNKNOWN_SPREAD, discoveries, welch
-from .sides import Items, Side, kernel_items
+from .sides import Items, Side, kernel_items, operator_items
 
 Status = Literal[
     "added", "removed", "faster", "slower", "more calls", "fewer calls", "same", "small", "unsure"
 ]
 MOST_TESTED = 2_000
 DRIFT_RATIO = 0.02
+DISTURBED_RATIO = 0.1
 FEWEST_SIGNATURES = 5
 
 
@@ -198,37 +199,49 @@ def _status(  # noqa: PLR0911  # one line a verdict
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How much longer equal kernels take, all together: other ÷ base, and of how many kinds."""
+    """How much longer equal work takes, all together: other ÷ base, and of how many kinds."""
 
     ratio: float
     signatures: int
+    of_device: bool = True  # False: of the operators on the host
 
     @property
     def is_other_clock(self) -> bool:
-        """True if the devices ran at clocks, or powers, that differ by more than 2 %."""
+        """True if the devices, or hosts, ran at speeds that differ by more than 2 %."""
         return abs(self.ratio - 1) > DRIFT_RATIO
+
+    @property
+    def is_disturbed(self) -> bool:
+        """True if other work shared a host: too far apart to be made up for by a factor."""
+        return not self.of_device and abs(self.ratio - 1) > DISTURBED_RATIO
 
 
 def drift(base: Side, other: Side) -> Drift | None:
-    """The common factor of all kernels with equal name, grid and block; None: too few of them.
+    """The common factor of what should take equally long; None: there is too little of it.
 
-    The median of the ratios of mean durations, weighted by the time of the base. Where the ratios
-    of the middle half do not all lie on the same side of 1, it is not common to all: then it is 1.
+    With a device its kernels of equal name, grid and block; without one the operators of equal name
+    and shapes. The median of the ratios of mean durations, weighted by the time of the base. Where
+    the ratios of the middle half do not all lie on the same side of 1, it is not common to all:
+    then it is 1.
     """
-    a, b = kernel_items(base, "launch"), kernel_items(other, "launch")
+    has_device = all(side.selection.device is not None for side in (base, other))
+    metric = "device_self_ns" if has_device else "self_ns"
+    a, b = (
+        kernel_items(side, "launch") if has_device else operator_items(side, "shape")
+        for side in (base, other)
+    )
     pairs = [(at, b.index[pair]) for pair, at in a.index.items() if pair in b.index]
-    pairs = [(x, y) for x, y in pairs if a.sums["is_kernel"][x] and a.sums["device_self_ns"][x]]
+    kind = "is_kernel" if has_device else "is_op"
+    pairs = [(x, y) for x, y in pairs if a.sums[kind][x] and a.sums[metric][x]]
     if len(pairs) < FEWEST_SIGNATURES:
         return None
     left, right = (np.array(side) for side in zip(*pairs, strict=True))
-    weight = a.sums["device_self_ns"][left].astype(np.float64)
-    ratio = (b.sums["device_self_ns"][right] / b.sums["calls"][right]) / (
-        weight / a.sums["calls"][left]
-    )
+    weight = a.sums[metric][left].astype(np.float64)
+    ratio = (b.sums[metric][right] / b.sums["calls"][right]) / (weight / a.sums["calls"][left])
     low, middle, high = (_weighted_quantile(ratio, weight, share) for share in (0.25, 0.5, 0.75))
     plain = np.percentile(ratio, [25, 50, 75])
     agrees = (low > 1 and plain[0] > 1) or (high < 1 and plain[2] < 1)
-    return Drift(middle if agrees else 1.0, len(pairs))
+    return Drift(middle if agrees else 1.0, len(pairs), of_device=has_device)
 
 
 def _weighted_quantile(values: F64, weights: F64, share: float) -> float:

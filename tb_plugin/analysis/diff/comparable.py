@@ -81,16 +81,16 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
         "The jobs had different numbers of ranks.",
     )
     if drift is not None and drift.is_other_clock:
-        found.append(
-            Mismatch(
-                "clock",
-                "1.00×",
-                times(drift.ratio),
-                "taints",
-                f"All kernels together take {times(drift.ratio)} as long, those of equal name and"
-                f" size ({drift.signatures} kinds): the device ran at another clock or power.",
-            )
+        equal = f"those of equal name and size ({drift.signatures} kinds)"
+        text = (
+            f"All kernels together take {times(drift.ratio)} as long, {equal}: the device ran at"
+            " another clock or power."
+            if drift.of_device
+            else f"All operators together take {times(drift.ratio)} as long, {equal}: the host ran"
+            " at another clock, or other work took its time."
         )
+        what = "clock" if drift.of_device else "speed of the host"
+        found.append(Mismatch(what, "1.00×", times(drift.ratio), "taints", text))
     compare("host", lambda f: f.host_name or "", "taints", "They ran on different hosts.")
     compare("torch", _torch_era, "taints", "They were recorded by different formats of torch.")
     for key in sorted(set(a.recording.versions) & set(b.recording.versions)):

@@ -3,7 +3,8 @@
 The unit is the step. Steps of one recording are not independent (a slow one often follows a slow
 one), so they are drawn again in blocks, and what blocks of that length cannot carry is added. Steps
 of one recording do not tell how recordings of the same code differ, either: that is known from
-repeats only, and without them nothing below ``UNKNOWN_SPREAD`` of the median is claimed.
+repeats only, and without them nothing below ``UNKNOWN_SPREAD`` of the median is claimed, and
+nothing below the deviation of a step: on a busy machine, recordings lie as far apart as steps do.
 
 Sources: moving blocks, H. R. Künsch, "The jackknife and the bootstrap for general stationary
 observations", Annals of Statistics 17 (1989); the variance of a mean of dependent values by their
@@ -111,7 +112,7 @@ def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> 
         outcome, reason, aside = _by_permutation(sides)
         few = replace(verdict(outcome, reason), set_aside=aside)
         return replace(few, more_steps=ENOUGH_STEPS) if outcome == "cannot tell" else few
-    unknown = 0.0 if min(len(base), len(other)) > 1 else UNKNOWN_SPREAD
+    unknown = 0.0 if min(len(base), len(other)) > 1 else max(UNKNOWN_SPREAD, *map(_spread, sides))
     below, above = _half_widths(sides)
     outcome, reason = _by_interval(b - a - below, b - a + above, a, budget, max(budget, unknown))
     more = 0
@@ -119,6 +120,13 @@ def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> 
         more = _steps_needed(min(counts), max(below, above) / a, budget, (b - a) / a)
     noise = max((below + above) / 2 / a, unknown)
     return verdict(outcome, reason, (b - a - below, b - a + above), noise, more)
+
+
+def _spread(side: Sequence[F64]) -> float:
+    """The deviation of the steps of a recording by the median distance, of their median."""
+    one = side[0]
+    middle = float(np.median(one))
+    return 1.4826 * float(np.median(np.abs(one - middle))) / middle if middle else 0.0
 
 
 def _by_interval(

@@ -129,6 +129,7 @@ def operator_items(side: Side, by: str = "name", only: I64 | None = None) -> Ite
             "total_ns": calls.total_ns[rows],
             "device_self_ns": calls.device_self_ns[rows],
             "device_total_ns": calls.device_total_ns[rows],
+            "is_op": (calls.kind[rows] == CallKind.OP).astype(np.int64),
         },
     )
 

@@ -107,7 +107,7 @@ def compare(base: Side, other: Side, budget: float = BUDGET) -> PairVerdict:
     low, high = mean_interval(base.step_times, other.step_times) or (None, None)
     found = replace(found, mean_low_ns=low, mean_high_ns=high)
     if clocks is not None and clocks.is_other_clock:
-        slower = _compute(between).base_ns * (clocks.ratio - 1)
+        slower = _work(between, of_device=clocks.of_device) * (clocks.ratio - 1)
         adjusted = _times(base, other, budget, clocks.ratio)
         found = replace(found, adjusted=adjusted, clock_ns=round(slower))
     outcome = _outcome(found)
@@ -122,10 +122,13 @@ def compare(base: Side, other: Side, budget: float = BUDGET) -> PairVerdict:
     )
 
 
-def _compute(between: Bridge) -> BridgePart:
-    keys = ("compute_ns", "kernel_ns")
-    nothing = BridgePart("compute_ns", 0, 0, None)
-    return next((part for part in between.parts if part.key in keys), nothing)
+_HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstrumented_ns")
+
+
+def _work(between: Bridge, *, of_device: bool) -> int:
+    """The parts of the base that a clock makes longer or shorter."""
+    keys = ("compute_ns", "kernel_ns") if of_device else (*_HOST_WORK, "cpu_exec_ns")
+    return sum(part.base_ns for part in between.parts if part.key in keys)
 
 
 def _times(base: Side, other: Side, budget: float, clock: float = 1.0) -> TimeVerdict | None:
@@ -137,8 +140,10 @@ def _times(base: Side, other: Side, budget: float, clock: float = 1.0) -> TimeVe
         selection = other.selection
         for at, step in enumerate(selection.steps):
             one = selection.device_step(step)
-            compute = one.partition.compute_ns if one else 0
-            steps[at] -= round(compute * (1 - 1 / clock))
+            work = one.partition.compute_ns if one else 0
+            if step.host is not None:
+                work = sum(getattr(step.host, key) for key in _HOST_WORK)
+            steps[at] -= round(work * (1 - 1 / clock))
     return judge_times((base.step_times, *base.repeats), (steps, *other.repeats), budget)
 
 
@@ -150,6 +155,8 @@ def _outcome(found: PairVerdict) -> Outcome:
         return found.times.outcome
     # Real without the clocks, too, or not known to be the code's doing.
     same = found.adjusted.outcome == found.times.outcome
+    if found.drift is not None and found.drift.is_disturbed:
+        return "cannot tell"
     return found.adjusted.outcome if same or found.adjusted.outcome != "worse" else "cannot tell"
 
 
@@ -215,8 +222,9 @@ def _cannot_tell(found: PairVerdict) -> tuple[str, str]:
         return f"{said}, and nothing marks steps.", why.strip()
     if found.adjusted is not None and found.drift is not None:
         clocks = share(abs(found.drift.ratio - 1))
-        why = f"Without the clocks, the verdict is “{found.adjusted.outcome}”. {real}"
-        return f"{said}, and the clocks differ by {clocks}.", why.strip()
+        why = f"Without that, the verdict is “{found.adjusted.outcome}”. {real}"
+        of = "clocks" if found.drift.of_device else "speeds of the hosts"
+        return f"{said}, and the {of} differ by {clocks}.", why.strip()
     steps = min(verdict.base_steps, verdict.other_steps)
     if steps < FEWEST_STEPS:
         return f"{said}, from {plural(steps, 'step')}.", real
@@ -335,8 +343,10 @@ def _settle(found: PairVerdict, outcome: Outcome) -> str:
             "Mark the steps (`prof.step()` after each one, with a `schedule`) and record at least"
             f" {ENOUGH_STEPS} of them."
         )
-    if found.adjusted is not None:
-        return "Lock the clocks of the device, or record both again on a device at rest."
+    if found.adjusted is not None and found.drift is not None:
+        is_device = found.drift.of_device
+        locked = "Lock the clocks of the device, or record both again on a device at rest."
+        return locked if is_device else "Record both again on a machine at rest."
     if found.times.more_steps:
         return f"Record {plural(found.times.more_steps, 'more step')} on each side."
     return ""

@@ -9,8 +9,9 @@ from kinetoscope.analysis.diff.comparable import mismatches, step_counts
 from kinetoscope.analysis.diff.matching import plain_name
 from kinetoscope.analysis.diff.sides import Side, kernel_items, operator_items
 from kinetoscope.analysis.diff.verdict import compare
+from tests.trace.drawn import Event, annotation, drawn, x
 
-from .training import Plant, training
+from .training import Plant, side_of, training
 
 STEPS = 12
 
@@ -95,6 +96,27 @@ def test_another_clock_is_no_regression() -> None:
         kernel_items(base), kernel_items(other), "device_self_ns", base.mean_ns, found.ratio
     )
     assert all(row.status in ("unsure", "small") for row in rows if abs(row.adjusted_ns) < 5_000)
+
+
+def on_the_host(factor: float) -> Side:
+    """Twelve steps without a device, of six operators each."""
+    flat: list[Event] = []
+    for step in range(12):
+        begin = now = step * 2000.0
+        for at in range(6):
+            flat.append(x(f"aten::op{at}", now, (100 + at + step % 3) * factor))
+            now += 130 * factor
+        flat.append(annotation(f"ProfilerStep#{step}", begin, now - begin))
+    return side_of(drawn(flat))
+
+
+def test_a_host_that_was_busy_with_something_else_is_no_regression() -> None:
+    found = compare(on_the_host(1), on_the_host(1.3))
+    assert found.times is not None
+    assert found.times.outcome == "worse"
+    assert found.outcome == "cannot tell"
+    assert "speed of the host" in {one.what for one in found.mismatches}
+    assert found.settle == "Record both again on a machine at rest."
 
 
 def test_one_slower_operator_is_no_clock() -> None:

@@ -232,7 +232,7 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
         {scale.unit.name} per step · pale: not significant, or too few steps to tell
         {answer.clock_ns === 0
           ? ""
-          : ` · of Compute, the clocks alone make ${change(answer.clock_ns)}`}
+          : ` · another clock alone makes ${change(answer.clock_ns)}`}
       </p>
     </Panel>
   );
