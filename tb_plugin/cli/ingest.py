@@ -81,10 +81,11 @@ def ingest(  # its options
     """
     end_gently()
     origins: dict[str, RemoteObject] = {}
+    lost: list[IngestOutcome] = []
     if is_far(logdir):
         if cache == BESIDE:
             raise QueryError("--cache beside takes a logdir of this machine", hint="name a folder")
-        origins = _far_traces(logdir)
+        origins, lost = _far_traces(logdir)
         paths = list(origins)
     else:
         logdir = local(logdir)
@@ -97,8 +98,9 @@ def ingest(  # its options
         _progress(len(tasks), lambda one: _as_named(one, origins)) as step,
     ):
         found = ingest_all(tasks, connect, room, step, ingest_file)
-    _report([_as_named(one, origins) for one in found.values()], root, form)
-    return FAILED if any(one.state == "failed" for one in found.values()) else 0
+    outcomes = [*(_as_named(one, origins) for one in found.values()), *lost]
+    _report(outcomes, root, form)
+    return FAILED if any(one.state == "failed" for one in outcomes) else 0
 
 
 def _traces(logdir: str) -> list[str]:
@@ -121,8 +123,8 @@ def _traces(logdir: str) -> list[str]:
     return found
 
 
-def _far_traces(address: str) -> dict[str, RemoteObject]:
-    """The copies of all traces at an address of another machine, and of what they are copies.
+def _far_traces(address: str) -> tuple[dict[str, RemoteObject], list[IngestOutcome]]:
+    """The copies of all traces at an address of another machine, and of what; and the failures.
 
     Raises:
         NotFoundError: there is none.
@@ -138,14 +140,16 @@ def _far_traces(address: str) -> dict[str, RemoteObject]:
             hint = problems[0].message if problems else f"kinetoscope doctor {address} says why"
             raise NotFoundError(f"there is no trace below {address}", hint=hint)
     found: dict[str, RemoteObject] = {}
+    lost: list[IngestOutcome] = []
     for origin, copy in fetched_together(every).items():
         if isinstance(copy, str):
             found[copy] = origin
         else:
             say(f"{origin.shown}: {copy}")
+            lost.append(IngestOutcome(origin.shown, "failed", str(copy), bytes=origin.bytes))
     if not found:
         raise KinetoscopeError(f"{address}: no trace could be fetched")
-    return found
+    return found, lost
 
 
 def _as_named(outcome: IngestOutcome, origins: Mapping[str, RemoteObject]) -> IngestOutcome:

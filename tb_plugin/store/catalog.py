@@ -74,6 +74,7 @@ log = logging.getLogger(__name__)
 READER = f"{__package__.rpartition('.')[0]}.trace.read:read"
 MOST_REREADS = 2
 RESCAN_SECONDS = 10.0
+FAR_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ class CatalogService(Generic[S]):
                     self._logdirs,
                     lambda: self._state.records,
                     self.apply,
-                    self._timing,
+                    _timing_of(self._timing, self._logdirs, only),
                     self._on_first_look,
                     self._copies,
                     only,
@@ -442,6 +443,12 @@ class CatalogService(Generic[S]):
         return replace(
             published, catalog=msgspec.structs.replace(published.catalog, version=version)
         )
+
+
+def _timing_of(timing: Timing, logdirs: Sequence[Logdir], only: set[int]) -> Timing:
+    """A look at another machine is mostly waiting: it may take more of the time."""
+    is_far = any(logdirs[number].far is not None for number in only)
+    return replace(timing, look_share=max(timing.look_share, FAR_SHARE)) if is_far else timing
 
 
 def _apart(logdirs: Sequence[Logdir]) -> list[set[int]]:
