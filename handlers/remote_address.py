@@ -272,7 +272,14 @@ class RemoteFilesystem:
     @property
     def root(self) -> str:
         """The path of the address in its filesystem."""
-        text = self.call(lambda fs: str(fs._strip_protocol(self.address.url)), once=True)
+        absent = self.address.problem()
+        if absent is not None:
+            raise absent
+        import fsspec
+
+        # By the class: no call is made that would tell which of the options is let in.
+        kind = fsspec.get_filesystem_class(self.address.protocol)
+        text = str(kind._strip_protocol(self.address.url))
         return text.rstrip("/") or text
 
     def call(self, action: Callable[[Any], T], *, once: bool = False) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import logging
 from collections.abc import Iterator
@@ -298,3 +299,20 @@ def test_a_remote_error_can_cross_processes() -> None:
 
     error = pickle.loads(pickle.dumps(RemoteError("a", "denied", "b")))  # noqa: S301  our own
     assert (error.message, error.reason, error.hint) == ("a", "denied", "b")
+
+
+def test_a_public_bucket_is_read_without_a_name(flaky: type[Flaky]) -> None:
+    """The first of the options that is let in is kept; finding the path decides nothing."""
+    asked: list[object] = []
+
+    def listed(fs: Any) -> str:
+        asked.append(fs.storage_options.get("anon"))
+        if not fs.storage_options.get("anon"):
+            raise PermissionError("no credentials")
+        return "listed"
+
+    address = parse("flaky://logs")
+    far = RemoteFilesystem(dataclasses.replace(address, options=({}, {"anon": True})))
+    assert far.root == "/logs"
+    assert [far.call(listed), far.call(listed)] == ["listed", "listed"]
+    assert asked == [None, True, True]
