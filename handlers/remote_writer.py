@@ -18,7 +18,7 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -159,33 +159,42 @@ class RemoteWriter:
         name, size = file.name, file.stat().st_size
         for _ in range(_MAX_NAME_TRIES):
             target = f"{self._remote.root}/{name}"
-            try:
-                self._put(file, target)
-            except RemoteError as error:
-                if error.reason != "exists":
-                    raise
-                # An attempt may have succeeded although its answer was lost.
-                if self._remote.call(partial(_size_of, path=target)) != size:
-                    name = _following(name)
-                    continue
+            if not self._put(file, target, size):
+                name = _following(name)
+                continue
             file.unlink(missing_ok=True)
             return RemotePath.of(self.address.shown, name, size)
         raise RemoteError(f"{self.address.shown}: no free name up to {name}", "exists")
 
-    def _put(self, file: Path, target: str) -> None:
-        if self.address.protocol not in ATOMIC:
-            self._call(lambda fs: _put_and_rename(fs, file, target))
-            return
-        try:
-            self._call(lambda fs: fs.put_file(str(file), target, mode="create"))
-        except RemoteError as error:
-            if error.reason != "refused":
-                raise
-            # A server that knows no conditions: two that choose one name at once could meet.
-            self._call(lambda fs: _put_unless_there(fs, file, target))
+    def _put(self, file: Path, target: str, size: int) -> bool:
+        """True if the file is there now; False if the name is taken."""
+        put = _put_new if self.address.protocol in ATOMIC else _put_and_rename
+        tries = 0
 
-    def _call(self, action: Callable[[Any], None]) -> None:
-        self._remote.call(action, once=self._failed)
+        def attempt(fs: Any) -> None:  # noqa: ANN401  # fsspec carries no types
+            nonlocal tries
+            tries += 1
+            put(fs, file, target)
+
+        try:
+            try:
+                self._remote.call(attempt, once=self._failed)
+            except RemoteError as error:
+                if error.reason != "refused" or put is not _put_new:
+                    raise
+                # A server that knows no conditions: two that choose one name at once could meet.
+                put, tries = _put_unless_there, 0
+                self._remote.call(attempt, once=self._failed)
+        except RemoteError as error:
+            if error.reason != "exists":
+                raise
+            # An earlier attempt may have succeeded although its answer was lost.
+            return tries > 1 and self._remote.call(partial(_size_of, path=target)) == size
+        return True
+
+
+def _put_new(fs: Any, file: Path, target: str) -> None:  # noqa: ANN401
+    fs.put_file(str(file), target, mode="create")
 
 
 def _size_of(fs: Any, path: str) -> object:  # noqa: ANN401
