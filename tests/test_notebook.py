@@ -228,10 +228,10 @@ def test_open_says_which_names_there_are(tmp_path: Path) -> None:
     assert "rank0" in error.value.hint
     with pytest.raises(QueryError, match="is one file"):
         kinetoscope.open(logdir / "old" / "host_1.pt.trace.json", run="old")
-    with pytest.raises(UnavailableError, match="not supported yet"):
-        kinetoscope.open("s3://bucket/log")
-    with pytest.raises(UnavailableError, match="not supported yet"):
-        kinetoscope.open(Path("s3://bucket/log"))
+    with pytest.raises(UnavailableError, match="Protocol not known"):
+        kinetoscope.open("nowhere://bucket/log")
+    with pytest.raises(UnavailableError, match="Protocol not known"):
+        kinetoscope.open(Path("nowhere://bucket/log"))
 
 
 # --- tables of the views --------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_the_table_of_a_view_is_a_frame(trace: OpenTrace) -> None:
     assert "children" in frame.attrs["definitions"]["total_ns"]
 
 
-@pytest.mark.parametrize("view", [view.stem for view in views.all_views()])
+@pytest.mark.parametrize("view", [one.stem for one in views.all_views() if one.among is None])
 def test_every_view_has_the_tables_that_the_command_line_writes(view: str, tmp_path: Path) -> None:
     module = x("nn.Module: Net_0", 5, 60, cat="python_function")
     path = write_trace(tmp_path / "x.pt.trace.json", more=[memory(15, 512), module])

@@ -229,7 +229,11 @@ _DEVICE_KINDS = {
 def counts(trace: Trace) -> dict[str, int]:
     """Rows of each table, by kind; each row counts once."""
     return {
-        **{name: _how_many(trace.host.kind, kind) for kind, name in _HOST.items()},
+        # A file of memory alone has one range that says how long it lasts; it is no event.
+        **{
+            name: 0 if trace.timeline else _how_many(trace.host.kind, kind)
+            for kind, name in _HOST.items()
+        },
         **{name: _how_many(trace.device.kind, kind) for kind, name in _DEVICE_KINDS.items()},
         "device_annotation": len(trace.device_annotations),
         "sync": len(trace.syncs) - (nodes := graph_nodes(trace)),

@@ -181,7 +181,7 @@ def test_every_view_fits(
 
 
 @requires_traces
-@pytest.mark.parametrize("view", [view.stem for view in all_views()])
+@pytest.mark.parametrize("view", [view.stem for view in all_views() if view.stem != "diff"])
 def test_views_of_a_real_trace_fit(view: str) -> None:
     path = TRACES / "kineto_tb_samples" / "resnet50_num_workers_0"
     if view == "modules":  # of which that recording has none

@@ -533,7 +533,7 @@ export interface DiffPart {
 
 /** The two recordings and their steps. */
 export interface DiffQuery {
-  /** run of the base */
+  /** run of the base; "" = none */
   readonly base_run?: string;
   /** its worker; "" = the same as of the trace itself */
   readonly base_worker?: string;

@@ -342,6 +342,8 @@ def _recomputed(one: DeviceCode) -> Iterator[Found]:
 def _kinds(one: DeviceCode) -> Iterator[I64]:
     """The kernels of each name and launch geometry that came often, in order of time."""
     trace = one.trace
+    if not len(one.rows):
+        return
     grid, block = (cells(trace.device.args.get(name), one.rows, -1) for name in ("grid", "block"))
     order = np.lexsort((trace.device.ts[one.rows], block, grid, trace.device.name[one.rows]))
     keys = np.stack([trace.device.name[one.rows].astype(np.int64), grid, block])[:, order]

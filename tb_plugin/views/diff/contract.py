@@ -29,7 +29,7 @@ DiffStatus = Literal[
 class DiffQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The two recordings and their steps."""
 
-    base_run: Words = ""  # run of the base
+    base_run: Words = ""  # run of the base; "" = none
     base_worker: Words = ""  # its worker; "" = the same as of the trace itself
     base_span: Words = ""  # its span; "" = the last
     steps: str = ""  # steps by their numbers: "3", "2-5"; "" = all but warm-up and incomplete ones
