@@ -541,7 +541,7 @@ export interface DiffQuery {
   readonly base_span?: string;
   /** steps by their numbers: "3", "2-5"; "" = all but warm-up and incomplete ones */
   readonly steps?: string;
-  /** steps of the base, in the same way */
+  /** steps of the base; "" = all but warm-up and incomplete ones */
   readonly base_steps?: string;
   /** step of the bridge */
   readonly center?: "mean" | "median";

@@ -213,7 +213,7 @@ _COUNTS = {
     "copied_bytes": ("Bytes copied", "bytes"),
     "collectives": ("Collectives", "count"),
     "operators": ("Operators", "count"),
-    "flops": ("FLOPs", "flop"),
+    "flops": ("FLOPs of ops with a model", "flop"),
 }
 
 

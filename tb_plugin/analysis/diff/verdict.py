@@ -242,7 +242,7 @@ def _counts_words(real: Sequence[StepCount]) -> str:
         f" {_count(one, one.other)}"
         for one in real
     ]
-    return f"Different for certain, per step: {listing(parts)}."
+    return f"Counted, and different in every step: {listing(parts)}."
 
 
 def _count(one: StepCount, value: float) -> str:
