@@ -545,7 +545,7 @@ export interface DiffQuery {
   readonly base_steps?: string;
   /** step of the bridge */
   readonly center?: "mean" | "median";
-  /** "" = the best that both have */
+  /** how a step is divided; "" = the best that both have */
   readonly seen?: "" | "classic" | "device" | "host";
   /** a smaller change of the step is none */
   readonly budget?: number;

@@ -35,7 +35,8 @@ class DiffQuery(Struct, frozen=True, forbid_unknown_fields=True):
     steps: str = ""  # steps by their numbers: "3", "2-5"; "" = all but warm-up and incomplete ones
     base_steps: str = ""  # steps of the base; "" = all but warm-up and incomplete ones
     center: Literal["mean", "median"] = "mean"  # step of the bridge
-    seen: Literal["", "device", "host", "classic"] = ""  # "" = the best that both have
+    # how a step is divided; "" = the best that both have
+    seen: Literal["", "device", "host", "classic"] = ""
     budget: Annotated[float, Meta(ge=0, le=10)] = 0.02  # a smaller change of the step is none
 
 
