@@ -75,7 +75,11 @@ def test_without_a_thread_on_demand(tmp_path: Path, options: dict[str, Any]) -> 
 
 def test_the_thread_ends_with_its_work(tmp_path: Path) -> None:
     save(tensorboard_trace_handler(tmp_path))
+    wait_for_the_thread()
 
+
+def wait_for_the_thread() -> None:
+    """The thread ends, and what it raised is reported, before the next test begins."""
     for thread in threading.enumerate():
         if thread.name == "kinetoscope-writer":
             thread.join(10)
@@ -94,6 +98,7 @@ def test_work_that_raises_does_not_hold_up_what_follows() -> None:
     background.submit(done.set)
     assert background.flush(10)
     assert done.is_set()
+    wait_for_the_thread()
 
 
 def test_a_rank_waits_for_its_turn_unless_somebody_waits_for_it(
@@ -283,7 +288,8 @@ def test_the_interpreter_waits_for_the_trace(tmp_path: Path) -> None:
     code, output, errors = finished(program, tmp_path)
 
     assert (code, errors) == (3, "")
-    assert output == "1 ()\n", "the trace was packed before the job went on"
+    # The exported file, and perhaps the beginning of the packed one; nothing is saved yet.
+    assert output in {"1 ()\n", "2 ()\n"}, "the trace was packed before the job went on"
     (name,) = files_in(tmp_path)
     assert count(tmp_path / name) == 200_000
 

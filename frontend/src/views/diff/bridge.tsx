@@ -230,9 +230,7 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
       </div>
       <p className="hint">
         {scale.unit.name} per step · pale: not significant, or too few steps to tell
-        {answer.clock_ns === 0
-          ? ""
-          : ` · another clock alone makes ${change(answer.clock_ns)}`}
+        {answer.clock_ns === 0 ? "" : ` · another clock alone makes ${change(answer.clock_ns)}`}
       </p>
     </Panel>
   );
