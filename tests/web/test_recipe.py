@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +23,12 @@ def test_the_recipe_records_a_trace_with_steps(
     import torch
 
     monkeypatch.chdir(tmp_path)
-    names = {
+    names: dict[str, Any] = {
         "torch": torch,
         "loader": range(9),
         "train": lambda _: torch.ones(8, 8) @ torch.ones(8),
     }
     exec(RECIPE, names)  # noqa: S102  # our own text
+    assert names["prof"].on_trace_ready.flush()  # a program's end would wait for it
     (path,) = (tmp_path / "log").iterdir()
     assert len(read(path).steps) == 5
