@@ -38,6 +38,7 @@ def train(logdir: Path, seconds: float) -> None:
             optimizer.step()
             recorder.step()
             time.sleep(0.01)
+    recorder.flush()
 
 
 @click.command()

@@ -30,12 +30,14 @@ def model_and_batch() -> tuple[nn.Module, torch.Tensor]:
 
 def ranges(logdir: Path) -> None:
     model, batch = model_and_batch()
-    with profile(on_trace_ready=tensorboard_trace_handler(logdir / "ranges", "worker0")):
+    handler = tensorboard_trace_handler(logdir / "ranges", "worker0")
+    with profile(on_trace_ready=handler):
         for _ in range(3):
             with record_function("forward"):
                 loss = model(batch).sum()
             with record_function("backward"):
                 loss.backward()
+    handler.flush()
 
 
 def by_hand(logdir: Path) -> None:
@@ -58,14 +60,16 @@ def tables(logdir: Path) -> None:
     print(prof.key_averages(group_by_input_shape=True).table(sort_by="cpu_time_total", row_limit=5))
     print(len(prof.events() or ()), "events")
     handler(prof)
+    handler.flush()
 
 
 def memory(logdir: Path) -> None:
     model, batch = model_and_batch()
     kept = []  # the leak
+    handler = tensorboard_trace_handler(logdir / "memory", "worker0")
     with profile(
         schedule=schedule(wait=0, warmup=1, active=4, repeat=1),
-        on_trace_ready=tensorboard_trace_handler(logdir / "memory", "worker0"),
+        on_trace_ready=handler,
         profile_memory=True,
         record_shapes=True,
     ) as prof:
@@ -74,6 +78,7 @@ def memory(logdir: Path) -> None:
             output.sum().backward()
             kept.append(output)  # and with it the graph that made it
             prof.step()
+    handler.flush()
 
 
 def scalars(logdir: Path) -> None:
@@ -81,11 +86,12 @@ def scalars(logdir: Path) -> None:
 
     model, batch = model_and_batch()
     run = logdir / "scalars"
+    handler = tensorboard_trace_handler(run, "worker0")
     with (
         SummaryWriter(str(run)) as writer,
         profile(
             schedule=schedule(wait=0, warmup=1, active=2, repeat=1),
-            on_trace_ready=tensorboard_trace_handler(run, "worker0"),
+            on_trace_ready=handler,
         ) as prof,
     ):
         for step in range(3):
@@ -94,18 +100,21 @@ def scalars(logdir: Path) -> None:
             writer.add_scalar("loss", loss.item(), step)
             prof.step()
         writer.add_graph(model, batch)
+    handler.flush()
 
 
 def itt(logdir: Path) -> None:
     from torch.profiler import itt as vtune
 
     model, batch = model_and_batch()
-    with profile(on_trace_ready=tensorboard_trace_handler(logdir / "itt", "worker0")):
+    handler = tensorboard_trace_handler(logdir / "itt", "worker0")
+    with profile(on_trace_ready=handler):
         if vtune.is_available():  # type: ignore[no-untyped-call]
             vtune.range_push("forward")  # type: ignore[no-untyped-call]
         model(batch)
         if vtune.is_available():  # type: ignore[no-untyped-call]
             vtune.range_pop()  # type: ignore[no-untyped-call]
+    handler.flush()
 
 
 @click.command()

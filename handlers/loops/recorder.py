@@ -107,6 +107,15 @@ class Recorder:
             _log.exception("kinetoscope could not record on demand. The training goes on.")
             self._close()
 
+    def flush(self, timeout_s: float | None = None) -> bool:
+        """Wait until every trace is in its place, or lost and logged.
+
+        False if that took longer than `timeout_s`. Of an `on_trace_ready` that knows no `flush`
+        there is nothing to wait for.
+        """
+        flush = getattr(self._handler, "flush", None)
+        return bool(flush(timeout_s)) if callable(flush) else True
+
     def stop(self) -> None:
         """Close an open window early, and give the signal back. What was recorded is saved."""
         self._close()

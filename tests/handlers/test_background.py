@@ -259,6 +259,28 @@ JOB = """
 """
 
 
+HOLD = """
+        import threading
+        go_on, pack = threading.Event(), writer._pack
+        def held(*arguments):
+            assert go_on.wait(60)
+            pack(*arguments)
+        writer._pack = held
+"""
+"""Before a job: nothing is packed until `go_on` is set."""
+
+HALF = """
+        import threading
+        go_on, half, write = threading.Event(), threading.Event(), writer._write
+        def held(output, data):
+            write(output, data)
+            half.set()
+            assert go_on.wait(60)
+        writer._write = held
+"""
+"""Before a job: packing stops with `half`, in the middle of the file, until `go_on` is set."""
+
+
 def start(program: str, directory: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(JOB) + textwrap.dedent(program), str(directory)],
@@ -280,16 +302,17 @@ def count(path: Path) -> int:
 
 
 def test_the_interpreter_waits_for_the_trace(tmp_path: Path) -> None:
-    program = """
+    program = (
+        HOLD
+        + """
         handler(Prof())
         print(len(os.listdir(sys.argv[1])), handler.saved_paths)
+        go_on.set()
         sys.exit(3)
     """
-    code, output, errors = finished(program, tmp_path)
-
-    assert (code, errors) == (3, "")
-    # The exported file, and perhaps the beginning of the packed one; nothing is saved yet.
-    assert output in {"1 ()\n", "2 ()\n"}, "the trace was packed before the job went on"
+    )
+    # The exported file, and nothing else yet: the job goes on before the trace is packed.
+    assert finished(program, tmp_path) == (3, "1 ()\n", "")
     (name,) = files_in(tmp_path)
     assert count(tmp_path / name) == 200_000
 
@@ -380,24 +403,30 @@ def test_a_job_that_is_killed_during_the_export(
 @FORKS
 def test_forks_while_a_trace_is_packed(tmp_path: Path) -> None:
     """As the workers of a DataLoader; some end as Python does, with all its cleaning up."""
-    program = """
+    program = (
+        HALF
+        + """
         handler(Prof())
+        assert half.wait(60)
         children = []
         while not handler.saved_paths and len(children) < 40:
+            if len(children) == 4:
+                go_on.set()
             child = os.fork()
             if not child:
                 if len(children) % 2:
-                    assert handler.flush(1), "the child waits for a thread it has not"
+                    assert handler.flush(60), "the child waits for a thread it has not"
                     os._exit(0)
                 sys.exit(0)
             children.append(child)
         print(len(children), {os.waitpid(child, 0)[1] for child in children})
     """
+    )
     code, output, errors = finished(program, tmp_path)
 
     assert (code, errors) == (0, "")
     forks, codes = output.split(maxsplit=1)
-    assert (int(forks) > 0, codes) == (True, "{0}\n")
+    assert (int(forks) > 4, codes) == (True, "{0}\n")
     (name,) = files_in(tmp_path)
     assert count(tmp_path / name) == 200_000
 
