@@ -147,7 +147,7 @@ def _flame(trace: Trace, causes: IdleCauses) -> tuple[IdleNodes, IdleCells]:
         # What the device waited for by itself is told by cause, whatever the host was in.
         by_host = rows.cause != CAUSE["device_wait"]
         window, idle = rows.window[by_host], rows.idle[by_host]
-        cause = rows.cause[by_host].astype(np.int64)
+        cause = rows.cause[by_host]
         node = paths.node[rows.row[by_host]].astype(np.int64)
         told = np.zeros(table.shape, np.int64)
         np.add.at(told, (window, cause), idle)

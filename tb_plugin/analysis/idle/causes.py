@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I64, distinct_values, where
+from ...base.arrays import I8, I32, I64, distinct, distinct_values, where
 from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
 from ..facts import IDLE_CAUSES, Gap, Idle, Learned
 from ..steps import Windows
@@ -64,7 +64,7 @@ class IdleCauses:
         pieces = idle_pieces(self._trace, self._hosts.main, self._windows, device)
         side = device_side(self._trace, pieces, learned)
         windows = Intervals(self._windows.start, self._windows.end)
-        whole = _HostSide(self, pieces, side, np.arange(len(pieces.start)), windows)
+        whole = _HostSide(self, pieces, side, windows)
         frame, frame_ns = self._frame(whole)
         held = self._names.held(whole.rows, len(windows), IDLE_CAUSES)
         gaps = self._gaps(pieces, side, len(windows))
@@ -86,7 +86,7 @@ class IdleCauses:
         pieces = idle_pieces(self._trace, self._hosts.main, self._windows, device)
         side = device_side(self._trace, pieces, learn(self._trace, device))
         windows = Intervals(self._windows.start, self._windows.end)
-        whole = _HostSide(self, pieces, side, np.arange(len(pieces.start)), windows)
+        whole = _HostSide(self, pieces, side, windows)
         return whole.rows, whole.ns
 
     def recorded(self, thread: int) -> Intervals:
@@ -98,7 +98,7 @@ class IdleCauses:
 
     # --- single calls -----------------------------------------------------------------------------
 
-    def launch_causes(self, calls: I64) -> I8:
+    def launch_causes(self, calls: NDArray[np.integer]) -> I8:
         """The cause that the time inside each of these launching calls counts as."""
         if not len(calls):
             return np.empty(0, np.int8)
@@ -112,7 +112,7 @@ class IdleCauses:
             cause[slow[first]] = CAUSE["first_launch"]
         return cause
 
-    def _usual(self, calls: I64) -> I64:
+    def _usual(self, calls: NDArray[np.integer]) -> I64:
         """The median duration of the runtime calls of each call's name."""
         host = self._trace.host
         usual = np.zeros(len(calls), np.int64)
@@ -124,7 +124,7 @@ class IdleCauses:
             usual[names == code] = np.partition(lengths, middle)[middle]
         return usual
 
-    def _loads(self, calls: I64) -> NDArray[np.bool_]:
+    def _loads(self, calls: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether the driver loaded code during a call: a call inside it, or the recorder, says."""
         host, strings = self._trace.host, self._trace.strings
         start, end = host.ts[calls], host.ts[calls] + host.dur[calls]
@@ -181,7 +181,7 @@ class IdleCauses:
         if not len(chosen):
             return [()] * count
         spans = Intervals(pieces.start[chosen], pieces.end[chosen])
-        host_side = _HostSide(self, pieces, side, chosen, spans)
+        host_side = _HostSide(self, pieces.only(chosen), side.only(chosen), spans)
         cause = host_side.ns.argmax(axis=1)
         by_gap = _heaviest(host_side.rows, cause)
         host = self._trace.host
@@ -219,19 +219,17 @@ class _HostSide:
         causes: IdleCauses,
         pieces: IdlePieces,
         side: DeviceSide,
-        chosen: I64,
         windows: Intervals,
     ) -> None:
         self._causes, self.windows = causes, windows
         self.ns = np.zeros((len(windows), _COUNT), np.int64)
-        self.asked: dict[int, Intervals] = {}
-        self.rows = together([])
-        if len(chosen):
-            self.rows = together(self._sum(pieces, side, chosen))
+        self.asked: dict[int, Intervals] = {}  # by thread; empty without frames to ask for
+        self.rows = together(self._sum(pieces, side))
 
-    def _sum(self, pieces: IdlePieces, side: DeviceSide, chosen: I64) -> list[HeldRows]:
+    def _sum(self, pieces: IdlePieces, side: DeviceSide) -> list[HeldRows]:
         trace, hosts = self._causes._trace, self._causes._hosts
-        window = np.searchsorted(self.windows.start, pieces.start[chosen], side="right") - 1
+        start, ready, ending = pieces.start, side.ready, pieces.ending
+        window = (np.searchsorted(self.windows.start, start, side="right") - 1).astype(np.int32)
         for name, parts in (
             ("latency", side.latency_ns),
             ("kernel_gap", side.gap_ns),
@@ -239,39 +237,41 @@ class _HostSide:
             ("graph", side.graph_ns),
             ("before", side.before_ns),
         ):
-            self._add(name, window, parts[chosen])
-        start, ready = pieces.start[chosen], side.ready[chosen]
-        begun = np.clip(pieces.begun[chosen], start, ready)
-        found = [self._launches(pieces.call[chosen], window, ready - begun)]
+            self._add(name, window, parts)
+        begun = np.clip(pieces.begun, start, ready)
+        found = [self._launches(pieces.call, window, ready - begun)]
         if not len(trace.threads):
             self._add("unattributed", window, begun - start)
             return found
-        end, waits = pieces.end[chosen], side.wait_ns[chosen] > 0
-        thread, ending = pieces.thread[chosen], pieces.ending[chosen]
-        for number in distinct_values(thread).tolist():
-            turn = thread == number
-            launches = Intervals(begun[turn & (ready > begun)], ready[turn & (ready > begun)])
-            self.asked[number] = merge(self.asked.get(number, EMPTY), launches)
+        for number in distinct(pieces.thread, len(trace.threads)).tolist():
+            turn = pieces.thread == number
+            some = turn & (ready > begun)
+            self._ask(number, Intervals(begun[some], ready[some]))
             for known in (True, False):
-                mine = turn & (begun > start) & ((ending == Ending.KNOWN) == known)
-                some = Intervals(start[mine], begun[mine])
-                found.extend(self._host(number, some, CAUSE[_NOTHING_RECORDED[known]]))
+                some = turn & (begun > start) & ((ending == Ending.KNOWN) == known)
+                left = Intervals(start[some], begun[some])
+                found.extend(self._host(number, left, CAUSE[_NOTHING_RECORDED[known]]))
             # What the host was in while the device waited: no cause, but the place to look at.
-            late = turn & waits
-            wait = Intervals(end[late] - side.wait_ns[chosen][late], end[late])
+            some = turn & (side.wait_ns > 0)
+            wait = Intervals(pieces.end[some] - side.wait_ns[some], pieces.end[some])
             rows = holders(trace, hosts, number, wait, self.windows)
             found.append(rows.of(np.full(len(rows.row), CAUSE["device_wait"], np.int8)))
         return found
 
-    def _add(self, name: str, window: I64, values: I64) -> None:
+    def _ask(self, thread: int, some: Intervals) -> None:
+        """Adds to what is asked of a thread; without frames nobody asks."""
+        if self._causes._hosts.frame.any():
+            self.asked[thread] = merge(self.asked.get(thread, EMPTY), some)
+
+    def _add(self, name: str, window: I32, values: I64) -> None:
         self.ns[:, CAUSE[name]] += np.bincount(window, values, len(self.windows)).astype(np.int64)
 
-    def _launches(self, call: I64, window: I64, spent: I64) -> HeldRows:
+    def _launches(self, call: I32, window: I32, spent: I64) -> HeldRows:
         """Time inside the calls that end the pieces."""
         some = np.flatnonzero(spent > 0)
         cause = self._causes.launch_causes(call[some])
-        rows = HeldRows(call[some], window[some].astype(np.int64), spent[some], cause)
-        key = rows.window * _COUNT + cause
+        rows = HeldRows(call[some], window[some], spent[some], cause)
+        key = rows.window.astype(np.int64) * _COUNT + cause
         cells = np.bincount(key, rows.idle, self.ns.size).astype(np.int64)
         self.ns += cells.reshape(self.ns.shape)
         return rows
@@ -302,7 +302,7 @@ class _HostSide:
             cells, rest_ns = covered(rows, self._within(some), _COUNT)
             self.ns += cells
             self.ns[:, unknown] += rest_ns
-            self.asked[one] = merge(self.asked.get(one, EMPTY), some)
+            self._ask(one, some)
             found.append(rows)
         return found
 

@@ -24,7 +24,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from ...base.arrays import I8, I64
+from ...base.arrays import I8, I32, I64
 from ...base.intervals import Intervals, overlaps, union
 from ...trace.model import Link, Trace
 from ..facts import Learned
@@ -54,13 +54,17 @@ class IdlePieces:
 
     start: I64
     end: I64
-    window: I64
-    thread: I64  # that launched the next work; the main thread where that is not known
+    window: I32
+    thread: I32  # that launched the next work; the main thread where that is not known
     begun: I64  # start of the call that launched it; ``end`` where no call is known
     launched: I64  # end of that call, −1: not known
-    following: I64  # row of the device table: the next work; −1 where nothing follows
-    call: I64  # row of the host table: the call; −1
+    following: I32  # row of the device table: the next work; −1 where nothing follows
+    call: I32  # row of the host table: the call; −1
     ending: I8  # Ending
+
+    def only(self, chosen: I64) -> IdlePieces:
+        """Some of them."""
+        return IdlePieces(*(getattr(self, column)[chosen] for column in self.__match_args__))
 
 
 def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdlePieces:
@@ -78,25 +82,26 @@ def idle_pieces(trace: Trace, main: int, windows: Windows, device: int) -> IdleP
     gap, frame = overlaps(Intervals(gap_start, gap_end), frames)
     start = np.maximum(gap_start[gap], frames.start[frame])
     end = np.minimum(gap_end[gap], frames.end[frame])
-    window = np.flatnonzero(some)[frame]
+    window = np.flatnonzero(some).astype(np.int32)[frame]
     # The work that ends each gap: of several that start together, any.
-    work = np.append(order[np.searchsorted(ts, busy.start, side="left")], -1)[gap]
+    work = np.append(order[np.searchsorted(ts, busy.start, side="left")], -1).astype(np.int32)[gap]
     work[work >= 0] += rows.start
-    return _with_calls(trace, main, start, end, window, work.astype(np.int64))
+    del order, ts, busy, gap_start, gap_end, gap, frame
+    return _with_calls(trace, main, start, end, window, work)
 
 
 def _with_calls(
-    trace: Trace, main: int, start: I64, end: I64, window: I64, work: I64
+    trace: Trace, main: int, start: I64, end: I64, window: I32, work: I32
 ) -> IdlePieces:
     """The calls that launched the work after each gap, and their threads."""
     device, host = trace.device, trace.host
-    call, op = (np.full(len(work), -1, np.int64) for _ in range(2))
+    call, op = (np.full(len(work), -1, np.int32) for _ in range(2))
     some = np.flatnonzero(work >= 0)
     call[some], op[some] = device.launch[work[some]], device.op[work[some]]
     ending = np.full(len(work), Ending.NOTHING, np.int8)
     ending[some] = Ending.UNKNOWN
     ending[some[device.link[work[some]] == Link.PROLOGUE]] = Ending.BEFORE
-    thread = np.full(len(work), max(main, 0), np.int64)
+    thread = np.full(len(work), max(main, 0), np.int32)
     begun, launched = end.copy(), np.full(len(work), -1, np.int64)
     # Where no call was recorded but its op was, the work is launched by the end of that op.
     for row, is_op in ((op, True), (call, False)):
@@ -121,6 +126,10 @@ class DeviceSide:
     wait_ns: I64
     graph_ns: I64
     before_ns: I64
+
+    def only(self, chosen: I64) -> DeviceSide:
+        """Some of them."""
+        return DeviceSide(*(getattr(self, column)[chosen] for column in self.__match_args__))
 
 
 def device_side(trace: Trace, pieces: IdlePieces, learned: Learned) -> DeviceSide:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64
+from ...base.arrays import I8, I32, I64, where
 from ...base.intervals import Intervals, length_before
 from ...trace.model import Trace
 from ..host_activity import Hosts
@@ -24,8 +24,8 @@ from ..host_activity import Hosts
 class HeldRows(NamedTuple):
     """Time under single events: one entry per event and window that it touches."""
 
-    row: I64  # of the host table
-    window: I64
+    row: I32  # of the host table
+    window: I32
     idle: I64  # ns, of the instants at which this was the innermost open event
     cause: I8  # place in IDLE_CAUSES
 
@@ -34,8 +34,8 @@ class HeldRows(NamedTuple):
         return self._replace(cause=cause)
 
 
-_NOTHING = np.empty(0, np.int64)
-NO_ROWS = HeldRows(_NOTHING, _NOTHING, _NOTHING, np.empty(0, np.int8))
+_NOTHING = np.empty(0, np.int32)
+NO_ROWS = HeldRows(_NOTHING, _NOTHING, np.empty(0, np.int64), np.empty(0, np.int8))
 
 
 def together(parts: Sequence[HeldRows]) -> HeldRows:
@@ -73,7 +73,7 @@ def holders(
     own = entries.idle - held.astype(np.int64)
     del held
     keep = np.flatnonzero(own > 0)
-    rows = some[entries.event[keep]] + low
+    rows = some[entries.event[keep]] + np.int32(low)
     return HeldRows(rows, entries.window[keep], own[keep], np.zeros(len(keep), np.int8))
 
 
@@ -81,15 +81,15 @@ class _Entries(NamedTuple):
     """Events by the windows they touch; those of event i are [first[i], first[i + 1])."""
 
     first: I64
-    first_window: I64  # of each event
-    event: I64  # of each entry
-    window: I64
+    first_window: I32  # of each event
+    event: I32  # of each entry
+    window: I32
     idle: I64
 
 
 def _touched(
     trace: Trace, rows: slice, pieces: Intervals, windows: Intervals
-) -> tuple[I64, _Entries]:
+) -> tuple[I32, _Entries]:
     """The events of a thread that touch the pieces, and how much of each window they cover."""
     ts = trace.host.ts[rows]
     end = ts + trace.host.dur[rows]
@@ -99,7 +99,7 @@ def _touched(
     np.cumsum(begin, out=begin)
     far = np.iinfo(np.int64).max
     starts = np.append(pieces.start, far)
-    some = np.flatnonzero(starts[begin] < end)
+    some = where(starts[begin] < end)
     begin, ts, end = begin[some], ts[some], end[some]
     stop = begin + 1  # most touch one piece
     more = np.flatnonzero(starts[stop] < end)
@@ -108,23 +108,23 @@ def _touched(
     idle = passed[stop] - passed[begin]
     idle -= np.maximum(ts - pieces.start[begin], 0)
     idle -= np.maximum(pieces.end[stop - 1] - end, 0)
-    window = np.searchsorted(windows.start, pieces.start, side="right") - 1
+    window = (np.searchsorted(windows.start, pieces.start, side="right") - 1).astype(np.int32)
     first, last = window[begin], window[stop - 1]
     del starts, begin, stop, more, passed, window
     return some, _by_window(windows, pieces, ts, end, first, last, idle)
 
 
 def _by_window(
-    windows: Intervals, pieces: Intervals, ts: I64, end: I64, low: I64, high: I64, idle: I64
+    windows: Intervals, pieces: Intervals, ts: I64, end: I64, low: I32, high: I32, idle: I64
 ) -> _Entries:
     """Time under events, cut at the edges of the windows [low, high] that each touches."""
     spans = high - low + 1
     first = np.concatenate([np.zeros(1, np.int64), np.cumsum(spans)])
-    events = np.arange(len(ts))
+    events = np.arange(len(ts), dtype=np.int32)
     if not (spans > 1).any():
         return _Entries(first, low, events, low, idle)
     event = np.repeat(events, spans)
-    window = np.arange(len(event)) - first[event] + low[event]
+    window = (np.arange(len(event)) - first[event] + low[event]).astype(np.int32)
     cut = np.flatnonzero(spans[event] > 1)
     values = idle[event]
     values[cut] = length_before(pieces, np.minimum(end[event[cut]], windows.end[window[cut]]))
@@ -145,7 +145,7 @@ def covered(rows: HeldRows, total: I64, causes: int) -> tuple[I64, I64]:
     Events that outlive each other (generators) may hold an instant twice: never more counts than
     there is.
     """
-    key = rows.window * causes + rows.cause
+    key = rows.window.astype(np.int64) * causes + rows.cause
     cells = np.bincount(key, rows.idle, len(total) * causes).astype(np.int64)
     cells = cells.reshape(len(total), causes)
     room = total.copy()
@@ -155,7 +155,7 @@ def covered(rows: HeldRows, total: I64, causes: int) -> tuple[I64, I64]:
     return cells, room
 
 
-def outermost_first(parent: I32, rows: I64) -> I64:
+def outermost_first(parent: I32, rows: I32) -> I64:
     """The way down to each event: shape (levels, rows), from its root to itself, then −1."""
     levels = [rows]
     while (levels[-1] >= 0).any():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I64
+from ...base.arrays import I8, I32, I64
 from ...base.intervals import Intervals, length_within
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
@@ -51,7 +51,7 @@ def host_held(names: HeldNames, windows: Windows) -> list[tuple[Held, ...]]:
     return names.held(rows.of(_parts_of(hosts, rows.row)), len(windows), PARTS)
 
 
-def _parts_of(hosts: Hosts, rows: I64) -> I8:
+def _parts_of(hosts: Hosts, rows: I32) -> I8:
     """The part of the step that each row counts as: by the role around it, else by its kind."""
     host = hosts.trace.host
     code = np.full(max(HostRole) + 1, -1, np.int32)

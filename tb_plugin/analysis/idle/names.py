@@ -47,27 +47,27 @@ class HeldNames:
         """
         host, hosts = self.trace.host, self.hosts
         held: list[list[Held]] = [[] for _ in range(count)]
-        work = np.flatnonzero(~hosts.marker[rows.row])  # steps are no work
+        work = where(~hosts.marker[rows.row])  # steps are no work
         if not len(work):
             return [()] * count
-        label = host.name[rows.row[work]].astype(np.int64) * len(causes) + rows.cause[work]
         idle = rows.idle[work]
-        labels, place = dense(label)
+        labels, place = dense(host.name[rows.row[work]] * np.int32(len(causes)) + rows.cause[work])
         per_label = np.bincount(place, idle)
         kept = np.zeros(len(labels), np.bool_)
         kept[np.argsort(-per_label, kind="stable")[:MOST_NAMES]] = True
         kept[place[largest(idle, MOST_CALLS)]] = True
         # One group per window and name, in this order.
-        some = np.flatnonzero(kept[place])
-        key, idle = rows.window[work[some]] * len(labels) + place[some], idle[some]
-        keys, group = dense(key)
+        some = where(kept[place])
+        work, idle = work[some], idle[some]
+        keys, group = dense(rows.window[work].astype(np.int64) * len(labels) + place[some])
+        del some, place
         sums = np.bincount(group, idle).astype(np.int64)
         most = np.zeros(len(keys), np.int64)
         np.maximum.at(most, group, idle)
         longest = np.flatnonzero(idle == most[group])[::-1]
         top_of = np.zeros(len(keys), np.int64)
         top_of[group[longest]] = longest  # of several the first
-        top = work[some[top_of]]
+        top = work[top_of]
         length = rows.idle[top]
         rank = np.empty(len(top), np.int64)
         rank[np.argsort(-length, kind="stable")] = np.arange(len(top))
@@ -102,13 +102,13 @@ class HeldNames:
             return ""
         return "kernel" if self.launches_first(np.array([row]))[0] else ""
 
-    def _find_first(self, candidates: I64) -> None:
+    def _find_first(self, candidates: I32) -> None:
         """The earliest event of each name of the ``candidates``, on any thread.
 
         Nothing that begins after the first candidate of each name can be the earliest.
         """
         host, bounds = self.trace.host, self.hosts.first
-        codes, place = dense(host.name[candidates].astype(np.int64))
+        codes, place = dense(host.name[candidates])
         place_of = np.full(len(self.trace.strings), -1, np.int64)
         place_of[codes] = np.arange(len(codes))
         earliest = np.full(len(codes), np.iinfo(np.int64).max)
@@ -126,7 +126,7 @@ class HeldNames:
         first[place[hit]] = rows[hit]  # of several the last that is written stays
         self._first.update(zip(codes.tolist(), first.tolist(), strict=True))
 
-    def launches_first(self, calls: I64) -> NDArray[np.bool_]:
+    def launches_first(self, calls: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether a call launched a kernel for the first time."""
         by_launch, launch, earliest = self._launched
         device = self.trace.device
@@ -147,7 +147,7 @@ class HeldNames:
         return by_launch, device.launch[by_launch], earliest
 
 
-def dense(values: I64) -> tuple[I64, I64]:
+def dense(values: NDArray[np.integer]) -> tuple[NDArray[np.integer], I32]:
     """The distinct values, ascending, and for each entry its place among them."""
     found = distinct_values(values)
-    return found, np.searchsorted(found, values)
+    return found, np.searchsorted(found, values).astype(np.int32)

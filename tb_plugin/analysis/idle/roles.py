@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, matches, of_names, where
+from ...base.arrays import I8, I32, matches, of_names, where
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import innermost
@@ -73,7 +73,7 @@ class HostCauses:
         self._trace, self._hosts = trace, hosts
         self._captured: dict[int, Intervals] = {}
 
-    def of(self, rows: I64) -> I8:
+    def of(self, rows: NDArray[np.integer]) -> I8:
         """The cause that the time of each of these rows counts as."""
         trace, hosts = self._trace, self._hosts
         cause = _CAUSE_OF_KIND[trace.host.kind[rows]]
@@ -94,7 +94,9 @@ class HostCauses:
         result: I8 = cause.astype(np.int8)
         return result
 
-    def _mark_first_calls(self, rows: I64, at: NDArray[np.intp], cause: NDArray[np.int8]) -> None:
+    def _mark_first_calls(
+        self, rows: NDArray[np.integer], at: NDArray[np.intp], cause: NDArray[np.int8]
+    ) -> None:
         """Long calls that come for the first time start the runtime, or load code."""
         host = self._trace.host
         mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)

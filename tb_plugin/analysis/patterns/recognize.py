@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ...base.arrays import I64
+from ...base.arrays import I64, where
 from ...base.intervals import (
     EMPTY,
     Intervals,
@@ -156,19 +156,23 @@ def _claims(windows: Windows, device: int, times: Sequence[Intervals]) -> list[C
 
     One sweep over the edges of all intervals: between two edges the set is the same.
     """
-    edges = [np.concatenate([one.start, one.end]) for one in times]
-    cuts = np.unique(np.concatenate([*edges, windows.start, windows.end]))
+    edges = [edge for one in times for edge in (one.start, one.end)]
+    cuts = np.concatenate([*edges, windows.start, windows.end])
+    cuts.sort()
+    cuts = cuts[np.flatnonzero(np.diff(cuts, prepend=cuts[0] - 1))]
     members = np.zeros(len(cuts), np.int64)
     for bit, one in enumerate(times):
-        change = np.zeros(len(cuts), np.int64)
-        np.add.at(change, np.searchsorted(cuts, one.start), 1)
-        np.add.at(change, np.searchsorted(cuts, one.end), -1)
-        members |= (np.cumsum(change) > 0).astype(np.int64) << bit
-    length = np.diff(cuts, append=cuts[-1:])
-    at = np.searchsorted(windows.start, cuts, side="right") - 1
-    inside = (at >= 0) & (cuts < windows.end[np.maximum(at, 0)]) & (members != 0) & (length > 0)
-    at, members, length = at[inside], members[inside], length[inside]
-    order = np.lexsort((members, at))
+        inside = np.zeros(len(cuts), np.int8)  # 1 from the start of an interval to its end
+        inside[np.searchsorted(cuts, one.start)] += 1
+        inside[np.searchsorted(cuts, one.end)] -= 1
+        np.cumsum(inside, out=inside)
+        np.bitwise_or(members, 1 << bit, out=members, where=inside.view(np.bool_))
+    some = where(members != 0)  # all end at the last cut
+    members, start, length = members[some], cuts[some], cuts[some + 1] - cuts[some]
+    del cuts, some
+    at = (np.searchsorted(windows.start, start, side="right") - 1).astype(np.int32)
+    some = where((at >= 0) & (start < windows.end[np.maximum(at, 0)]))
+    order = some[np.lexsort((members[some], at[some]))]
     at, members, length = at[order], members[order], length[order]
     new = np.flatnonzero(np.diff(at, prepend=-1) | (np.diff(members, prepend=-1) != 0))
     sums = np.add.reduceat(length, new) if len(new) else length
