@@ -111,6 +111,13 @@ describe("keys", () => {
     expect(document.querySelectorAll("[data-row]").length).toBeLessThan(60);
   });
 
+  it("reach what is in sight: rows drawn ahead hold nothing to press", () => {
+    render(<Sorted ops={many} />);
+    const isAhead = (at: number) =>
+      document.querySelector(`[data-row="${at}"]`)?.closest(".ahead") !== null;
+    expect([0, 9, 12, 19].map(isAhead)).toEqual([false, false, true, true]);
+  });
+
   it("open and close a row", () => {
     render(<Opening ops={OPS} />);
     focusRow(1);

@@ -316,6 +316,9 @@ export function DataTable<R>(props: DataTableProps<R>) {
       element.childElementCount > 1 ? measureElement(element, entry, instance) : ROW,
   });
   const { startIndex: first = 0, endIndex: last = 0 } = virtual.range ?? {};
+  // Rows drawn ahead are for scrolling; at rest nothing of them is there to press or to tab to.
+  const isAtRest = virtual.range !== null && !virtual.isScrolling;
+  const headEnd = (virtual.scrollOffset ?? 0) + HEAD;
   useEffect(() => onRange?.(first, last, active), [onRange, first, last, active]);
   useLayoutEffect(() => {
     if (isWalking.current) {
@@ -402,12 +405,13 @@ export function DataTable<R>(props: DataTableProps<R>) {
             const gap = start - drawnTo;
             drawnTo = end;
             const isChosen = row !== undefined && props.isChosen?.(row) === true;
+            const isAhead = isAtRest && (end <= headEnd || index > last);
             return (
               <tbody
                 key={key}
                 ref={virtual.measureElement}
                 data-index={index}
-                className={isChosen ? "dt-row chosen" : "dt-row"}
+                className={`dt-row${isChosen ? " chosen" : ""}${isAhead ? " ahead" : ""}`}
                 style={gap > 0 ? { marginTop: gap } : undefined}
               >
                 {row === undefined ? (
