@@ -60,7 +60,7 @@ SIZES = tuple(Unit(n, 1024.0**i) for i, n in enumerate(("B", "KiB", "MiB", "GiB"
 RATES = tuple(Unit(f"{n}B/s", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T")))
 FLOPS = tuple(Unit(f"{n}FLOP", 1000.0**i) for i, n in enumerate(("", "k", "M", "G", "T", "P")))
 SCALES = {"_ns": TIMES, "_bytes": SIZES, "_bytes_per_s": RATES, "flops": FLOPS}
-"""End of a column's key → units to choose from."""
+"""End of a column's key, or all of it → units to choose from."""
 
 _UNIT_IN_LABEL = re.compile(r"\s*\((?:ns|bytes)\)$")
 
@@ -92,9 +92,14 @@ def is_number(value: Cell) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _is_of(key: str, suffix: str) -> bool:
+    """Whether a column is of a kind of quantity: "dur_ns" and "ns" are times."""
+    return f"_{key}".endswith(suffix)
+
+
 def _unit(table: Table, values: Sequence[Sequence[Cell]], suffix: str) -> Unit:
     """The unit for the largest quantity of the kind."""
-    columns = (v for c, v in zip(table.columns, values, strict=True) if c.key.endswith(suffix))
+    columns = (v for c, v in zip(table.columns, values, strict=True) if _is_of(c.key, suffix))
     largest = max((abs(v) for column in columns for v in column if is_number(v)), default=0)
     scale = SCALES[suffix]
     return next((unit for unit in reversed(scale) if largest >= unit.size), scale[0])
@@ -103,7 +108,7 @@ def _unit(table: Table, values: Sequence[Sequence[Cell]], suffix: str) -> Unit:
 def _column(column: Column, values: Sequence[Cell], chosen: dict[str, Unit]) -> Written:
     heading = printable(column.label)
     numeric = any(is_number(value) for value in values)
-    unit = next((unit for suffix, unit in chosen.items() if column.key.endswith(suffix)), None)
+    unit = next((unit for suffix, unit in chosen.items() if _is_of(column.key, suffix)), None)
     if unit is not None:
         heading = f"{_UNIT_IN_LABEL.sub('', heading)} ({unit.name})"
         return Written(column, heading, _scaled(values, unit), numeric)

@@ -52,6 +52,13 @@ def lines(table: Table, **layout: object) -> list[str]:
     return [line.rstrip() for line, _ in drawn(table, TableLayout(**layout))]  # type: ignore[arg-type]
 
 
+def test_quantities_have_a_unit_however_short_the_key() -> None:
+    columns = (Column("ns", "Time"), Column("bytes", "Size"), Column("runs", "Runs"))
+    head, row = lines(Table("", columns, ((2_500_000, 3 << 20, 7),)))[-2:]
+    assert head.split() == ["Time", "(ms)", "Size", "(MiB)", "Runs"]
+    assert row.split() == ["2.500", "3.000", "7"]
+
+
 def rows_of(text: str) -> list[dict[str, str]]:
     """The rows of the first table of a CSV text."""
     first = text.split("\n\n", maxsplit=1)[0]
