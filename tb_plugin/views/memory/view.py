@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,21 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "self_allocation_bytes": "Bytes allocated by the op alone, releases aside.",
     }
 )
+LINE_DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        **DEFINITIONS,
+        "name": "The innermost line of your own code in the stack of the allocation.",
+        "calls": "A memory snapshot has no calls.",
+        "increase_bytes": "Allocated less released, with the lines that it called.",
+        "self_increase_bytes": "Allocated less released by this line alone. The rows sum to the"
+        " change of the curve.",
+        "allocations": "How often memory was allocated, with the lines that it called.",
+        "self_allocations": "How often this line alone allocated memory.",
+        "allocation_bytes": "Bytes allocated, releases aside, with the lines that it called.",
+        "self_allocation_bytes": "Bytes allocated by this line alone, releases aside.",
+    }
+)
+"""The same of a memory snapshot."""
 OUTSIDE = "(outside of ops)"
 NO_CAPACITY = "The file does not tell the memory of this device (`deviceProperties`)."
 NO_CAPACITY_HERE = (
@@ -136,7 +151,7 @@ def _of_recording(facts: Facts, columns: MemoryColumns, device: MemoryDevice) ->
         "failure": None if failure is None else _failure(failure),
         "is_snapshot": columns.is_snapshot,
         "missing": dict(columns.missing),
-        "definitions": dict(DEFINITIONS),
+        "definitions": dict(LINE_DEFINITIONS if columns.is_snapshot else DEFINITIONS),
     }
 
 
@@ -389,14 +404,15 @@ def _free_words(pools: tuple[answers.FreePool, ...], worst_ns: int) -> str:
 
 
 def tables(answer: answers.Memory) -> tuple[Table, ...]:
-    """Ops, blocks, categories of the peak, devices."""
-    operators = tuple(_cells(row, _STATISTICS) for row in answer.statistics.rows)
+    """Ops, or the lines of a snapshot; blocks, categories of the peak, devices."""
+    owner = _LINES if answer.is_snapshot else _OPS
+    statistics = tuple(_cells(row, _STATISTICS, owner) for row in answer.statistics.rows)
     found = [
-        Table("By operator", _columns(_STATISTICS), operators, answer.statistics.count),
+        Table(owner.title, _columns(_STATISTICS, owner), statistics, answer.statistics.count),
     ]
     if not answer.events.missing:
-        rows = tuple(_cells(row, _EVENTS) for row in answer.events.rows)
-        found.append(Table("Events", _columns(_EVENTS), rows, answer.events.count))
+        rows = tuple(_cells(row, _EVENTS, owner) for row in answer.events.rows)
+        found.append(Table("Events", _columns(_EVENTS, owner), rows, answer.events.count))
     if answer.peak.categories:
         shares = tuple((one.label, one.bytes, one.ratio, one.confidence, one.why)
                        for one in answer.peak.categories)  # fmt: skip
@@ -407,14 +423,26 @@ def tables(answer: answers.Memory) -> tuple[Table, ...]:
     return tuple(found)
 
 
+class _Owner(NamedTuple):
+    """Words for what allocates."""
+
+    title: str
+    label: str
+    nothing: str  # where there is none
+    definitions: Mapping[str, str]
+
+
+_OPS = _Owner("By operator", "Operator", OUTSIDE, DEFINITIONS)
+_LINES = _Owner("By line", "Line of code", "(without a stack)", LINE_DEFINITIONS)
+
+
 def _cells(
-    row: answers.StatisticsRow | answers.MemoryEventRow, keys: tuple[str, ...]
+    row: answers.StatisticsRow | answers.MemoryEventRow, keys: tuple[str, ...], owner: _Owner
 ) -> tuple[str | int | float | None, ...]:
-    return (row.name or OUTSIDE, *(getattr(row, key) for key in keys[1:]))
+    return (row.name or owner.nothing, *(getattr(row, key) for key in keys[1:]))
 
 
 _LABELS = {
-    "name": "Operator",
     "calls": "Calls",
     "increase_bytes": "Size increase",
     "self_increase_bytes": "Self size increase",
@@ -454,12 +482,12 @@ _DEVICES = (
 )
 
 
-def _columns(keys: tuple[str, ...]) -> tuple[Column, ...]:
+def _columns(keys: tuple[str, ...], owner: _Owner) -> tuple[Column, ...]:
     return tuple(
         Column(
             key,
-            _LABELS[key],
-            DEFINITIONS.get(key, ""),
+            owner.label if key == "name" else _LABELS[key],
+            owner.definitions.get(key, ""),
             kind="name" if key in ("name", "module") else "path" if key == "line" else "value",
             is_minor=key in ("module", "line"),
         )

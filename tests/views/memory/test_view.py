@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,13 +10,14 @@ import numpy as np
 import pytest
 
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
-from kinetoscope.session.session import TraceSession
+from kinetoscope.session.session import FileSession, TraceSession
 from kinetoscope.views.memory.contract import AliveTree, CategoryShare, Memory, MemoryPeak
 from kinetoscope.views.memory.rows import first_of
 from kinetoscope.views.memory.view import OUTSIDE, VIEW, tables
 from kinetoscope.views.memory.words import larger_batch
 from kinetoscope.views.view import Subject
 from tests.analysis.memory.made import HIP, MadeMemory
+from tests.analysis.memory.snapshots.test_columns import DRAWN, stored
 from tests.drawing import V100, draw, memory
 
 PICTURE = """
@@ -256,6 +258,17 @@ def test_a_terminal_gets_every_figure(subject: Subject) -> None:
     found = tables(ask(subject))
     assert [table.title for table in found] == ["By operator", "Events", "At the peak", "Devices"]
     assert OUTSIDE in {row[0] for row in found[0].rows}
+
+
+def test_a_snapshot_has_lines_of_code_where_a_trace_has_operators(tmp_path: Path) -> None:
+    answer = ask(FileSession(str(stored(tmp_path, DRAWN))).subject(VIEW))
+    found = tables(answer)
+    words = [table.title for table in found] + [one.label for one in found[0].columns]
+    words += [one.label for one in found[1].columns]
+    assert found[0].title == "By line"
+    assert (words.count("Line of code"), words.count("Operator")) == (2, 0)
+    assert OUTSIDE not in {row[0] for table in found for row in table.rows}
+    assert not any(" op " in f" {text} " for text in answer.definitions.values())
 
 
 @pytest.mark.parametrize(("offset", "limit"), [(0, 3), (2, 2), (4, 100), (9, 1), (0, 5)])

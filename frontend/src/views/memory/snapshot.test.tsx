@@ -15,6 +15,7 @@ import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
 import type { FreeMemoryAnswer, Memory, MemoryComparison } from "../../api/types.gen";
 import { otherSnapshots } from "./compare";
 import { withoutFolders } from "./line";
+import { statisticsPlain } from "./tables/columns";
 
 const catalog = catalogOf([runOf("resnet50", { workers: { worker0: ["ready"] } })]);
 let server: FakeServer;
@@ -126,6 +127,10 @@ it("names lines of code where a trace has operators", async () => {
   expect(withoutFolders("/home/me/model.py(31): forward")).toBe("model.py(31): forward");
   expect(withoutFolders("D:\\x\\nn.py(7): f")).toBe("nn.py(7): f");
   expect(withoutFolders("aten::mm")).toBe("aten::mm");
+  fireEvent.click(screen.getByRole("radio", { name: "By line" }));
+  expect(await screen.findByRole("grid", { name: "Memory by line of code" })).toBeTruthy();
+  expect(screen.queryByText("Operator")).toBeNull();
+  expect(statisticsPlain(true)([]).header[0]).toBe("line_of_code");
 });
 
 it("says what is free and of no use, by pool", async () => {

@@ -119,18 +119,21 @@ export function eventColumns(
   ];
 }
 
-export const eventsPlain = plainTable<MemoryEventRow>([
-  ["operator", ({ name }) => name],
-  "bytes",
-  "allocated_ns",
-  "released_ns",
-  "alive_ns",
-  "life_start_ns",
-  "life_end_ns",
-  "category",
-  "module",
-  "line",
-]);
+const ownerKey = (isLine: boolean) => (isLine ? "line_of_code" : "operator");
+
+export const eventsPlain = (isLine: boolean) =>
+  plainTable<MemoryEventRow>([
+    [ownerKey(isLine), ({ name }) => name],
+    "bytes",
+    "allocated_ns",
+    "released_ns",
+    "alive_ns",
+    "life_start_ns",
+    "life_end_ns",
+    "category",
+    "module",
+    "line",
+  ]);
 
 const signed = (value: number) => <span className={value < 0 ? "dim" : ""}>{bytes(value)}</span>;
 
@@ -158,13 +161,14 @@ export function statisticsColumns(isLine: boolean): readonly Column<StatisticsRo
   ];
 }
 
-export const statisticsPlain = plainTable<StatisticsRow>([
-  ["operator", ({ name }) => name],
-  "calls",
-  "increase_bytes",
-  "self_increase_bytes",
-  "allocations",
-  "self_allocations",
-  "allocation_bytes",
-  "self_allocation_bytes",
-]);
+export const statisticsPlain = (isLine: boolean) =>
+  plainTable<StatisticsRow>([
+    [ownerKey(isLine), ({ name }) => name],
+    "calls",
+    "increase_bytes",
+    "self_increase_bytes",
+    "allocations",
+    "self_allocations",
+    "allocation_bytes",
+    "self_allocation_bytes",
+  ]);

@@ -132,7 +132,7 @@ function Operators(props: TablesProps) {
   return (
     <PartTable
       part="memory/statistics"
-      label="Memory by operator"
+      label={answer.is_snapshot ? "Memory by line of code" : "Memory by operator"}
       stem="memory.op"
       head={
         <>
@@ -150,7 +150,7 @@ function Operators(props: TablesProps) {
       columns={() => statisticsColumns(answer.is_snapshot)}
       definitions={answer.definitions}
       usuallyHidden={answer.is_snapshot ? "calls" : "none"}
-      toPlain={statisticsPlain}
+      toPlain={statisticsPlain(answer.is_snapshot)}
       filters={<NameField {...props} search={search} />}
       empty={
         search === ""
@@ -207,7 +207,7 @@ function Events(props: TablesProps) {
       columns={(rows) => eventColumns(rows, range, answer)}
       definitions={answer.definitions}
       usuallyHidden="line"
-      toPlain={eventsPlain}
+      toPlain={eventsPlain(answer.is_snapshot)}
       filters={
         <>
           <NameField {...props} search={filters.search} />
