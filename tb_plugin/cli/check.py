@@ -77,6 +77,11 @@ class CheckReport(msgspec.Struct, frozen=True):
 @click.option("--junit", type=click.Path(path_type=Path), help="Writes a JUnit report, too.")
 @click.option("--steps", default="", help="Steps of OTHER by their numbers.  [default: all usual]")
 @click.option("--base-steps", default="", help="Steps of BASE.  [default: all usual]")
+@click.option(
+    "--equal-clocks",
+    is_flag=True,
+    help="Judges OTHER as if it had run at the clock of BASE, where their clocks differ.",
+)
 def check(  # noqa: PLR0913  # the options of the command
     base: str,
     other: str,
@@ -88,6 +93,7 @@ def check(  # noqa: PLR0913  # the options of the command
     junit: Path | None,
     steps: str,
     base_steps: str,
+    equal_clocks: bool,
 ) -> int:
     """Checks OTHER against BASE and a budget: ok, worse, or cannot tell.
 
@@ -107,7 +113,14 @@ def check(  # noqa: PLR0913  # the options of the command
                 f"there is no recording and no baseline {base}",
                 hint=f"baselines in {baselines}: {known}; --keep makes one",
             )
-    pair = opened_pair(str(folder), other, base_steps=base_steps, steps=steps, budget=allowed.step)
+    pair = opened_pair(
+        str(folder),
+        other,
+        base_steps=base_steps,
+        steps=steps,
+        budget=allowed.step,
+        equal_clocks=equal_clocks,
+    )
     cases = check_budget(_checked(pair), allowed)
     outcome = worst(cases)
     if form == "json":

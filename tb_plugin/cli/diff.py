@@ -62,16 +62,36 @@ class DiffReport(msgspec.Struct, frozen=True):
     show_default=True,
     help="A change of the step below this share is none.",
 )
+@click.option(
+    "--equal-clocks",
+    is_flag=True,
+    help="Judges OTHER as if it had run at the clock of BASE, where their clocks differ.",
+)
 def diff(  # the options of the command
-    base: str, other: str, form: str, steps: str, base_steps: str, limit: int, budget: float
+    base: str,
+    other: str,
+    form: str,
+    steps: str,
+    base_steps: str,
+    limit: int,
+    budget: float,
+    *,
+    equal_clocks: bool,
 ) -> None:
     """Explains what changed from BASE to OTHER, and whether it is more than noise.
 
     Both are trace files, runs or logdirs. Below a folder the newest run is taken, its first worker
     and that worker's last span; the other spans of that worker count as repeats.
     """
-    pair = opened_pair(base, other, base_steps=base_steps, steps=steps, budget=budget)
-    answer = pair.answer(DiffQuery(budget=budget))
+    pair = opened_pair(
+        base,
+        other,
+        base_steps=base_steps,
+        steps=steps,
+        budget=budget,
+        equal_clocks=equal_clocks,
+    )
+    answer = pair.answer(DiffQuery(budget=budget, equal_clocks=equal_clocks))
     tables = tuple(
         pair.table(DiffTableQuery(group=group, metric=_metric(pair, group), limit=limit))
         for group in _GROUPS
@@ -92,15 +112,21 @@ def _metric(pair: Pair, group: str) -> Any:  # noqa: ANN401  # a literal of the 
     return "device_self_ns" if has_device and group != "operators" else "self_ns"
 
 
-def opened_pair(
-    base: str, other: str, *, base_steps: str = "", steps: str = "", budget: float = 0.02
+def opened_pair(  # the two, and how they are compared
+    base: str,
+    other: str,
+    *,
+    base_steps: str = "",
+    steps: str = "",
+    budget: float = 0.02,
+    equal_clocks: bool = False,
 ) -> Pair:
     """Both recordings, read where they are not in the cache.
 
     Raises:
         KinetoscopeError: there is no such path, or it is no trace.
     """
-    return Pair(opened(base, base_steps), opened(other, steps), budget)
+    return Pair(opened(base, base_steps), opened(other, steps), budget, equal_clocks)
 
 
 def opened(path: str, steps: str = "") -> Recorded:

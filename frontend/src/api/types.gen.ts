@@ -451,8 +451,10 @@ export interface Diff {
   readonly other_ns: number;
   readonly change_ns: number;
   readonly parts: readonly DiffPart[];
-  /** of the change of compute, what another clock makes of it */
+  /** of the change, what another clock makes of it */
   readonly clock_ns: number;
+  /** the clocks differ, by a factor that can be made up for */
+  readonly can_equal_clocks: boolean;
   /** other ÷ base of equal kernels; null: too few of them */
   readonly clock_ratio: number | null;
   readonly mismatches: readonly DiffMismatch[];
@@ -549,6 +551,8 @@ export interface DiffQuery {
   readonly seen?: "" | "classic" | "device" | "host";
   /** a smaller change of the step is none */
   readonly budget?: number;
+  /** judge the other as if it had run at the clock of the base */
+  readonly equal_clocks?: boolean;
 }
 
 /** One operator, kernel or module of both recordings; figures per step. */

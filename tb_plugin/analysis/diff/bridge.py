@@ -11,7 +11,7 @@ change of the step, to the nanosecond.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -34,6 +34,11 @@ PARTS: dict[Division, tuple[str, ...]] = {
     "host": HOST_PARTS,
     "classic": CLASSIC_PARTS,
 }
+
+CLOCK = "clock_ns"
+"""Key of the part that another clock makes; it is no field of a division."""
+DEVICE_WORK = ("compute_ns", "kernel_ns")
+HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstrumented_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,24 @@ def bridge(
         if a or b
     )
     return Bridge(division, center, sum(values[0]), sum(values[1]), parts)
+
+
+def with_clock(found: Bridge, ratio: float, *, of_device: bool) -> Bridge:
+    """The bridge with what another clock alone makes of it as a part of its own; the sums stay.
+
+    Work of the other side that lasts t takes t ÷ ``ratio`` at the clock of the base; the rest of it
+    is the clock's. ``of_device``: whose clock it is, the device's or the host's.
+    """
+    keys = DEVICE_WORK if of_device else (*HOST_WORK, "cpu_exec_ns")
+    parts: list[BridgePart] = []
+    clock = 0
+    for part in found.parts:
+        of_clock = round(part.other_ns * (1 - 1 / ratio)) if part.key in keys else 0
+        clock += of_clock
+        parts.append(replace(part, other_ns=part.other_ns - of_clock) if of_clock else part)
+    if clock:
+        parts.append(BridgePart(CLOCK, 0, clock, is_real=None))
+    return replace(found, parts=tuple(parts))
 
 
 def _parts(selection: Selection, step: StepFacts, division: Division) -> list[int]:

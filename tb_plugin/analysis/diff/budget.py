@@ -27,6 +27,7 @@ from .verdict import PairVerdict, phrase
 CaseOutcome = Literal["ok", "worse", "cannot tell"]
 CULPRITS = 5
 _WORSE = ("slower", "more calls", "added")
+_STEP = "ProfilerStep"  # of which the step itself speaks
 
 
 class Budget(Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,7 +101,11 @@ def culprits(found: Checked) -> tuple[str, ...]:
     """The operators and kernels that take more time, each with amount, line and evidence."""
     said: list[str] = []
     for what, rows in (("operator", found.operators), ("kernel", found.kernels)):
-        worse = [one for one in rows if one.status in _WORSE and one.change_ns > 0]
+        worse = [
+            one
+            for one in rows
+            if one.status in _WORSE and one.change_ns > 0 and not one.name.startswith(_STEP)
+        ]
         said += [_culprit(what, one, found) for one in worse[:CULPRITS]]
     longest = max(found.comparison.bridge.parts, key=lambda one: one.change_ns, default=None)
     if longest is not None and longest.change_ns > 0:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32
-from ...base.units import listing, times
+from ...base.units import listing, share, times
 from ...trace.model import DeviceClass, DeviceKind
 from ..facts import Facts
 from ..operators.groups import in_steps
@@ -25,6 +25,7 @@ from .sides import Side
 
 Weight = Literal["other machine", "taints", "note"]
 HEAVIEST = 10
+MOSTLY_OTHER = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,17 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
             "taints",
             f"The versions of {key} differ.",
         )
+    for which, facts in (("A", a), ("B", b)):
+        if (damage := _damage(facts)) is not None:
+            found.append(
+                Mismatch(
+                    f"damage of {which}",
+                    damage if which == "A" else "",
+                    damage if which == "B" else "",
+                    "taints",
+                    f"The file of {which} is damaged: what is lost is missing in its figures.",
+                )
+            )
     compare("compilation", _compilation, "note", "Only one of them ran code of torch.compile.")
     # A compiled operator writes into a buffer, and so has one shape more than the same one eagerly.
     is_comparable = a.traits.compiled == b.traits.compiled
@@ -115,6 +127,12 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
         )
         if getattr(a.recording, name) != getattr(b.recording, name)
     ]
+    share_alike = _equal_share(base, other)
+    if share_alike is not None and share_alike < MOSTLY_OTHER:
+        text = (
+            f"Operators that both have take {share(share_alike)} of the time: they ran other code."
+        )
+        found.append(Mismatch("work", "", "", "note", text))
     if options:
         one = "Only one of them recorded"
         found.append(
@@ -140,6 +158,12 @@ def _device_names(facts: Facts) -> str:
 
 def _compilation(facts: Facts) -> str:
     return "compiled" if facts.traits.compiled else "eager"
+
+
+def _damage(facts: Facts) -> str | None:
+    """What the health record says of lost data, or None."""
+    lost = [note for note in facts.health.notes if note.severity == "error"]
+    return (facts.health.cut or lost[0]).title if lost else None
 
 
 def _torch_era(facts: Facts) -> str:
@@ -189,6 +213,22 @@ def _heavy_shapes(side: Side) -> dict[str, set[str]]:
         shapes = np.unique(calls.shapes[rows[calls.name[rows] == code]]).tolist()
         found[strings[code]] = {strings[one] for one in shapes if one >= 0}
     return found
+
+
+def _equal_share(base: Side, other: Side) -> float | None:
+    """The part of the time of operators of both that goes to names both have; None: no time."""
+    times: list[dict[str, int]] = []
+    for side in (base, other):
+        calls, strings = side.operators.calls, side.operators.strings
+        rows = in_steps(calls.step, side.steps) & (calls.kind == CallKind.OP)
+        weight = np.maximum(calls.own_ns[rows], 0) + calls.device_self_ns[rows]
+        sums = np.bincount(calls.name[rows], weight, len(strings))
+        times.append({strings[at]: int(sums[at]) for at in np.flatnonzero(sums).tolist()})
+    whole = [sum(one.values()) for one in times]
+    if not all(whole):
+        return None
+    both = times[0].keys() & times[1].keys()
+    return min(sum(one[name] for name in both) / of for one, of in zip(times, whole, strict=True))
 
 
 def step_counts(base: Side, other: Side) -> tuple[StepCount, ...]:

@@ -1,11 +1,11 @@
 """Which operator of one recording is which of the other?
 
 By name first, then by the name without what compilers number and hash. What is left is looked at by
-its place: the call before it that both recordings have, and how many of that name came before. What
-stands in the same places on both sides took each other's part: one for one is renamed, several for
-one are fused, one for several is split.
+its place: between which calls that both recordings have it stands, and how many of that name came
+before. What stands in the same places on both sides took each other's part: one for one is renamed,
+several for one are fused, one for several is split.
 
-    base    a  b  c  d        b and c stand after the first a, x does, too:
+    base    a  b  c  d        b and c stand between the first a and a d, x does, too:
     other   a  x     d        b + c → x, fused
 """
 
@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .sides import Items
 
 Relation = Literal["renamed", "fused", "split", "replaced"]
 MOST_ROWS = 400_000  # of one step, to be looked at one by one
+MOST_TOGETHER = 6  # keys that may take each other's part; more in one place are other work
 LEAST_AGREEMENT = 0.6  # of the calls of a key that have to stand where the other's stand
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
@@ -103,8 +104,9 @@ def _by_place(
     # By place: the keys of both sides.
     votes: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
     for place, keys in places[0].items():
-        if place in places[1]:
-            votes[keys, places[1][place]] += 1
+        theirs = places[1].get(place, ())
+        if theirs and len(keys) + len(theirs) <= MOST_TOGETHER:
+            votes[keys, theirs] += 1
     stands = [Counter(key for keys in side.values() for key in keys) for side in places]
     taken: tuple[set[int], set[int]] = (set(), set())
     found: list[Pairing] = []
@@ -123,27 +125,35 @@ def _by_place(
     return found
 
 
+Place: TypeAlias = tuple[tuple[str, str], int, tuple[str, str]]
+"""The matched call before (name, detail), how many-th of its name it is; the matched one after."""
+
+
 def _places(
     items: Items, keys: Sequence[int], common: set[tuple[str, str]]
-) -> Mapping[tuple[str, str, int], tuple[int, ...]]:
-    """The unmatched keys of one step after each matched call: (its name, detail, how many-th)."""
+) -> Mapping[Place, tuple[int, ...]]:
+    """The unmatched keys of one step by their place."""
     if not len(items.code):
         return {}
     step = int(items.place[len(items.place) // 2])
     rows = np.flatnonzero(items.place == step)
     rows = rows[np.argsort(items.ts[rows], kind="stable")][:MOST_ROWS]
     wanted = set(keys)
-    found: dict[tuple[str, str, int], list[int]] = {}
+    found: dict[Place, list[int]] = {}
     count: Counter[tuple[str, str]] = Counter()
-    place = ("", "", 0)
-    for code in items.code[rows].tolist():
+    before, number = ("", ""), 0
+    group: list[int] = []
+    for code in (*items.code[rows].tolist(), -1):
         if code in wanted:
-            group = found.setdefault(place, [])
             if code not in group:
                 group.append(code)
             continue
-        pair = items.names[code], items.details[code]
-        if pair in common:
-            count[pair] += 1
-            place = (*pair, count[pair])
+        pair = (items.names[code], items.details[code]) if code >= 0 else ("", "")
+        if pair not in common and code >= 0:
+            continue
+        # At the very beginning and end nothing says where it stands, unless the other end does.
+        if group and (before != ("", "") or pair != ("", "")):
+            found[before, number, pair] = group
+        count[pair] += 1
+        before, number, group = pair, count[pair], []
     return {place: tuple(sorted(group)) for place, group in found.items()}

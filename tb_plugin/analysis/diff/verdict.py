@@ -9,15 +9,26 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...base.units import count, duration, listing, plural, share
+from ...base.units import count, duration, listing, plural, share, size
 from ..steps import step_parameter
 from ..wording import CAUSE_NAMES
-from .bridge import Bridge, BridgePart, bridge, divisions
+from .bridge import (
+    CLOCK,
+    HOST_WORK,
+    Bridge,
+    BridgePart,
+    Center,
+    Division,
+    bridge,
+    divisions,
+    with_clock,
+)
 from .changes import Drift, drift
 from .comparable import Mismatch, StepCount, mismatches, step_counts
 from .noise import (
     BUDGET,
     ENOUGH_STEPS,
+    FEW_STEPS_RATIO,
     FEWEST_STEPS,
     UNKNOWN_SPREAD,
     Outcome,
@@ -52,6 +63,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "memcpy_ns": "copies",
         "cpu_exec_ns": "ops on the host",
         "other_ns": "the rest",
+        "clock_ns": "another clock",
     }
 )
 """Field of a division → what it is in a sentence."""
@@ -73,9 +85,15 @@ class PairVerdict:
     noise_ratios: tuple[float | None, float | None]  # of each side's median, from its own steps
     bridge: Bridge
     drift: Drift | None
-    clock_ns: int  # what the clocks alone make of the compute part; 0 where they agree
+    clock_ns: int  # of the change, what another clock alone makes; 0 where they agree
     mismatches: tuple[Mismatch, ...]
     counts: tuple[StepCount, ...]
+    at_equal_clocks: bool = False  # judged as if both had run at the clock of the base
+
+    @property
+    def change_ns(self) -> int:
+        """The change of the mean step that is judged: without the clocks if that was asked for."""
+        return self.bridge.change_ns - (self.clock_ns if self.at_equal_clocks else 0)
 
     @property
     def is_other_machine(self) -> bool:
@@ -83,75 +101,92 @@ class PairVerdict:
         return any(one.weight == "other machine" for one in self.mismatches)
 
 
-def compare(base: Side, other: Side, budget: float = BUDGET) -> PairVerdict:
-    """The comparison of the chosen steps of two recordings."""
-    between = bridge(base.selection, other.selection, divisions(base.selection, other.selection)[0])
+def compare(
+    base: Side, other: Side, budget: float = BUDGET, *, at_equal_clocks: bool = False
+) -> PairVerdict:
+    """The comparison of the chosen steps of two recordings.
+
+    ``at_equal_clocks``: judge the steps of the other as if it had run at the clock of the base,
+    where their clocks differ.
+    """
     clocks = drift(base, other)
+    division = divisions(base.selection, other.selection)[0]
+    between = bridge_of(base, other, clocks, division)
     found = PairVerdict(
         outcome="cannot tell",
         headline="",
         detail="",
         certainty="",
         settle="",
-        times=_times(base, other, budget),
+        times=_times(base, other, other.step_times, budget),
         adjusted=None,
         mean_low_ns=None,
         mean_high_ns=None,
         noise_ratios=(noise_of(base.step_times), noise_of(other.step_times)),
         bridge=between,
         drift=clocks,
-        clock_ns=0,
+        clock_ns=next((part.change_ns for part in between.parts if part.key == CLOCK), 0),
         mismatches=mismatches(base, other, clocks),
         counts=step_counts(base, other),
     )
-    low, high = mean_interval(base.step_times, other.step_times) or (None, None)
-    found = replace(found, mean_low_ns=low, mean_high_ns=high)
+    steps = other.step_times
     if clocks is not None and clocks.is_other_clock:
-        slower = _work(between, of_device=clocks.of_device) * (clocks.ratio - 1)
-        adjusted = _times(base, other, budget, clocks.ratio)
-        found = replace(found, adjusted=adjusted, clock_ns=round(slower))
+        alike = _at_equal_clock(other, clocks)
+        found = replace(found, adjusted=_times(base, other, alike, budget))
+        if at_equal_clocks and not clocks.is_disturbed:
+            steps = alike
+            found = replace(found, at_equal_clocks=True, times=found.adjusted)
+    low, high = mean_interval(base.step_times, steps) or (None, None)
+    found = replace(found, mean_low_ns=low, mean_high_ns=high)
     outcome = _outcome(found)
-    headline, detail = _words(found, outcome, other)
+    headline, detail = _words(found, outcome, (base, other))
     return replace(
         found,
         outcome=outcome,
         headline=headline,
         detail=detail,
-        certainty=_certainty(found),
-        settle=_settle(found, outcome),
+        certainty=_certainty(found, (base, other)),
+        settle=_settle(found, outcome, (base, other)),
     )
 
 
-_HOST_WORK = ("forward_ns", "backward_ns", "optimizer_ns", "python_ns", "uninstrumented_ns")
+def bridge_of(
+    base: Side, other: Side, clocks: Drift | None, division: Division, center: Center = "mean"
+) -> Bridge:
+    """The bridge between two sides, with another clock as a part of its own."""
+    found = bridge(base.selection, other.selection, division, center)
+    if clocks is None or not clocks.is_other_clock or clocks.is_disturbed:
+        return found
+    return with_clock(found, clocks.ratio, of_device=clocks.of_device)
 
 
-def _work(between: Bridge, *, of_device: bool) -> int:
-    """The parts of the base that a clock makes longer or shorter."""
-    keys = ("compute_ns", "kernel_ns") if of_device else (*_HOST_WORK, "cpu_exec_ns")
-    return sum(part.base_ns for part in between.parts if part.key in keys)
-
-
-def _times(base: Side, other: Side, budget: float, clock: float = 1.0) -> TimeVerdict | None:
-    """The verdict on the step times; with ``clock``, as if the kernels had run at the base's."""
-    if not base.step_times or not other.step_times:
+def _times(
+    base: Side, other: Side, other_steps: Sequence[int], budget: float
+) -> TimeVerdict | None:
+    """The verdict on the step times; None where one side has none."""
+    if not base.step_times or not other_steps:
         return None
+    return judge_times((base.step_times, *base.repeats), (other_steps, *other.repeats), budget)
+
+
+def _at_equal_clock(other: Side, clocks: Drift) -> tuple[int, ...]:
+    """Lengths of the steps as if their work had run at the clock of the base."""
     steps = list(other.step_times)
-    if clock != 1.0:
-        selection = other.selection
-        for at, step in enumerate(selection.steps):
-            one = selection.device_step(step)
-            work = one.partition.compute_ns if one else 0
-            if step.host is not None:
-                work = sum(getattr(step.host, key) for key in _HOST_WORK)
-            steps[at] -= round(work * (1 - 1 / clock))
-    return judge_times((base.step_times, *base.repeats), (steps, *other.repeats), budget)
+    selection = other.selection
+    for at, step in enumerate(selection.steps[: len(steps)]):
+        one = selection.device_step(step)
+        work = one.partition.compute_ns if one else 0
+        if not clocks.of_device and step.host is not None:
+            work = sum(getattr(step.host, key) for key in HOST_WORK)
+        steps[at] -= round(work * (1 - 1 / clocks.ratio))
+    return tuple(steps)
 
 
 def _outcome(found: PairVerdict) -> Outcome:
     if found.times is None or found.is_other_machine:
         equal = found.bridge.change_ns == 0 and not any(one.differs for one in found.counts)
         return "no change" if equal and not found.is_other_machine else "cannot tell"
-    if found.adjusted is None:
+    if found.adjusted is None or found.at_equal_clocks:
         return found.times.outcome
     # Real without the clocks, too, or not known to be the code's doing.
     same = found.adjusted.outcome == found.times.outcome
@@ -178,60 +213,87 @@ def mean_interval(base: Sequence[int], other: Sequence[int]) -> tuple[float, flo
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _words(found: PairVerdict, outcome: Outcome, other: Side) -> tuple[str, str]:
+def _words(found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]) -> tuple[str, str]:
     between = found.bridge
-    change = between.change_ns
-    unit = "per step" if found.times is not None else "in all"
+    change = found.change_ns
     if found.is_other_machine:
         first = next(one for one in found.mismatches if one.weight == "other machine")
-        amount = f"{duration(abs(change))} {'less' if change < 0 else 'more'} {unit}"
         against = f"{first.text} {first.base} against {first.other}."
         return (
-            f"Different machines: {amount} says nothing about the code.",
+            f"Different machines: {_amount(found)} says nothing about the code.",
             f"{against} The parts and the tables say where the time differs.",
         )
     if outcome == "no change":
         return _no_change(found)
     if outcome == "cannot tell":
-        return _cannot_tell(found)
+        return _cannot_tell(found, sides)
     faster = change < 0
-    amount = f"{duration(abs(change))} {'faster' if faster else 'slower'} {unit}"
-    cause = _main_cause(between)
+    amount = f"{duration(abs(change))} {'faster' if faster else 'slower'} per step"
+    if found.at_equal_clocks:
+        amount += " at equal clocks"
+    cause = _main_cause(between, change)
     said = f"{amount}: {_cause_words(cause)}." if cause else f"{amount}."
-    return said, _detail(found, cause, other)
+    return said, _detail(found, cause, sides[1])
+
+
+def _amount(found: PairVerdict) -> str:
+    """The change in words: ``1.83 ms more per step (2.4 %)``, ``43.4 s less in all``."""
+    change, base_ns = found.change_ns, found.bridge.base_ns
+    unit = "per step" if found.times is not None else "in all"
+    said = f"{duration(abs(change))} {'less' if change < 0 else 'more'} {unit}"
+    is_told = base_ns and 0.0005 <= abs(change) / base_ns <= 0.995
+    return f"{said} ({share(abs(change) / base_ns)})" if is_told else said
 
 
 def _no_change(found: PairVerdict) -> tuple[str, str]:
     between = found.bridge
     real = [one for one in found.counts if one.differs]
     if between.change_ns == 0 and not any(part.change_ns for part in between.parts) and not real:
-        return "No change: every step is as long as before, in every part.", ""
-    a, b = duration(between.base_ns), duration(between.other_ns)
-    return f"No change: {a} and {b} per step are the same within the noise.", _counts_words(real)
+        what = "every step is" if found.times is not None else "the recording is"
+        return f"No change: {what} as long as before, in every part.", ""
+    a, b = duration(between.base_ns), duration(between.base_ns + found.change_ns)
+    clocks = " at equal clocks" if found.at_equal_clocks else ""
+    said = f"No change: {a} and {b} per step are the same within the noise{clocks}."
+    return said, _counts_words(real)
 
 
-def _cannot_tell(found: PairVerdict) -> tuple[str, str]:
-    between, verdict = found.bridge, found.times
-    change = between.change_ns
-    faster = "faster" if change < 0 else "slower"
-    ratio = share(abs(change) / between.base_ns) if between.base_ns else "–"
+def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str]:
+    verdict = found.times
     real = _counts_words([one for one in found.counts if one.differs])
-    said = f"Cannot tell: {ratio} {faster}"
+    said = f"Cannot tell: {_amount(found)}"
     if verdict is None:
-        why = f"One recording of each is one measurement. {real}"
-        return f"{said}, and nothing marks steps.", why.strip()
-    if found.adjusted is not None and found.drift is not None:
+        return _without_steps(found, sides, real)
+    if found.adjusted is not None and found.drift is not None and not found.at_equal_clocks:
         clocks = share(abs(found.drift.ratio - 1))
         why = f"Without that, the verdict is “{found.adjusted.outcome}”. {real}"
         of = "clocks" if found.drift.of_device else "speeds of the hosts"
         return f"{said}, and the {of} differ by {clocks}.", why.strip()
     steps = min(verdict.base_steps, verdict.other_steps)
     if steps < FEWEST_STEPS:
-        return f"{said}, from {plural(steps, 'step')}.", real
+        of = "A" if verdict.base_steps < verdict.other_steps else "B"
+        of = "each" if verdict.base_steps == verdict.other_steps else of
+        return f"{said}, from {plural(steps, 'step')} of {of}.", real
     noise = max((one for one in found.noise_ratios if one is not None), default=None)
-    if noise is None:
+    if noise is None or not verdict.more_steps:
         return f"{said}.", f"{verdict.reason} {real}".strip()
     return f"{said}, but the steps differ by {share(noise)} among themselves.", real
+
+
+def _without_steps(found: PairVerdict, sides: tuple[Side, Side], real: str) -> tuple[str, str]:
+    """What to say where a side has no steps: one measurement, or two things of different kind."""
+    unmarked = [at for at, side in enumerate(sides) if not side.step_times]
+    if len(unmarked) == 2:
+        why = f"One recording of each is one measurement. {real}"
+        return f"Cannot tell: {_amount(found)}, and nothing marks steps.", why.strip()
+    between = found.bridge
+    whole, step = between.base_ns, between.other_ns
+    if unmarked == [1]:
+        whole, step = step, whole
+    why = (
+        f"All of its {duration(whole)} stands against one step of {duration(step)}: what each"
+        " consists of can be compared, not how long they are."
+    )
+    return f"Cannot tell: nothing marks steps in {'AB'[unmarked[0]]}.", why
 
 
 def _counts_words(real: Sequence[StepCount]) -> str:
@@ -246,13 +308,14 @@ def _counts_words(real: Sequence[StepCount]) -> str:
 
 
 def _count(one: StepCount, value: float) -> str:
+    if one.unit == "bytes":
+        return size(value)
     return f"{value:.3g}" if one.unit == "flop" else count(round(value))
 
 
-def _main_cause(between: Bridge) -> BridgePart | None:
+def _main_cause(between: Bridge, change: int) -> BridgePart | None:
     """The part that explains most of the change, and at least half of it."""
-    change = between.change_ns
-    alike = [part for part in between.parts if part.change_ns * change > 0]
+    alike = [part for part in between.parts if part.change_ns * change > 0 and part.key != CLOCK]
     main = max(alike, key=lambda part: abs(part.change_ns), default=None)
     enough = main is not None and abs(main.change_ns) >= MAIN_CAUSE * abs(change)
     return main if enough else None
@@ -281,8 +344,8 @@ def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
         fell = "fell" if cause.change_ns < 0 else "rose"
         name = phrase(cause.key)
         said.append(f"{name[0].upper()}{name[1:]} {fell} by {duration(abs(cause.change_ns))}.")
-    change = between.change_ns
-    against = [part for part in between.parts if part.change_ns * change < 0]
+    change = found.change_ns
+    against = [part for part in between.parts if part.change_ns * change < 0 and part.key != CLOCK]
     back = sum(part.change_ns for part in against)
     if abs(back) >= MENTIONED * abs(change):
         largest = sorted(against, key=lambda part: -abs(part.change_ns))[:2]
@@ -290,7 +353,8 @@ def _detail(found: PairVerdict, cause: BridgePart | None, other: Side) -> str:
         came = "came back as" if change < 0 else "was saved in"
         said.append(f"{duration(abs(back))} {came} {names}{_outlier_steps(found, other)}.")
     if found.clock_ns:
-        said.append(f"The clocks alone make {_signed(found.clock_ns)} of it.")
+        beside = "beside it" if found.at_equal_clocks else "of it"
+        said.append(f"Another clock alone makes {_signed(found.clock_ns)} {beside}.")
     if real := _counts_words([one for one in found.counts if one.differs]):
         said.append(real)
     return " ".join(said)
@@ -300,53 +364,76 @@ def _outlier_steps(found: PairVerdict, other: Side) -> str:
     """The steps that are unlike the others, where they were set aside."""
     if found.times is None or not found.times.set_aside[1]:
         return ""
-    lengths = other.step_times
+    return f", most of it in {_far_steps(other, found.times.set_aside[1])}"
+
+
+def _far_steps(side: Side, number: int) -> str:
+    """So many steps that are farthest from the median, by name: ``steps 5 and 9``."""
+    lengths = side.step_times
     middle = float(np.median(lengths))
     far = sorted(range(len(lengths)), key=lambda at: -abs(lengths[at] - middle))
-    chosen = sorted(far[: found.times.set_aside[1]])
-    facts, indexes = other.selection.facts, other.selection.indexes
-    names = [step_parameter(facts, indexes[at]) for at in chosen]
-    return f", most of it in {'step' if len(names) == 1 else 'steps'} {listing(names)}"
+    facts, indexes = side.selection.facts, side.selection.indexes
+    names = [step_parameter(facts, indexes[at]) for at in sorted(far[:number])]
+    return f"{'step' if len(names) == 1 else 'steps'} {listing(names)}"
 
 
 def _signed(ns: float) -> str:
     return f"{'−' if ns < 0 else '+'}{duration(abs(ns))}"
 
 
-def _certainty(found: PairVerdict) -> str:
+def _certainty(found: PairVerdict, sides: tuple[Side, Side]) -> str:
+    """How many steps were compared, which of them took no part, and how sure the change is."""
     verdict = found.times
-    if verdict is None:
+    if verdict is None or found.is_other_machine:
         return ""
     said = f"{verdict.base_steps} against {plural(verdict.other_steps, 'step')}"
-    low, high = found.mean_low_ns, found.mean_high_ns
-    what = "the change"
-    if verdict.low_ns is not None and verdict.high_ns is not None:
-        low, high, what = verdict.low_ns, verdict.high_ns, "the change of the median step"
-    if low is not None and high is not None and (low or high):
-        said += f" · 95 % sure {what} is between {_signed(low)} and {_signed(high)}"
+    aside = [
+        f"{_far_steps(side, verdict.set_aside[at])} of {'AB'[at]}"
+        for at, side in enumerate(sides)
+        if verdict.set_aside[at]
+    ]
+    if aside:
+        are = "is" if sum(verdict.set_aside) == 1 else "are"
+        said += f", judged without {listing(aside)}, which {are} unlike the others"
+    if min(verdict.base_steps, verdict.other_steps) < FEWEST_STEPS or verdict.is_equal:
+        return said
+    low, high, what = verdict.low_ns, verdict.high_ns, "the median step"
+    if low is None or high is None:
+        low, high = found.mean_low_ns, found.mean_high_ns
+        what = "the mean of all steps" if aside else "the mean step"
+    if low is not None and high is not None:
+        between = f"between {_signed(low)} and {_signed(high)}"
+        said += f" · 95 % sure the change of {what} is {between}"
     if verdict.noise_ratio:
         said += f" · noise floor {share(verdict.noise_ratio)}"
     if max(verdict.repeats) == 1:
-        said += f" · one recording a side: nothing below {share(UNKNOWN_SPREAD)} is claimed"
+        least = FEW_STEPS_RATIO if verdict.low_ns is None else UNKNOWN_SPREAD
+        said += f" · one recording a side: nothing below {share(least)} is claimed"
     else:
         said += f" · {verdict.repeats[0]} and {plural(verdict.repeats[1], 'recording')}"
     return said
 
 
-def _settle(found: PairVerdict, outcome: Outcome) -> str:
+def _settle(  # noqa: PLR0911  # one line a case
+    found: PairVerdict, outcome: Outcome, sides: tuple[Side, Side]
+) -> str:
     if outcome != "cannot tell":
         return ""
     if found.is_other_machine:
         return "Record both on the same machine."
     if found.times is None:
+        marked = [bool(side.step_times) for side in sides]
+        whose = f" of {'B' if marked[0] else 'A'}" if any(marked) else ""
         return (
-            "Mark the steps (`prof.step()` after each one, with a `schedule`) and record at least"
-            f" {ENOUGH_STEPS} of them."
+            f"Mark the steps{whose} (`prof.step()` after each one, with a `schedule`) and record at"
+            f" least {ENOUGH_STEPS} of them."
         )
-    if found.adjusted is not None and found.drift is not None:
+    if found.adjusted is not None and found.drift is not None and not found.at_equal_clocks:
         is_device = found.drift.of_device
         locked = "Lock the clocks of the device, or record both again on a device at rest."
         return locked if is_device else "Record both again on a machine at rest."
     if found.times.more_steps:
         return f"Record {plural(found.times.more_steps, 'more step')} on each side."
+    if max(found.times.repeats) == 1:
+        return "Record each of them two more times: how far equal code differs is not known."
     return ""

@@ -38,6 +38,7 @@ class DiffQuery(Struct, frozen=True, forbid_unknown_fields=True):
     # how a step is divided; "" = the best that both have
     seen: Literal["", "device", "host", "classic"] = ""
     budget: Annotated[float, Meta(ge=0, le=10)] = 0.02  # a smaller change of the step is none
+    equal_clocks: bool = False  # judge the other as if it had run at the clock of the base
 
 
 class DiffTableQuery(DiffQuery, frozen=True, forbid_unknown_fields=True):
@@ -141,7 +142,8 @@ class Diff(Struct, frozen=True):
     other_ns: int
     change_ns: int
     parts: tuple[DiffPart, ...]
-    clock_ns: int  # of the change of compute, what another clock makes of it
+    clock_ns: int  # of the change, what another clock makes of it
+    can_equal_clocks: bool  # the clocks differ, by a factor that can be made up for
     clock_ratio: float | None  # other ÷ base of equal kernels; None: too few of them
     mismatches: tuple[DiffMismatch, ...]
     counts: tuple[DiffCount, ...]

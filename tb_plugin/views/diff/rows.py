@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.diff.bridge import Bridge, BridgePart, Division, bridge, divisions
+from ...analysis.diff.bridge import CLOCK, Bridge, BridgePart, Division, divisions
 from ...analysis.diff.changes import ItemChange, changes
 from ...analysis.diff.sides import Items, Side, kernel_items, module_items, operator_items
-from ...analysis.diff.verdict import PairVerdict, compare
+from ...analysis.diff.verdict import PairVerdict, bridge_of, compare
 from ...analysis.facts import Facts
 from ...analysis.modules import artifact as module_artifact
 from ...analysis.operators import artifact as operator_artifact
@@ -38,6 +38,14 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "kernels": ("device_self_ns",),
     "modules": ("device_self_ns", "self_ns", "bytes"),
 }
+_CLOCK = LegendEntry(
+    CLOCK,
+    "Another clock",
+    "other",
+    "What the clock alone makes of the work: kernels of equal name and size (without a device,"
+    " operators of equal name and shapes) all take longer, or shorter, by one factor.",
+    ghost=True,
+)
 _LEGENDS: Mapping[Division, tuple[LegendEntry, ...]] = {
     "device": PARTITION,
     "host": HOST,
@@ -74,11 +82,14 @@ class Pair:
     base: Recorded
     other: Recorded
     budget: float = 0.02
+    equal_clocks: bool = False
 
     @cached_property
     def comparison(self) -> PairVerdict:
         """The verdict, and what it rests on."""
-        return compare(self.base.side, self.other.side, self.budget)
+        return compare(
+            self.base.side, self.other.side, self.budget, at_equal_clocks=self.equal_clocks
+        )
 
     def answer(self, query: answers.DiffQuery) -> answers.Diff:
         """The first screen. Raises QueryError."""
@@ -89,7 +100,7 @@ class Pair:
         between = (
             found.bridge
             if (seen, query.center) == (found.bridge.division, found.bridge.center)
-            else bridge(base, other, seen, query.center)
+            else bridge_of(self.base.side, self.other.side, found.drift, seen, query.center)
         )
         verdict = found.adjusted or found.times
         return answers.Diff(
@@ -108,6 +119,7 @@ class Pair:
             change_ns=between.change_ns,
             parts=tuple(self._part(between, part) for part in between.parts),
             clock_ns=found.clock_ns,
+            can_equal_clocks=bool(found.clock_ns),
             clock_ratio=found.drift.ratio if found.drift else None,
             mismatches=as_structs(answers.DiffMismatch, found.mismatches),
             counts=as_structs(answers.DiffCount, found.counts),
@@ -126,7 +138,7 @@ class Pair:
 
     def _part(self, between: Bridge, part: BridgePart) -> answers.DiffPart:
         entry = next(
-            (one for one in _LEGENDS[between.division] if one.key == part.key),
+            (one for one in (*_LEGENDS[between.division], _CLOCK) if one.key == part.key),
             LegendEntry(part.key, part.key.removesuffix("_ns").replace("_", " "), "other", ""),
         )
         return answers.DiffPart(

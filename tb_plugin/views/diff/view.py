@@ -39,6 +39,7 @@ def pair_of(subject: Subject, query: answers.DiffQuery) -> Pair:
         Recorded(base.facts, base.other_artifact, place, query.base_steps),
         Recorded(subject.facts, subject.other_artifact, own, query.steps),
         query.budget,
+        query.equal_clocks,
     )
 
 

@@ -62,5 +62,6 @@ export function queryOf(base: Base, values: Values): DiffQuery {
     base_span: base.span.key,
     steps: values["steps"] ?? "",
     base_steps: values["diff.steps"] ?? "",
+    equal_clocks: values["diff.clocks"] === "equal",
   };
 }

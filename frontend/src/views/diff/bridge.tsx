@@ -179,6 +179,19 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
               }
             />
           ) : null}
+          {answer.can_equal_clocks ? (
+            <Segmented
+              label="Clocks"
+              options={[
+                ["recorded", "As recorded"],
+                ["equal", "Equal clocks"],
+              ]}
+              value={values["diff.clocks"] === "equal" ? "equal" : "recorded"}
+              onChange={(next) =>
+                address.replace({ "diff.clocks": next === "equal" ? next : undefined })
+              }
+            />
+          ) : null}
           <CopyTable label="the bridge" table={() => toPlain(answer.parts)} />
         </>
       }
@@ -230,7 +243,6 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
       </div>
       <p className="hint">
         {scale.unit.name} per step · pale: not significant, or too few steps to tell
-        {answer.clock_ns === 0 ? "" : ` · another clock alone makes ${change(answer.clock_ns)}`}
       </p>
     </Panel>
   );

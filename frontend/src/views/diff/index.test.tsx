@@ -53,6 +53,7 @@ const ANSWER: Diff = {
   change_ns: -36_524_167,
   parts: [part("compute", 98_588_667, 99_144_667, false), part("loader", 79_003_500, 41_923_333)],
   clock_ns: 0,
+  can_equal_clocks: false,
   clock_ratio: 1,
   mismatches: [],
   counts: [

@@ -1,0 +1,144 @@
+"""The sentences of a verdict: each says what is so, and nothing that is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kinetoscope.analysis.diff.bridge import CLOCK
+from kinetoscope.analysis.diff.sides import Side
+from kinetoscope.analysis.diff.verdict import compare
+from kinetoscope.base.units import NBSP
+from kinetoscope.trace.read import read
+from tests.trace.drawn import Event, annotation, drawn, kernel, launch, x
+
+from .training import Plant, side_of, training, write_training
+
+
+def host(steps: int, length_us: float = 1000, *, marked: bool = True) -> Side:
+    """Steps on the CPU, each of one operator."""
+    flat: list[Event] = []
+    for step in range(steps):
+        begin = step * (length_us + 10)
+        flat.append(x("aten::mm", begin + 5, length_us - 10))
+        if marked:
+            flat.append(annotation(f"ProfilerStep#{step}", begin, length_us))
+    return side_of(drawn(flat))
+
+
+def said(base: Side, other: Side) -> tuple[str, str, str, str]:
+    found = compare(base, other)
+    texts = (found.headline, found.detail, found.certainty, found.settle)
+    first, second, third, fourth = (text.replace(NBSP, " ") for text in texts)
+    return first, second, third, fourth
+
+
+def test_one_step_of_each() -> None:
+    assert said(host(1), host(1, 1100)) == (
+        "Cannot tell: 100 µs more per step (10.0 %), from 1 step of each.",
+        "",
+        "1 against 1 step",
+        "Record 7 more steps on each side.",
+    )
+
+
+def test_one_step_against_many() -> None:
+    headline, _, certainty, _ = said(host(1), host(12, 3000))
+    assert headline == "Cannot tell: 2.00 ms more per step, from 1 step of A."
+    assert certainty == "1 against 12 steps"
+
+
+def test_no_steps_on_both_sides() -> None:
+    headline, detail, certainty, settle = said(host(1, marked=False), host(2, marked=False))
+    assert headline == "Cannot tell: 1.01 ms more in all, and nothing marks steps."
+    assert detail.startswith("One recording of each is one measurement. Counted, and different")
+    assert detail.endswith("operators 1 → 2.")
+    assert certainty == ""
+    assert settle.startswith("Mark the steps (`prof.step()` after each one, with a `schedule`)")
+
+
+def test_no_steps_on_one_side() -> None:
+    """The whole of one recording is not set against a step of the other as if it were one."""
+    headline, detail, _, settle = said(host(20, marked=False), host(20))
+    assert headline == "Cannot tell: nothing marks steps in A."
+    assert detail.startswith("All of its 20.2 ms stands against one step of 1.00 ms")
+    assert settle.startswith("Mark the steps of A")
+
+
+def test_the_same_recording_twice() -> None:
+    assert said(host(3), host(3)) == (
+        "No change: every step is as long as before, in every part.",
+        "",
+        "3 against 3 steps",
+        "",
+    )
+
+
+def test_no_operators_at_all() -> None:
+    """A recording of the device alone can be compared, too."""
+    flat: list[Event] = []
+    for step in range(10):
+        begin = step * 1000.0
+        flat += [
+            annotation(f"ProfilerStep#{step}", begin, 990),
+            launch(begin + 5, 2, step + 1),
+            kernel("gemm", begin + 20, 900, correlation=step + 1),
+        ]
+    found = compare(side_of(drawn(flat)), side_of(drawn(flat)))
+    assert found.outcome == "no change"
+    assert "operators" not in {one.key for one in found.counts}
+
+
+def test_steps_that_took_no_part_are_named_once() -> None:
+    """Six steps a side, two of them far off: what was compared stands in one place."""
+
+    def of(lengths: list[float]) -> Side:
+        flat: list[Event] = []
+        now = 0.0
+        for step, length in enumerate(lengths):
+            flat += [x("aten::mm", now + 5, length - 10), annotation(f"ProfilerStep#{step}", now,
+                length)]  # fmt: skip
+            now += length + 10
+        return side_of(drawn(flat))
+
+    base = of([1770, 1760, 1780, 1770, 1790, 1770])
+    found = compare(base, of([1270, 1250, 1260, 1700, 1270, 1690]))
+    assert found.times is not None
+    assert found.certainty.replace(NBSP, " ").startswith(
+        "6 against 6 steps, judged without steps 3 and 5 of B, which are unlike the others"
+        " · 95 % sure the change of the mean of all steps is between"
+    )
+    assert found.times.reason.startswith("The 6 and 4 steps that are left, dealt to two sides")
+
+
+def test_another_clock_is_a_part_of_the_bridge() -> None:
+    base, other = training(1, 20, sigma=0.004), training(2, 20, Plant(clock=1.1), sigma=0.004)
+    found = compare(base, other)
+    assert found.outcome != "worse"
+    assert sum(part.change_ns for part in found.bridge.parts) == found.bridge.change_ns
+    parts = {part.key: part.change_ns for part in found.bridge.parts}
+    assert parts[CLOCK] == found.clock_ns > 90_000
+    assert abs(parts["compute_ns"]) < 0.1 * parts[CLOCK]
+
+
+def test_at_equal_clocks_the_code_is_judged() -> None:
+    """A device that is 10 % slower, and beside it an operator that takes twice as long."""
+    plant = Plant(clock=1.1, slower={"aten::relu": 4.0})
+    base, other = training(1, 20, sigma=0.004), training(2, 20, plant, sigma=0.004)
+    found = compare(base, other, at_equal_clocks=True)
+    assert found.outcome == "worse"
+    assert "at equal clocks" in found.headline
+    assert found.change_ns == found.bridge.change_ns - found.clock_ns
+    alike = compare(base, training(2, 20, Plant(clock=1.1), sigma=0.004), at_equal_clocks=True)
+    assert alike.outcome == "no change"
+    assert alike.headline.endswith("at equal clocks.")
+
+
+def test_what_is_lost_of_a_file_is_told(tmp_path: Path) -> None:
+    path = write_training(tmp_path / "whole.json", 1, 8)
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(path.read_bytes()[:-3000])
+    whole, damaged = (side_of(read(str(one))) for one in (path, cut))
+    found = {one.what: one for one in compare(whole, damaged).mismatches}
+    assert "damage of A" not in found
+    assert found["damage of B"].weight == "taints"
+    assert found["damage of B"].other
