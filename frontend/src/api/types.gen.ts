@@ -636,7 +636,9 @@ export interface Distributed {
   readonly headline: string;
   readonly detail: string;
   readonly ranks: readonly DistributedRank[];
-  /** workers that are still being read */
+  /** recordings that are there */
+  readonly read: number;
+  /** recordings that are still being read */
   readonly waiting: number;
   readonly world_size: number | null;
   /** ranks without a recording, in words */
@@ -661,6 +663,8 @@ export interface Distributed {
   readonly unmatched: number;
   readonly bandwidth: readonly BandwidthPoint[];
   readonly findings: readonly DistributedFinding[];
+  /** rules that could not be checked, and what they need */
+  readonly unchecked: readonly string[];
   readonly pipeline: readonly PipelineStage[];
   readonly pipeline_text: string;
   /** balance of all-to-all; "" none */
@@ -705,13 +709,20 @@ export interface DistributedFinding {
   readonly id: string;
   readonly title: string;
   readonly text: string;
+  /** at most, per step */
   readonly gain_ns: number | null;
+  /** how the gain is reckoned */
+  readonly method: string;
 }
 
 /** A process group. */
 export interface DistributedGroup {
-  /** its ranks: "0-7", the key for `roles` */
+  /** its ranks: "0-7", "0-56:8": a key for `roles` */
   readonly key: string;
+  /** number of ranks and their distance, "8x1": a key for `roles`; "" uneven */
+  readonly shape: string;
+  /** groups of this shape */
+  readonly alike: number;
   readonly label: string;
   readonly backend: string;
   readonly size: number;
@@ -735,8 +746,9 @@ export interface DistributedGroup {
 export interface DistributedQuery {
   /** steps by their numbers: "3", "2-5"; "" = those that are not left out */
   readonly steps?: string;
-  /** of groups: "0-7=tensor parallel;0,8=data parallel"; "" = guessed */
   readonly roles?: string;
+  /** compare what is there while other recordings are being read */
+  readonly so_far?: boolean;
 }
 
 /** One worker of the run. */
@@ -747,13 +759,16 @@ export interface DistributedRank {
   readonly used: boolean;
   /** why not, or what else must be known */
   readonly problem: string;
+  /** host name of the recording, else of the worker; "" neither tells it */
   readonly node: string;
+  /** its number, where the worker's name tells it */
   readonly process: string;
-  /** where names or metadata tell it: "prefill", "rollout" */
+  /** where names or process groups tell it: "prefill", "rollout" */
   readonly role: string;
   /** "Tesla V100-SXM2-32GB" */
   readonly device: string;
-  readonly device_index: number | null;
+  /** "0"; "0, 1" of a process with several; "" none */
+  readonly device_index: string;
   readonly memory_bytes: number | null;
   readonly capability: string;
   readonly step: RankStep | null;
@@ -1786,6 +1801,8 @@ export interface OperationsQuery {
   readonly steps?: string;
   /** row of the view's ranks; −1 = all ranks */
   readonly rank?: number;
+  /** of what is there while other recordings are being read */
+  readonly so_far?: boolean;
 }
 
 /** The parts of a row: the largest of each, and how many there are in all. */
@@ -2125,9 +2142,11 @@ export interface RankOperation {
   readonly operation: string;
   readonly group: string;
   readonly calls: number;
+  /** of these, calls that no other recording has */
+  readonly alone: number;
   readonly total_bytes: number | null;
   readonly mean_bytes: number | null;
-  /** sum of durations: waiting and transfer */
+  /** waiting and transfer; calls of a rank at the same time count once */
   readonly latency_ns: number;
   readonly mean_latency_ns: number;
   /** of these, the transfer */
@@ -2155,10 +2174,10 @@ export interface RankStep {
   readonly copy_ns: number;
   readonly idle_ns: number;
   readonly length_ns: number;
-  /** waiting for other ranks, of the time in collectives … */
-  readonly synchronizing_ns: number | null;
-  /** … and the rest of it */
+  /** of the time in collectives, the shortest of any rank in each … */
   readonly transferring_ns: number | null;
+  /** … and the rest of it */
+  readonly synchronizing_ns: number | null;
 }
 
 /** Whether ranks differ. */

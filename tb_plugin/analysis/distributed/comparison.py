@@ -137,7 +137,7 @@ def compare(
         verdict=said,
         bandwidth=speed,
         pipelines=pipelines(aligned, groups, matches, clocks),
-        pictures=pictures(aligned, matches, speed),
+        pictures=pictures(aligned, matches),
     )  # fmt: skip
 
 

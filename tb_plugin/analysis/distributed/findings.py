@@ -93,6 +93,60 @@ def _view(text: str, **params: str) -> Reference:
     return Reference(text, "distributed", dict(params))
 
 
+_UNCHECKED = {
+    one.id: one
+    for one in (
+        Unchecked(
+            "CO4", "Links slower than others",
+            "the same operation and size in two groups or more, with sizes (torch 2.3)",
+        ),
+        Unchecked(
+            "EP1", "Experts with unequal load",
+            "all_to_all with the sizes of its parts, on all ranks of a group (torch 2.3)",
+        ),
+        Unchecked("PP1", "Bubble of the pipeline", "matched sends between its stages"),
+    )
+}  # fmt: skip
+"""What each rule on groups needs, said where a run does not have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The words of a finding about a group."""
+
+    title: str
+    text: str  # without the action
+    action: str
+    verify: str
+    link: str
+    snippet: str = ""
+
+
+def _of_group(
+    run: Comparison,
+    rule: str,
+    group: int,
+    said: _Said,
+    gain: Gain | None,
+    evidence: Evidence,
+    confidence: float,
+) -> Finding:
+    return Finding(
+        id=rule,
+        title=said.title,
+        severity=_severity(gain),
+        confidence=confidence,
+        text=f"{said.text} {said.action}",
+        snippet=said.snippet,
+        evidence=(evidence,),
+        gain=gain,
+        scope=_scope(run),
+        links=(_view(said.link, group=str(group)),),
+        verify=said.verify,
+        action=said.action,
+    )
+
+
 # --- CO5 ------------------------------------------------------------------------------------------
 
 
@@ -154,44 +208,32 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
 def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
     known = ~np.isnan(run.bandwidth.bus_gbps)
     if not known.any() or len(np.unique(run.matches.group[known])) < 2:
-        return [
-            Unchecked(
-                "CO4", "Links slower than others",
-                "the same operation and size in two groups or more, with sizes (torch 2.3)",
-            )
-        ]  # fmt: skip
+        return [_UNCHECKED["CO4"]]
     found: list[Finding | Unchecked] = []
     for link in run.bandwidth.slow_links:
-        group = run.groups[link.group]
-        gain = _gain(link.extra_ns, length, "its transfers at the bandwidth of the other groups")
-        ranks = ", ".join(map(str, group.ranks[:8])) + (" …" if len(group.ranks) > 8 else "")
-        action = (
-            "Check the link between them: `nvidia-smi topo -m`, NIC errors and speed, and with "
-            "`NCCL_DEBUG=INFO` over which path they talk."
+        ranks = run.groups[link.group].ranks
+        shown = ", ".join(map(str, ranks[:8])) + (" …" if len(ranks) > 8 else "")
+        said = _Said(
+            title=f"Slow links between ranks {shown}",
+            text=(
+                f"{link.count} {link.kind.replace('_', '-')} of {size(link.bytes)} moved "
+                f"{link.bus_gbps:.3g} GB/s on the bus in the median, others of that size "
+                f"{link.usual_gbps:.3g} GB/s."
+            ),
+            action="Check the link between them: `nvidia-smi topo -m`, NIC errors and speed, and "
+            "with `NCCL_DEBUG=INFO` over which path they talk.",
+            verify="Record again: its bandwidth is that of the other groups.",
+            link="Bandwidth of the groups",
+            snippet="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,NET torchrun …",
         )
-        found.append(
-            Finding(
-                id="CO4",
-                title=f"Slow links between ranks {ranks}",
-                severity=_severity(gain),
-                confidence=0.7,
-                text=(
-                    f"{link.count} {link.kind.replace('_', '-')} of {size(link.bytes)} moved "
-                    f"{link.bus_gbps:.3g} GB/s on the bus in the median, others of that size "
-                    f"{link.usual_gbps:.3g} GB/s. {action}"
-                ),
-                snippet="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,NET torchrun …",
-                evidence=(
-                    Evidence("bus bandwidth beside that of other groups",
-                             link.bus_gbps / link.usual_gbps, "ratio", SLOW_LINK),
-                ),
-                gain=gain,
-                scope=_scope(run),
-                links=(_view("Bandwidth of the groups", group=str(link.group)),),
-                verify="Record again: its bandwidth is that of the other groups.",
-                action=action,
-            )
-        )  # fmt: skip
+        gain = _gain(link.extra_ns, length, "its transfers at the bandwidth of the other groups")
+        beside = Evidence(
+            "bus bandwidth beside that of other groups",
+            link.bus_gbps / link.usual_gbps,
+            "ratio",
+            SLOW_LINK,
+        )
+        found.append(_of_group(run, "CO4", link.group, said, gain, beside, 0.7))
     return found
 
 
@@ -202,45 +244,27 @@ def _imbalance(run: Comparison, length: float) -> list[Finding | Unchecked]:
     if "all_to_all" not in run.matches.kind:
         return []
     if not run.bandwidth.imbalance:
-        return [
-            Unchecked(
-                "EP1", "Experts with unequal load",
-                "all_to_all with the sizes of its parts, on all ranks of a group (torch 2.3)",
-            )
-        ]  # fmt: skip
+        return [_UNCHECKED["EP1"]]
     found: list[Finding | Unchecked] = []
     for one in run.bandwidth.imbalance:
         if one.most_to_mean <= IMBALANCED:
             continue
+        hot = f", most often rank {one.hot_rank}" if one.hot_rank >= 0 else ""
+        said = _Said(
+            title="Experts get unequal parts",
+            text=(
+                f"In the median of {one.instances} exchanges the busiest rank receives "
+                f"{times(one.most_to_mean)} the mean{hot}, and all others wait for it."
+            ),
+            action="Balance the router (auxiliary loss, bias, capacity factor), or spread busy "
+            "experts over several ranks.",
+            verify="Record again: the largest part is below 1.3 times the mean.",
+            link="Parts of the exchange",
+        )
         gain = _gain(one.expert_ns * (1 - 1 / one.most_to_mean), length,
                      "(most − mean) / most of the time of these exchanges")  # fmt: skip
-        hot = f", most often rank {one.hot_rank}" if one.hot_rank >= 0 else ""
-        action = (
-            "Balance the router (auxiliary loss, bias, capacity factor), or spread busy experts "
-            "over several ranks."
-        )
-        found.append(
-            Finding(
-                id="EP1",
-                title="Experts get unequal parts",
-                severity=_severity(gain),
-                confidence=0.8,
-                text=(
-                    f"In the median of {one.instances} exchanges the busiest rank receives "
-                    f"{times(one.most_to_mean)} the mean{hot}, and all others wait for it. "
-                    f"{action}"
-                ),
-                snippet="",
-                evidence=(
-                    Evidence("most to mean received", one.most_to_mean, "ratio", IMBALANCED),
-                ),
-                gain=gain,
-                scope=_scope(run),
-                links=(_view("Parts of the exchange", group=str(one.group)),),
-                verify="Record again: the largest part is below 1.3 times the mean.",
-                action=action,
-            )
-        )
+        received = Evidence("most to mean received", one.most_to_mean, "ratio", IMBALANCED)
+        found.append(_of_group(run, "EP1", one.group, said, gain, received, 0.8))
     return found
 
 
@@ -248,41 +272,30 @@ def _imbalance(run: Comparison, length: float) -> list[Finding | Unchecked]:
 
 
 def _bubbles(run: Comparison, length: float) -> list[Finding | Unchecked]:
-    found: list[Finding | Unchecked] = []
-    for one in run.pipelines:
-        if run.roles[one.group].role != "pipeline":
-            continue
-        if not one.micro_batches:
-            found.append(
-                Unchecked("PP1", "Bubble of the pipeline", "matched sends between its stages")
-            )
-            continue
-        mean = float(np.mean(one.bubble_share))
-        if mean <= BUBBLE_FACTOR * one.theory:
-            continue
-        extra = (mean - one.theory) * length
-        gain = _gain(extra, length, "the bubble beyond (p − 1) / (m + p − 1)")
-        action = "More and smaller parts of the batch, or stages of equal length, shrink it."
-        found.append(
-            Finding(
-                id="PP1",
-                title="Stages of the pipeline stand idle",
-                severity=_severity(gain),
-                confidence=0.6,
-                text=(
-                    f"The {len(one.stages)} stages wait for one another for {share(mean)} of a "
-                    f"step ({duration(mean * length)}); {one.micro_batches} parts of the batch "
-                    f"allow {share(one.theory)}. {action}"
-                ),
-                snippet="",
-                evidence=(
-                    Evidence("bubble", mean, "ratio", BUBBLE_FACTOR * one.theory),
-                ),
-                gain=gain,
-                scope=_scope(run),
-                links=(_view("Stages of the pipeline", group=str(one.group)),),
-                verify="Record again: the bubble is near what the number of parts allows.",
-                action=action,
-            )
-        )  # fmt: skip
-    return found
+    """Of pipelines that wait too long, the worst; the others are counted."""
+    pipelines = [one for one in run.pipelines if run.roles[one.group].role == "pipeline"]
+    known = [one for one in pipelines if one.micro_batches]
+    unknown = [_UNCHECKED["PP1"]] if len(known) < len(pipelines) else []
+    means = {id(one): float(np.mean(one.bubble_share)) for one in known}
+    long = [one for one in known if means[id(one)] > BUBBLE_FACTOR * one.theory]
+    if not long:
+        return [*unknown]
+    one = max(long, key=lambda one: means[id(one)] - one.theory)
+    mean = means[id(one)]
+    others = (
+        f" ({len(long)} of {len(pipelines)} pipelines; this is the worst)" if len(long) > 1 else ""
+    )
+    said = _Said(
+        title="Stages of the pipeline stand idle",
+        text=(
+            f"The {len(one.stages)} stages wait for one another for {share(mean)} of a "
+            f"step ({duration(mean * length)}); {one.micro_batches} parts of the batch "
+            f"allow {share(one.theory)}{others}."
+        ),
+        action="More and smaller parts of the batch, or stages of equal length, shrink it.",
+        verify="Record again: the bubble is near what the number of parts allows.",
+        link="Stages of the pipeline",
+    )
+    gain = _gain((mean - one.theory) * length, length, "the bubble beyond (p − 1) / (m + p − 1)")
+    bubble = Evidence("bubble", mean, "ratio", BUBBLE_FACTOR * one.theory)
+    return [_of_group(run, "PP1", one.group, said, gain, bubble, 0.6), *unknown]

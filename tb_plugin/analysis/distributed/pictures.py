@@ -17,27 +17,12 @@ import numpy as np
 
 from ...base.arrays import I64
 from ...base.intervals import union
-from .bandwidth import Bandwidth
-from .matching import Matches
+from .bandwidth import Bandwidth, message_bytes
+from .matching import Matches, RunGroup
 from .model import RankDigest
 
 OVERLAP_PARTS = ("computation", "overlapping", "communication", "other")
 TRANSFER_PARTS = ("transfer", "synchronizing")
-
-
-@dataclass(frozen=True, slots=True)
-class OperationRow:
-    """All calls of one operation in one group by one worker."""
-
-    digest: int
-    group: int
-    kind: str
-    calls: int
-    bytes: int  # −1 where no call says how much
-    latency_ns: int  # union
-    transfer_ns: int  # union of the transfers, −1 where no other worker has the calls
-    algorithm_gbps: float  # median of its calls; NaN not available
-    bus_gbps: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,19 +31,12 @@ class Pictures:
 
     overlap_ns: I64  # (R, S, 4): OVERLAP_PARTS
     transfer_ns: I64  # (R, S, 2): TRANSFER_PARTS
-    operations: tuple[OperationRow, ...]
+    shortest_ns: tuple[I64, ...]  # by digest and call: the least time of any member; −1 no other
 
 
-def pictures(
-    digests: Sequence[RankDigest],
-    matches: Matches,
-    speed: Bandwidth,
-) -> Pictures:
+def pictures(digests: Sequence[RankDigest], matches: Matches) -> Pictures:
     """The sums of a run; O(calls × log)."""
     shortest = _shortest(digests, matches)
-    rows: list[OperationRow] = []
-    for m, one in enumerate(digests):
-        rows.extend(_operations(m, one, matches, (shortest[m], speed)))
     return Pictures(
         overlap_ns=np.stack([_overlap(one) for one in digests])
         if digests
@@ -66,7 +44,7 @@ def pictures(
         transfer_ns=np.stack([_transfer(one, shortest[m]) for m, one in enumerate(digests)])
         if digests
         else np.zeros((0, 0, 2), np.int64),
-        operations=tuple(rows),
+        shortest_ns=tuple(shortest),
     )
 
 
@@ -82,12 +60,13 @@ def _shortest(digests: Sequence[RankDigest], matches: Matches) -> list[I64]:
     """For each call of each digest the shortest time that a member is in it; −1 unmatched."""
     result: list[I64] = [np.full(len(one.calls), -1, np.int64) for one in digests]
     least = np.full(len(matches), np.iinfo(np.int64).max)
+    members = (matches.row >= 0).sum(axis=1)
     for m, one in enumerate(digests):
         here = np.flatnonzero(matches.row[:, m] >= 0)
         rows = matches.row[here, m]
         np.minimum.at(least, here, one.calls.release_ns[rows] - one.calls.arrival_ns[rows])
     for m in range(len(digests)):
-        here = np.flatnonzero(matches.row[:, m] >= 0)
+        here = np.flatnonzero((matches.row[:, m] >= 0) & (members > 1))
         result[m][matches.row[here, m]] = least[here]
     return result
 
@@ -105,44 +84,107 @@ def _transfer(one: RankDigest, shortest: I64) -> I64:
     return result
 
 
-def _operations(
-    m: int,
-    one: RankDigest,
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """All calls of one operation in one group, over chosen steps, by one worker or by several.
+
+    Times of one worker are unions, so calls at the same time count once; those of several are sums.
+    """
+
+    group: int  # of the run, −1 where no group of the run has the ranks that this one names
+    kind: str
+    calls: int
+    alone: int  # of these, calls that no other recording has
+    bytes: int  # as nccl-tests reckons sizes; −1 where a call does not say how much
+    latency_ns: int
+    transfer_ns: int  # −1 where no other worker has any of the calls
+    algorithm_gbps: float  # median of the collectives; NaN not available
+    bus_gbps: float
+
+
+@dataclass(slots=True)
+class _Sums:
+    calls: int = 0
+    alone: int = 0
+    bytes: int = 0
+    unknown: int = 0  # calls of unknown size
+    latency_ns: int = 0
+    transfer_ns: int = 0
+
+
+def operations(  # what a run is made of
+    digests: Sequence[RankDigest],
+    groups: Sequence[RunGroup],
     matches: Matches,
-    how: tuple[I64, Bandwidth],
-) -> list[OperationRow]:
-    shortest, speed = how
-    calls = one.calls
-    instance = np.full(len(calls), -1, np.int64)
-    here = np.flatnonzero(matches.row[:, m] >= 0)
-    instance[matches.row[here, m]] = here
-    group = np.full(len(calls), -1, np.int64)
-    group[instance >= 0] = matches.group[instance[instance >= 0]]
+    speed: Bandwidth,
+    shortest: Sequence[I64],
+    members: Sequence[int],
+    steps: I64,
+) -> tuple[OperationRow, ...]:
+    """The calls of some workers by group and operation, those that took longest first.
+
+    ``steps`` are rows of the steps; without any step in the run, whatever was recorded counts.
+    """
+    found: dict[tuple[int, str], _Sums] = {}
+    instances: dict[tuple[int, str], list[I64]] = {}
+    by_ranks = {group.ranks: number for number, group in reversed(tuple(enumerate(groups)))}
+    for m in members:
+        one = digests[m]
+        calls = one.calls
+        inside = np.isin(calls.step, steps) if len(one.steps) else np.ones(len(calls), np.bool_)
+        instance = np.full(len(calls), -1, np.int64)
+        here = np.flatnonzero(matches.row[:, m] >= 0)
+        instance[matches.row[here, m]] = here
+        own = np.array([by_ranks.get(group.ranks, -1) for group in one.groups] + [-1], np.int64)
+        group = np.where(
+            instance >= 0, matches.group[instance] if len(matches) else -1, own[calls.group]
+        )
+        for key in np.unique(np.stack([group, calls.kind], axis=1)[inside], axis=0).tolist():
+            mine = np.flatnonzero(inside & (group == key[0]) & (calls.kind == key[1]))
+            name = (key[0], one.text(key[1]))
+            size = len(groups[key[0]].ranks) if key[0] >= 0 else 0
+            sizes = _sizes(one, mine, instance, name[1], size, speed)
+            begin, end = calls.arrival_ns[mine], calls.release_ns[mine]
+            known = mine[shortest[m][mine] >= 0]
+            end_known = calls.release_ns[known]
+            total = found.setdefault(name, _Sums())
+            total.calls += len(mine)
+            total.alone += len(mine) - len(known)
+            total.bytes += int(sizes[sizes > 0].sum())
+            total.unknown += int((sizes <= 0).sum())
+            total.latency_ns += int(union(begin, end).total_ns)
+            total.transfer_ns += int(union(end_known - shortest[m][known], end_known).total_ns)
+            instances.setdefault(name, []).append(instance[known])
     rows = []
-    for key in sorted({(int(g), int(k)) for g, k in zip(group, calls.kind, strict=True)}):
-        mine = np.flatnonzero((group == key[0]) & (calls.kind == key[1]))
-        begin, end = calls.arrival_ns[mine], calls.release_ns[mine]
-        known = mine[shortest[mine] >= 0]
-        matched = instance[known]
-        sized = calls.in_bytes[mine][calls.in_bytes[mine] >= 0]
+    for (group_row, kind), total in found.items():
+        matched = np.unique(np.concatenate(instances[group_row, kind]))
         rows.append(
             OperationRow(
-                digest=m,
-                group=key[0],
-                kind=one.text(key[1]),
-                calls=len(mine),
-                bytes=int(sized.sum()) if len(sized) else -1,
-                latency_ns=union(begin, end).total_ns,
-                transfer_ns=union(
-                    calls.release_ns[known] - shortest[known], calls.release_ns[known]
-                ).total_ns
-                if len(known)
-                else -1,
+                group=group_row,
+                kind=kind,
+                calls=total.calls,
+                alone=total.alone,
+                bytes=total.bytes if total.bytes and not total.unknown else -1,
+                latency_ns=total.latency_ns,
+                transfer_ns=total.transfer_ns if total.alone < total.calls else -1,
                 algorithm_gbps=_median(speed.algorithm_gbps[matched]),
                 bus_gbps=_median(speed.bus_gbps[matched]),
             )
         )
-    return rows
+    return tuple(sorted(rows, key=lambda row: -row.latency_ns))
+
+
+def _sizes(
+    one: RankDigest, rows: I64, instance: I64, kind: str, ranks: int, speed: Bandwidth
+) -> I64:
+    """Bytes of each call by the run's bandwidth, or of a call that is alone by what it says."""
+    sizes = np.full(len(rows), -1, np.int64)
+    matched = instance[rows] >= 0
+    sizes[matched] = speed.bytes[instance[rows][matched]]
+    for at in np.flatnonzero(~matched).tolist():
+        given = int(one.calls.in_bytes[rows[at]]), int(one.calls.out_bytes[rows[at]])
+        sizes[at] = message_bytes(kind, *given, ranks) or -1
+    return sizes
 
 
 def _median(values: np.ndarray) -> float:

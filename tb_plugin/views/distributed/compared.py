@@ -16,7 +16,9 @@ from ...analysis.steps import parse_steps
 from ...base.arrays import I64
 from ..view import Recordings, RunWorker, Subject
 
-KEPT = 4
+KEPT = 2
+READ = "read; compared when all are"
+READING = "being read"
 ONE_RANK = (
     "This run has one recording. Who makes the others wait is told by the recordings of at least"
     " two ranks: let every rank write its trace into one folder."
@@ -37,13 +39,15 @@ class Compared:
 
     Attributes:
         workers: of each digest of the comparison, by its row.
-        others: workers whose recordings take no part, and why.
-        waiting: workers that are still being read.
+        others: workers whose recordings take no part: why, and their digest if it is there.
+        read: recordings that are there.
+        waiting: recordings that are still being read: no conclusion is drawn yet.
     """
 
     comparison: Comparison
     workers: tuple[RunWorker, ...]
-    others: tuple[tuple[RunWorker, str], ...]
+    others: tuple[tuple[RunWorker, str, RankDigest | None], ...]
+    read: int
     waiting: int
 
 
@@ -85,8 +89,11 @@ def _is(a: RankDigest, b: RankDigest) -> bool:
 _kept = _Kept()
 
 
-def compared(subject: Subject) -> Compared:
-    """The comparison of the run that a trace is of, with the recordings that are there.
+def compared(subject: Subject, *, so_far: bool = False) -> Compared:
+    """The comparison of the run that a trace is of.
+
+    While recordings are being read nothing is compared, unless what is there ``so_far`` is asked
+    for: each one that joins would make all figures anew, and change them.
 
     Raises:
         NotReadyError: its own recording is being read.
@@ -96,6 +103,16 @@ def compared(subject: Subject) -> Compared:
     usable = [one for one in workers if not one.problem]
     found = subject.recordings.gather([one.place for one in usable])
     there = [one for one in usable if one.place in found.opened]
+    problems = [(one, one.problem, None) for one in workers if one.problem]
+    problems += [
+        (one, found.problems[one.place], None) for one in usable if one.place in found.problems
+    ]
+    if found.waiting and not so_far:
+        read = [(one, READ, found.opened[one.place]) for one in there]
+        reading = [(one, READING, None) for one in usable if one.place in found.waiting]
+        nothing = _kept.comparison((), (), ())
+        others = (*read, *reading, *problems)
+        return Compared(nothing, (), others, len(there), len(found.waiting))
     comparison = _kept.comparison(
         [found.opened[one.place] for one in there],
         [one.place.worker for one in there],
@@ -103,15 +120,18 @@ def compared(subject: Subject) -> Compared:
     )
     used = [at for at, member in enumerate(comparison.members) if member.digest >= 0]
     used.sort(key=lambda at: comparison.members[at].digest)
-    problems = [
-        (there[at], member.problem)
+    twice = [
+        (there[at], member.problem, found.opened[there[at].place])
         for at, member in enumerate(comparison.members)
         if member.digest < 0
     ]
-    problems += [(one, one.problem) for one in workers if one.problem]
-    problems += [(one, found.problems[one.place]) for one in usable if one.place in found.problems]
+    reading = [(one, READING, None) for one in usable if one.place in found.waiting]
     return Compared(
-        comparison, tuple(there[at] for at in used), tuple(problems), len(found.waiting)
+        comparison,
+        tuple(there[at] for at in used),
+        (*twice, *reading, *problems),
+        len(there),
+        len(found.waiting),
     )
 
 
@@ -142,12 +162,30 @@ def step_of(comparison: Comparison) -> I64:
     return step
 
 
-NODE = re.compile(r"^(?P<node>.*(?<!step)(?<!rank)(?<!worker))[_.-](?P<process>\d+)$")
-ROLES = re.compile(
-    r"(?:^|[^a-z])(prefill|decode|actor|rollout|critic|reward|reference|learner|trainer|"
-    r"generator|router|encoder|decoder)(?:[^a-z]|$)",
+ROLE_WORDS = (
+    "prefill|decode|actor|rollout|critic|reward|reference|learner|trainer|generator|router|encoder"
+    "|decoder"
+)
+ROLES = re.compile(rf"(?:^|[^a-z])({ROLE_WORDS})(?:[^a-z]|$)", re.IGNORECASE)
+NODE = re.compile(r"^(?P<node>.+?)_(?:(?P<process>\d+)(?:_rank\d+)?|rank[-_]?\d+)$", re.IGNORECASE)
+"""Names as the handlers write them, ``host_pid`` and ``host_pid_rank3``; and ``host_rank3``."""
+NO_HOST = re.compile(
+    rf"(?:.*[^a-z])?(?:(?:worker|rank|step|span|[tdpecs]p)[-_.\d]*|activities|gpu|cuda|{ROLE_WORDS})",
     re.IGNORECASE,
 )
+"""What may stand before a number, and is no host."""
+
+
+def node_of(worker: str) -> tuple[str, str]:
+    """Host and process of a worker, as far as its name tells; "" where it does not.
+
+    >>> node_of("gpu-node17_4711"), node_of("host_12_rank3"), node_of("worker0_step_12")
+    (('gpu-node17', '4711'), ('host', '12'), ('', ''))
+    """
+    found = NODE.match(worker)
+    if found is None or NO_HOST.fullmatch(found["node"]):
+        return "", ""
+    return found["node"], found["process"] or ""
 
 
 def process_role(name: str) -> str:
@@ -158,3 +196,19 @@ def process_role(name: str) -> str:
     """
     found = ROLES.search(name)
     return found[1].lower() if found else ""
+
+
+def roles_of_processes(names: Sequence[str], digests: Sequence[RankDigest]) -> tuple[str, ...]:
+    """The role of each process: by the worker's name, else by a process group of some of them."""
+    told = [process_role(name) for name in names]
+    by_group: dict[tuple[int, ...], str] = {}
+    for digest in digests:
+        for group in (*digest.groups, *digest.declared):
+            role = process_role(group.description) or process_role(group.name)
+            if role and 0 < len(group.ranks) < len(digests):
+                by_group[group.ranks] = role
+    roles = []
+    for at, digest in enumerate(digests):
+        given = {role for ranks, role in by_group.items() if digest.rank in ranks}
+        roles.append(told[at] or (given.pop() if len(given) == 1 else ""))
+    return tuple(roles)

@@ -37,7 +37,10 @@ class DistributedQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of steps, and what the user knows of groups."""
 
     steps: str = ""  # steps by their numbers: "3", "2-5"; "" = those that are not left out
-    roles: Words = ""  # of groups: "0-7=tensor parallel;0,8=data parallel"; "" = guessed
+    roles: Words = (
+        ""  # of groups, by ranks or shape: "0-7=tensor parallel;32x8=pipeline"; "" guessed
+    )
+    so_far: bool = False  # compare what is there while other recordings are being read
 
 
 class RankStep(Struct, frozen=True):
@@ -49,8 +52,8 @@ class RankStep(Struct, frozen=True):
     copy_ns: int  # exposed copies and sets
     idle_ns: int
     length_ns: int
-    synchronizing_ns: int | None  # waiting for other ranks, of the time in collectives …
-    transferring_ns: int | None  # … and the rest of it
+    transferring_ns: int | None  # of the time in collectives, the shortest of any rank in each …
+    synchronizing_ns: int | None  # … and the rest of it
 
 
 class DistributedRank(Struct, frozen=True):
@@ -60,11 +63,11 @@ class DistributedRank(Struct, frozen=True):
     rank: int | None
     used: bool  # its recording takes part
     problem: str  # why not, or what else must be known
-    node: str
-    process: str
-    role: str  # where names or metadata tell it: "prefill", "rollout"
+    node: str  # host name of the recording, else of the worker; "" neither tells it
+    process: str  # its number, where the worker's name tells it
+    role: str  # where names or process groups tell it: "prefill", "rollout"
     device: str  # "Tesla V100-SXM2-32GB"
-    device_index: int | None
+    device_index: str  # "0"; "0, 1" of a process with several; "" none
     memory_bytes: int | None
     capability: str
     step: RankStep | None
@@ -97,7 +100,9 @@ class HeatColumns(Struct, frozen=True):
 class DistributedGroup(Struct, frozen=True):
     """A process group."""
 
-    key: str  # its ranks: "0-7", the key for ``roles``
+    key: str  # its ranks: "0-7", "0-56:8": a key for ``roles``
+    shape: str  # number of ranks and their distance, "8x1": a key for ``roles``; "" uneven
+    alike: int  # groups of this shape
     label: str
     backend: str
     size: int
@@ -148,7 +153,8 @@ class DistributedFinding(Struct, frozen=True):
     id: str
     title: str
     text: str
-    gain_ns: int | None
+    gain_ns: int | None  # at most, per step
+    method: str  # how the gain is reckoned
 
 
 class PipelineStage(Struct, frozen=True):
@@ -172,7 +178,8 @@ class Distributed(Struct, frozen=True):
     headline: str
     detail: str
     ranks: tuple[DistributedRank, ...]
-    waiting: int  # workers that are still being read
+    read: int  # recordings that are there
+    waiting: int  # recordings that are still being read
     world_size: int | None
     missing: str  # ranks without a recording, in words
     notes: tuple[str, ...]  # what must be known of the comparison
@@ -189,6 +196,7 @@ class Distributed(Struct, frozen=True):
     unmatched: int  # calls without a counterpart
     bandwidth: tuple[BandwidthPoint, ...]
     findings: tuple[DistributedFinding, ...]
+    unchecked: tuple[str, ...]  # rules that could not be checked, and what they need
     pipeline: tuple[PipelineStage, ...]
     pipeline_text: str
     experts_text: str  # balance of all-to-all; "" none
@@ -204,6 +212,7 @@ class OperationsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     steps: str = ""
     rank: Annotated[int, Meta(ge=-1, lt=1 << 20)] = -1  # row of the view's ranks; −1 = all ranks
+    so_far: bool = False  # of what is there while other recordings are being read
 
 
 class RankOperation(Struct, frozen=True):
@@ -212,9 +221,10 @@ class RankOperation(Struct, frozen=True):
     operation: str
     group: str
     calls: int
+    alone: int  # of these, calls that no other recording has
     total_bytes: int | None
     mean_bytes: float | None
-    latency_ns: int  # sum of durations: waiting and transfer
+    latency_ns: int  # waiting and transfer; calls of a rank at the same time count once
     mean_latency_ns: float
     transfer_ns: int | None  # of these, the transfer
     mean_transfer_ns: float | None

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
-from ...analysis.distributed.bandwidth import bus_factor
 from ...analysis.distributed.clocks import extents
 from ...analysis.distributed.comparison import Comparison
 from ...analysis.distributed.hang import said_ranks
 from ...analysis.distributed.matching import METHODS
 from ...analysis.distributed.model import RankDigest
+from ...analysis.distributed.pictures import OperationRow, operations
 from ...base.arrays import I64
-from ...base.intervals import union
-from ...base.units import plural, size
+from ...base.units import size
 from . import contract as answers
-from .compared import NODE, Compared, process_role, step_of
+from .compared import Compared, node_of, process_role, roles_of_processes, step_of
 
 SMALL_BYTES = 256 << 10
 SLOW_RATIO = 0.1  # of the group's fast collectives: slower and small is bound by latency
@@ -44,46 +45,29 @@ class RunRows:
         np.add.at(self.cost, last[self.known], waits.sum(axis=1))
         self.lost: I64 = waits.sum(axis=0) if len(waits) else np.zeros(count, np.int64)
         self.times_last = np.bincount(last[self.known], minlength=count)
+        names = [one.place.worker for one in compared.workers]
+        self.process_roles = roles_of_processes(names, self.of.digests)
 
     # --- ranks ----------------------------------------------------------------------------------
 
     def ranks(self) -> tuple[answers.DistributedRank, ...]:
         """All workers: the rows of the digests first, those that take no part after them."""
         rows = [self._rank(at, one) for at, one in enumerate(self.of.digests)]
-        for worker, problem in self.compared.others:
-            name = worker.place.worker
-            node, process = _node_of(name)
-            rows.append(
-                answers.DistributedRank(
-                    worker=name, rank=worker.rank, used=False, problem=problem, node=node,
-                    process=process, role=process_role(name), device="", device_index=None,
-                    memory_bytes=None, capability="", step=None, own_ns=None, cost_ns=None,
-                    lost_ns=None, times_last=None, brought_in_ns=None, gain_ns=None,
-                    uncertainty_ns=None,
-                )
-            )  # fmt: skip
+        for worker, problem, digest in self.compared.others:
+            rank = digest.rank if digest is not None and digest.rank >= 0 else worker.rank
+            rows.append(_bare_rank(worker.place.worker, rank, problem, digest))
         return tuple(rows)
 
     def _rank(self, at: int, digest: RankDigest) -> answers.DistributedRank:
-        name = self.compared.workers[at].place.worker
-        node, process = _node_of(name)
-        device = next((one for one in digest.devices if one.used), None)
         own = self.of.replay.own
         verdict = self.of.verdict
         unsure = int(self.of.clocks.uncertainty_ns[at])
-        is_named = verdict.member == at and verdict.gain_ns > 0
-        return answers.DistributedRank(
-            worker=name,
-            rank=digest.rank,
+        is_named = verdict.member == at and verdict.gain_ns > 0 and not self.compared.waiting
+        name = self.compared.workers[at].place.worker
+        return structs.replace(
+            _bare_rank(name, digest.rank, "", digest),
             used=True,
-            problem="",
-            node=digest.host_name or node,
-            process=process,
-            role=process_role(name),
-            device=device.name if device else "",
-            device_index=device.index if device else None,
-            memory_bytes=(device.memory_bytes or None) if device else None,
-            capability=device.capability if device else "",
+            role=self.process_roles[at],
             step=self._step(at, digest),
             own_ns=_mean(own.own_ns[at, self.steps]) if own is not None else None,
             cost_ns=int(self.cost[at]) // self.per,
@@ -95,34 +79,35 @@ class RunRows:
         )
 
     def _step(self, at: int, digest: RankDigest) -> answers.RankStep | None:
-        here = self.steps[(digest.steps.end_ns > digest.steps.start_ns)[self.steps]]
+        table = digest.steps
+        here = self.steps[(table.end_ns > table.start_ns)[self.steps]]
         if not len(here):
             return None
 
         def mean(values: I64) -> int:
             return round(float(values[here].mean()))
 
-        table = digest.steps
+        shown = self.of.pictures
+        compute, overlap, communication, _ = (mean(part) for part in shown.overlap_ns[at].T)
         length = mean(table.end_ns - table.start_ns)
-        overlap, exposed = mean(table.overlap_ns), mean(table.exposed_communication_ns)
-        compute = mean(table.compute_ns) - overlap
         copy = mean(table.exposed_copy_ns) + mean(table.memset_ns)
-        waiting = self.of.waiting
+        transferring, synchronizing = (mean(part) for part in shown.transfer_ns[at].T)
+        is_shared = self.of.waiting.instances > 0
         return answers.RankStep(
             compute_ns=compute,
             overlap_ns=overlap,
-            communication_ns=exposed,
+            communication_ns=communication,
             copy_ns=copy,
-            idle_ns=length - compute - overlap - exposed - copy,
+            idle_ns=length - compute - overlap - communication - copy,
             length_ns=length,
-            synchronizing_ns=mean(waiting.waiting_ns[at]) if waiting.instances else None,
-            transferring_ns=mean(waiting.transferring_ns[at]) if waiting.instances else None,
+            transferring_ns=transferring if is_shared else None,
+            synchronizing_ns=synchronizing if is_shared else None,
         )
 
     def look_at(self) -> tuple[answers.WhoWaits, ...]:
-        """Who makes others wait most, who waits most, and one between."""
+        """Who makes others wait most, who waits most, and one between; () while some are read."""
         count = len(self.of.digests)
-        if count < 3 or not self.cost.any():
+        if count < 3 or not self.cost.any() or self.compared.waiting:
             return ()
         named = self.of.verdict.member
         culprit = named if named >= 0 else int(np.argmax(self.cost))
@@ -149,6 +134,8 @@ class RunRows:
 
     def step_map(self) -> answers.HeatColumns:
         """Ranks by steps."""
+        if not self.of.digests:
+            return answers.HeatColumns((), (), (), (), ())
         numbers = self.of.step_numbers[self.steps]
         waiting = self.of.waiting.waiting_ns[:, self.steps]
         present = np.stack(
@@ -276,18 +263,22 @@ class RunRows:
     def groups(self) -> tuple[answers.DistributedGroup, ...]:
         """All process groups that collectives of the chosen steps ran in."""
         exposed, blocking = self._exposure()
+        shapes = [shape_of(group.ranks) for group in self.of.groups]
+        alike = Counter(shapes)
         found = []
         for number, group in enumerate(self.of.groups):
             rows = np.flatnonzero(self.chosen & (self.of.matches.group == number))
             counts = Counter(self.of.matches.kind[row] for row in rows.tolist())
             key = range_text(group.ranks)
-            given = self.given_roles.get(key, "")
+            given = self.given_roles.get(key) or self.given_roles.get(shapes[number], "")
             role = self.of.roles[number]
             bytes_ = self.of.bandwidth.bytes[rows]
             share = self.per * max(len(group.members), 1)
             found.append(
                 answers.DistributedGroup(
                     key=key,
+                    shape=shapes[number],
+                    alike=alike[shapes[number]] if shapes[number] else 1,
                     label=group.label,
                     backend=group.backend,
                     size=len(group.ranks),
@@ -324,57 +315,61 @@ class RunRows:
 
         Latency and transfer are unions of ranges, so calls at the same time count once.
         """
-        members = range(len(self.of.digests)) if member < 0 else [member]
-        sums: dict[tuple[str, int], list[int]] = {}
-        for m in members:
-            for key, values in self._of_member(m).items():
-                total = sums.setdefault(key, [0, 0, 0, 0, 0])
-                for at, value in enumerate(values):
-                    total[at] += value
-        rows = [self._operation(kind, group, values) for (kind, group), values in sums.items()]
-        return tuple(sorted(rows, key=lambda row: -row.latency_ns))
+        of = self.of
+        members = range(len(of.digests)) if member < 0 else [member]
+        rows = operations(
+            of.digests, of.groups, of.matches, of.bandwidth, of.pictures.shortest_ns, members,
+            self.steps,
+        )  # fmt: skip
+        return tuple(self._operation(row) for row in rows)
 
-    def _of_member(self, m: int) -> dict[tuple[str, int], list[int]]:
-        of, calls = self.of, self.of.digests[m].calls
-        here = np.flatnonzero((of.matches.row[:, m] >= 0) & self.chosen)
-        found: dict[tuple[str, int], list[int]] = {}
-        keys: dict[tuple[str, int], list[int]] = {}
-        for row in here.tolist():
-            keys.setdefault((of.matches.kind[row], int(of.matches.group[row])), []).append(row)
-        for key, rows in keys.items():
-            own = of.matches.row[rows, m]
-            start, end = calls.arrival_ns[own], calls.release_ns[own]
-            bytes_ = of.bandwidth.bytes[rows]
-            told = of.waiting.transfer_ns[rows]
-            moving = np.minimum(np.where(told >= 0, told, end - start), end - start)
-            found[key] = [
-                len(rows),
-                int(bytes_[bytes_ > 0].sum()),
-                int(union(start, end).total_ns),
-                int(union(end - moving, end).total_ns),
-                int((bytes_ <= 0).sum()),
-            ]
-        return found
-
-    def _operation(self, kind: str, group: int, values: Sequence[int]) -> answers.RankOperation:
-        calls, bytes_, latency, transfer, unknown = values
-        of_group = self.of.groups[group]
-        factor = bus_factor(kind, len(of_group.ranks))
-        is_known = bytes_ > 0 and not unknown
-        speed = bytes_ / transfer if is_known and transfer and factor is not None else None
+    def _operation(self, row: OperationRow) -> answers.RankOperation:
+        shared = row.calls - row.alone
+        transfer = _known(row.transfer_ns)
         return answers.RankOperation(
-            operation=kind,
-            group=of_group.label,
-            calls=calls,
-            total_bytes=bytes_ if is_known else None,
-            mean_bytes=bytes_ / calls if is_known else None,
-            latency_ns=latency,
-            mean_latency_ns=latency / calls,
+            operation=row.kind,
+            group=self.of.groups[row.group].label if row.group >= 0 else "",
+            calls=row.calls,
+            alone=row.alone,
+            total_bytes=_known(row.bytes),
+            mean_bytes=row.bytes / row.calls if row.bytes >= 0 else None,
+            latency_ns=row.latency_ns,
+            mean_latency_ns=row.latency_ns / row.calls,
             transfer_ns=transfer,
-            mean_transfer_ns=transfer / calls,
-            algorithm_gbs=speed,
-            bus_gbs=speed * factor if speed is not None and factor is not None else None,
+            mean_transfer_ns=None if transfer is None else transfer / shared,
+            algorithm_gbs=_figure(row.algorithm_gbps),
+            bus_gbs=_figure(row.bus_gbps),
         )
+
+
+def _bare_rank(
+    name: str, rank: int | None, problem: str, digest: RankDigest | None
+) -> answers.DistributedRank:
+    """What a worker's name and its recording alone tell."""
+    node, process = node_of(name)
+    devices = [one for one in digest.devices if one.used] if digest is not None else []
+    first = devices[0] if devices else None
+    return answers.DistributedRank(
+        worker=name,
+        rank=rank,
+        used=False,
+        problem=problem,
+        node=(digest.host_name if digest is not None else "") or node,
+        process=process,
+        role=process_role(name),
+        device=", ".join(dict.fromkeys(one.name for one in devices if one.name)),
+        device_index=", ".join(str(one.index) for one in devices),
+        memory_bytes=(first.memory_bytes or None) if first else None,
+        capability=first.capability if first else "",
+        step=None,
+        own_ns=None,
+        cost_ns=None,
+        lost_ns=None,
+        times_last=None,
+        brought_in_ns=None,
+        gain_ns=None,
+        uncertainty_ns=None,
+    )
 
 
 ROLE_NAMES = {
@@ -404,12 +399,18 @@ def layout_of(groups: Iterable[answers.DistributedGroup]) -> str:
     return " × ".join(parts)
 
 
-def range_text(ranks: Sequence[int]) -> str:
-    """``0-7``, ``0,8,16``: ranks as a key.
+LEAST_STRIDED = 4
 
-    >>> range_text([0, 1, 2, 5])
-    '0-2,5'
+
+def range_text(ranks: Sequence[int]) -> str:
+    """``0-7``, ``0,8,16``, ``0-56:8``: ranks as a key; at equal distances the first and last.
+
+    >>> range_text([0, 1, 2, 5]), range_text(range(0, 64, 8))
+    ('0-2,5', '0-56:8')
     """
+    stride = stride_of(ranks)
+    if stride > 1 and len(ranks) >= LEAST_STRIDED:
+        return f"{ranks[0]}-{ranks[-1]}:{stride}"
     runs: list[list[int]] = []
     for rank in ranks:
         if runs and rank == runs[-1][-1] + 1:
@@ -417,6 +418,22 @@ def range_text(ranks: Sequence[int]) -> str:
         else:
             runs.append([rank])
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def stride_of(ranks: Sequence[int]) -> int:
+    """The distance between neighbours; 0 where it is not the same for all, or there are none."""
+    found = {b - a for a, b in itertools.pairwise(ranks)}
+    return found.pop() if len(found) == 1 else 0
+
+
+def shape_of(ranks: Sequence[int]) -> str:
+    """``8x1``: eight neighbours; "" where they are not at equal distances.
+
+    >>> shape_of(range(0, 64, 8)), shape_of([0, 1, 4])
+    ('8x8', '')
+    """
+    stride = stride_of(ranks)
+    return f"{len(ranks)}x{stride}" if stride else ""
 
 
 def _cells(
@@ -443,12 +460,6 @@ def _verdict(bytes_: int, speed: float, fast: float) -> str:
     return "bandwidth-bound" if speed >= FAST_RATIO * fast else ""
 
 
-def _node_of(worker: str) -> tuple[str, str]:
-    """Node and process of a worker: host_542 → host, 542."""
-    found = NODE.match(worker)
-    return (found["node"], found["process"]) if found else (worker, "")
-
-
 def _mean(values: NDArray[np.float64]) -> int | None:
     return None if not len(values) or np.isnan(values).all() else round(float(np.nanmean(values)))
 
@@ -463,8 +474,3 @@ def _figure(value: float) -> float | None:
 
 def _per_step(count: int, steps: int) -> str:
     return str(count // steps) if count % steps == 0 else f"{count / steps:.1f}"
-
-
-def plural_ranks(count: int) -> str:
-    """``1 rank``, ``8 ranks``."""
-    return plural(count, "rank")

@@ -10,23 +10,21 @@ from types import MappingProxyType
 import numpy as np
 
 from ...analysis.distributed.comparison import Comparison
+from ...analysis.distributed.findings import RunFindings, findings
 from ...analysis.distributed.hang import PROBLEMS, explain_hang, said_ranks
 from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...base.errors import KinetoscopeError, QueryError
-from ...base.units import duration, plural, share, size
+from ...base.units import duration, plural, share
 from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
-from .compared import Compared, among, chosen_steps, compared, process_role
+from .compared import Compared, among, chosen_steps, compared
 from .rows import RunRows, layout_of
 
 MOST_LOG_BYTES = 256 << 20
 """Logs of a hang that the page reads; more of them are for ``kinetoscope hang``."""
-
-UNEVEN = 1.2
-"""A rank that receives so many times the mean of its group is worth a sentence."""
 
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -36,9 +34,15 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "communication": "Communication while nothing computed.",
         "copy": "Copies and sets while no kernel ran.",
         "idle": "Nothing of the above.",
-        "waiting": "From the start of a collective on this rank until the last rank started it.",
-        "synchronizing": "Of the time in collectives, waiting for other ranks to start them.",
-        "transferring": "Of the time in collectives, what is left without waiting.",
+        "waiting": "From the start of a collective on this rank until the last rank started it, at"
+        " most until its end: clip(S − start, 0, end − start), S = latest start, by fitted clocks."
+        " Where clocks cannot be compared, what it is longer than on the rank with the shortest.",
+        "transferring": "Of the time in collectives, as much as the rank is in each that is in it"
+        " for the shortest time, at its end: min over ranks of (end − start). Calls at the same"
+        " time count once, and no clock is needed. The PyTorch profiler's TensorBoard plugin"
+        " defined it so.",
+        "synchronizing": "Of the time in collectives, the rest beyond data transfer: this rank was"
+        " there and another was not yet.",
         "cost": "What all others together waited in collectives that it started last, per step.",
         "lost": "What this rank waited for others in collectives, per step.",
         "own": "What a step of it takes if it waits for nobody: its recording replayed alone.",
@@ -46,12 +50,24 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "brought_in": "Later than the first rank before the first collective of the recording.",
         "last": "Collectives that this rank started last.",
         "skew": "From the first to the last start of the collective.",
-        "transfer": "From the last start to the first end: the time in which data moved.",
-        "algorithm": "Size by transfer time (NVIDIA nccl-tests, PERFORMANCE.md).",
-        "bus": "Algorithm bandwidth times the operation's factor: 2(n−1)/n for all_reduce, (n−1)/n"
-        " for all_gather, reduce_scatter and all_to_all: comparable with the hardware's figure"
-        " (NVIDIA nccl-tests, PERFORMANCE.md).",
-        "latency": "Length of the calls, waiting and transfer; calls at the same time count once.",
+        "transfer": "From the last start to the first end, the time in which data moved:"
+        " min over ranks of end − max over ranks of start. Where clocks cannot be compared, or one"
+        " ends before, the shortest duration of any rank.",
+        "size": "all_gather: what each rank receives in all; reduce_scatter and all_to_all: what"
+        " each sends in all, of all_to_allv without its own part, the largest of any rank; gather"
+        " and scatter: what the root has; else the message (NVIDIA nccl-tests, PERFORMANCE.md).",
+        "algorithm": "Size / transfer, GB/s = 10⁹ bytes a second; of several collectives the"
+        " median (NVIDIA nccl-tests, PERFORMANCE.md).",
+        "bus": "Algorithm bandwidth × factor, for n ranks: 2(n−1)/n for all_reduce; (n−1)/n for"
+        " all_gather, reduce_scatter, all_to_all, gather and scatter; 1 for broadcast, reduce, send"
+        " and recv, and for all_to_allv, whose own part is not in the size. So it can be held"
+        " against the hardware's figure (NVIDIA nccl-tests, PERFORMANCE.md).",
+        "latency": "Length of the calls, waiting and transfer; calls of a rank at the same time"
+        " count once.",
+        "node": "The host name of the recording, else of the worker's name; without either it is"
+        " not known.",
+        "process": "The number in the worker's name host_process, as our handlers and PyTorch's"
+        " write it.",
         "exposed": "Communication while nothing computed, mean of the group's ranks.",
         "blocking": "Of that, when the host had already issued the next work.",
     }
@@ -64,20 +80,22 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
     Raises:
         QueryError: there are no such steps, or a role cannot be read.
     """
-    found = compared(subject)
+    found = compared(subject, so_far=query.so_far)
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
     rows = RunRows(found, steps, roles_of(query.roles))
     of = found.comparison
     groups = rows.groups()
     headline, detail = _answer(found, rows)
+    advice = findings(of) if not found.waiting else RunFindings((), ())
     return answers.Distributed(
         headline=headline,
         detail=detail,
         ranks=rows.ranks(),
+        read=found.read,
         waiting=found.waiting,
         world_size=of.world_size or None,
-        missing=said_ranks(of.missing) if of.missing else "",
-        notes=tuple(note.text for note in of.notes),
+        missing=said_ranks(of.missing) if of.missing and not found.waiting else "",
+        notes=_notes(found),
         step_count=len(steps),
         total_wait_ns=int(rows.cost.sum()) // rows.per if len(rows.known) else None,
         blame=rows.blame(),
@@ -90,11 +108,21 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         count=int(rows.chosen.sum()),
         unmatched=int(of.matches.unmatched.sum()),
         bandwidth=rows.bandwidth(),
-        findings=_findings(of),
+        findings=tuple(
+            answers.DistributedFinding(
+                id=one.id,
+                title=one.title,
+                text=one.text,
+                gain_ns=round(one.gain.ns_per_step) if one.gain else None,
+                method=one.gain.method if one.gain else "",
+            )
+            for one in advice.found
+        ),
+        unchecked=tuple(f"{one.title}: needs {one.needs}." for one in advice.unchecked),
         pipeline=_stages(of),
         pipeline_text=_pipeline_text(of),
         experts_text=_experts_text(of),
-        replay=_replay(of),
+        replay=_replay(found),
         look_at=rows.look_at(),
         logs=bool(_log_files(subject.facts)),
         reasons=_reasons(of),
@@ -104,7 +132,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
 
 def operations(subject: Subject, query: answers.OperationsQuery) -> answers.RankOperations:
     """The communication of one rank, or of all. Raises QueryError."""
-    found = compared(subject)
+    found = compared(subject, so_far=query.so_far)
     if query.rank >= len(found.comparison.digests):
         raise QueryError("rank: there is no such rank", hint="Take the row of a rank.")
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
@@ -122,12 +150,14 @@ def sentence(subject: Subject, query: answers.RanksQuery) -> answers.RanksSenten
     """Whether the ranks differ. Raises QueryError."""
     found = compared(subject)
     steps = chosen_steps(found.comparison, subject.facts, query.steps)
-    said, _ = _answer(found, RunRows(found, steps, {}))
-    counts = Counter(process_role(one.place.worker) for one in found.workers)
-    roles = [f"{count} {role}" for role, count in counts.most_common() if role]
+    rows = RunRows(found, steps, {})
+    said, _ = _answer(found, rows)
+    roles = [
+        f"{count} {role or 'other'}" for role, count in Counter(rows.process_roles).most_common()
+    ]
     return answers.RanksSentence(
         said,
-        len(found.comparison.digests),
+        found.read,
         found.waiting,
         ", ".join(roles) if len(roles) > 1 else "",
     )
@@ -200,11 +230,11 @@ def roles_of(text: str) -> dict[str, str]:
 def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
     """The answer in one sentence, and what stands behind it."""
     of = found.comparison
+    if found.waiting:
+        so_far = f"{found.read} of {found.read + found.waiting} ranks are read so far."
+        return so_far, "Who is late is said when all of them are: one more may change every figure."
     if len(of.digests) < 2:
-        verb = "is" if found.waiting == 1 else "are"
-        waiting = f"{plural(found.waiting, 'more recording')} {verb} being read."
-        waiting = waiting if found.waiting else ""
-        return "One rank is here; to compare, two are needed.", waiting
+        return "One rank is here; to compare, two are needed.", ""
     if not len(of.matches):
         return (
             "The ranks have no collective in common.",
@@ -224,10 +254,7 @@ def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
             f"Were it never last, a step would save at most {duration(of.verdict.ceiling_ns)}."
         )
     if of.missing:
-        said.append(f"{len(of.digests)} of {of.world_size} ranks are here.")
-    if found.waiting:
-        verb = "is" if found.waiting == 1 else "are"
-        said.append(f"{plural(found.waiting, 'more recording')} {verb} being read.")
+        said.append(f"{len(of.digests)} of {of.world_size} ranks have a recording.")
     return first, " ".join(said)
 
 
@@ -255,8 +282,20 @@ def _length(rows: RunRows) -> float:
     return max(lengths, default=0.0)
 
 
-def _replay(of: Comparison) -> str:
+def _notes(found: Compared) -> tuple[str, ...]:
+    """What must be known of the set; what is being read is not missing."""
+    return tuple(
+        note.text
+        for note in found.comparison.notes
+        if not (found.waiting and note.kind == "missing_ranks")
+    )
+
+
+def _replay(found: Compared) -> str:
+    of = found.comparison
     error = of.replay.error
+    if found.waiting:
+        return "What if is answered when all ranks are read."
     if of.replay.refused:
         return f"What if is not available: {of.replay.refused}"
     if error is None:
@@ -278,33 +317,6 @@ def _reasons(of: Comparison) -> dict[str, str]:
             "No collective that all of its ranks wait in was recorded on two ranks."
         )
     return reasons
-
-
-def _findings(of: Comparison) -> tuple[answers.DistributedFinding, ...]:
-    """What bandwidth and balance say."""
-    found = [
-        answers.DistributedFinding(
-            "CO5",
-            f"{of.groups[link.group].label} is slower than other groups",
-            f"{link.kind} of {size(link.bytes)} reaches {link.bus_gbps:.1f} GB/s there and"
-            f" {link.usual_gbps:.1f} GB/s in the median of other groups, in"
-            f" {plural(link.count, 'collective')}.",
-            None,
-        )
-        for link in of.bandwidth.slow_links
-    ]
-    found += [
-        answers.DistributedFinding(
-            "EP1",
-            f"Rank {one.hot_rank} receives most in all_to_all",
-            f"{one.most_to_mean:.2f} times the mean of its group, in the median of"
-            f" {plural(one.instances, 'collective')}.",
-            None,
-        )
-        for one in of.bandwidth.imbalance
-        if one.most_to_mean > UNEVEN and one.hot_rank >= 0
-    ]
-    return tuple(found)
 
 
 def _stages(of: Comparison) -> tuple[answers.PipelineStage, ...]:
@@ -374,9 +386,9 @@ def _rank_table(answer: answers.Distributed) -> Table:
     columns = (
         Column("worker", "Worker", "", "name"),
         Column("rank", "Rank"),
-        Column("node", "Node", "", "name"),
-        Column("process", "Process", "", is_minor=True),
-        Column("role", "Role", "by its name", is_minor=True),
+        Column("node", "Node", DEFINITIONS["node"], "name"),
+        Column("process", "Process", DEFINITIONS["process"], is_minor=True),
+        Column("role", "Role", "by its name or its process group", is_minor=True),
         Column("device", "Device", "", "name"),
         Column("device_index", "Device number", is_minor=True),
         Column("memory_bytes", "Memory", is_minor=True),
@@ -389,7 +401,14 @@ def _rank_table(answer: answers.Distributed) -> Table:
         Column("gain_ns", "Gain", "shorter steps without its excess", is_minor=True),
         Column("problem", "Problem", "", "text"),
     )
-    rows = tuple(tuple(getattr(one, column.key) for column in columns) for one in answer.ranks)
+    rows = tuple(
+        tuple(
+            None if getattr(one, column.key) == "" and column.key != "problem"
+            else getattr(one, column.key)
+            for column in columns
+        )
+        for one in answer.ranks
+    )  # fmt: skip
     return Table("Ranks", columns, rows)
 
 
@@ -435,7 +454,7 @@ def _collective_table(answer: answers.Distributed) -> Table:
         Column("step", "Step"),
         Column("operation", "Operation", "", "name"),
         Column("group", "Group", "", "name"),
-        Column("bytes", "Size"),
+        Column("bytes", "Size", DEFINITIONS["size"]),
         Column("skew_ns", "Start spread", DEFINITIONS["skew"]),
         Column("waiting_ns", "Waiting, all ranks", DEFINITIONS["waiting"]),
         Column("transfer_ns", "Transfer", DEFINITIONS["transfer"]),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kinetoscope.base.errors import QueryError, UnavailableError
 from kinetoscope.session.session import choose
+from kinetoscope.views.distributed.compared import READ, READING, node_of
 from kinetoscope.views.distributed.contract import (
     Distributed,
     DistributedQuery,
@@ -18,7 +22,7 @@ from kinetoscope.views.distributed.contract import (
 )
 from kinetoscope.views.distributed.rows import range_text
 from kinetoscope.views.distributed.view import VIEW, hang, operations, sentence
-from kinetoscope.views.view import Subject
+from kinetoscope.views.view import Gathered, Recordings, RunWorker, Subject, TracePlace
 from tests.conftest import TRACES, requires_traces
 from tests.trace.pickles.drawn_logs import write_dumps
 from tests.views.distributed.drawn_ranks import MOVE_US, WORK_US, write_run
@@ -37,8 +41,8 @@ def subject(folder: Path) -> Subject:
     return found
 
 
-def answer(folder: Path, **query: str) -> Distributed:
-    built = VIEW.build(subject(folder), DistributedQuery(**query))
+def answer(folder: Path, steps: str = "", roles: str = "") -> Distributed:
+    built = VIEW.build(subject(folder), DistributedQuery(steps, roles))
     assert isinstance(built, Distributed)
     return built
 
@@ -109,6 +113,67 @@ def test_a_missing_rank_is_said_and_the_rest_is_computed(tmp_path: Path) -> None
     assert any("missing" in note for note in found.notes)
 
 
+@dataclass(frozen=True)
+class HalfRead:
+    """The recordings of a run, of which some are still being read."""
+
+    whole: Recordings
+    reading: int
+
+    @property
+    def own(self) -> TracePlace | None:
+        return self.whole.own
+
+    def workers(self) -> Sequence[RunWorker]:
+        return self.whole.workers()
+
+    def subject(self, place: TracePlace) -> Subject:
+        return self.whole.subject(place)
+
+    def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
+        there = places[: len(places) - self.reading]
+        return dataclasses.replace(self.whole.gather(there, variant), waiting=places[len(there) :])
+
+
+def half_read(folder: Path, reading: int) -> Subject:
+    found = subject(folder)
+    return dataclasses.replace(found, recordings=HalfRead(found.recordings, reading))
+
+
+def test_nothing_is_concluded_while_ranks_are_being_read(tmp_path: Path) -> None:
+    """Rank 1 is slow and read first: of two ranks it would be named, of four it may not be."""
+    run = write_run(tmp_path / "run", 4, slower_us={1: 500})
+    found = VIEW.build(half_read(run, 2), DistributedQuery())
+    assert isinstance(found, Distributed)
+    assert found.headline == "2 of 4 ranks are read so far."
+    assert (found.read, found.waiting, found.missing, found.look_at) == (2, 2, "", ())
+    assert not found.table and not found.findings and not found.steps.waiting
+    assert [one.problem for one in found.ranks] == [READ, READ, READING, READING]
+    assert [one.device for one in found.ranks] == ["NVIDIA H100", "NVIDIA H100", "", ""]
+    assert sentence(half_read(run, 2), RanksQuery()).sentence == found.headline
+    assert operations(half_read(run, 2), OperationsQuery()).rows == ()
+
+
+def test_what_is_there_can_be_compared_and_still_names_nobody(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 4, slower_us={1: 500})
+    found = VIEW.build(half_read(run, 1), DistributedQuery(so_far=True))
+    assert isinstance(found, Distributed)
+    assert found.headline == "3 of 4 ranks are read so far."
+    assert found.missing == ""
+    assert not any("missing" in note for note in found.notes)
+    assert found.look_at == ()
+    assert [one.gain_ns for one in found.ranks] == [None] * 4
+    assert found.total_wait_ns == 2 * 500 * US
+
+
+def test_a_host_is_what_the_recording_says_or_the_name_of_the_worker_never_a_guess() -> None:
+    assert node_of("gpu-17_4711") == ("gpu-17", "4711")
+    assert node_of("host_4711_rank3") == ("host", "4711")
+    assert node_of("node0_rank5") == ("node0", "")
+    for name in ("worker0_step_12", "worker3", "rank-0", "trainer_3", "TP-3-DP-0", "gpu_3"):
+        assert node_of(name) == ("", "")
+
+
 def test_a_rank_that_comes_twice_is_told_and_used_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", 2)
     (first, *_) = sorted(run.iterdir())
@@ -163,6 +228,7 @@ def test_logs_of_a_hang_beside_the_traces(tmp_path: Path) -> None:
 
 
 def test_ranks_as_a_key() -> None:
+    assert range_text(range(0, 64, 8)) == "0-56:8"
     assert range_text((0, 8, 16)) == "0,8,16"
     assert range_text(tuple(range(8))) == "0-7"
 

@@ -20,7 +20,7 @@ const rankOf = (rank: number, more: Partial<DistributedRank> = {}): DistributedR
   process: "",
   role: "",
   device: "H100",
-  device_index: 0,
+  device_index: "0",
   memory_bytes: 80 * 2 ** 30,
   capability: "9.0",
   step: {
@@ -53,6 +53,7 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
   headline: "Rank 1 needs 20 % more time of its own.",
   detail: "In a step the ranks wait 400 µs for each other.",
   ranks: Array.from({ length: ranks }, (_, rank) => rankOf(rank)),
+  read: ranks,
   waiting: 0,
   world_size: ranks,
   missing: "",
@@ -82,6 +83,8 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
   groups: [
     {
       key: "0-2",
+      shape: "3x1",
+      alike: 1,
       label: HOSTILE,
       backend: "nccl",
       size: 3,
@@ -118,6 +121,7 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
   unmatched: 0,
   bandwidth: [],
   findings: [],
+  unchecked: [],
   pipeline: [],
   pipeline_text: "",
   experts_text: "",
@@ -162,6 +166,36 @@ it("says first who makes the others wait, and leads to three ranks in Trace", as
   const link = screen.getByRole("link", { name: "Trace, by wall clock" });
   expect(link.getAttribute("href")).toContain("worker=worker1");
   expect(link.getAttribute("href")).toContain("timeline.workers=worker0");
+});
+
+it("says how many are read, names nobody, and compares those that are there when asked", async () => {
+  const nothing = { columns: [], details: [], waiting: [], own: [], start: [] };
+  const half = {
+    headline: "2 of 4 ranks are read so far.",
+    ranks: [rankOf(0), rankOf(1)].map((one) => ({ ...one, used: false, step: null, node: "" })),
+    read: 2,
+    waiting: 2,
+    look_at: [],
+    steps: nothing,
+    collectives: nothing,
+    groups: [],
+    table: [],
+    count: 0,
+    step_count: 0,
+  };
+  server.answer("view/distributed", answerOf(4, 3, half));
+  openPage("#view=distributed");
+  const bar = await screen.findByRole("progressbar", { name: "Ranks read" });
+  expect([bar.getAttribute("aria-valuenow"), bar.getAttribute("aria-valuemax")]).toEqual([
+    "2",
+    "4",
+  ]);
+  expect(screen.queryByText("Open these three ranks together")).toBeNull();
+  expect(screen.queryByRole("region", { name: "Who cost, who lost" })).toBeNull();
+  const ranks = await panel("Devices and ranks");
+  expect(ranks.getAllByTitle(/names no host/)).toHaveLength(2);
+  await userEvent.click(screen.getByRole("button", { name: "Compare the 2 that are read" }));
+  expect(server.asked.at(-1)?.search).toContain("so_far");
 });
 
 it("shows what each rank cost and lost, and that both sums are one", async () => {

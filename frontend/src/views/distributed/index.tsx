@@ -2,11 +2,11 @@
 import { useEffect } from "react";
 import type { Distributed } from "../../api/types.gen";
 import { adoptStyles } from "../../base/style/styles";
-import { plural } from "../../base/text/format";
+import { count, plural } from "../../base/text/format";
 import { ViewLink } from "../../components/controls/view_link";
 import { Skeleton, ViewAnswer } from "../../components/states/answered";
 import { Hero } from "../../components/text/hero";
-import { useValues } from "../../state/host/environment";
+import { useAddress, useValues } from "../../state/host/environment";
 import { usePage } from "../../state/page_context";
 import { useView } from "../../state/queries";
 import { Bandwidth } from "./bandwidth";
@@ -14,7 +14,7 @@ import { Blame } from "./blame";
 import distributedCss from "./distributed.css?inline";
 import { HeatMap } from "./heat";
 import { Collectives, Groups, Operations, Ranks } from "./lists";
-import { Hang, Notes } from "./notes";
+import { Findings, Hang, Notes } from "./notes";
 import { RankSteps } from "./rank_steps";
 
 adoptStyles(distributedCss);
@@ -28,18 +28,41 @@ function useDistributedQuery() {
   return {
     ...(steps === undefined ? {} : { steps }),
     ...(roles === undefined ? {} : { roles }),
+    ...(values["distributed.partial"] === "1" ? { so_far: true } : {}),
   };
 }
 
-function Rereading({ waiting }: { waiting: number }) {
+/** Recordings are being read: how far that is, and whether those that are there are compared. */
+function Rereading({ answer: { read, waiting } }: { answer: Distributed }) {
+  const address = useAddress();
+  const isPartial = useValues()["distributed.partial"] === "1";
   const { again } = useView("distributed", useDistributedQuery());
   useEffect(() => {
     const timer = setInterval(again, AGAIN_MS);
     return () => clearInterval(timer);
   }, [again]);
   return (
-    <span className="chip" role="status">
-      {plural(waiting, "recording")} being read
+    <span className="reading-ranks">
+      <span
+        className="bar"
+        role="progressbar"
+        aria-label="Ranks read"
+        aria-valuemin={0}
+        aria-valuemax={read + waiting}
+        aria-valuenow={read}
+      >
+        <i style={{ width: `${(read / (read + waiting)) * 100}%` }} />
+      </span>
+      <span role="status">{plural(waiting, "recording")} being read</span>
+      {read > 1 ? (
+        <button
+          type="button"
+          className="btn small"
+          onClick={() => address.replace({ "distributed.partial": isPartial ? undefined : "1" })}
+        >
+          {isPartial ? "Wait for all" : `Compare the ${count(read)} that are read`}
+        </button>
+      ) : null}
     </span>
   );
 }
@@ -95,24 +118,36 @@ export default function DistributedView() {
               {answer.missing === "" ? null : (
                 <span className="chip">missing: {answer.missing}</span>
               )}
-              {answer.waiting > 0 ? <Rereading waiting={answer.waiting} /> : null}
+              {answer.waiting > 0 ? <Rereading answer={answer} /> : null}
             </Hero>
             <LookAt answer={answer} />
           </div>
           {answer.logs ? <Hang /> : null}
-          <div className="distributed-grid">
-            <HeatMap answer={answer} isOld={isOld} />
-            <Blame answer={answer} isOld={isOld} />
-            <RankSteps answer={answer} isOld={isOld} />
-            <Bandwidth answer={answer} isOld={isOld} />
-          </div>
-          <Collectives answer={answer} isOld={isOld} />
-          <Operations answer={answer} isOld={isOld} />
-          <Groups answer={answer} isOld={isOld} />
+          {answer.waiting > 0 && answer.step_count === 0 && answer.count === 0 ? null : (
+            <Compared answer={answer} isOld={isOld} />
+          )}
           <Ranks answer={answer} isOld={isOld} />
+          <Findings answer={answer} />
           <Notes answer={answer} />
         </div>
       )}
     </ViewAnswer>
+  );
+}
+
+/** What several ranks say together. */
+function Compared({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  return (
+    <>
+      <div className="distributed-grid">
+        <HeatMap answer={answer} isOld={isOld} />
+        <Blame answer={answer} isOld={isOld} />
+        <RankSteps answer={answer} isOld={isOld} />
+        <Bandwidth answer={answer} isOld={isOld} />
+      </div>
+      <Collectives answer={answer} isOld={isOld} />
+      <Operations answer={answer} isOld={isOld} />
+      <Groups answer={answer} isOld={isOld} />
+    </>
   );
 }

@@ -58,6 +58,32 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       cell: ({ rank }) => known(rank, String),
     },
     {
+      key: "node",
+      head: "Node",
+      grow: 1,
+      sort: ({ node }) => node,
+      help: answer.definitions["node"] ?? "",
+      cell: ({ node }) =>
+        node === "" ? (
+          <span className="dim" title="The recording names no host, nor does the worker's name.">
+            {DASH}
+          </span>
+        ) : (
+          harmless(node)
+        ),
+    },
+    ...(some(({ process }) => process !== "")
+      ? [
+          {
+            key: "process",
+            head: "Process",
+            sort: (one: DistributedRank) => (one.process === "" ? null : Number(one.process)),
+            help: answer.definitions["process"] ?? "",
+            cell: (one: DistributedRank) => harmless(one.process) || none,
+          },
+        ]
+      : []),
+    {
       key: "worker",
       head: "Worker",
       width: 90,
@@ -70,23 +96,6 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
         </span>
       ),
     },
-    {
-      key: "node",
-      head: "Node",
-      grow: 1,
-      sort: ({ node }) => node,
-      cell: ({ node }) => harmless(node),
-    },
-    ...(some(({ process }) => process !== "")
-      ? [
-          {
-            key: "process",
-            head: "Process",
-            sort: (one: DistributedRank) => one.process,
-            cell: (one: DistributedRank) => harmless(one.process),
-          },
-        ]
-      : []),
     ...(some(({ role }) => role !== "")
       ? [
           {
@@ -106,7 +115,7 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       cell: ({ device, device_index, capability }) => (
         <span title={capability === "" ? "" : `compute capability ${capability}`}>
           {device === "" ? none : harmless(device)}
-          {device_index === null ? null : <span className="dim"> {device_index}</span>}
+          {device_index === "" ? null : <span className="dim"> {device_index}</span>}
         </span>
       ),
     },
@@ -192,8 +201,11 @@ function parseRoles(text: string): ReadonlyMap<string, string> {
 export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const address = useAddress();
   const given = parseRoles(useValues()["distributed.roles"] ?? "");
-  const setRole = (key: string, role: string) => {
+  const setRole = (group: DistributedGroup, role: string) => {
     const next = new Map(given);
+    // Groups of one shape are of one kind: the role of one is that of all.
+    const key = group.alike > 1 ? group.shape : group.key;
+    next.delete(group.key);
     if (role === "") {
       next.delete(key);
     } else {
@@ -227,16 +239,18 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
       head: "Role",
       width: 170,
       grow: 1,
-      cell: ({ key, role, why, label }) => (
-        <span title={why === "chosen" ? "chosen by you" : `guessed: ${why}`}>
+      cell: (group) => (
+        <span
+          title={`${group.why === "chosen" ? "chosen by you" : `guessed: ${group.why}`}${group.alike > 1 ? `; a choice is for all ${count(group.alike)} groups of this shape` : ""}`}
+        >
           <Select
-            label={`Role of ${label}`}
-            value={role}
+            label={`Role of ${group.label}`}
+            value={group.role}
             options={[
-              ["", why === "chosen" ? "as guessed" : "unknown"],
+              ["", group.why === "chosen" ? "as guessed" : "unknown"],
               ...ROLES.map((one) => [one, one] as const),
             ]}
-            onChange={(next) => setRole(key, next)}
+            onChange={(next) => setRole(group, next)}
           />
         </span>
       ),
@@ -356,7 +370,10 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
           },
         ]
       : []),
-    numberColumn("bytes", "Size", (one) => known(one.bytes, bytes), { sort: (one) => one.bytes }),
+    numberColumn("bytes", "Size", (one) => known(one.bytes, bytes), {
+      sort: (one) => one.bytes,
+      help: answer.definitions["size"] ?? "",
+    }),
     numberColumn("skew", "Start spread", ({ skew_ns }) => known(skew_ns, time), {
       sort: ({ skew_ns }) => skew_ns,
       help: answer.definitions["skew"] ?? "",
@@ -441,6 +458,7 @@ const plainOperations = plainTable<RankOperation>([
   "operation",
   "group",
   "calls",
+  "alone",
   "total_bytes",
   "mean_bytes",
   "latency_ns",
@@ -473,13 +491,23 @@ function OperationList({ rows, answer }: OperationListProps) {
             key: "group",
             head: "Group",
             sort: (one: RankOperation) => one.group,
-            cell: (one: RankOperation) => harmless(one.group, 40),
+            cell: (one: RankOperation) => harmless(one.group, 40) || none,
           },
         ]
       : []),
-    numberColumn("calls", "Calls", (one) => count(one.calls), { sort: (one) => one.calls }),
+    numberColumn(
+      "calls",
+      "Calls",
+      (one) => (
+        <span title={one.alone > 0 ? `${count(one.alone)} that no other recording has` : ""}>
+          {count(one.calls)}
+        </span>
+      ),
+      { sort: (one) => one.calls },
+    ),
     numberColumn("total", "Size", (one) => known(one.total_bytes, bytes), {
       sort: (one) => one.total_bytes,
+      ...help("size"),
     }),
     numberColumn("mean", "Mean size", (one) => known(one.mean_bytes, bytes), {
       sort: (one) => one.mean_bytes,
@@ -525,7 +553,8 @@ function OperationList({ rows, answer }: OperationListProps) {
 export function Operations({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const steps = useValues()["steps"] ?? "";
   const [rank, setRank] = useState("-1");
-  const state = usePart("distributed/ops", useAsked(), { steps, rank: Number(rank) }, true);
+  const query = { steps, rank: Number(rank), ...(answer.waiting > 0 ? { so_far: true } : {}) };
+  const state = usePart("distributed/ops", useAsked(), query, true);
   const { again } = state;
   const there = answer.ranks.filter((one) => one.used).length;
   // Each recording that has been read meanwhile joins.

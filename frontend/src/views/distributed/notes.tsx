@@ -1,6 +1,6 @@
 /** What must be known beside the figures: logs of a hang, and notes of the comparison. */
 import type { Distributed, HangRow } from "../../api/types.gen";
-import { plural } from "../../base/text/format";
+import { plural, time } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { Answered } from "../../components/states/answered";
 import { FirstFew } from "../../components/states/first_few";
@@ -64,16 +64,45 @@ export function Hang() {
   );
 }
 
+/** What should be done, and what could not be checked. */
+export function Findings({ answer }: { answer: Distributed }) {
+  const { findings, unchecked } = answer;
+  if (findings.length === 0 && unchecked.length === 0) {
+    return null;
+  }
+  return (
+    <Panel title="Findings" hint="of this run" className="notes-panel">
+      <FirstFew items={findings} most={4}>
+        {(shown) => (
+          <ul className="run-findings">
+            {shown.map(({ id, title, text, gain_ns, method }) => (
+              <li key={`${id} ${title}`}>
+                <b>{harmless(title, 120)}</b>{" "}
+                {gain_ns === null ? null : (
+                  <span className="chip" title={method}>
+                    up to {time(gain_ns)} a step
+                  </span>
+                )}
+                <Paragraph className="ink2 small" text={text} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </FirstFew>
+      {unchecked.length === 0 ? null : (
+        <p className="hint">Not checked: {unchecked.map((one) => harmless(one, 300)).join(" ")}</p>
+      )}
+    </Panel>
+  );
+}
+
 export function Notes({ answer }: { answer: Distributed }) {
   const notes = [...answer.notes, answer.replay].filter(Boolean);
-  if (notes.length === 0 && answer.findings.length === 0) {
+  if (notes.length === 0) {
     return null;
   }
   return (
     <Panel title="What must be known" className="notes-panel">
-      {answer.findings.map(({ id, title, text }) => (
-        <Paragraph key={`${id} ${title}`} className="ink2 small" text={`${title}: ${text}`} />
-      ))}
       <FirstFew items={notes} most={6}>
         {(shown) => (
           <ul className="notes">
