@@ -147,7 +147,9 @@ def test_nothing_is_concluded_while_ranks_are_being_read(tmp_path: Path) -> None
     assert isinstance(found, Distributed)
     assert found.headline == "2 of 4 ranks are read so far."
     assert (found.read, found.waiting, found.missing, found.look_at) == (2, 2, "", ())
-    assert not found.table and not found.findings and not found.steps.waiting
+    assert not found.table
+    assert not found.findings
+    assert not found.steps.waiting
     assert [one.problem for one in found.ranks] == [READ, READ, READING, READING]
     assert [one.device for one in found.ranks] == ["NVIDIA H100", "NVIDIA H100", "", ""]
     assert sentence(half_read(run, 2), RanksQuery()).sentence == found.headline
