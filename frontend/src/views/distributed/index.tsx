@@ -12,8 +12,9 @@ import { useView } from "../../state/queries";
 import { Bandwidth } from "./bandwidth";
 import { Blame } from "./blame";
 import distributedCss from "./distributed.css?inline";
+import { Groups } from "./groups";
 import { HeatMap } from "./heat";
-import { Collectives, Groups, Operations, Ranks } from "./lists";
+import { Collectives, Operations, Ranks } from "./lists";
 import { Findings, Hang, Notes } from "./notes";
 import { RankSteps } from "./rank_steps";
 

@@ -1,0 +1,152 @@
+/** Process groups, whose role may be said otherwise. */
+import type { Distributed, DistributedGroup } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
+import { bytes, count, plural, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { CopyTable } from "../../components/controls/copy_table";
+import { Select } from "../../components/controls/select";
+import { useSorted } from "../../components/data_table/rows";
+import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
+import { Panel } from "../../components/states/panel";
+import { Prose } from "../../components/text/prose";
+import { useAddress, useValues } from "../../state/host/environment";
+import { none } from "./lists";
+
+const ROLES = [
+  "data parallel",
+  "sharded data parallel",
+  "tensor parallel",
+  "pipeline",
+  "expert parallel",
+  "context parallel",
+] as const;
+const plainGroups = plainTable<DistributedGroup>([
+  "label",
+  "key",
+  "backend",
+  "size",
+  "role",
+  "why",
+  "operations",
+  "bytes",
+  "exposed_ns",
+  "blocking_ns",
+  "missing",
+]);
+
+/** The roles that the user gave, in the address. */
+function parseRoles(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    text.split(";").flatMap((part): [string, string][] => {
+      const [key, role] = part.split("=");
+      return key !== undefined && role !== undefined && role !== "" ? [[key, role]] : [];
+    }),
+  );
+}
+
+export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const address = useAddress();
+  const given = parseRoles(useValues()["distributed.roles"] ?? "");
+  const setRole = (group: DistributedGroup, role: string) => {
+    const next = new Map(given);
+    // Groups of one shape are of one kind: the role of one is that of all.
+    const key = group.alike > 1 ? group.shape : group.key;
+    next.delete(group.key);
+    if (role === "") {
+      next.delete(key);
+    } else {
+      next.set(key, role);
+    }
+    const text = [...next].map(([one, value]) => `${one}=${value}`).join(";");
+    address.replace({ "distributed.roles": text || undefined });
+  };
+  const columns: readonly Column<DistributedGroup>[] = [
+    {
+      key: "label",
+      head: "Group",
+      width: 110,
+      grow: 2,
+      sort: ({ label }) => label,
+      cell: ({ label, note }) => <span title={note}>{harmless(label, 60)}</span>,
+    },
+    {
+      key: "key",
+      head: "Ranks",
+      grow: 1,
+      sort: ({ size }) => size,
+      cell: ({ key, size, missing }) => (
+        <span title={missing === "" ? "" : `without a recording: ${missing}`}>
+          {harmless(key, 30)} <span className="dim">{plural(size, "rank")}</span>
+        </span>
+      ),
+    },
+    {
+      key: "role",
+      head: "Role",
+      width: 170,
+      grow: 1,
+      cell: (group) => (
+        <span
+          title={`${group.why === "chosen" ? "chosen by you" : `guessed: ${group.why}`}${group.alike > 1 ? `; a choice is for all ${count(group.alike)} groups of this shape` : ""}`}
+        >
+          <Select
+            label={`Role of ${group.label}`}
+            value={group.role}
+            options={[
+              ["", group.why === "chosen" ? "as guessed" : "unknown"],
+              ...ROLES.map((one) => [one, one] as const),
+            ]}
+            onChange={(next) => setRole(group, next)}
+          />
+        </span>
+      ),
+    },
+    {
+      key: "operations",
+      head: "Operations per step",
+      width: 120,
+      grow: 2,
+      cell: ({ operations }) => <span title={operations}>{harmless(operations, 120)}</span>,
+    },
+    numberColumn("bytes", "Bytes per step", (one) => (one.bytes === 0 ? none : bytes(one.bytes)), {
+      sort: (one) => one.bytes,
+    }),
+    numberColumn("exposed", "Exposed", ({ exposed_ns }) => time(exposed_ns), {
+      sort: ({ exposed_ns }) => exposed_ns,
+      help: answer.definitions["exposed"] ?? "",
+    }),
+    numberColumn("blocking", "Blocking", ({ blocking_ns }) => time(blocking_ns), {
+      sort: ({ blocking_ns }) => blocking_ns,
+      help: answer.definitions["blocking"] ?? "",
+    }),
+  ];
+  const sorted = useSorted(answer.groups, columns, null);
+  return (
+    <Panel
+      title="Process groups"
+      hint={
+        answer.layout === "" ? "" : `${answer.layout}, ${given.size > 0 ? "edited" : "guessed"}`
+      }
+      isOld={isOld}
+      hasBody={false}
+      controls={<CopyTable label="process groups" table={() => plainGroups(answer.groups)} />}
+    >
+      <DataTable
+        label="Process groups"
+        columns={columns}
+        {...sorted}
+        keyOf={({ key, label }) => `${key} ${label}`}
+        toPlain={plainGroups}
+        empty="No process group."
+        isOld={isOld}
+      />
+      <p className="below ink2 small">
+        {[answer.pipeline_text, answer.experts_text].filter(Boolean).map((text) => (
+          <span key={text}>
+            <Prose text={text} />{" "}
+          </span>
+        ))}
+      </p>
+    </Panel>
+  );
+}
