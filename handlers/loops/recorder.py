@@ -5,7 +5,7 @@
         train(batch)
         recorder.step()
 
-`touch record_now`, or a signal, starts the window; without one a step costs a microsecond. In a
+`touch record_now`, a signal, or a request to torch's debug server starts the window; without one a step costs a microsecond. In a
 distributed job any rank may be asked, and all ranks record the same steps: the rank that is asked
 writes into the store of the process group in which step the window begins, far enough ahead for
 the others to read it in time. Nobody waits for anybody.
@@ -19,6 +19,7 @@ import os
 import signal as signals
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -39,6 +40,9 @@ class Recorder:
             looks for it.
         signal: a number that asks, such as `signal.SIGUSR2`. A handler that was there is called,
             too. Signals can be caught by the main thread alone.
+        debug_server: torch's debug server asks, too, when it gets `POST
+            /handler/kinetoscope_record`: see `torch.distributed.debug.start_debug_server`, which
+            may be called before or after. One rank is enough.
         steps: how many steps are recorded.
         warmup: how many before them are traced and thrown away.
         check_every: look at file and store every so many steps. In a distributed job the window
@@ -59,6 +63,7 @@ class Recorder:
         *,
         file: str | os.PathLike[str] | None = None,
         signal: int | None = None,
+        debug_server: bool = False,
         steps: int = 5,
         warmup: int = 2,
         check_every: int = 10,
@@ -82,6 +87,8 @@ class Recorder:
         self._previous: tuple[int, Any] | None = None
         if signal is not None:
             self._previous = (signal, signals.signal(signal, self._on_signal))
+        if debug_server:
+            _serve(self)
 
     @property
     def is_recording(self) -> bool:
@@ -200,6 +207,38 @@ class Recorder:
         before = self._previous[1] if self._previous else None
         if callable(before):
             before(number, frame)
+
+
+HANDLER = "kinetoscope_record"
+"""The name under which torch's debug server asks."""
+_served: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+def _serve(recorder: Recorder) -> None:
+    """Let torch's debug server ask a recorder."""
+    _served.add(recorder)
+    try:
+        import ctypes
+
+        from torch._C._distributed_c10d import _register_handler
+    except ImportError as error:
+        _log.warning("kinetoscope cannot be asked by torch's debug server: %s", error)
+        return
+    # The table of handlers is destroyed after the interpreter. Would it let go of the last
+    # reference to a function of Python then, the process would abort.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_on_debug_server))
+    # Of another recorder, or of the parent: a table takes a name once.
+    with contextlib.suppress(ValueError):
+        _register_handler(HANDLER, _on_debug_server)
+
+
+def _on_debug_server(_: Any, response: Any) -> None:  # noqa: ANN401  # torch's classes
+    """Answer a request; in a thread of the server."""
+    recorders = list(_served)
+    for recorder in recorders:
+        recorder.request()
+    response.set_content(f"{len(recorders)} recorders were asked\n", "text/plain")
+    response.set_status(200)
 
 
 def _store() -> Any:  # noqa: ANN401  # torch's class

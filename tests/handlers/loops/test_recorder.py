@@ -78,6 +78,43 @@ def test_a_signal_starts_a_window_and_reaches_whom_it_reached_before(tmp_path: P
     assert heard == [signal.SIGUSR2, signal.SIGUSR2]
 
 
+DEBUG_SERVER = """
+    import sys, urllib.request
+    import torch
+    from torch._C._distributed_c10d import _WorkerServer
+    from torch.profiler import ProfilerActivity
+    from kinetoscope.handlers import Recorder, tensorboard_trace_handler
+
+    torch.set_num_threads(1)
+    handler = tensorboard_trace_handler(sys.argv[1], "w", background=False)
+    early = _WorkerServer("127.0.0.1", 0)
+    cpu = {"activities": [ProfilerActivity.CPU]}
+    recorders = [
+        Recorder(handler, steps=2, warmup=1, check_every=5, profiler=cpu, debug_server=True)
+        for _ in range(2)
+    ]
+    del recorders[1]  # one that is gone is not asked
+    late = _WorkerServer("127.0.0.1", 0)
+    for server in (early, late):
+        address = f"http://127.0.0.1:{server.port}/handler/kinetoscope_record"
+        request = urllib.request.Request(address, method="POST")
+        print(urllib.request.urlopen(request, timeout=60).read().decode(), end="")
+        for _ in range(20):
+            torch.mm(torch.ones(4, 4), torch.ones(4, 4))
+            recorders[0].step()
+"""
+
+
+def test_torchs_debug_server_starts_a_window(tmp_path: Path) -> None:
+    """And the process ends well, which torch alone does not see to."""
+    pytest.importorskip("torch._C._distributed_c10d", reason="no torch.distributed here")
+    output = run_python("-W", "ignore", "-c", textwrap.dedent(DEBUG_SERVER), tmp_path)
+
+    assert output == "1 recorders were asked\n" * 2
+    windows = [steps_in(tmp_path / name)[0] for name in files_in(tmp_path)]
+    assert windows == ["ProfilerStep#6", "ProfilerStep#26"]
+
+
 def test_a_training_that_ends_in_the_window_keeps_what_was_recorded(tmp_path: Path) -> None:
     recorder, handler = recorder_in(tmp_path)
     recorder.request()
