@@ -8,17 +8,22 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from .process import MARK, Process
 
 # A file name may have 255 bytes; time, suffixes and the marks of temporary files take about 60.
 _MAX_WORKER_BYTES = 150
+_MAX_NAME_TRIES = 1000
 # Not allowed in names on Windows: a job may write to a share that a Windows machine reads.
 _UNSAFE = frozenset('/\\:*?"<>|')
+_TRACE = re.compile(
+    r"(?P<worker>.+)\.(?P<time>\d+)\.pt\.trace\.json(?P<gz>\.gz)?", re.ASCII | re.DOTALL
+)
 _HIDDEN = re.compile(
-    rf"\.(?P<trace>.+\.\d+\.pt\.trace\.json)\.(?P<mark>{MARK})-[0-9a-f]{{8}}"
-    r"(?:\.tmp(\.tmp)?|(?P<exported>-exported)\.tmp)",
+    r"\.(?P<file>.+\.\d+\.(?:pt\.trace\.json|key_averages\.txt|snapshot\.pickle|stacks\.txt))"
+    rf"\.(?P<mark>{MARK})-[0-9a-f]{{8}}(?:\.tmp(\.tmp)?|(?P<exported>-exported)\.tmp)",
     re.ASCII | re.DOTALL,
 )
 
@@ -39,16 +44,47 @@ class TraceName:
     def hidden_name(self, mark: str) -> str:
         """A name for a temporary file of a process, different at each call.
 
-        The leading dot and `.tmp` tell scanners that the file is none of their business yet. The
-        mark tells who left it behind. The rest is the trace's name, because torch writes the path
-        of the export into the trace.
+        The trace's name is in it, because torch writes the path of the export into the trace.
         """
-        token = secrets.token_hex(4)
-        return f".{self.worker}.{self.time_ns}.pt.trace.json.{mark}-{token}.tmp"
+        return hidden_name(f"{self.worker}.{self.time_ns}.pt.trace.json", mark)
 
-    def following(self) -> TraceName:
-        """The name to try when this one is taken."""
-        return replace(self, time_ns=self.time_ns + 1)
+
+def hidden_name(name: str, mark: str) -> str:
+    """The name of a file while a process writes it, different at each call.
+
+    The leading dot and `.tmp` tell scanners that the file is none of their business yet. The mark
+    tells who left it behind.
+    """
+    return f".{name}.{mark}-{secrets.token_hex(4)}.tmp"
+
+
+def is_trace_name(name: str) -> bool:
+    """Whether a file is called like a trace that was published."""
+    return _TRACE.fullmatch(name) is not None and not name.startswith(".")
+
+
+def following(name: str) -> str:
+    """The name to try when the name of a file is taken: of a trace, a nanosecond later."""
+    match = _TRACE.fullmatch(name)
+    if match is None:
+        return f"{name}.1"
+    return TraceName(match["worker"], int(match["time"]) + 1, bool(match["gz"])).file_name
+
+
+def take_free_name(name: str, take: Callable[[str], bool]) -> str:
+    """Take the first name that is free: `name`, or one of those that follow.
+
+    Names meet when two ranks share a worker name, or when the clock is set back. `take` gives a
+    file a name, never that of another one: False if there is one.
+
+    Raises:
+        FileExistsError: a thousand of them are taken.
+    """
+    for _ in range(_MAX_NAME_TRIES):
+        if take(name):
+            return name
+        name = following(name)
+    raise FileExistsError(f"no free name up to {name}")
 
 
 def exported_name(hidden_name: str) -> str:
@@ -73,7 +109,7 @@ def hidden_file(name: str) -> HiddenFile | None:
     match = _HIDDEN.fullmatch(name)
     if match is None:
         return None
-    return HiddenFile(match["mark"], match["trace"] if match["exported"] else None)
+    return HiddenFile(match["mark"], match["file"] if match["exported"] else None)
 
 
 def worker_of(process: Process, wanted: str | None) -> str:

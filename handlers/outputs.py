@@ -16,9 +16,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from .naming import hidden_name
+from .process import process_mark
 
 Output = Literal["key_averages", "memory_snapshot", "stacks", "scalars"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
@@ -51,15 +55,14 @@ def write_of_torch(prof: Any, trace: Path, wanted: Collection[str]) -> None:  # 
     places = paths_beside(trace)
     if "key_averages" in wanted:
         table = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=_TABLE_ROWS)
-        _appear(places["key_averages"], f"{table}\n".encode())
+        with appearing(places["key_averages"]) as hidden:
+            hidden.write_text(f"{table}\n", encoding="utf-8")
     if "memory_snapshot" in wanted:
         torch = sys.modules.get("torch")
         if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
             raise OutputError("no memory snapshot: this process uses no CUDA device")
-        place = places["memory_snapshot"]
-        hidden = place.with_name(f".{place.name}.tmp")
-        torch.cuda.memory._dump_snapshot(str(hidden))
-        hidden.replace(place)
+        with appearing(places["memory_snapshot"]) as hidden:
+            torch.cuda.memory._dump_snapshot(str(hidden))
 
 
 def write_in_a_process(
@@ -92,10 +95,12 @@ def write_in_a_process(
         raise OutputError(f"{' and '.join(sorted(wanted))} beside {trace.name}: {said[-1]}")
 
 
-def _appear(path: Path, content: bytes) -> None:
-    hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+@contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """A hidden path to write to; what was written gets its name in one step at the end."""
+    hidden = path.with_name(hidden_name(path.name, process_mark()))
     try:
-        hidden.write_bytes(content)
+        yield hidden
         hidden.replace(path)
     finally:
         hidden.unlink(missing_ok=True)

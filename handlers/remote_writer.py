@@ -6,6 +6,9 @@ there, and sent with the next trace that goes through, of this process or of a l
     <temporary folder>/kinetoscope-sending-<user>/<digest of the address>/
         <worker>.<time>.pt.trace.json.gz       packed
         <mark of a process>/<worker>.…gz       being sent by that process, or kept by it
+        <mark of a process>/.read/…            sent, and read once more for what goes beside it
+
+What `outputs` write beside a trace goes the same way.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import logging
 import os
 import re
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,15 +27,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .naming import TraceName
+from .naming import TraceName, is_trace_name, take_free_name
+from .outputs import paths_beside
 from .process import MARK, is_gone, process_mark
 from .remote_address import ATOMIC, PAUSES_S, RemoteAddress, RemoteError, RemoteFilesystem
 from .writer import LocalWriter, Publication, RemotePath
 
 _log = logging.getLogger("kinetoscope.handlers")
 _MOST_KEPT = 4
-_MAX_NAME_TRIES = 100
-_NAME = re.compile(r"(?P<worker>.+)\.(?P<time>\d+)\.pt\.trace\.json(?P<gz>\.gz)?", re.DOTALL)
+_MOST_BESIDE = 16
+_READ = ".read"
 
 
 class RemoteWriter:
@@ -46,15 +51,19 @@ class RemoteWriter:
         address: RemoteAddress,
         min_free_bytes: int | None = None,
         pauses_s: Sequence[float] = PAUSES_S,
+        *,
+        reads_back: bool = False,
     ) -> None:
         self.address = address
+        self._reads_back = reads_back
         self._min_free_bytes = min_free_bytes
         self._remote = RemoteFilesystem(address, pauses_s)
         self._local: LocalWriter | None = None
         self._failed = False  # the last time: then one attempt must do
 
-    def __reduce__(self) -> tuple[type[RemoteWriter], tuple[RemoteAddress, int | None]]:
-        return RemoteWriter, (self.address, self._min_free_bytes)
+    def __reduce__(self) -> tuple[Any, ...]:
+        make = partial(RemoteWriter, reads_back=self._reads_back)
+        return make, (self.address, self._min_free_bytes)
 
     def stage(self, name: TraceName) -> Path:
         """A hidden file of this machine. Raises OSError."""
@@ -79,7 +88,7 @@ class RemoteWriter:
         if mine is None:  # another process of this machine found it, and sends it
             return packed
         try:
-            sent = self._send(mine)
+            sent = self._send(mine, is_last=not self._reads_back)
         except RemoteError as error:
             self._failed = True
             self._drop_oldest()
@@ -90,10 +99,26 @@ class RemoteWriter:
                 error.hint,
             ) from None
         self._failed = False
+        if self._reads_back:
+            place = mine.parent / _READ / sent.name
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            mine.replace(place)
         self._send_kept()
-        with contextlib.suppress(OSError):  # something was kept after all
-            self._sending().rmdir()
         return sent
+
+    @contextlib.contextmanager
+    def read_back(self, published: Path) -> Iterator[Path]:
+        """The trace as it was sent; what was written beside it is sent, or kept."""
+        sending = self._sending()
+        place = sending / _READ / published.name
+        try:
+            yield place
+        finally:
+            place.unlink(missing_ok=True)
+            for file in _files(place.parent):
+                _claimed(file, sending / file.parent.relative_to(place.parent))
+            shutil.rmtree(place.parent, ignore_errors=True)
+            self._send_kept()
 
     def remove(self, published: Path) -> None:
         """Remove a trace that was published. One that is gone is no error."""
@@ -120,51 +145,61 @@ class RemoteWriter:
         return folder
 
     def _kept(self) -> Iterator[Path]:
-        """Traces that were not sent: by this process, or by one that has ended."""
+        """What was not sent: by this process, or by one that has ended."""
         folder, mine = self._here().directory, self._sending()
         for entry in sorted(folder.iterdir()):
             with contextlib.suppress(OSError):  # another process is at it, too
-                if entry.is_file() and _NAME.fullmatch(entry.name) and entry.name[0] != ".":
+                if entry.is_file() and not entry.name.startswith("."):
                     _claimed(entry, mine)
                 elif entry != mine and re.fullmatch(MARK, entry.name) and is_gone(entry.name):
-                    for file in sorted(entry.iterdir()):
-                        _claimed(file, mine)
-                    entry.rmdir()
-        yield from sorted(mine.iterdir())
+                    for file in _files(entry):
+                        _claimed(file, mine / file.parent.relative_to(entry))
+                    shutil.rmtree(entry)
+        yield from _files(mine)
 
     def _drop_oldest(self) -> None:
-        kept = sorted(self._sending().iterdir(), key=lambda file: file.stat().st_mtime_ns)
-        for file in kept[:-_MOST_KEPT]:
-            file.unlink(missing_ok=True)
+        kept = sorted(_files(self._sending()), key=lambda file: file.stat().st_mtime_ns)
+        traces = [file for file in kept if is_trace_name(file.name)]
+        lost = traces[:-_MOST_KEPT]
+        for file in lost:
             _log.error(
                 "kinetoscope could not send %s to %s, and has no room to keep it: it is lost.",
                 file.name,
                 self.address.shown,
             )
+        theirs = {path for trace in lost for path in paths_beside(trace).values()}
+        beside = [file for file in kept if file not in traces and file not in theirs]
+        for file in (*lost, *theirs, *beside[:-_MOST_BESIDE]):
+            file.unlink(missing_ok=True)
 
     # --- there --------------------------------------------------------------------------------
 
     def _send_kept(self) -> None:
-        """Send what earlier failures left; a further failure leaves it there."""
+        """Send what waits; a failure leaves the rest there."""
         for file in self._kept():
             try:
                 sent = self._send(file)
             except RemoteError as error:
+                self._drop_oldest()
                 _log.warning("kinetoscope could not send %s: %s", file.name, error)
                 return
-            _log.info("kinetoscope sent a profile that was kept: %s", sent)
+            if is_trace_name(file.name):
+                _log.info("kinetoscope sent a profile that was kept: %s", sent)
+        with contextlib.suppress(OSError):  # something is to be read back
+            _remove_empty(self._sending())
 
-    def _send(self, file: Path) -> RemotePath:
-        """Send a file under its name, or the next one that is free, and remove it here."""
-        name, size = file.name, file.stat().st_size
-        for _ in range(_MAX_NAME_TRIES):
-            target = f"{self._remote.root}/{name}"
-            if not self._put(file, target, size):
-                name = _following(name)
-                continue
+    def _send(self, file: Path, *, is_last: bool = True) -> RemotePath:
+        """Send a file under its name, or the next one that is free; the last use of it here."""
+        size = file.stat().st_size
+        below = file.parent.relative_to(self._sending()).as_posix()
+        folder = self._remote.root if below == "." else f"{self._remote.root}/{below}"
+        try:
+            name = take_free_name(file.name, lambda name: self._put(file, f"{folder}/{name}", size))
+        except FileExistsError as error:
+            raise RemoteError(f"{self.address.shown}: {error}", "exists") from None
+        if is_last:
             file.unlink(missing_ok=True)
-            return RemotePath.of(self.address.shown, name, size)
-        raise RemoteError(f"{self.address.shown}: no free name up to {name}", "exists")
+        return RemotePath.of(self.address.shown, name, size)
 
     def _put(self, file: Path, target: str, size: int) -> bool:
         """True if the file is there now; False if the name is taken."""
@@ -222,15 +257,25 @@ def _put_and_rename(fs: Any, file: Path, target: str) -> None:  # noqa: ANN401
         raise
 
 
-def _following(name: str) -> str:
-    match = _NAME.fullmatch(name)
-    if match is None:
-        return f"{name}.1"
-    return TraceName(match["worker"], int(match["time"]) + 1, bool(match["gz"])).file_name
+def _files(folder: Path) -> list[Path]:
+    """What is to be sent of a folder: no hidden file, and none in a hidden folder."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part[0] == "." for part in path.relative_to(folder).parts)
+    )
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a folder and those in it. Raises OSError: there is a file."""
+    for path in folder.iterdir():
+        path.rmdir()
+    folder.rmdir()
 
 
 def _claimed(file: Path, folder: Path) -> Path | None:
     """The file, moved into a folder of this process; None when another process has it."""
+    folder.mkdir(mode=0o700, exist_ok=True)
     target = folder / file.name
     try:
         file.rename(target)

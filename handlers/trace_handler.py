@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -210,13 +210,6 @@ class TraceHandler:
     def __init__(self, options: Options, writer: Writer | None = None) -> None:
         self._options = options
         self._writer = writer or _writer(options)
-        if isinstance(self._writer, RemoteWriter) and options.outputs:
-            _log.warning(
-                "kinetoscope writes outputs=%s beside traces of this machine only, not to %s.",
-                sorted(options.outputs),
-                self._writer.address.shown,
-            )
-            self._options = replace(options, outputs=frozenset())
         self._memory = _Memory()
         self.module_ranges: ModuleRanges | None = None
 
@@ -322,7 +315,8 @@ class TraceHandler:
         memory.is_announced.set()
         for old in _surplus(memory.saved, options.keep_last, options.max_bytes):
             memory.saved.remove(old)
-            for file in (old[0], *paths_beside(old[0]).values()):
+            beside = paths_beside(old[0])
+            for file in (old[0], *(beside[one] for one in beside if one in options.outputs)):
                 writer.remove(file)
             if old[0] == path:
                 raise ExportError(
@@ -339,12 +333,15 @@ class TraceHandler:
         return path
 
     def _write_outputs(self, process: Process, step: int | None, trace: Path) -> None:
-        wanted = {"stacks", "scalars"} & self._options.outputs
-        if process.rank:  # one event file a run: the steps of ranks are those of the slowest
-            wanted.discard("scalars")
-        if wanted:
-            hparams = {**(self._options.metadata or {}), "world_size": process.world_size or 1}
-            write_in_a_process(trace, wanted, step, hparams)
+        wanted = _read_back(self._options.outputs)
+        if self._writer is None or not wanted:
+            return
+        with self._writer.read_back(trace) as here:
+            if process.rank:  # one event file a run: the steps of ranks are those of the slowest
+                wanted.discard("scalars")
+            if wanted:
+                hparams = {**(self._options.metadata or {}), "world_size": process.world_size or 1}
+                write_in_a_process(here, wanted, step, hparams)
 
     def _remembered(self) -> _Memory:
         """The state of this process: a forked child starts with an empty one."""
@@ -397,13 +394,20 @@ def _surplus(
     return list(saved[: len(saved) - kept])
 
 
+def _read_back(outputs: Collection[str]) -> set[str]:
+    """Those that are made of a trace which is in its place."""
+    return {"stacks", "scalars"}.intersection(outputs)
+
+
 def _writer(options: Options) -> Writer | None:
     if not is_remote(options.dir_name):
         return LocalWriter(options.dir_name, options.min_free_bytes)
     address = parse(options.dir_name)
     absent = address.problem()
     if absent is None:
-        return RemoteWriter(address, options.min_free_bytes)
+        return RemoteWriter(
+            address, options.min_free_bytes, reads_back=bool(_read_back(options.outputs))
+        )
     message = f"kinetoscope will save no profile: {absent.message}. {absent.hint}"
     if options.raises:
         raise ValueError(message)

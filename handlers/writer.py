@@ -15,12 +15,13 @@ import shutil
 import stat
 import sys
 import zlib
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from .metadata import splice
-from .naming import TraceName, hidden_file
+from .naming import TraceName, hidden_file, take_free_name
 from .process import is_gone, process_mark
 
 _log = logging.getLogger("kinetoscope.handlers")
@@ -28,7 +29,6 @@ _BLOCK_BYTES = 1 << 20
 _MOST_FREE_BYTES = 512 << 20
 _GZIP_WINDOW = 31
 _O_BINARY = getattr(os, "O_BINARY", 0)  # of Windows
-_MAX_NAME_TRIES = 1000
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,12 @@ class Writer(Protocol):
 
     def remove(self, published: Path) -> None:
         """Remove a trace that this writer published. One that is gone is no error."""
+
+    def read_back(self, published: Path) -> AbstractContextManager[Path]:
+        """Where the trace can be read on this machine; what is written beside it is published, too.
+
+        Asked for once, and only if `outputs` of the handler need it.
+        """
 
 
 class LocalWriter:
@@ -179,7 +185,9 @@ class LocalWriter:
         try:
             self._export_bytes = publication.staged.stat().st_size
             _pack(publication, packed)
-            return _move_in(packed, directory, publication.name)
+            return directory / take_free_name(
+                publication.name.file_name, lambda name: _rename_to_new(packed, directory / name)
+            )
         finally:
             for path in (packed, publication.staged):
                 with contextlib.suppress(OSError):  # a vanished directory took them along
@@ -198,15 +206,17 @@ class LocalWriter:
         """Remove the file."""
         published.unlink(missing_ok=True)
 
+    def read_back(self, published: Path) -> AbstractContextManager[Path]:
+        """The trace, in its place."""
+        return contextlib.nullcontext(published)
+
 
 def _recover(exported: Path, trace: str) -> bool:
     """Give a whole export its final name. False if its trace was published already."""
     final = exported.with_name(trace)
     if os.path.lexists(f"{final}.gz"):
         return False
-    try:
-        _rename_to_new(exported, final)
-    except FileExistsError:
+    if not _rename_to_new(exported, final):
         return False
     exported.unlink(missing_ok=True)  # a link leaves it
     return True
@@ -254,36 +264,18 @@ def _write(output: int, data: bytes) -> None:
         rest = rest[os.write(output, rest) :]
 
 
-def _move_in(packed: Path, directory: Path, name: TraceName) -> Path:
-    """Give `packed` its name, or the next one that is free.
-
-    Names meet when two ranks share a worker name, or when the clock is set back.
-    """
-    for _ in range(_MAX_NAME_TRIES):
-        target = directory / name.file_name
-        try:
-            _rename_to_new(packed, target)
-        except FileExistsError:
-            name = name.following()
-        else:
-            return target
-    raise FileExistsError(f"no free name up to {name.file_name}")
-
-
-def _rename_to_new(source: Path, target: Path) -> None:
-    """Rename in one step, but never over an existing file.
+def _rename_to_new(source: Path, target: Path) -> bool:
+    """Rename in one step, but never over an existing file: False if there is one.
 
     A hard link does both. File systems without links get a look and a replace; there, two processes
     that choose one name could still meet within the microseconds between the two.
-
-    Raises:
-        FileExistsError: `target` exists.
     """
     try:
         os.link(source, target)
     except FileExistsError:
-        raise
+        return False
     except OSError:
         if os.path.lexists(target):
-            raise FileExistsError(target) from None
+            return False
         source.replace(target)
+    return True

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .base.errors import KinetoscopeError
+from .handlers.outputs import appearing
 from .session.session import Session, choose
 from .views.operators.contract import FoldedQuery
 from .views.operators.view import VIEW as OPERATORS
@@ -89,14 +90,9 @@ _OF_HPARAMS = (bool, int, float, str)
 
 def write_stacks(session: Session, path: Path) -> None:
     """Write folded stacks: a line per path of calls, its nanoseconds behind it."""
-    hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     subject = session.subject(OPERATORS)
-    try:
-        with hidden.open("wb") as file:
-            file.writelines(folded_stacks(subject, FoldedQuery()))
-        hidden.replace(path)
-    finally:
-        hidden.unlink(missing_ok=True)
+    with appearing(path) as hidden, hidden.open("wb") as file:
+        file.writelines(folded_stacks(subject, FoldedQuery()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

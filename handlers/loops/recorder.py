@@ -5,10 +5,10 @@
         train(batch)
         recorder.step()
 
-`touch record_now`, a signal, or a request to torch's debug server starts the window; without one a step costs a microsecond. In a
-distributed job any rank may be asked, and all ranks record the same steps: the rank that is asked
-writes into the store of the process group in which step the window begins, far enough ahead for
-the others to read it in time. Nobody waits for anybody.
+`touch record_now`, a signal, or a request to torch's debug server starts the window; without one a
+step costs a microsecond. In a distributed job any rank may be asked, and all ranks record the same
+steps: the rank that is asked writes into the store of the process group in which step the window
+begins, far enough ahead for the others to read it in time. Nobody waits for anybody.
 """
 
 from __future__ import annotations

@@ -340,7 +340,7 @@ KILLED = {
     """,
     # Packed and about to be renamed.
     "before the publication": """
-        writer._move_in = die
+        writer._rename_to_new = die
         handler(Prof())
     """,
     # The name is given, the temporary files are still there.

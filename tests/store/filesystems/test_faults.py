@@ -13,6 +13,7 @@ import pytest
 
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.handlers import tensorboard_trace_handler
+from kinetoscope.handlers.outputs import Output
 from kinetoscope.handlers.remote_address import (
     RemoteError,
     RemoteFilesystem,
@@ -120,6 +121,81 @@ def test_a_remote_that_never_works_costs_the_training_nothing(
     assert handler.flush()
     assert len(flaky.store) == 5
     assert kept_in(tmp_path) == []
+
+
+class WithTable(StandIn):
+    """A profiler that has averages, too, and an operator that lasts."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2, '
+            b'"pid": 1, "tid": 1}]}'
+        )
+
+    def key_averages(self) -> WithTable:
+        return self
+
+    def table(self, **_: object) -> str:
+        return "a table"
+
+
+ALL: tuple[Output, ...] = ("key_averages", "stacks", "scalars")
+
+
+def beside(flaky: type[Flaky], saved: Path) -> list[str]:
+    """What a folder of another machine holds, in words of the outputs."""
+    stem = saved.name.partition(".pt.trace")[0]
+    below = (path.removeprefix("/logs/run/") for path in sorted(flaky.store))
+    return [name.replace(stem, "w").partition(".tfevents")[0] for name in below]
+
+
+EVERYTHING = ["profile/events.out", "w.key_averages.txt", "w.pt.trace.json.gz", "w.stacks.txt"]
+
+
+def test_what_is_written_beside_a_trace_is_sent_with_it(
+    flaky: type[Flaky], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("tensorboard")
+    handler = tensorboard_trace_handler("flaky://logs/run", "w", outputs=ALL, keep_last=1)
+    for _ in range(2):
+        handler(WithTable())
+        assert handler.flush()
+    (saved,) = handler.saved_paths
+    # Event files stay, as they do on this machine: TensorBoard joins them.
+    assert beside(flaky, saved) == ["profile/events.out", *EVERYTHING]
+    table = flaky.store[f"/logs/run/{saved.name.partition('.pt')[0]}.key_averages.txt"]
+    assert table.getvalue() == b"a table\n"
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and in_sending(path)] == []
+    assert [one for one in caplog.records if one.levelno > logging.INFO] == []
+
+
+def in_sending(path: Path) -> bool:
+    return any(part.startswith("kinetoscope-sending") for part in path.parts)
+
+
+def test_what_could_not_be_sent_beside_a_trace_goes_with_the_next(
+    flaky: type[Flaky], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard")
+    put = Flaky.put_file
+
+    def refuse_others(self: Flaky, here: str, there: str, **options: Any) -> None:
+        if ".pt.trace.json" not in there:
+            raise ConnectionResetError("made up")
+        put(self, here, there, **options)
+
+    monkeypatch.setattr(Flaky, "put_file", refuse_others)
+    handler = tensorboard_trace_handler("flaky://logs/run", "w", outputs=ALL)
+    handler(WithTable())
+    assert handler.flush()
+    first = handler.saved_paths[0]
+    assert beside(flaky, first) == ["w.pt.trace.json.gz"]
+
+    monkeypatch.setattr(Flaky, "put_file", put)
+    tensorboard_trace_handler("flaky://logs/run", "v", background=False)(StandIn())
+    assert beside(flaky, first)[:1] == ["profile/events.out"]
+    assert {name for name in beside(flaky, first) if name[:2] in {"pr", "w."}} == {*EVERYTHING}
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and in_sending(path)] == []
 
 
 def test_what_a_killed_process_could_not_send_is_sent_by_the_next(
