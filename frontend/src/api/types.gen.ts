@@ -1632,6 +1632,8 @@ export interface ModuleRow {
   readonly kernels: number | null;
   readonly total_ns: number;
   readonly self_ns: number;
+  /** a device ran work of it: side by side counts once; of several the sum */
+  readonly busy_ns: number | null;
   readonly forward_ns: number;
   readonly backward_ns: number;
   readonly recompute_ns: number;
@@ -1697,6 +1699,8 @@ export interface Modules {
   readonly device: ModuleWhole | null;
   readonly ops: ModuleWhole;
   readonly idle: ModuleWhole | null;
+  /** the devices ran anything: unions by step and device */
+  readonly busy_ns: number | null;
   readonly table: ModuleTable;
   readonly roots: readonly ModuleRow[];
   /** of the time in modules */

@@ -17,7 +17,7 @@ from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
 from .sources import FoundModules, find_modules
 
-NAME = "modules-3"
+NAME = "modules-4"
 MAKE = f"{__name__}:make_modules"
 _STEM = "modules"
 
@@ -31,6 +31,7 @@ def modules_of(trace: Trace) -> ModuleColumns:
         tree=found.tree,
         calls=_calls(trace, found),
         sums=known.sums,
+        busy=known.busy,
         outside=known.outside,
         source=found.source,
         missing=_missing(trace),

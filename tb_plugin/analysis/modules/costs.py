@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, I64, is_any, take, where
 from ...base.group_sums import summed
-from ...trace.model import DeviceClass, HostKind, Link, Trace
+from ...trace.model import DeviceClass, DeviceTable, HostKind, Link, Trace
 from ..call_tree.paths import innermost
 from ..host_activity import HostRole, roles_of
 from ..idle.gaps import idle_pieces
@@ -25,11 +25,12 @@ from ..operators.credit import credit
 from ..operators.flops import MODELS, flops_of
 from ..steps import Windows
 from ..timeline.tracks import HOST
-from .model import NONE, ModuleSums, Outside, OutsideSums, Phase
+from .model import NONE, ModuleBusy, ModuleSums, Outside, OutsideSums, Phase
 from .sources import FoundModules
 
 _PHASES, _REASONS = len(Phase), len(Outside)
 _TABLE_CELLS = 1 << 24
+_NOTHING = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +80,7 @@ class Costs:
     """The costs of modules, and of what belongs to none."""
 
     sums: ModuleSums
+    busy: ModuleBusy
     outside: OutsideSums
 
 
@@ -112,7 +114,57 @@ def costs(trace: Trace, found: FoundModules, windows: Windows, main: int) -> Cos
     step = np.append(host.step, np.int32(NONE))[born.host]
     add("born_bytes", owners, step, born.bytes)
     add("kept_bytes", owners, step, np.where(owners.phase == Phase.BACKWARD, 0, born.kept_bytes))
-    return _as_tables(inside, outside, modules)
+    return Costs(
+        _module_sums(inside, modules),
+        busy_times(trace.device, found.tree.parent, of_device.module),
+        _outside_sums(outside),
+    )
+
+
+def busy_times(device: DeviceTable, parent: I32, module: I32) -> ModuleBusy:
+    """How long the devices ran work of each module and the modules inside it, by step.
+
+    ``parent`` is of the modules, ``module`` of the device rows. The work of a module is looked at
+    once for each module around it.
+    """
+    steps = int(device.step.max(initial=NONE)) + 2
+    devices = int(device.device.max(initial=0)) + 1
+    in_time = np.argsort(device.ts, kind="stable")
+    ts, end = device.ts[in_time], (device.ts + device.dur)[in_time]
+    place = device.device[in_time].astype(np.int64) * steps + device.step[in_time] + 1
+    # Lengths are compared as ranks, so that those of all groups fit beside each other.
+    by_end = np.argsort(end, kind="stable")
+    rank = np.empty(len(end), np.int64)
+    rank[by_end] = np.arange(len(end))
+    known_end = end[by_end]
+    above = np.append(parent, np.int32(NONE))
+    parts: list[tuple[I64, I64, I64]] = []
+    around = np.zeros(len(end), np.int64)  # all work, then modules; -1 has no more around it
+    rows = np.arange(len(end))
+    owner = module[in_time]
+    while len(rows):
+        group, of_rows = _dense(around * (devices * steps) + place[rows])
+        order = np.argsort(of_rows, kind="stable")
+        at, code = rows[order], of_rows[order].astype(np.int64)
+        reach = np.maximum.accumulate(rank[at] + code * len(end)) - code * len(end)
+        covered = np.empty(len(at), np.int64)
+        covered[:1] = ts[at[:1]]
+        covered[1:] = np.where(code[1:] == code[:-1], known_end[reach[:-1]], ts[at[1:]])
+        busy = summed(
+            np.maximum(end[at] - np.maximum(ts[at], covered), 0), code.astype(np.int32), len(group)
+        )
+        one, rest = np.divmod(group, devices * steps)
+        parts.append((one - 1, rest % steps - 1, busy))
+        going = owner[rows] >= 0
+        rows = rows[going]
+        around = owner[rows].astype(np.int64) + 1
+        owner[rows] = above[owner[rows]]
+    keys, ns = _summed(
+        np.concatenate([(one + 1) * steps + step + 1 for one, step, _ in parts] or [_NOTHING]),
+        np.concatenate([busy for *_, busy in parts] or [_NOTHING]),
+    )
+    one, step = np.divmod(keys[ns > 0], steps)
+    return ModuleBusy((one - 1).astype(np.int32), (step - 1).astype(np.int32), ns[ns > 0])
 
 
 def _some(owners: Owners, rows: NDArray[np.integer]) -> Owners:
@@ -151,29 +203,33 @@ def _dense(key: I64) -> tuple[I64, NDArray[np.integer]]:
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[key]
 
 
-def _as_tables(inside: dict[str, Part], outside: dict[str, Part], modules: int) -> Costs:
-    del outside["kept_bytes"], outside["ops"], outside["flops"]
+def _joined(parts: dict[str, Part]) -> tuple[I64, dict[str, NDArray[Any]]]:
+    """The keys of all parts, and a column of each part, 0 where it has no value."""
+    keys = np.unique(np.concatenate([part[0] for part in parts.values()]))
+    columns = {}
+    for name, (known, value) in parts.items():
+        columns[name] = np.zeros(len(keys), value.dtype)
+        columns[name][np.searchsorted(keys, known)] = value
+    return keys, columns
 
-    def joined(parts: dict[str, Part]) -> tuple[I64, dict[str, NDArray[Any]]]:
-        keys = np.unique(np.concatenate([part[0] for part in parts.values()]))
-        columns = {}
-        for name, (known, value) in parts.items():
-            columns[name] = np.zeros(len(keys), value.dtype)
-            columns[name][np.searchsorted(keys, known)] = value
-        return keys, columns
 
-    keys, columns = joined(inside)
+def _module_sums(inside: dict[str, Part], modules: int) -> ModuleSums:
+    keys, columns = _joined(inside)
     rest, phase = np.divmod(keys, _PHASES)
     step, module = np.divmod(rest, max(modules, 1))
-    sums = ModuleSums(
+    return ModuleSums(
         module=module.astype(np.int32),
         phase=phase.astype(np.int8),
         step=(step - 1).astype(np.int32),
         **columns,
     )
-    keys, columns = joined(outside)
+
+
+def _outside_sums(outside: dict[str, Part]) -> OutsideSums:
+    told = ("device_ns", "activities", "op_ns", "idle_ns", "born_bytes")
+    keys, columns = _joined({name: outside[name] for name in told})
     step, reason = np.divmod(keys, _REASONS)
-    return Costs(sums, OutsideSums(reason.astype(np.int8), (step - 1).astype(np.int32), **columns))
+    return OutsideSums(reason.astype(np.int8), (step - 1).astype(np.int32), **columns)
 
 
 def _outermost_ops(trace: Trace, found: FoundModules) -> NDArray[np.intp]:
@@ -246,13 +302,9 @@ def allocations(trace: Trace) -> tuple[Counted, ...]:
 
 
 def _born(trace: Trace, found: FoundModules) -> Born:
-    memory, calls = trace.memory, found.calls
+    memory = trace.memory
     host_row = hosts_of_events(trace)
-    ends = np.full(len(trace.host), NONE, np.int64)
-    ends[calls.host] = calls.end  # of several calls that begin with a row, the innermost is last
-    call = np.full(len(trace.host), NONE, np.int32)
-    call[calls.host] = calls.host
-    around = np.append(innermost(call, trace.host.parent), np.int32(NONE))
+    call_of, ends = np.append(found.call_of, np.int32(NONE)), np.append(found.calls.end, NONE)
     parts: list[tuple[NDArray[Any], ...]] = []
     for one in allocations(trace):
         ts, size = memory.ts[one.rows], memory.bytes[one.rows]
@@ -260,8 +312,8 @@ def _born(trace: Trace, found: FoundModules) -> Born:
         end = np.full(len(one.rows), NEVER, np.int64)
         known = blocks.allocation >= 0
         end[blocks.allocation[known]] = blocks.end[known]
-        at = around[host_row[one.rows]]
-        outlives = (at >= 0) & (end >= np.append(ends, NONE)[at])
+        call = call_of[host_row[one.rows]]
+        outlives = (call >= 0) & (end >= ends[call])
         grows = size > 0
         kept = np.where(outlives, size, 0)
         parts.append((host_row[one.rows][grows], size[grows], kept[grows]))

@@ -32,6 +32,7 @@ class ModuleFigures:
 
     device_own_ns: I64  # by phase
     device_total_ns: I64  # by phase
+    busy_ns: I64  # a device ran work of it: where kernels run side by side an instant counts once
     op_own_ns: I64  # by phase
     op_total_ns: I64  # by phase
     calls: I64  # in the forward pass
@@ -64,6 +65,8 @@ def figures_of(columns: ModuleColumns, steps: Steps) -> ModuleFigures:
         return sums_below(value, tree.parent)
 
     device, op = by_phase(sums.device_ns), by_phase(sums.op_ns)
+    busy = columns.busy
+    is_busy = in_steps(busy.step, steps)
     called = in_steps(calls.step, steps)
     first = np.where(called & (calls.phase == Phase.FORWARD), calls.module, np.int32(NONE))
     again = np.where(called & (calls.phase == Phase.RECOMPUTE), calls.module, np.int32(NONE))
@@ -72,6 +75,7 @@ def figures_of(columns: ModuleColumns, steps: Steps) -> ModuleFigures:
     return ModuleFigures(
         device_own_ns=device,
         device_total_ns=np.array([below(one) for one in device]).reshape(device.shape),
+        busy_ns=summed(busy.busy_ns[is_busy], busy.module[is_busy], count),
         op_own_ns=op,
         op_total_ns=np.array([below(one) for one in op]).reshape(op.shape),
         calls=summed(ones, first, count),
@@ -173,6 +177,12 @@ def outside_of(columns: ModuleColumns, steps: Steps) -> tuple[OutsideFigures, ..
     )
     rows = zip(Outside, *(part.tolist() for part in parts), strict=True)
     return tuple(OutsideFigures(*row) for row in rows)
+
+
+def device_busy_ns(columns: ModuleColumns, steps: Steps) -> int:
+    """How long the devices ran anything, of modules or not: unions, summed over devices."""
+    busy = columns.busy
+    return int(busy.busy_ns[in_steps(busy.step, steps) & (busy.module == NONE)].sum())
 
 
 def children_of(tree: ModuleTree) -> dict[int, list[int]]:

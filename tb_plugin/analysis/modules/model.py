@@ -88,6 +88,19 @@ class ModuleSums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ModuleBusy:
+    """How long a device ran work of modules, those below them included; only what is not 0.
+
+    The union of the work of one step on one device, summed over devices: where kernels run side by
+    side an instant counts once. ``module`` is −1 for all work, of modules or not.
+    """
+
+    module: I32
+    step: I32  # index of the step that launched it, −1 outside of steps
+    busy_ns: I64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class OutsideSums:
     """The same for what belongs to no module."""
 
@@ -108,6 +121,7 @@ class ModuleColumns:
     tree: ModuleTree
     calls: ModuleCalls
     sums: ModuleSums
+    busy: ModuleBusy
     outside: OutsideSums
     source: str  # how modules are known: a key of ``sources.SOURCES``
     missing: Mapping[str, str]  # "device", "flops", "memory", "kept": why it is not there

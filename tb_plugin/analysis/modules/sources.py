@@ -7,6 +7,7 @@ A recording names modules in one of several ways, in this order of what they tel
   ``[pl][module]…`` of Lightning: the tree is that of the dotted names;
 * ``Module Hierarchy`` strings on the ops of TorchScript: a call lasts from the first op that names
   the module to the last before another;
+* ranges of FSDP around what it does for each module that it shards;
 * annotations on the kernels of a graph: names without calls.
 
 Where frames and ranges are both recorded, the tree is the one with more calls; frames take the
@@ -27,6 +28,7 @@ from ...base.arrays import I8, I32, I64, B, of_names
 from ...trace.model import HostKind, Trace
 from ..call_tree.paths import call_paths, innermost
 from .model import NONE, ModuleTree, Phase
+from .sharded import is_backward, outermost_of_calls, sharded_calls, sharded_name, sharded_rows
 
 SOURCES: Mapping[str, str] = MappingProxyType(
     {
@@ -34,6 +36,7 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "ranges": "ranges that the trace handler opened",
         "lightning": "ranges that Lightning opened",
         "hierarchy": "the module paths of TorchScript ops",
+        "sharded": "the ranges of FSDP around each module that it shards",
         "graph": "annotations on the kernels of graphs",
     }
 )
@@ -87,6 +90,8 @@ def source_of(trace: Trace) -> str:
         return "frames"
     if (_paths_of_ops(trace) >= 0).any():
         return "hierarchy"
+    if len(sharded_rows(trace)):
+        return "sharded"
     return "graph" if "module_fqn" in trace.device.args else ""
 
 
@@ -165,7 +170,7 @@ class _Forest:
                     (one for one in _beginnings(outer) if one in place or one in types), None
                 )
             for one in reversed(missing):
-                label = one[len(outer) + 1 :] if outer else one or types[one] or "(no name)"
+                label = one[len(outer) + 1 :] if outer else one or types[one] or "(root)"
                 above = NONE if outer is None else place[outer]
                 place[one] = self.add(above, label, types[one], one)
                 outer = one
@@ -204,6 +209,7 @@ class FoundModules:
     tree: ModuleTree
     source: str
     calls: FoundCalls
+    call_of: I32  # of each host row: the innermost call around it; −1
     in_backward: B  # of each host row: autograd ran it, or what is around it
     module_of: I32  # of each host row; −1
     phase_of: I8  # of each host row: Phase
@@ -227,22 +233,29 @@ class _Finder:
         self.boundary = _backward_boundary(trace)
         self.in_backward_of = self._inside(self.boundary)
         self.module = np.full(count, NONE, np.int32)  # of rows that begin work of a module
+        self.call = np.full(count, NONE, np.int32)  # of rows that begin a call, or go on with it
+        self.is_backward = np.zeros(count, bool)  # of rows that are known to be of that phase
 
     def found(self) -> FoundModules:
         by_name = self.source in ("ranges", "lightning")
-        is_call = self._dotted_ranges() if by_name else self._frames()
-        calls = self._ranges_as_calls(is_call)
-        paths = _paths_of_ops(self.trace)
-        if (paths >= 0).any():
-            calls = self._runs_of_ops(paths, is_call, calls)
+        if self.source == "sharded":
+            calls = self._sharded()
+        else:
+            is_call = self._dotted_ranges() if by_name else self._frames()
+            calls = self._ranges_as_calls(is_call)
+            paths = _paths_of_ops(self.trace)
+            if (paths >= 0).any():
+                calls = self._runs_of_ops(paths, is_call, calls)
         annotated = self._annotated_kernels()
         module_of, phase_of = self._of_rows()
         tree, strings, place, is_kept = _as_tree(self.forest, self.strings)
+        calls, number = _placed(calls, place, is_kept)
         return FoundModules(
             strings=strings,
             tree=tree,
             source=self.source,
-            calls=_placed(calls, place, is_kept),
+            calls=calls,
+            call_of=number[innermost(self.call, self.host.parent)],
             in_backward=np.asarray((self.in_backward_of >= 0) | self.boundary),
             module_of=place[module_of],
             phase_of=phase_of,
@@ -332,6 +345,12 @@ class _Finder:
                 continue
             if named[1] == self.forest.type[module]:
                 self.forest.qualified[module] = named[2]
+        rows = sharded_rows(self.trace)
+        for row, up in zip(rows.tolist(), self._inside(frame)[rows].tolist(), strict=True):
+            what, name = sharded_name(self.strings[int(self.host.name[row])]) or ("", "")
+            module = int(self.module[up]) if up >= 0 else NONE
+            if what == "pre_forward" and module >= 0 and self.forest.qualified[module] is None:
+                self.forest.qualified[module] = name
 
     # --- ranges with dotted names ---------------------------------------------------------------
 
@@ -357,10 +376,32 @@ class _Finder:
     def _ranges_as_calls(self, is_call: B) -> FoundCalls:
         """Calls that are one row each."""
         rows = np.flatnonzero(is_call).astype(np.int32)
-        number = np.full(len(self.host) + 1, NONE, np.int32)
-        number[rows] = np.arange(len(rows), dtype=np.int32)
-        above = number[self._inside(is_call)[rows]]
+        self.call[rows] = np.arange(len(rows), dtype=np.int32)
+        above = np.append(self.call, np.int32(NONE))[self._inside(is_call)[rows]]
         return FoundCalls(rows, self.module[rows], self.host.ts[rows] + self.host.dur[rows], above)
+
+    # --- ranges of FSDP ---------------------------------------------------------------------------
+
+    def _sharded(self) -> FoundCalls:
+        """Modules by their names in FSDP's ranges, and calls from the first range to the last."""
+        host, rows = self.host, sharded_rows(self.trace)
+        in_time = rows[np.argsort(host.ts[rows], kind="stable")]
+        names = {
+            code: (sharded_name(self.strings[code]) or ("", ""))[1]
+            for code in dict.fromkeys(host.name[in_time].tolist())
+        }
+        place = self.forest.add_dotted(dict.fromkeys(names.values(), ""))
+        module = np.full(len(self.strings), NONE, np.int32)
+        module[list(names)] = [place[name] for name in names.values()]
+        found = sharded_calls(self.trace, rows)
+        self.call = found.call_of
+        begins = outermost_of_calls(found.call_of, host.parent) & ~self.boundary
+        self.module[begins] = module[host.name[found.host[found.call_of[begins]]]]
+        self.module[rows] = module[host.name[rows]]
+        backward = of_names(self.strings, host.name[rows], is_backward, np.bool_)
+        self.is_backward[rows[backward]] = True
+        self.is_backward = self._around(self.is_backward) >= 0
+        return FoundCalls(found.host, module[host.name[found.host]], found.end, found.above)
 
     # --- ops that name the modules around them ----------------------------------------------------
 
@@ -399,6 +440,8 @@ class _Finder:
             end = int(host.ts[row] + host.dur[row])
             for at in open_:
                 made[at][2] = max(made[at][2], end)
+            if open_:
+                self.call[row] = count + open_[-1]
         more = np.array(made, np.int64).reshape(-1, 4)
         both = FoundCalls(
             np.concatenate([frames.host, more[:, 0].astype(np.int32)]),
@@ -409,6 +452,7 @@ class _Finder:
         order = np.argsort(both.host, kind="stable")
         number = np.full(len(order) + 1, NONE, np.int32)
         number[order] = np.arange(len(order), dtype=np.int32)
+        self.call = number[self.call]
         return FoundCalls(
             both.host[order], both.module[order], both.end[order], number[both.above[order]]
         )
@@ -454,6 +498,7 @@ class _Finder:
         module = self.module.copy()
         asks = np.flatnonzero(self.boundary & (self.module < 0))
         phase[asks] = Phase.BACKWARD
+        phase[self.is_backward] = Phase.BACKWARD
         at = asks.copy()
         for _ in range(MOST_LEVELS):
             # From an op of autograd to its forward op, to what that is part of.
@@ -512,11 +557,18 @@ def _as_tree(forest: _Forest, strings: Sequence[str]) -> tuple[ModuleTree, tuple
     return tree, tuple(texts), np.array(place, np.int32), is_kept
 
 
-def _placed(calls: FoundCalls, place: I32, is_kept: B) -> FoundCalls:
-    """The calls of the modules that the tree holds; those below others have lost none around."""
+def _placed(calls: FoundCalls, place: I32, is_kept: B) -> tuple[FoundCalls, I32]:
+    """The calls of the modules that the tree holds, and what became of each call.
+
+    Those below others have lost none around. A call of a deeper module is the one around it that
+    is kept; the last entry is for −1.
+    """
     rows = np.flatnonzero(is_kept[calls.module])
     number = np.full(len(calls.host) + 1, NONE, np.int32)
     number[rows] = np.arange(len(rows), dtype=np.int32)
-    return FoundCalls(
+    for row in np.flatnonzero(~is_kept[calls.module]).tolist():  # outer ones come first
+        number[row] = number[calls.above[row]]
+    kept = FoundCalls(
         calls.host[rows], place[calls.module[rows]], calls.end[rows], number[calls.above[rows]]
     )
+    return kept, number

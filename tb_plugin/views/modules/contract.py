@@ -56,6 +56,7 @@ class ModuleRow(Struct, frozen=True):
     kernels: int | None  # kernels, copies and sets
     total_ns: int
     self_ns: int
+    busy_ns: int | None  # a device ran work of it: side by side counts once; of several the sum
     forward_ns: int
     backward_ns: int
     recompute_ns: int
@@ -111,6 +112,7 @@ class Modules(Struct, frozen=True):
     device: ModuleWhole | None
     ops: ModuleWhole
     idle: ModuleWhole | None
+    busy_ns: int | None  # the devices ran anything: unions by step and device
     table: ModuleTable
     roots: tuple[ModuleRow, ...]
     recompute_ratio: float  # of the time in modules

@@ -26,9 +26,9 @@ from .contract import ModuleRow, ModulesQuery, ModuleTable
 
 _FOLDED = "+"  # ends the key of a row of several siblings, after the first of them
 SORTS = (
-    "name", "calls", "ops", "kernels", "total_ns", "self_ns", "forward_ns", "backward_ns",
-    "recompute_ns", "ratio", "host_total_ns", "host_self_ns", "mean_ns", "op_total_ns", "idle_ns",
-    "flops", "born_bytes", "kept_bytes",
+    "name", "calls", "ops", "kernels", "total_ns", "self_ns", "busy_ns", "forward_ns",
+    "backward_ns", "recompute_ns", "ratio", "host_total_ns", "host_self_ns", "mean_ns",
+    "op_total_ns", "idle_ns", "flops", "born_bytes", "kept_bytes",
 )  # fmt: skip
 
 
@@ -193,6 +193,7 @@ class TreeRows:
             kernels=_sum(figures.activities, members) if self.has_device else None,
             total_ns=total,
             self_ns=_sum(self.own, members),
+            busy_ns=_sum(figures.busy_ns, members) if self.has_device else None,
             forward_ns=phases[Phase.FORWARD],
             backward_ns=phases[Phase.BACKWARD],
             recompute_ns=phases[Phase.RECOMPUTE],

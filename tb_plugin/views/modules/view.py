@@ -7,12 +7,18 @@ from types import MappingProxyType
 
 from ...analysis.facts import Facts
 from ...analysis.modules import artifact
-from ...analysis.modules.figures import OutsideFigures, alike, flame_tree_of, outside_of
+from ...analysis.modules.figures import (
+    OutsideFigures,
+    alike,
+    device_busy_ns,
+    flame_tree_of,
+    outside_of,
+)
 from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
 from ...analysis.modules.sources import SOURCES
 from ...base.artifact_spec import ArtifactSpec
 from ...base.errors import QueryError
-from ...base.units import share
+from ...base.units import duration, share
 from ..shared import Column, ColumnKind, Flame, Table, flame_of, steps_of
 from ..view import Part, Subject, View
 from . import contract as answers
@@ -24,6 +30,7 @@ HOW_TO_RECORD = (
     " `tensorboard_trace_handler(dir, modules=model)`."
 )
 _MOST = 0.9  # one module with this share of what is around it is not yet the answer
+_ASIDE = 0.01  # less overlap than this share of all work is not worth a sentence
 _FEW = 0.5  # less of the time in modules than this, and the answer is where the rest is
 
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
@@ -38,6 +45,9 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "total_ns": "Device time of what it and the modules inside it launched, forward, backward"
         " and recompute; without device activity the own time of their ops. Sums of durations.",
         "self_ns": "The same without the modules inside it.",
+        "busy_ns": "How long a device ran work of it or of the modules inside it: where kernels run"
+        " side by side an instant counts once, on each device and in each step. Of several siblings"
+        " the sum of theirs.",
         "forward_ns": "Of the total, what ran in the forward pass.",
         "backward_ns": "Of the total, what autograd ran for the ops of the forward pass.",
         "recompute_ns": "Of the total, what ran because it was called again inside the backward"
@@ -100,8 +110,9 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
     steps = steps_of(subject.facts, query.steps)
     outside = outside_of(columns, steps)
     figures = rows.figures
-    device = idle = None
+    device = idle = busy_ns = None
     if rows.has_device:
+        busy_ns = device_busy_ns(columns, steps)
         modules_ns = int(figures.device_own_ns.sum())
         device = _whole(modules_ns, ((one, one.device_ns) for one in outside))
         idle_ns = sum(int(figures.idle_ns[root]) for root in rows.inside.get(NONE, ()))
@@ -112,13 +123,14 @@ def build(subject: Subject, query: answers.ModulesQuery) -> answers.Modules:
     whole = device or ops
     return answers.Modules(
         headline=_headline(rows, whole),
-        detail=_detail(recompute),
+        detail=_detail(recompute, device, busy_ns),
         source=SOURCES.get(columns.source, ""),
         time="device" if rows.has_device else "op",
         step_count=len(subject.facts.steps) if steps is None else len(steps),
         device=device,
         ops=ops,
         idle=idle,
+        busy_ns=busy_ns,
         table=rows.table(query),
         roots=rows.roots(),
         recompute_ratio=recompute,
@@ -189,10 +201,18 @@ def _headline(rows: TreeRows, whole: answers.ModuleWhole) -> str:
     return f"{name} takes {share(ratio)} of the {what} in modules."
 
 
-def _detail(recompute: float) -> str:
-    if not recompute:
-        return ""
-    return f"{share(recompute)} of the time in modules is recomputed in the backward pass."
+def _detail(recompute: float, whole: answers.ModuleWhole | None, busy_ns: int | None) -> str:
+    """What is computed twice, and how much runs side by side."""
+    found = []
+    if recompute:
+        ratio = share(recompute)
+        found.append(f"{ratio} of the time in modules is recomputed in the backward pass.")
+    if whole is not None and busy_ns is not None and busy_ns < (1 - _ASIDE) * whole.total_ns:
+        found.append(
+            f"Work overlaps: all of it takes {duration(whole.total_ns)}, in which the device is"
+            f" busy for {duration(busy_ns)}."
+        )
+    return " ".join(found)
 
 
 def tables(answer: answers.Modules) -> tuple[Table, ...]:
@@ -231,6 +251,7 @@ _COLUMNS = (
     _column("ops", "Operators"),
     _column("total_ns", "Total"),
     _column("self_ns", "Self"),
+    _column("busy_ns", "Busy"),
     _column("forward_ns", "Forward"),
     _column("backward_ns", "Backward"),
     _column("recompute_ns", "Recompute"),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.modules.artifact import modules_of, never_called
 from kinetoscope.analysis.modules.costs import allocations
-from kinetoscope.analysis.modules.figures import figures_of, outside_of
+from kinetoscope.analysis.modules.figures import device_busy_ns, figures_of, outside_of
 from kinetoscope.analysis.modules.model import ModuleColumns, Outside, Phase
 from kinetoscope.analysis.summarize import summarize
+from kinetoscope.base.intervals import union
 from kinetoscope.trace.model import HostKind, Trace
 from tests.analysis.modules.test_sources import paths
 from tests.collected import FILES, opened
@@ -76,6 +77,26 @@ def test_totals_include_what_is_inside() -> None:
     assert (figures.host_total_ns // 1000).tolist() == [11, 4, 4]
     assert (figures.host_own_ns // 1000).tolist() == [3, 4, 4]
     assert (figures.host_again_ns // 1000).tolist() == [0, 0, 3]
+
+
+def test_busy_time_counts_an_instant_once_by_device_and_step() -> None:
+    columns = modules_of(
+        draw("""
+        step    |1111111111111112222222|
+        module  | aaaaaaaaa     aaa    |
+        module  |  bbb ccc             |
+        call    |  k   m n      q      |
+        gpu     |    kkkk       qqq    |
+        gpu.9   |      mmmm            |
+        gpu1    |      nnn             |
+        """)
+    )
+    figures = figures_of(columns, None)
+    # On the first device k and m take six µs together; n has a device of its own.
+    assert (figures.busy_ns // 1000).tolist() == [12, 4, 7]
+    assert (figures.device_total_ns.sum(axis=0) // 1000).tolist() == [14, 4, 7]
+    assert (figures_of(columns, (0,)).busy_ns // 1000).tolist() == [9, 4, 7]
+    assert device_busy_ns(columns, None) == 12_000
 
 
 def test_what_has_no_launch_is_unlinked() -> None:
@@ -227,11 +248,34 @@ def check_sums(trace: Trace) -> None:
     outside_bytes = int(columns.outside.born_bytes.sum())
     assert own.born_bytes[roots].sum() + outside_bytes == allocated
     assert (own.kept_bytes <= own.born_bytes).all()
+    check_busy(columns, trace)
     assert min(own.device_own_ns.min(initial=0), own.op_own_ns.min(initial=0)) >= 0
     assert (own.host_own_ns <= own.host_total_ns).all()
     # By steps, and outside of steps, it is the same again.
     every = [figures_of(columns, (step,)).device_own_ns for step in range(-1, len(trace.steps))]
     assert np.array_equal(sum(every), own.device_own_ns)
+
+
+def check_busy(columns: ModuleColumns, trace: Trace) -> None:
+    """Busy time is the length of a union: of all work, and of each module no more than the sum."""
+    device, own = trace.device, figures_of(columns, None)
+    places = set(zip(device.device.tolist(), device.step.tolist(), strict=True))
+    unions = (
+        union(device.ts[rows], (device.ts + device.dur)[rows]).total_ns
+        for one, step in places
+        if (rows := (device.device == one) & (device.step == step)).any()
+    )
+    assert device_busy_ns(columns, None) == sum(unions)
+    total = own.device_total_ns.sum(axis=0)
+    assert (own.busy_ns <= total).all()
+    assert ((own.busy_ns > 0) == (total > 0)).all()
+    # A module is busy at least as long as any inside it, and at most as long as all together.
+    up = columns.tree.parent
+    inside = np.flatnonzero(up >= 0)
+    assert (own.busy_ns[inside] <= own.busy_ns[up[inside]]).all()
+    together = own.device_own_ns.sum(axis=0)
+    np.add.at(together, up[inside], own.busy_ns[inside])
+    assert (own.busy_ns <= together).all()
 
 
 LANES = ("module", "frame", "op", "op2", "module2", "call", "call2", "note")
@@ -242,8 +286,9 @@ def recordings(any_: st.DrawFn) -> list[Event]:
     """Made-up events: modules, ops forward and backward, calls, kernels with and without them."""
     events: list[Event] = []
     count = any_(st.integers(0, 14))
+    names = any_(st.sampled_from((("module", "range"), ("sharded",))))
     for _ in range(count):
-        kind = any_(st.sampled_from(("module", "op", "backward", "call", "gpu", "note", "range")))
+        kind = any_(st.sampled_from(("op", "backward", "call", "gpu", "note", *names, *names)))
         thread = any_(st.integers(1, 2))
         ts, dur = any_(st.integers(0, 30)), any_(st.integers(0, 20))
         letter = any_(st.sampled_from("abc"))
@@ -258,6 +303,10 @@ def recordings(any_: st.DrawFn) -> list[Event]:
             }
         elif kind == "range":
             event |= {"cat": "user_annotation", "name": f"[module]{letter}: x.{letter}"}
+        elif kind == "sharded":
+            what = any_(st.sampled_from(("pre_forward", "post_forward", "pre_backward")))
+            name = any_(st.sampled_from(("", f" ({letter})", f" ({letter}.0)")))
+            event |= {"cat": "user_annotation", "name": f"FSDP::{what}{name}"}
         elif kind == "op":
             event |= {
                 "cat": "cpu_op",

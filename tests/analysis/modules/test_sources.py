@@ -8,7 +8,9 @@ import pytest
 
 from kinetoscope.analysis.memory.artifact import memory_of
 from kinetoscope.analysis.modules.artifact import modules_of
+from kinetoscope.analysis.modules.figures import figures_of
 from kinetoscope.analysis.modules.model import ModuleColumns, Phase
+from kinetoscope.analysis.modules.sharded import sharded_name
 from kinetoscope.analysis.modules.sources import hierarchy_parts, range_name, source_of
 from kinetoscope.trace.read import read
 from tests.conftest import TRACES, requires_traces
@@ -212,6 +214,107 @@ def test_ops_of_torchscript_name_their_modules() -> None:
         ("Net/stem", "forward", 2, 0),
         ("Net/stem/0", "forward", 2, 2),
     ]
+
+
+FSDP = {
+    "r": "FSDP::pre_forward",
+    "s": "FSDP::post_forward",
+    "a": "FSDP::pre_forward (layers.0)",
+    "g": "FSDP::all_gather (layers.0)",
+    "b": "FSDP::post_forward (layers.0)",
+    "c": "FSDP::pre_forward (layers.1)",
+    "d": "FSDP::post_forward (layers.1)",
+    "q": "FSDP::pre_backward (layers.1)",
+    "w": "FSDP::backward_prefetch for layers.0",
+}
+
+
+def test_ranges_of_fsdp_bound_the_calls_of_modules() -> None:
+    columns = modules_of(
+        draw(
+            """
+            note    |rr aa    bb cc  dd  ss qqqqq   |
+            note    |   g                    ww     |
+            op      |      x       z   o   q     y  |
+            call    |  h   k       m          n  l  |
+            gpu     |  h   k       mm         nn ll |
+            """,
+            names=FSDP,
+            args={
+                "x": {"Sequence number": 5},
+                "y": {"Sequence number": 5, "Fwd thread id": 1},
+            },
+        )
+    )
+    assert columns.source == "sharded"
+    assert paths(columns) == ["(root)", "(root)/layers.0", "(root)/layers.1"]
+    assert [columns.strings[code] for code in columns.tree.qualified] == [
+        "",
+        "layers.0",
+        "layers.1",
+    ]
+    assert calls(columns) == [
+        ("(root)", "forward", 22, 8),
+        ("(root)/layers.0", "forward", 8, 8),
+        ("(root)/layers.1", "forward", 6, 6),
+    ]
+    own = figures_of(columns, None).device_own_ns // 1000
+    # h of the root; k in the call of layers.0; m in that of layers.1; n in a range of the backward
+    # pass that names layers.0, inside one of layers.1; l of the op that left y to autograd.
+    assert own.tolist() == [[1, 1, 2], [0, 4, 0], [0, 0, 0]]
+
+
+def test_a_call_between_ranges_that_has_no_end_is_none() -> None:
+    columns = modules_of(
+        draw("note |rr aa cc    dd ss  bb aa |", names=FSDP)  # layers.0 never ends in its own call
+    )
+    assert calls(columns) == [
+        ("(root)", "forward", 17, 9),
+        ("(root)/layers.1", "forward", 8, 8),
+    ]
+
+
+def test_frames_take_the_names_of_fsdp() -> None:
+    columns = modules_of(
+        draw(
+            """
+            module  |mmmmmmmmmmmmm|
+            module  |   kkkkkkkk  |
+            frame   |   f         |
+            note    |r  a     b  s|
+            """,
+            names=FSDP,
+        )
+    )
+    assert columns.source == "frames"
+    assert [columns.strings[code] for code in columns.tree.qualified] == ["", "layers.0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("FSDP::all_gather (a.b) [pg=8]", ("all_gather", "a.b")),
+        ("FSDP::post_backward_rs_wait ()", ("post_backward_rs_wait", "")),
+        ("FSDP::pre_forward (embed, norm)", ("pre_forward", "embed, norm")),
+        ("FullyShardedDataParallel.forward", None),
+    ],
+)
+def test_names_of_ranges_of_fsdp(name: str, expected: object) -> None:
+    assert sharded_name(name) == expected
+
+
+def test_ranges_of_the_root_alone_name_no_module() -> None:
+    assert source_of(draw("note |rr  ss|", names=FSDP)) == ""
+
+
+@requires_traces
+def test_a_real_recording_of_fsdp() -> None:
+    (path, _) = sorted((TRACES / "fresh_torch2.13/fsdp2_gpt").iterdir())
+    columns = modules_of(read(path))
+    assert paths(columns) == ["(root)", "(root)/blocks.0", "(root)/blocks.1"]
+    assert [path for path, *_ in calls(columns)] == 2 * paths(columns)
+    backward = figures_of(columns, None).op_own_ns[Phase.BACKWARD]
+    assert (backward > 0).all()
 
 
 def test_the_deepest_modules_belong_to_those_around_them() -> None:

@@ -129,6 +129,7 @@ export function columnsOf(answer: Modules): readonly ModuleColumn[] {
     },
     figure("total_ns", "Total", inMost, scale.unit.name),
     figure("self_ns", "Self", inMost, scale.unit.name),
+    ...(has("busy_ns") ? [figure("busy_ns", "Busy", inMost, scale.unit.name)] : []),
     figure("forward_ns", "Forward", inMost, scale.unit.name),
     ...(isUsed("backward_ns") ? [figure("backward_ns", "Backward", inMost, scale.unit.name)] : []),
     ...(isUsed("recompute_ns")

@@ -32,6 +32,7 @@ const toPlain = plainTable<ModuleRow>([
   "kernels",
   "total_ns",
   "self_ns",
+  "busy_ns",
   "forward_ns",
   "backward_ns",
   "recompute_ns",
