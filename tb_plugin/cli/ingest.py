@@ -19,6 +19,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..base import machine
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.units import duration, listing, plural
 from ..session.ingest import IngestOutcome, IngestState, IngestTask, ingest_file, tasks_of
@@ -186,7 +187,8 @@ def _executor(
     count = workers or _count(tasks)
     # A fresh interpreter for each: nothing of this process is inherited, as in the server's pool.
     context = multiprocessing.get_context("spawn")
-    yield lambda: ProcessPoolExecutor(count, context, _step_back), count
+    threads = max(1, machine.thread_count() // count)
+    yield lambda: ProcessPoolExecutor(count, context, _step_back, (threads,)), count
 
 
 def _client(address: str) -> Any:  # noqa: ANN401  # of an optional package
@@ -211,14 +213,15 @@ def _client(address: str) -> Any:  # noqa: ANN401  # of an optional package
 
 def _count(tasks: Sequence[IngestTask]) -> int:
     """Local processes: a core each, and memory for the largest files at once."""
-    free = resources.free_memory()
+    free = machine.free_memory()
     largest = tasks[0].path
     needed = resources.memory_of(largest, os.stat(largest).st_size)
-    return max(1, min(resources.core_count(), free // needed, len(tasks)))
+    return max(1, min(machine.core_count(), free // needed, len(tasks)))
 
 
-def _step_back() -> None:
-    """Lower the priority of a local process: other work on this machine comes first."""
+def _step_back(threads: int) -> None:
+    """In a local process: lower its priority, and let it use so many threads for a file."""
+    os.environ[machine.THREADS_VARIABLE] = str(threads)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(NICENESS)
 

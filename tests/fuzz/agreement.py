@@ -59,6 +59,17 @@ def differences(first: RawTrace | str, second: RawTrace | str) -> list[str]:
     return found
 
 
+def blocks_differ(first: RawTrace | str, second: RawTrace | str) -> list[str]:
+    """In what the blocks of two verdicts differ, which have the same columns."""
+    if isinstance(first, str) or isinstance(second, str):
+        return []
+    return [
+        f"blocks, {name}"
+        for name in ("offset", "length", "first_row")
+        if not np.array_equal(getattr(first.blocks, name), getattr(second.blocks, name))
+    ]
+
+
 def arrays(raw: RawTrace) -> dict[str, np.ndarray[Any, Any]]:
     """Every column by a name."""
     events = raw.events

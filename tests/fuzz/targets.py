@@ -7,7 +7,16 @@ from collections.abc import Callable
 from kinetoscope.trace.raw import RawTrace
 from kinetoscope.trace.scan.cursor import ScanLimits
 
-from .agreement import SMALL, Scan, block_faults, by_library, by_python, differences, verdict
+from .agreement import (
+    SMALL,
+    Scan,
+    block_faults,
+    blocks_differ,
+    by_library,
+    by_python,
+    differences,
+    verdict,
+)
 
 
 def one_reader(scan: Scan) -> Callable[[bytes], list[str]]:
@@ -30,6 +39,15 @@ def both(text: bytes) -> list[str]:
     ) + _found_again(found, text)
 
 
+def threads(text: bytes) -> list[str]:
+    """The native reader says the same on any number of threads, blocks included."""
+    block_bytes = len(text) % 997 + 40
+    alone = verdict(by_library, text, ScanLimits(block_bytes=block_bytes, threads=1))
+    many = ScanLimits(block_bytes=block_bytes, threads=len(text) % 5 + 2)
+    found = verdict(by_library, text, many)
+    return differences(alone, found) or blocks_differ(alone, found)
+
+
 def _found_again(found: RawTrace | str, text: bytes) -> list[str]:
     if isinstance(found, str):
         return []
@@ -41,4 +59,5 @@ TARGETS: dict[str, Callable[[bytes], list[str]]] = {
     "both": both,
     "python": one_reader(by_python),
     "native": one_reader(by_library),
+    "threads": threads,
 }

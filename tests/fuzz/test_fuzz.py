@@ -13,7 +13,7 @@ from .campaign import cases, failure, shortest
 from .shrink import shrunk
 from .targets import TARGETS
 
-CASES = {"both": 500, "native": 500, "python": 150}
+CASES = {"both": 500, "native": 500, "python": 150, "threads": 500}
 PIECE = 8 * 1024
 
 

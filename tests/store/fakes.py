@@ -26,6 +26,7 @@ import numpy as np
 
 from kinetoscope.base.arrays import Sparse
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
+from kinetoscope.base.machine import thread_count
 from kinetoscope.store.catalog import CatalogService
 from kinetoscope.store.discovery.poller import Timing
 from kinetoscope.store.discovery.stability import Patience
@@ -92,6 +93,8 @@ def read(path: str, on_progress: Callable[[Progress], None]) -> Trace:
     if told.get("cpu_limit"):
         limit = resource.getrlimit(resource.RLIMIT_CPU)[0]
         Path(told["cpu_limit"]).write_text(str(limit))
+    if told.get("threads"):
+        Path(told["threads"]).write_text(str(thread_count()))
     time.sleep(told.get("sleep", 0))
     on_progress(Progress("linking", size, size, len(content["traceEvents"])))
     _misbehave(told.get("then", ""))

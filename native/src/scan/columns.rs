@@ -96,6 +96,41 @@ impl Columns {
         }
     }
 
+    /// Appends the events of `others`, whose texts have the codes `codes[code]` here; returns `others`, emptied.
+    pub fn append(&mut self, mut others: Columns, codes: &[u32]) -> Columns {
+        let first = self.rows() as u32;
+        let code = |&code: &u32| codes[code as usize];
+        let from = &mut others.dense;
+        let to = &mut self.dense;
+        to.phase.append(&mut from.phase);
+        to.ts.append(&mut from.ts);
+        to.dur.append(&mut from.dur);
+        for (to, from) in [
+            (&mut to.category, &mut from.category),
+            (&mut to.name, &mut from.name),
+            (&mut to.pid, &mut from.pid),
+            (&mut to.tid, &mut from.tid),
+        ] {
+            to.extend(from.iter().map(code));
+            from.clear();
+        }
+        for (to, from) in self.sparse.iter_mut().zip(&mut others.sparse) {
+            to.row.extend(from.row.iter().map(|row| first + row));
+            from.row.clear();
+            match (&mut to.value, &mut from.value) {
+                (Values::Int(to), Values::Int(from)) => to.append(from),
+                (Values::Float(to), Values::Float(from)) => to.append(from),
+                (Values::Text(to), Values::Text(from)) => {
+                    to.extend(from.iter().map(code));
+                    from.clear();
+                }
+                _ => unreachable!("columns of one number are of one kind"),
+            }
+        }
+        self.phased |= std::mem::take(&mut others.phased);
+        others
+    }
+
     #[inline(always)]
     pub fn put_int(&mut self, column: u8, row: u32, value: i64) {
         let sparse = &mut self.sparse[usize::from(column)];
@@ -152,6 +187,18 @@ impl Ints {
         let mut values = std::mem::take(self).into_wide();
         values.push(value);
         *self = Ints::Wide(values);
+    }
+
+    /// Appends `others`, and empties them.
+    pub fn append(&mut self, others: &mut Ints) {
+        match (&mut *self, others) {
+            (Ints::Narrow(to), Ints::Narrow(from)) => to.append(from),
+            (_, from) => {
+                for value in std::mem::take(from).into_wide() {
+                    self.push(value);
+                }
+            }
+        }
     }
 
     pub fn into_wide(self) -> Vec<i64> {

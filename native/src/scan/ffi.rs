@@ -6,6 +6,7 @@
 use std::hash::{BuildHasher, Hasher};
 use std::ptr::null_mut;
 
+use super::blocks::{read, Block, Limits};
 use super::bytes::Key;
 use super::columns::{Column, Extent};
 use super::keys::{Kind, Widths};
@@ -53,8 +54,9 @@ pub unsafe extern "C" fn kinetoscope_scan_free(scanner: *mut Scanner) {
 }
 
 exported! {
-    /// Takes the events of `data` that begin from `start` on and before `stop`; `taken` gets the place behind the last one,
-    /// and how many rows there are now.
+    /// Takes the events of `data` from `start` on in blocks of `block_bytes`, none of which begins from `stop` on, with up to
+    /// `threads` threads; `blocks` gets of each where it begins, where its last event ends and how many rows it has,
+    /// and `count` how many there are; there is room for `most`.
     ///
     /// Returns 1 if the reference must read the next member, 0 if the text ends.
     kinetoscope_scan_run(
@@ -63,11 +65,21 @@ exported! {
         len: number,
         start: number,
         stop: number,
+        block_bytes: number,
         max_bytes: number,
-        taken: write(i64; 2),
+        threads: number,
+        blocks: write(i64; 3 * most),
+        most: number,
+        count: write(i64; 1),
     ) {
-        let (end, why) = (*scanner).run(data, start, stop, max_bytes);
-        taken.copy_from_slice(&[end as i64, (*scanner).columns.rows() as i64]);
+        let limits = Limits { block_bytes, max_bytes, stop, threads };
+        let (found, why) = read(&mut *scanner, data, start, limits);
+        for (to, block) in blocks.chunks_exact_mut(3).zip(&found) {
+            let Block { bytes, rows } = block;
+            to.copy_from_slice(&[bytes.start as i64, bytes.end as i64, *rows as i64]);
+        }
+        assert!(found.len() <= most);
+        count[0] = found.len() as i64;
         i64::from(why == End::Left)
     }
 

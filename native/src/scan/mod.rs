@@ -6,8 +6,10 @@
 //! everything that is damaged or odd is decided in one place.
 //!
 //! `bytes` white space and strings, `number` numbers, `skip` values nobody asks for, `compact` nested values as texts,
-//! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `columns` what has been read.
+//! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `columns` what has been read,
+//! `blocks` the way through the text, on several threads.
 
+pub mod blocks;
 pub mod bytes;
 pub mod columns;
 pub mod compact;

@@ -1,5 +1,6 @@
 //! Runs of events into columns.
 
+use super::blocks::{Helper, Trust};
 use super::bytes::{blanks, byte, stop_at, unescape, Key};
 use super::columns::Columns;
 use super::compact::compact;
@@ -23,6 +24,11 @@ pub struct Scanner {
     pub columns: Columns,
     pub texts: Texts,
     pub widths: Widths,
+    /// Of the other threads, while there are some.
+    pub helpers: Vec<Helper>,
+    pub trust: Trust,
+    table: Vec<u8>,
+    key: Key,
     meanings: Meanings,
     reader: Reader,
     event: Event,
@@ -48,6 +54,10 @@ impl Scanner {
             columns: Columns::new(widths),
             texts: Texts::new(key),
             widths,
+            helpers: Vec::new(),
+            trust: Trust::default(),
+            table: table.to_vec(),
+            key,
             meanings: Meanings::new(key),
             reader: Reader {
                 shapes: Shapes::new(Keys::new(table, widths, key)?, key),
@@ -58,6 +68,11 @@ impl Scanner {
             scratch: Vec::new(),
             last: [(0, 0); 3],
         })
+    }
+
+    /// A scanner for the same columns that has read nothing.
+    pub fn twin(&self) -> Option<Scanner> {
+        Scanner::new(&self.table, self.widths, self.key)
     }
 
     /// Takes the events of `data` that begin between `start`, which is behind `[` or `,`, and `stop`.

@@ -71,6 +71,7 @@ class Job(Generic[S]):
     request: Request | MakeRequest
     cache: Cache
     listen: Callable[[PoolEvent[S]], None]
+    threads: int = 1  # on which the file may be read
     cancelled: bool = False
     digest: str = ""  # of the file, as soon as it is known
     child: Child | None = None
@@ -190,6 +191,7 @@ def read_file(job: Job[S], request: Request, work: Work[S], hire: Hire) -> None:
     command = ReadCommand(
         path=os.fsencode(request.path),
         size=identity.bytes,
+        threads=job.threads,
         modified_ns=identity.modified_ns,
         digest=job.digest,
         as_is=request.as_is,

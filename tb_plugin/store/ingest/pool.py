@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeAlias
 
+from ...base import machine
 from ...base.errors import KinetoscopeError
 from ..cache.disk import Cache
 from ..contract import ErrorInfo, ReadProgress
@@ -49,6 +50,7 @@ class PoolLimits:
     """Limits of what is read at once."""
 
     processes: int
+    threads: int = 1  # of all of them together
     memory_bytes: int | None = None  # None: half of what is free
     stall_seconds: float = STALL_SECONDS
     idle_seconds: float = IDLE_SECONDS
@@ -57,8 +59,8 @@ class PoolLimits:
     @classmethod
     def of_machine(cls) -> PoolLimits:
         """Half the cores: at least two if there are two, at most eight."""
-        cores = resources.core_count()
-        return cls(max(min(cores, 2), min(cores // 2, 8)))
+        cores = machine.core_count()
+        return cls(max(min(cores, 2), min(cores // 2, 8)), machine.thread_count())
 
 
 class IngestPool(Generic[S]):
@@ -280,22 +282,29 @@ class IngestPool(Generic[S]):
         """True if a request fits beside the running ones; alone, everything fits."""
         given, needs = self._limits.memory_bytes, self._needs[request.key]
         if not self._running:
-            self._budget = given or resources.free_memory() // 2
+            self._budget = given or machine.free_memory() // 2
             return True
         fits = sum(self._taken.values()) + needs <= self._budget
         if not fits and held_up and needs <= SMALL_BYTES:
             small = sum(taken for taken in self._taken.values() if taken <= SMALL_BYTES)
             fits = small + needs <= SPARE_BYTES
         # Others may have taken memory meanwhile.
-        return fits and (given is not None or needs <= resources.free_memory())
+        return fits and (given is not None or needs <= machine.free_memory())
 
     def _take(self, request: Request | MakeRequest) -> Job[S]:
         del self._queued[request.key]
         self._urgent.discard(request.key)
         self._taken[request.key] = self._needs.pop(request.key)
         self._since[request.key] = time.monotonic()
-        reading = self._running[request.key] = Job(request, self._cache, self._listen)
+        reading = self._running[request.key] = Job(
+            request, self._cache, self._listen, self._share(len(self._running) + 1)
+        )
         return reading
+
+    def _share(self, running: int) -> int:
+        """Threads for one of the files that are read at once, or soon will be."""
+        at_once = max(running, min(running + len(self._queued), self._limits.processes))
+        return max(1, self._limits.threads // at_once)
 
     def _watch(self) -> None:
         """End processes that no longer send messages."""

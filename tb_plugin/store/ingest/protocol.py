@@ -20,6 +20,7 @@ class ReadCommand(Struct, frozen=True, tag="read"):
 
     path: bytes  # as the system writes it: it need not be text
     size: int
+    threads: int  # on which it may be read
     modified_ns: int
     digest: str
     as_is: bool  # read it although it changes meanwhile

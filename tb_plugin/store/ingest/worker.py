@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from ...base.errors import KinetoscopeError
+from ...base.machine import THREADS_VARIABLE
 from ...trace.model import HealthRecord
 from ..cache import disk
 from ..cache.disk import (
@@ -140,6 +141,7 @@ def work(job: ReadCommand, say: Callable[[Message], None]) -> None:
 
     path = os.fsdecode(job.path)
     bound_cpu(resources.cpu_seconds(path, job.size))
+    os.environ[THREADS_VARIABLE] = str(job.threads)  # What is left of the user's own number.
     trace: Trace = load_callable(job.read)(path, on_progress)
     events = trace.health.events
     say(Progressed("summarizing", job.size, job.size, events))

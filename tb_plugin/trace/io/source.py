@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
+from ...base import machine
 from ...base.errors import NotFoundError, TraceFormatError
 from ..raw import FaultLog, SeekIndex
 from .gzip import (
@@ -517,7 +518,7 @@ class _Transcoded:
 # --- reading ahead --------------------------------------------------------------------------------
 
 BLOCK_BYTES = 1024 * 1024
-BLOCKS = 4
+BLOCKS = 10  # more than the scan takes at once
 PIECE_BYTES = 512 * 1024
 
 _Piece: TypeAlias = tuple[bytes, FaultLog]
@@ -554,7 +555,7 @@ class Ahead(PieceStream):
     def _block(self) -> list[_Piece]:
         # Most files have one block, which is read here.
         block = self._coming.popleft().result() if self._coming else self._read_block()
-        if block[-1][0] and _cores() > 1:
+        if block[-1][0] and machine.thread_count() > 1:
             self._order()
         return block
 
@@ -575,10 +576,3 @@ class Ahead(PieceStream):
                 break
             size += len(piece)
         return block
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):  # not every system says it
-        return os.cpu_count() or 1

@@ -43,12 +43,16 @@ _NUMBER = {name: number for number, name in enumerate(_SPARSE)}
 _CODES = ("category", "name", "pid", "tid")
 _KEYS = {**INT_ARGS, **FLOAT_ARGS, **TEXT_ARGS}
 _MAX_KNOWN = 100_000
+_LEAST_BYTES = 3  # of an event and its comma
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
 _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "new": (ctypes.c_char_p, _INT, _INT, _INT, _INT),
     "free": (_POINTER,),
-    "run": (_POINTER, ctypes.c_char_p, _INT, _INT, _INT, _INT, _POINTER),
+    "run": (
+        *(_POINTER, ctypes.c_char_p, _INT, _INT, _INT, _INT, _INT, _INT),
+        *(_POINTER, _INT, _POINTER),
+    ),
     "code": (_POINTER, ctypes.c_char_p, _INT),
     "phased": (_POINTER,),
     "add": (_POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER),
@@ -121,14 +125,23 @@ class NativeColumns:
         """The number of events."""
         return self._rows
 
-    def run(self, data: bytes, start: int, stop: int, max_bytes: int) -> tuple[int, bool]:
-        """Takes the events of ``data`` that begin in [start, stop), as far as they are plain.
+    def run(self, window: TextWindow, stop: int, limits: ScanLimits) -> tuple[int, bool]:
+        """Takes the events at the window's position in blocks, none of which begins from ``stop``.
 
-        The place behind the last event taken, and whether the next one is for the reference.
+        The index behind the last event taken, and whether the next one is for the reference.
         """
-        taken = (_INT * 2)()
-        why = self.call("run", data, len(data), start, stop, max_bytes, taken)
-        behind, self._rows = taken
+        data, start = window.data, window.pos
+        most = max(1, -(-(stop - start) // limits.block_bytes))
+        blocks = np.empty((most, 3), np.int64)
+        count = _INT()
+        why = self.call(
+            "run", data, len(data), start, stop, limits.block_bytes, limits.value_bytes,
+            limits.threads, blocks.ctypes.data, most, ctypes.byref(count),
+        )  # fmt: skip
+        behind = start
+        for begin, behind, rows in blocks[: count.value].tolist():
+            self._blocks.add(window.offset + begin, behind - begin, self._rows)
+            self._rows += rows
         return behind, bool(why)
 
     def add_dense(self, chunk: Mapping[str, NDArray[Any]]) -> None:
@@ -297,7 +310,7 @@ class NativeRuns:
         self._taken = self._singles = 0  # rows, and members read one by one, of late
 
     def take(self, window: TextWindow) -> bool:
-        """Hands over as many events of the next block as the library takes."""
+        """Hands over as many events of the text in memory as the library takes."""
         if self._odd:
             self._odd = False
             if self._take_odd(window):
@@ -307,16 +320,17 @@ class NativeRuns:
             self._left = False
             return False
         before = self._columns.rows
-        start = window.pos
-        stop = min(start + self._limits.block_bytes, len(window.data))
-        behind, self._left = self._columns.run(window.data, start, stop, self._limits.value_bytes)
-        rows = self._columns.rows - before
-        if not rows:
+        # A block that may go on behind the text in memory waits until there is more of it.
+        stop = len(window.data) - (0 if window.eof else self._limits.block_bytes - 1)
+        if before + (stop - window.pos) // _LEAST_BYTES > self._limits.events:
+            stop = 0  # Near the limit it is looked at behind each block.
+        stop = max(stop, window.pos + 1)
+        behind, self._left = self._columns.run(window, stop, self._limits)
+        if behind == window.pos:
             self._left = False
             return False
-        self._columns.add_block(window.place, behind - start, rows)
         window.pos = behind
-        self._taken += rows
+        self._taken += self._columns.rows - before
         self._few = 1
         return True
 

@@ -298,6 +298,21 @@ def test_small_files_do_not_wait_for_a_large_one(
     assert pool.of(large) == []
 
 
+def test_a_file_alone_has_all_threads_and_several_share_them(
+    tmp_path: Path, open_pool: Open
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    pool = open_pool(PoolLimits(2, threads=5))
+    slow = write_trace(tmp_path / "slow.json", threads=str(first), then="hang")
+    beside = write_trace(tmp_path / "beside.json", threads=str(second))
+    pool.submit(slow)
+    wait_for(lambda: first.exists() and first.read_text())
+    pool.submit(beside)
+    assert isinstance(pool.last(beside), Kept)
+    assert (first.read_text(), second.read_text()) == ("5", "2")
+    pool.pool.do(Cancel(key(slow)))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
 def test_a_file_that_takes_too_much_processor_time_is_ended_with_the_limit(
     tmp_path: Path, open_pool: Open

@@ -10,6 +10,7 @@ from itertools import takewhile
 
 import pytest
 
+from kinetoscope.base import machine
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.trace.io import source as module
 from kinetoscope.trace.io.gzip import skip_by_reading
@@ -32,7 +33,7 @@ def no_thread_is_left() -> Iterator[None]:
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"])
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of three pieces of a hundred bytes."""
-    monkeypatch.setattr(module, "_cores", lambda: request.param)
+    monkeypatch.setattr(machine, "thread_count", lambda: request.param)
     monkeypatch.setattr(module, "BLOCK_BYTES", 300)
     monkeypatch.setattr(module, "PIECE_BYTES", 100)
 
@@ -95,7 +96,7 @@ def test_a_fault_is_told_with_the_text_where_it_was(fault_at: int) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_no_more_is_read_than_some_blocks_ahead() -> None:
-    with_thread = module._cores() > 1
+    with_thread = machine.thread_count() > 1
     tape = Tape(10_000)
     ahead = Ahead(tape, tape.told, FaultLog())
     ahead.read(1)

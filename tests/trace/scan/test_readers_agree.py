@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinetoscope.base.native import native
 from kinetoscope.trace.raw import RawTrace
 from kinetoscope.trace.read import build
-from kinetoscope.trace.scan.cursor import ScanLimits
+from kinetoscope.trace.scan.cursor import ScanLimits, TextWindow
 from kinetoscope.trace.scan.native import NativeColumns, NativePanic, NativeSink
 from kinetoscope.trace.scan.scanner import scan, scan_natively
 from tests.conftest import TRACES, requires_traces
@@ -142,10 +142,10 @@ def test_scan_uses_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     run = NativeColumns.run
 
     def counted(
-        self: NativeColumns, data: bytes, start: int, stop: int, most: int
+        self: NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
     ) -> tuple[int, bool]:
-        runs.append(start)
-        return run(self, data, start, stop, most)
+        runs.append(window.pos)
+        return run(self, window, stop, limits)
 
     monkeypatch.setattr(NativeColumns, "run", counted)
     assert len(scan(document(*EVENTS)).events) == len(EVENTS)
@@ -157,11 +157,11 @@ def test_a_bug_in_the_library_costs_time_and_nothing_else(monkeypatch: pytest.Mo
     run = NativeColumns.run
 
     def failing(
-        self: NativeColumns, data: bytes, start: int, stop: int, most: int
+        self: NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
     ) -> tuple[int, bool]:
         if self.rows:
             raise NativePanic
-        return run(self, data, start, stop, most)
+        return run(self, window, stop, limits)
 
     text = document(*EVENTS)
     expected = everything(by_python(text))

@@ -1,0 +1,81 @@
+"""Whatever the number of threads: the same columns, codes, faults and blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetoscope.base.native import native
+from kinetoscope.trace.scan.cursor import ScanLimits
+from tests.conftest import TRACES
+from tests.fuzz.agreement import blocks_differ, by_library, by_python, differences, verdict
+from tests.trace.scanned import document
+
+pytestmark = pytest.mark.skipif(native().library is None, reason=native().reason)
+
+BLOCK = 400  # bytes: some events
+
+
+def event(number: int, name: str = "aten::mm") -> str:
+    """An event whose texts are met for the first time at different numbers."""
+    args = f'"Input Dims": [[{number % 11}, 3], []], "External id": {number}'
+    return (
+        f'{{"ph": "X", "cat": "cpu_op", "name": "{name} {number % 17}", "pid": {number // 50},'
+        f' "tid": "t{number % 3}", "ts": {number}, "dur": 1, "args": {{{args}}}}}'
+    )
+
+
+def same_on(text: bytes | Path, *, block_bytes: int = BLOCK) -> None:
+    alone = verdict(by_library, text, ScanLimits(block_bytes=block_bytes, threads=1))
+    for threads in (2, 3, 8):
+        limits = ScanLimits(block_bytes=block_bytes, threads=threads)
+        found = verdict(by_library, text, limits)
+        assert differences(alone, found) == []
+        assert blocks_differ(alone, found) == []
+
+
+def test_texts_have_their_codes_in_the_order_of_the_file() -> None:
+    text = document(*map(event, range(500)))
+    same_on(text)
+    assert differences(by_python(text), by_library(text, ScanLimits(threads=4))) == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"name": "other key first", "ph": "i"}',
+        event(7, r"}, {\"ph\": \"X\", \"name\": \"no event\"}, {\"ph\": \"i\"}"),
+        event(7).replace('"External id"', '"list": [1, {"ph": "X"}, {"ph": "X"}], "External id"'),
+        event(7, "x" * 3000),
+        '{"ph": "X", "name": 7, "args": {"correlation": "many"}}',
+        '{"ph": "X", "name": "a "b" c"}',
+        "null",
+        "/* a comment */ {}",
+        "",
+    ],
+    ids=lambda odd: odd[:20] or "stray comma",
+)
+@pytest.mark.parametrize("every", [1, 3, 40])
+def test_wrong_guesses_and_events_that_are_left(odd: str, every: int) -> None:
+    """What only looks like an event, and what the library does not take."""
+    same_on(document(*(odd if n % every == 0 else event(n) for n in range(400))))
+
+
+@given(st.data())
+def test_a_text_that_ends_anywhere(data: st.DataObject) -> None:
+    text = document(*map(event, range(120)))
+    end = data.draw(st.integers(len(text) // 2, len(text)))
+    block_bytes = data.draw(st.integers(1, 2000))
+    same_on(text[:end], block_bytes=block_bytes)
+
+
+SMALL = sorted(TRACES.rglob("*.json*")) if TRACES.is_dir() else []
+SMALL = [path for path in SMALL if path.is_file() and path.stat().st_size < 500_000]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.relative_to(TRACES).as_posix())
+def test_a_real_trace(path: Path) -> None:
+    same_on(path, block_bytes=20_000)
