@@ -26,8 +26,9 @@ pub struct Widths {
     pub texts: usize,
 }
 
-/// Bits of one word are enough to say which columns an event has.
-pub const MAX_COLUMNS: usize = 64;
+/// Which columns an event has, a bit each.
+pub type ColumnSet = u128;
+pub const MAX_COLUMNS: usize = ColumnSet::BITS as usize;
 
 impl Widths {
     pub fn all(&self) -> usize {

@@ -5,7 +5,7 @@
 //! A place in the tree knows which keys have come, so keys that repeat are noticed when the branch is made.
 
 use super::bytes::{blanks, byte, quoted, stop_at, unescape, word, Key};
-use super::keys::{Keys, Place};
+use super::keys::{ColumnSet, Keys, Place};
 use super::Stop;
 
 /// Whose value comes next.
@@ -47,7 +47,7 @@ struct Node {
     /// Nothing stands before: no comma is expected.
     fresh: bool,
     fields: u16,
-    columns: u64,
+    columns: ColumnSet,
     /// The first branch, plus one.
     first: u32,
     branches: u16,
@@ -213,10 +213,11 @@ impl Shapes {
             Some(place) => place,
             None => return Ok(Target::Nobody),
         };
-        if node.columns >> place.column & 1 == 1 {
+        let bit: ColumnSet = 1 << place.column;
+        if node.columns & bit != 0 {
             return Err(Stop::Left);
         }
-        node.columns |= 1 << place.column;
+        node.columns |= bit;
         Ok(Target::Arg(place))
     }
 }
@@ -311,7 +312,7 @@ impl Literals {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::{Kind, Widths};
+    use super::super::keys::{Kind, Widths, MAX_COLUMNS};
     use super::*;
 
     fn shapes() -> Shapes {
@@ -417,6 +418,27 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn each_of_as_many_columns_as_fit_is_its_own() {
+        let key = Key(11);
+        let widths = Widths {
+            ints: 1,
+            floats: 0,
+            texts: MAX_COLUMNS - 1,
+        };
+        let table: String = (0..MAX_COLUMNS)
+            .map(|i| format!("{i}\tkey {i}\n"))
+            .collect();
+        let mut shapes = Shapes::new(Keys::new(table.as_bytes(), widths, key).unwrap(), key);
+        let args: Vec<String> = (0..MAX_COLUMNS).map(|i| format!("\"key {i}\":7")).collect();
+        let all = format!("{{\"args\":{{{}}}}}", args.join(","));
+        assert_eq!(walk(&mut shapes, &all).unwrap().len(), MAX_COLUMNS + 1);
+        for arg in &args {
+            let twice = format!("{{\"args\":{{{arg},{arg}}}}}");
+            assert_eq!(walk(&mut shapes, &twice), Err(Stop::Left), "{twice}");
         }
     }
 
