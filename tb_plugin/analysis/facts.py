@@ -151,7 +151,8 @@ First = Literal["", "call", "kernel"]
 """Nothing; it is the first event of its name; it launched a kernel for the first time."""
 
 
-HeldKind = Literal["op", "runtime", "blocking", "python", "annotation", "other"]
+HeldKind = Literal["op", "runtime", "blocking", "python", "annotation", "other", "graph_node"]
+"""Kinds of host events; ``graph_node`` is what work inside a replayed graph waited for."""
 
 
 class HeldName(Struct, frozen=True):

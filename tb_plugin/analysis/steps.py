@@ -299,8 +299,12 @@ class Selection:
 
     @cached_property
     def held(self) -> tuple[HeldSum, ...]:
-        """What held the chosen device up, the largest sum first; the DataLoader's is apart."""
-        return tuple(one for one in self.all_held if one.cause != "idle_dataloader_ns")
+        """The host events that held the chosen device up, the largest sum first.
+
+        Those of the DataLoader are apart, and the nodes of graphs (``held_of``).
+        """
+        apart = ("idle_dataloader_ns", "idle_graph_ns")
+        return tuple(one for one in self.all_held if one.cause not in apart)
 
     def held_of(self, *causes: str) -> tuple[HeldSum, ...]:
         """What held the chosen device up for these causes, the largest sum first."""

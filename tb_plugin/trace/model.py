@@ -164,6 +164,21 @@ class FlowTable(ColumnTable):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class GraphEdgeTable(ColumnTable):
+    """What waits for what inside replayed graphs, where the recorder was asked to write it.
+
+    A node is a row of DeviceTable, or behind those, one of ``Trace.syncs``: a call of the host or
+    an event that the graph holds. A target begins when all its sources have ended.
+    """
+
+    source: I32
+    target: I32
+
+
+NO_EDGES = GraphEdgeTable(np.empty(0, np.int32), np.empty(0, np.int32))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CollectiveTable(ColumnTable):
     """Collective calls seen by this rank, in host order (record_param_comms, nccl:*, gloo:*)."""
 
@@ -330,6 +345,7 @@ class Trace:
     blocks: Blocks
     health: HealthRecord
     seek: SeekIndex = NO_POINTS
+    graph_edges: GraphEdgeTable = NO_EDGES
     snapshot: Snapshot | None = None  # of the device allocator, where the file is one
     timeline: MemoryTimeline | None = None  # exported bytes by category, where the file is one
 

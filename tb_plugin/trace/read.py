@@ -38,7 +38,7 @@ from .io.folded import folded_trace
 from .io.memory_timeline import is_timeline, read_timeline
 from .io.source import PICKLE, beginning, is_folded, special_file
 from .link.collectives import classify, find_collectives
-from .link.flows import Autograd, launch_arrows, link_backward, match_flows
+from .link.flows import Autograd, graph_edges, launch_arrows, link_backward, match_flows
 from .link.launches import Launches, correlate, shared_starts
 from .link.steps import find_steps, step_at
 from .model import DeviceTable, HostTable, StepTable, Trace
@@ -168,6 +168,7 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
         blocks=replace(raw.blocks, metadata=named),
         health=health,
         seek=raw.seek,
+        graph_edges=graph_edges(texts, activity, syncs, streams, flows.dependencies, start),
     )
 
 

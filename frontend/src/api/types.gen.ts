@@ -22,7 +22,7 @@ export type FlameMetric = "host" | "device" | "calls";
 
 export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
 
-export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other";
+export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other" | "graph_node";
 
 export type KernelGroupBy = "name" | "properties" | "class";
 

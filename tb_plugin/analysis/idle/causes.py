@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from ...base.arrays import I8, I32, I64, distinct, distinct_values, where
 from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
 from ..facts import IDLE_CAUSES, Gap, Idle, Learned
 from ..steps import Windows
+from .dependencies import GraphNodes
 from .gaps import DeviceSide, Ending, IdlePieces, device_side, idle_pieces, learn
 from .holders import HeldRows, covered, holders, largest, outermost_first, together
 from .names import HeldNames
@@ -31,6 +33,8 @@ MOST_GAPS, GAPS_PER_STEP = 1_500, 8
 HEAVY = 2_000  # events that the frame is told from, the heaviest first
 
 _COUNT = len(IDLE_CAUSES)
+# Of the name of what held a device: its number; ns in the gap; start, duration, place of the event.
+_Holder = tuple[int, int, int, int, int]
 _NOTHING_RECORDED = {True: "uninstrumented", False: "unattributed"}  # by: the launch is known
 
 
@@ -67,6 +71,10 @@ class IdleCauses:
         whole = _HostSide(self, pieces, side, windows)
         frame, frame_ns = self._frame(whole)
         held = self._names.held(whole.rows, len(windows), IDLE_CAUSES)
+        if self._nodes is not None:
+            rows = _node_rows(self._nodes, pieces, side, pieces.window)
+            of_nodes = self._names.held_by_nodes(self._nodes, rows, len(windows))
+            held = [(*one, *more) for one, more in zip(held, of_nodes, strict=True)]
         gaps = self._gaps(pieces, side, len(windows))
         timing = _timing(pieces, len(windows))
         idle = [
@@ -88,6 +96,10 @@ class IdleCauses:
         windows = Intervals(self._windows.start, self._windows.end)
         whole = _HostSide(self, pieces, side, windows)
         return whole.rows, whole.ns
+
+    @cached_property
+    def _nodes(self) -> GraphNodes | None:
+        return GraphNodes.of(self._trace)
 
     def recorded(self, thread: int) -> Intervals:
         """When a thread recorded anything."""
@@ -181,34 +193,53 @@ class IdleCauses:
         if not len(chosen):
             return [()] * count
         spans = Intervals(pieces.start[chosen], pieces.end[chosen])
-        host_side = _HostSide(self, pieces.only(chosen), side.only(chosen), spans)
+        pieces, side = pieces.only(chosen), side.only(chosen)
+        host_side = _HostSide(self, pieces, side, spans)
         cause = host_side.ns.argmax(axis=1)
-        by_gap = _heaviest(host_side.rows, cause)
+        holders = self._holders(host_side.rows, pieces, side, cause)
         host = self._trace.host
-        for at, piece in enumerate(chosen.tolist()):
-            row, held_ns, held_cause = by_gap.get(at, (-1, 0, 0))
-            known = row >= 0
+        for piece in range(len(chosen)):
+            name, held_ns, held_ts, held_dur_ns, place = holders.get(piece, (-1, 0, -1, 0, -1))
             work = int(pieces.following[piece])
-            name = self._trace.strings[self._trace.device.name[work]] if work >= 0 else ""
+            following = self._trace.strings[self._trace.device.name[work]] if work >= 0 else ""
             call = int(pieces.call[piece])
             found[int(pieces.window[piece])].append(
                 Gap(
                     ts=int(pieces.start[piece]),
                     dur_ns=int(pieces.end[piece] - pieces.start[piece]),
-                    cause=int(cause[at]),
-                    cause_ns=int(host_side.ns[at, cause[at]]),
-                    name=self._names.number(row, IDLE_CAUSES[held_cause]) if known else -1,
+                    cause=int(cause[piece]),
+                    cause_ns=int(host_side.ns[piece, cause[piece]]),
+                    name=name,
                     held_ns=held_ns,
-                    held_ts=int(host.ts[row]) if known else -1,
-                    held_dur_ns=int(host.dur[row]) if known else 0,
-                    place=self._names.places.of(row) if known else -1,
-                    following=self._following.setdefault(name, len(self._following))
+                    held_ts=held_ts,
+                    held_dur_ns=held_dur_ns,
+                    place=place,
+                    following=self._following.setdefault(following, len(self._following))
                     if work >= 0
                     else -1,
                     launch_ts=int(host.ts[call]) if call >= 0 else -1,
                 )
             )
         return [tuple(sorted(gaps, key=lambda gap: (-gap.dur_ns, gap.ts))) for gaps in found]
+
+    def _holders(
+        self, rows: HeldRows, pieces: IdlePieces, side: DeviceSide, cause: NDArray[np.integer]
+    ) -> dict[int, _Holder]:
+        """What held the device longest in each of some gaps; none where nothing is known."""
+        names, host = self._names, self._trace.host
+        found: dict[int, _Holder] = {}
+        for gap, (row, ns, counts_as) in _heaviest(rows, cause).items():
+            name = names.number(row, IDLE_CAUSES[counts_as])
+            found[gap] = name, ns, int(host.ts[row]), int(host.dur[row]), names.places.of(row)
+        if (nodes := self._nodes) is not None:
+            each = np.arange(len(pieces.start), dtype=np.int32)
+            by_node = _heaviest(_node_rows(nodes, pieces, side, each), cause)
+            for gap in np.flatnonzero(cause == CAUSE["graph"]).tolist():
+                if gap in by_node:
+                    node, ns, _ = by_node[gap]
+                    name = names.node_number(int(nodes.name[node]))
+                    found[gap] = name, ns, int(nodes.ts[node]), int(nodes.dur[node]), -1
+        return found
 
 
 class _HostSide:
@@ -319,6 +350,12 @@ def _heaviest(rows: HeldRows, cause: NDArray[np.integer]) -> Mapping[int, tuple[
     for at in first.tolist():
         found[int(rows.window[at])] = int(rows.row[at]), int(rows.idle[at]), int(rows.cause[at])
     return found
+
+
+def _node_rows(nodes: GraphNodes, pieces: IdlePieces, side: DeviceSide, window: I32) -> HeldRows:
+    """Which nodes (rows) held the device inside graphs, where their edges are recorded."""
+    at, node, ns = nodes.waited_for(pieces.following, pieces.end - side.graph_ns, pieces.end)
+    return HeldRows(node, window[at], ns, np.full(len(at), CAUSE["graph"], np.int8))
 
 
 def _longest_per_window(pieces: IdlePieces, count: int) -> I64:

@@ -1,6 +1,7 @@
 """What had to end before a piece of device work could begin: its stream, events, graph edges?
 
-``before`` is the work ahead on the same stream, or of the same replay. ``on`` is a dependency
+``before`` is the work ahead on the same stream; inside a replay what its edges say, where they were
+recorded, and else what ended last before it. ``on`` is a dependency
 beyond that, by decreasing trust: a wait that the recorder wrote down with the record of its event;
 the order of calls (a wait between two launches on one stream, after a record on another one); work
 of another stream that ended just before. The last two are inferred.
@@ -13,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import I8, I32, I64, cells, matches
+from ...base.arrays import I8, I32, I64, ColumnTable, cells, distinct_values, matches, put
 from ...trace.model import DeviceClass, Link, Trace
 from .gaps import learn
 
 COINCIDENCE_NS = 15_000  # work that ended so shortly before, or within the launch latency …
 LONELY_NS = 20_000  # … on a stream that had nothing to do for so long
+MOST_HOPS = 64  # calls of the host and events in a row inside a graph
 _LATE_NS = 1_000  # clocks may be off by so much
 _WAIT = re.compile(r"^(cuda|cu|hip)StreamWaitEvent")
 _RECORD = re.compile(r"^(cuda|cu|hip)EventRecord")
@@ -53,6 +55,7 @@ def dependencies(trace: Trace) -> Dependencies:
         same = np.flatnonzero(np.diff(device.stream, prepend=-1) == 0)
         before[same] = same - 1
     in_graph = _replays(trace, before)
+    _by_edges(trace, before)
     on = np.full(count, -1, np.int32)
     inferred = np.zeros(count, np.int8)
     if count > 1:
@@ -85,6 +88,87 @@ def _replays(trace: Trace, before: I32) -> I8:
         before[replay[inner]] = ahead[inner]
         marked[replay[inner]] = 1
     return marked
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphNodes(ColumnTable):
+    """The nodes of graphs whose edges were recorded: rows of the device table, then of the waits.
+
+    ``ahead`` is the node that ended last of those that a node waits for, −1 for none.
+    """
+
+    ts: I64
+    dur: I64
+    name: I32
+    ahead: I32
+
+    @staticmethod
+    def of(trace: Trace) -> GraphNodes | None:
+        """None in a recording without edges."""
+        edges, tables = trace.graph_edges, (trace.device, trace.syncs)
+        if not len(edges):
+            return None
+        ts, dur, name = (
+            np.concatenate([getattr(table, column) for table in tables])
+            for column in ("ts", "dur", "name")
+        )
+        order = np.argsort((ts + dur)[edges.source], kind="stable")
+        ahead = np.full(len(ts), -1, np.int32)
+        put(ahead, edges.target[order], edges.source[order])  # of several the last one stays
+        return GraphNodes(ts, dur, name, ahead)
+
+    def waited_for(self, work: I32, start: I64, end: I64) -> tuple[I64, I32, I64]:
+        """Which nodes some work (device rows) waited for in the stretches before it.
+
+        Each stretch is told from its end: what ran last ahead of the work holds it from its own
+        start on; before that it is the turn of the node that this one waited for. The place of
+        the stretch, the node, and its ns; one entry for each node of a stretch.
+        """
+        at = np.flatnonzero((work >= 0) & (end > start))
+        node, until = work[at], end[at].copy()
+        found: list[tuple[I64, I32, I64]] = []
+        for _ in range(MOST_HOPS):
+            node = self.ahead[node]
+            some = np.flatnonzero((node >= 0) & (until > start[at]))
+            at, node, until = at[some], node[some], until[some]
+            if not len(at):
+                break
+            since = np.clip(self.ts[node], start[at], until)
+            found.append((at, node, until - since))
+            until = since
+        if not found:
+            nothing = np.empty(0, np.int32)
+            return nothing.astype(np.int64), nothing, nothing.astype(np.int64)
+        places, nodes, ns = (np.concatenate(column) for column in zip(*found, strict=True))
+        return places[ns > 0], nodes[ns > 0], ns[ns > 0]
+
+
+def _by_edges(trace: Trace, before: I32) -> None:
+    """Where edges are recorded, they say what is ahead; roots have the work before the replay."""
+    nodes = GraphNodes.of(trace)
+    if nodes is None:
+        return
+    device = trace.device
+    count = len(device)
+    targets = distinct_values(trace.graph_edges.target)
+    targets = targets[targets < count]
+    ahead = nodes.ahead[targets]
+    for _ in range(MOST_HOPS):  # calls of the host and events are no device work
+        beyond = np.flatnonzero(ahead >= count)
+        if not len(beyond):
+            break
+        ahead[beyond] = nodes.ahead[ahead[beyond]]
+    before[targets] = np.where(ahead < count, ahead, -1)
+    inner = np.zeros(count, np.bool_)
+    inner[targets] = True
+    sources = trace.graph_edges.source
+    roots = distinct_values(sources[(sources < count)])
+    for root in roots[~inner[roots]].tolist():
+        at = root - 1
+        while at >= 0 and device.launch[at] == device.launch[root]:
+            at -= 1
+        same = at >= 0 and device.stream[at] == device.stream[root]
+        before[root] = at if same else -1
 
 
 def _launched(trace: Trace) -> tuple[I64, I64]:

@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, I64, distinct_values, take, where
+from ...base.arrays import I32, I64, distinct_values, equal_rows, take, where
 from ...trace.model import HostKind, Trace
 from ..facts import First, Held, HeldName
 from ..host_activity import Hosts
+from .dependencies import GraphNodes
 from .holders import HeldRows, largest
 from .places import CodePlaces
 from .roles import HostCauses
@@ -19,6 +20,7 @@ SHORT_NS = 1_000_000  # calls below this are asked for their name's first alone
 MOST_NAMES = 24  # kept, the longest sums first, and beside them …
 MOST_CALLS = 24  # … the names of the longest single calls
 MOST_PLACES = 400
+MOST_NODES = 12  # of graphs, by window
 _RUNTIME = int(HostKind.RUNTIME)
 
 
@@ -93,6 +95,31 @@ class HeldNames:
                 )
             )
         return [tuple(sorted(entries, key=lambda entry: -entry.idle_ns)) for entries in held]
+
+    def held_by_nodes(self, nodes: GraphNodes, rows: HeldRows, count: int) -> list[list[Held]]:
+        """The nodes of graphs (``rows.row``) that held most, by window; the largest sums first."""
+        held: list[list[Held]] = [[] for _ in range(count)]
+        for some in equal_rows(nodes.name[rows.row], rows.window):
+            longest = some[rows.idle[some].argmax()]
+            node = int(rows.row[longest])
+            held[int(rows.window[longest])].append(
+                Held(
+                    name=self.node_number(int(nodes.name[node])),
+                    count=len(some),
+                    idle_ns=int(rows.idle[some].sum()),
+                    longest_ns=int(rows.idle[longest]),
+                    ts=int(nodes.ts[node]),
+                    dur_ns=int(nodes.dur[node]),
+                    first="",
+                    place=-1,
+                )
+            )
+        return [sorted(one, key=lambda entry: -entry.idle_ns)[:MOST_NODES] for one in held]
+
+    def node_number(self, name: int) -> int:
+        """The number of a node of a graph, by the code of its name."""
+        named = (self.trace.strings[name], "graph_node", "idle_graph_ns")
+        return self._names.setdefault(named, len(self._names))
 
     def _first_of(self, row: int, code: int, kind: int, idle_ns: int) -> First:
         """Whether something happens for the first time in a call, where that may explain it."""

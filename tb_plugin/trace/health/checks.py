@@ -250,8 +250,8 @@ def _of_links(evidence: HealthInputs) -> Iterator[Note]:
     graph_node = evidence.texts.table(evidence.syncs.category, is_graph_node, np.bool_)
     if nodes := int(np.count_nonzero(graph_node[evidence.syncs.category])):
         yield note("graph_nodes", nodes)
-    if evidence.flows.dependencies:
-        yield note("graph_dependencies", evidence.flows.dependencies)
+    if len(evidence.flows.dependencies):
+        yield note("graph_dependencies", len(evidence.flows.dependencies))
     if launches.shared:
         yield note("shared_correlation", launches.shared)
     if lonely := evidence.flows.lonely_starts + evidence.flows.lonely_ends:

@@ -314,8 +314,8 @@ LINKS: Mapping[str, NoteKind] = {
     ),
     "graph_dependencies": harmless(
         "{count} arrows say what waits for what inside graphs",
-        "They are not launches, and no figure counts them. A node that starts a little before the"
-        " one it waits for ends has an arrow back in time.",
+        "They are not launches. Idle time inside a graph and the critical path follow them. A node"
+        " that starts a little before the one it waits for ends has an arrow back in time.",
     ),
     "external_id_ignored": harmless(
         "External ids repeat the correlation",

@@ -38,13 +38,14 @@ from ..build.categories import (
     FIRST_DEPENDENCY,
     LAUNCH_FLOWS,
     OP_FLOWS,
+    is_graph_node,
 )
 from ..build.device import Activity
 from ..build.devices import Streams
 from ..build.host import Host
 from ..build.nest import innermost_at
 from ..build.route import Rows
-from ..model import FlowTable, HostKind
+from ..model import NO_EDGES, FlowTable, GraphEdgeTable, HostKind, RangeTable
 from ..raw import FLOW_END, FLOW_START, ID_INT, ID_TEXT, MISSING, RawEvents, RawTrace, Texts
 
 _DENSE = 1 << 20
@@ -80,7 +81,7 @@ class MatchedFlows:
     start: I32
     end: I32
     category: I32
-    dependencies: int  # arrows from node to node of a graph, which are none of those above
+    dependencies: Arrows  # from node to node of a graph, which are none of those above
     lonely_starts: int
     lonely_ends: int
 
@@ -110,12 +111,14 @@ def match_flows(raw: RawTrace, texts: Texts, rows: Rows) -> MatchedFlows:
     # Between the nodes of a graph: named as launches are, numbered beyond any correlation.
     dependency = cells(raw.ints.get(ID_INT), start, -1) >= FIRST_DEPENDENCY
     dependency &= take(raw.events.category, start) == texts.code(DEPENDENCY_FLOW)
-    others = where(~dependency)
+    others, inner = where(~dependency), where(dependency)
     return MatchedFlows(
         start=take(start, others),
         end=take(end, others),
         category=take(raw.events.category, take(end, others)),
-        dependencies=len(start) - len(others),
+        dependencies=Arrows(
+            Ends.at(raw.events, take(start, inner)), Ends.at(raw.events, take(end, inner))
+        ),
         lonely_starts=len(starts) - int(np.count_nonzero(used)),
         lonely_ends=len(ends) - len(end),
     )
@@ -321,6 +324,44 @@ class _Sides:
         touched = (row >= 0) & (stream >= 0) & (thread >= 0)
         touched[touched] = (device.ts[row[touched]] == at[touched]) & self.orphan[row[touched]]
         return row[touched], thread[touched], (source.ts - self.start)[touched]
+
+
+# --- inside graphs --------------------------------------------------------------------------------
+
+
+def graph_edges(
+    texts: Texts, device: Activity, syncs: RangeTable, streams: Streams, arrows: Arrows, start: int
+) -> GraphEdgeTable:
+    """The nodes that arrows inside graphs connect: from the end of one to the start of another.
+
+    An arrow whose ends are not at a node is left out.
+    """
+    if not len(arrows):
+        return NO_EDGES
+    nodes = where(take(texts.table(syncs.category, is_graph_node, np.bool_), syncs.category))
+    row = np.concatenate([np.arange(len(device), dtype=np.int32), nodes + np.int32(len(device))])
+    stream = np.concatenate([device.stream, syncs.stream[nodes]])
+    begin = np.concatenate([device.ts, syncs.ts[nodes]])
+    end = begin + np.concatenate([device.dur, syncs.dur[nodes]])
+
+    def node_at(ends: Ends, of_node: I64) -> I32:
+        lane = look_up(ends.pid, ends.tid, len(texts), streams.of_lane)
+        return _node_at(stream, of_node, lane, ends.ts - start)
+
+    source, target = node_at(arrows.source, end), node_at(arrows.target, begin)
+    known = (source >= 0) & (target >= 0) & (source != target)
+    return GraphEdgeTable(row[source[known]], row[target[known]])
+
+
+def _node_at(stream: I32, at: I64, wanted_stream: I32, wanted: I64) -> I32:
+    """For each place on a stream the node there, to a nanosecond of rounding; −1 for none."""
+    order = np.lexsort((at, stream)).astype(np.int32)
+    streams = int(max(stream.max(), wanted_stream.max())) + 1
+    offsets = np.searchsorted(stream[order], np.arange(streams + 1)).astype(np.int64)
+    found = last_started(offsets, at[order], np.maximum(wanted_stream, 0), wanted + 1)
+    there = (found >= 0) & (wanted_stream >= 0)
+    there[there] = at[order[found[there]]] >= wanted[there] - 1
+    return np.where(there, order[np.maximum(found, 0)], np.int32(-1))
 
 
 # --- from forward to backward ---------------------------------------------------------------------
