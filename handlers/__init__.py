@@ -4,12 +4,18 @@ Importing it costs nothing: no torch, no TensorBoard, no pandas. It keeps the pr
 profiler owes to the job it watches: whatever goes wrong when a trace is saved, training goes on.
 """
 
-from .loops.adapters import lightning_callback, profiled, trainer_callback
-from .loops.recommended import RecommendedConfig, recommended_config
-from .loops.recorder import Recorder
-from .module_ranges import ModuleRanges
-from .trace_handler import ExportError, TraceHandler, tensorboard_trace_handler
-from .writer import LocalWriter, Publication, Writer
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .loops.adapters import lightning_callback, profiled, trainer_callback
+    from .loops.recommended import RecommendedConfig, recommended_config
+    from .loops.recorder import Recorder
+    from .module_ranges import ModuleRanges
+    from .trace_handler import ExportError, TraceHandler, tensorboard_trace_handler
+    from .writer import LocalWriter, Publication, Writer
 
 __all__ = [
     "ExportError",
@@ -26,3 +32,24 @@ __all__ = [
     "tensorboard_trace_handler",
     "trainer_callback",
 ]
+
+_MODULES = {
+    ".loops.adapters": ("lightning_callback", "profiled", "trainer_callback"),
+    ".loops.recommended": ("RecommendedConfig", "recommended_config"),
+    ".loops.recorder": ("Recorder",),
+    ".module_ranges": ("ModuleRanges",),
+    ".trace_handler": ("ExportError", "TraceHandler", "tensorboard_trace_handler"),
+    ".writer": ("LocalWriter", "Publication", "Writer"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for: the viewer takes from here only how an address is read."""
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(module, __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -30,7 +30,8 @@ from typing import Any
 from .naming import TraceName, is_trace_name, take_free_name
 from .outputs import paths_beside
 from .process import MARK, is_gone, process_mark
-from .remote_address import ATOMIC, PAUSES_S, RemoteAddress, RemoteError, RemoteFilesystem
+from .remote_address import RemoteAddress, RemoteError
+from .remote_filesystem import ATOMIC, PAUSES_S, RemoteFilesystem
 from .writer import LocalWriter, Publication, RemotePath
 
 _log = logging.getLogger("kinetoscope.handlers")

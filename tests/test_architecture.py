@@ -32,11 +32,12 @@ PYTHON_LAYERS: Mapping[str, frozenset[str]] = {
     "analysis": frozenset({"base", "trace"}),
     "views": frozenset({"base", "trace", "analysis"}),
     # The store keeps what a function made of a trace; which function, it is told from above.
-    # From the handlers it has how an address of another machine is read: they mean the same place.
+    # From the handlers they have how an address of another machine is read: both mean one place.
     "store": frozenset({"base", "trace", "handlers"}),
-    "session": frozenset({"base", "trace", "analysis", "views", "store"}),
+    "session": frozenset({"base", "trace", "analysis", "views", "store", "handlers"}),
     "web": frozenset({"base", "trace", "analysis", "views", "store", "session"}),
-    "cli": frozenset({"base", "trace", "analysis", "views", "store", "session", "web"}),
+    # And doctor, how a recording looks after what killed ones left.
+    "cli": frozenset({"base", "trace", "analysis", "views", "store", "session", "web", "handlers"}),
 }
 # The files beside the layers (`__init__.py`, `notebook.py`) are the public face: they may import
 # every layer. From there the layers may take one name.
@@ -109,7 +110,7 @@ BORDERS = frozenset(
         "handlers/loops/adapters.py",
         "handlers/loops/recorder.py",
         "handlers/module_ranges.py",
-        "handlers/remote_address.py",
+        "handlers/remote_filesystem.py",
         "handlers/trace_handler.py",
         "tb_plugin/store/catalog.py",
         "tb_plugin/store/discovery/poller.py",

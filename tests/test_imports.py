@@ -75,8 +75,58 @@ def test_tensorboard_starts_before_our_views(tmp_path: Path) -> None:
     assert found & {*slow, "kinetoscope.web.app"} == set()
 
 
+REMOTE = frozenset(
+    {
+        "fsspec", "s3fs", "gcsfs", "adlfs", "aiohttp",
+        "kinetoscope.handlers.remote_filesystem", "kinetoscope.session.remote",
+        "kinetoscope.store.filesystems", "kinetoscope.store.ingest.fetching",
+    }
+)  # fmt: skip
+"""What reaches other machines, or copies from there."""
+RECORDING = frozenset({"kinetoscope.handlers.trace_handler", "kinetoscope.handlers.loops"})
+
+
+@pytest.mark.parametrize("below", [True, False], ids=["folder", "file"])
+def test_show_of_a_trace_of_this_machine_reaches_no_other(
+    trace_file: Path, below: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    path = trace_file.parent if below else trace_file
+    found = imported("from kinetoscope.cli import main; main()", "show", "overview", str(path))
+    assert "kinetoscope.session.session" in found
+    assert found & (REMOTE | RECORDING) == set()
+
+
+def test_a_server_of_folders_of_this_machine_reaches_no_other(
+    trace_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    found = imported(
+        "import sys\nfrom kinetoscope.session.catalog import facts_catalog\n"
+        "from kinetoscope.store.discovery.walk import resolve\n"
+        "with facts_catalog(resolve(sys.argv[1], None)) as catalog:\n"
+        "    assert catalog.wait_first_look(60)",
+        str(trace_file.parent),
+    )
+    assert "kinetoscope.store.ingest.pool" in found
+    assert found & (REMOTE | RECORDING) == set()
+
+
+def test_an_address_of_another_machine_is_found_out() -> None:
+    """The names above are those of modules that there are."""
+    found = imported(
+        "import kinetoscope.session.remote, kinetoscope.store.ingest.fetching\n"
+        "from kinetoscope.handlers import Recorder, tensorboard_trace_handler"
+    )
+    ours = {name for name in REMOTE | RECORDING if name.startswith("kinetoscope.")}
+    assert ours - found == set()
+
+
 def test_a_training_job_gets_the_handlers_alone() -> None:
-    found = imported("import kinetoscope.handlers")
+    found = imported(
+        "from kinetoscope.handlers import *\n"
+        "assert Recorder and tensorboard_trace_handler and Writer"
+    )
     assert found & (HEAVY | SERVER | OURS) == set()
 
 

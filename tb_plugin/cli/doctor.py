@@ -26,6 +26,7 @@ from ..analysis.facts import Facts
 from ..base import units
 from ..base.errors import KinetoscopeError, NotReadyError
 from ..base.native import FOLDER, INTERFACE, native
+from ..handlers.remote_address import RemoteError
 from ..session.catalog import facts_catalog
 from ..session.remote import remote_file
 from ..session.session import NO_PATIENCE, choose, local, lost_link
@@ -34,7 +35,7 @@ from ..store.catalog import CatalogService, Timing
 from ..store.contract import Catalog, FileInfo
 from ..store.discovery import stability, walk
 from ..store.discovery.walk import is_far, resolve
-from ..store.filesystems.listing import RemoteError, list_files
+from ..store.filesystems.listing import list_files
 from ..store.ingest.worker import truncation_of
 from ..trace.io.source import special_file
 from ..trace.model import COSTLY, Note

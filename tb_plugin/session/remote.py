@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ..base.errors import UnavailableError
+from ..handlers.remote_address import RemoteError
 from ..store.cache.disk import close_session, open_cache
 from ..store.contract import ErrorInfo
 from ..store.discovery.walk import resolve
 from ..store.filesystems.copies import AT_ONCE, Copies
-from ..store.filesystems.listing import RemoteError, RemoteObject, as_error, named_file
+from ..store.filesystems.listing import RemoteObject, as_error, named_file
 from ..trace.raw import OnProgress, Progress
 
 COPYING = "copying"

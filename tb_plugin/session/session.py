@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -29,6 +29,7 @@ from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.lru import LruCache
 from ..base.units import plural
+from ..handlers.remote_address import without_file_scheme
 from ..store.cache import content_key, disk
 from ..store.cache.disk import (
     Cache,
@@ -59,9 +60,7 @@ from ..store.discovery.walk import (
     resolve,
     shown,
     walk,
-    without_file_scheme,
 )
-from ..store.filesystems.listing import RemoteObject
 from ..store.ingest.worker import load_callable
 from ..trace.event_text import Rereader
 from ..trace.io.source import special_file
@@ -71,7 +70,9 @@ from ..trace.read import read
 from ..views.view import Recordings, Subject, TracePlace, View
 from .catalog import SUMMARIZE, Traces
 from .recordings import Alone, CatalogRecordings
-from .remote import copies_here, fetched, remote_file
+
+if TYPE_CHECKING:  # what reaches other machines is imported when an address asks for it
+    from ..store.filesystems.listing import RemoteObject
 
 NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
 """A named file is read as it is now."""
@@ -152,6 +153,8 @@ def _opened(
     """
     if origin is None:
         return FileSession(path, on_progress, beside)
+    from .remote import fetched
+
     return FileSession(fetched(origin, on_progress), on_progress, beside, origin.shown)
 
 
@@ -185,6 +188,8 @@ def _has_no_names(path: str, wanted: Wanted) -> None:
 
 
 def _far_away(address: str, wanted: Wanted) -> ChosenTrace:
+    from .remote import copies_here, remote_file
+
     found = remote_file(address)
     if found is None:
         return _below(address, wanted)
@@ -235,7 +240,11 @@ def look(logdirs: tuple[Logdir, ...]) -> tuple[dict[Key, Record], Sequence[Error
     """Every file below the logdirs, judged once as it is now."""
     outcome = Outcome()
     now = time.monotonic()
-    copies = copies_here()
+    copies = None
+    if any(one.far is not None for one in logdirs):
+        from .remote import copies_here
+
+        copies = copies_here()
     records = {key: Record.of(key, found, now) for key, found in walk(logdirs, outcome, copies)}
     fetch_heads(records.values(), copies, None)
     judged = {key: one.decided(judge(one, NO_PATIENCE, copies)) for key, one in records.items()}

@@ -27,14 +27,15 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, NotReadyError
+from ..handlers.remote_address import RemoteError
 from ..trace.model import Trace
 from .cache import content_key
 from .cache.disk import Cache, close_session, needed_variants, open_cache
@@ -57,13 +58,15 @@ from .catalog_state import (
 from .contract import Catalog, ErrorInfo, ReadProgress, RunInfo, WorkerInfo
 from .discovery.poller import Poller, Timing
 from .discovery.walk import Key, Logdir
-from .filesystems.copies import Copies
-from .filesystems.listing import RemoteError, RemoteObject, as_error
 from .ingest.events import Answered, PoolEvent, S
-from .ingest.fetching import FetchingPool
 from .ingest.jobs import Work
 from .ingest.pool import IngestPool, PoolLimits
 from .ingest.protocol import error_of, waiting
+
+if TYPE_CHECKING:
+    from .filesystems.copies import Copies
+    from .filesystems.listing import RemoteObject
+    from .ingest.fetching import FetchingPool
 
 __all__ = ["READER", "BeingRead", "CatalogService", "Entry", "Timing", "pick"]
 
@@ -140,8 +143,8 @@ class CatalogService(Generic[S]):
         self._cache: Cache
         self._memory: MemoryCache[S]
         self._artifacts: ArtifactCache
-        self._copies: Copies
-        self._pool: FetchingPool[S]
+        self._copies: Copies | None = None  # None where no logdir is on another machine
+        self._pool: FetchingPool[S] | IngestPool[S]
         self._pollers: Sequence[Poller] = ()
 
     # --- life ------------------------------------------------------------------------------------
@@ -157,12 +160,7 @@ class CatalogService(Generic[S]):
             self._artifacts = ArtifactCache(self._cache)
             version = content_key.code_version(*self._callables)
             work = Work(*self._callables, self._memory.decode, version)
-            self._copies = Copies(self._cache)
-            self._pool = FetchingPool(
-                self._copies,
-                lambda listen: IngestPool(work, self._cache, listen, self._limits),
-                self._hear,
-            )
+            self._start_pool(lambda listen: IngestPool(work, self._cache, listen, self._limits))
             self._pollers = [
                 Poller(
                     self._logdirs,
@@ -182,6 +180,16 @@ class CatalogService(Generic[S]):
             for poller in self._pollers:
                 poller.start()
         atexit.register(self.close)
+
+    def _start_pool(self, make: Callable[[Callable[[PoolEvent[S]], None]], IngestPool[S]]) -> None:
+        if all(one.far is None for one in self._logdirs):
+            self._pool = make(self._hear)
+            return
+        from .filesystems.copies import Copies
+        from .ingest.fetching import FetchingPool
+
+        self._copies = Copies(self._cache)
+        self._pool = FetchingPool(self._copies, make, self._hear)
 
     def close(self) -> None:
         """Ends the threads and the reading processes that were started here."""
@@ -334,8 +342,10 @@ class CatalogService(Generic[S]):
 
     def _have_copy(self, entry: Entry) -> None:
         """Have the file itself here: events and exports are read from it."""
-        if entry.origin is None:
+        if entry.origin is None or self._copies is None:
             return
+        from .filesystems.listing import as_error
+
         try:
             self._copies.bring(entry.origin)
         except RemoteError as error:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..catalog_state import (
     Attempt,
@@ -22,11 +22,13 @@ from ..catalog_state import (
     Seen,
     newest_first,
 )
-from ..filesystems.copies import Copies
 from ..ingest.protocol import info_of
 from . import file_names, stability
 from .stability import Patience
 from .walk import Key, Logdir, Outcome, walk
+
+if TYPE_CHECKING:
+    from ..filesystems.copies import Copies
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ class Poller:
         tell: Callable[[CatalogEvent[Any]], None],
         timing: Timing,
         on_first_look: Callable[[], None],
-        copies: Copies,
+        copies: Copies | None,
         only: Collection[int],
     ) -> None:
         self.looked = 0.0  # end of the last look, seconds since the epoch
@@ -179,20 +181,24 @@ def undecided(records: Iterable[Record]) -> list[Record]:
     return sorted(found, key=lambda r: (needs_bytes(r), *newest_first(r)))
 
 
-def fetch_heads(records: Iterable[Record], copies: Copies, seconds: float | None) -> None:
-    """Have the beginnings of remote files here that are to be judged by them."""
+def fetch_heads(records: Iterable[Record], copies: Copies | None, seconds: float | None) -> None:
+    """Have the beginnings of remote files here that are to be judged by them.
+
+    ``copies`` is None where no logdir is on another machine.
+    """
     found = [
         record.found.origin
         for record in records
         if record.found.origin is not None and needs_bytes(record) and record.found.identity.bytes
     ]
-    copies.bring_heads(found, seconds)
+    if copies is not None:
+        copies.bring_heads(found, seconds)
 
 
 def judge(
     record: Record,
     patience: Patience,
-    copies: Copies,
+    copies: Copies | None,
     now: Callable[[], float] = time.monotonic,
 ) -> Judged:
     """Is a waiting file complete, and is it a trace? Reads a little of it."""
@@ -210,7 +216,9 @@ def judge(
             reason = stability.why_waiting(record.watch, complete=complete)
             # Named by the rule, it belongs to its run before it can be read.
             return Judged(Attempt.WAITING, reason, accepted=by_rule or record.accepted)
-        head = str(copies.head(found.origin)) if found.origin and not by_rule else found.absolute
+        head = found.absolute
+        if copies is not None and found.origin is not None and not by_rule:
+            head = str(copies.head(found.origin))
         other = None if by_rule else stability.not_a_trace(head)
         if by_rule and found.origin is None and not os.access(head, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

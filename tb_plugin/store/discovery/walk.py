@@ -13,26 +13,27 @@ is there anyway adds nothing. Directories whose name begins with a dot are left 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ...base.units import plural
+from ...handlers.remote_address import (
+    RemoteError,
+    has_scheme,
+    is_remote,
+    parse,
+    without_file_scheme,
+)
 from ..contract import ErrorInfo
 from ..discovery import file_names
-from ..filesystems.listing import (
-    RemoteError,
-    RemoteFilesystem,
-    RemoteObject,
-    as_info,
-    is_remote,
-    list_files,
-    parse,
-)
+
+if TYPE_CHECKING:  # most logdirs lie here: nothing waits for what reaches other machines
+    from ...handlers.remote_filesystem import RemoteFilesystem
+    from ..filesystems.listing import RemoteObject
 
 Key: TypeAlias = tuple[int, str]
 """Number of the logdir, path below it."""
@@ -120,6 +121,8 @@ def look_far(
     filesystem: RemoteFilesystem, copies: CopyPlaces, tally: PassedOver
 ) -> Iterator[FoundFile | Unreadable]:
     """The same below an address of another machine. Its files are listed, and none is opened."""
+    from ..filesystems.listing import as_info, list_files
+
     try:
         for found in list_files(filesystem):
             unfinished = file_names.is_unfinished(found.name)
@@ -220,8 +223,6 @@ def _file(entry: os.DirEntry[str], path: str) -> FoundFile | None:
 
 # --- logdirs --------------------------------------------------------------------------------------
 
-_SCHEME = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
-
 
 @dataclass(frozen=True, slots=True)
 class Logdir:
@@ -261,7 +262,7 @@ def _named(specification: str) -> tuple[str, str]:
     text = specification.strip()
     is_name = (
         ":" in text
-        and not _SCHEME.match(text)
+        and not has_scheme(text)
         and not text.startswith("/")
         and not os.path.splitdrive(text)[0]
     )
@@ -277,17 +278,15 @@ def _one(name: str, text: str) -> Logdir:
     return Logdir(shown=shown(text), path=path, name=shown(name))
 
 
-def without_file_scheme(text: str) -> str:
-    """``file:///log`` is ``/log``."""
-    return text[len("file://") :] if text.lower().startswith("file://") else text
-
-
 def is_far(path: str) -> bool:
     """True for an address of another machine; a file or folder of this name goes first."""
     return is_remote(path) and not os.path.exists(path)
 
 
 def _far(name: str, text: str) -> Logdir:
+    from ...handlers.remote_filesystem import RemoteFilesystem
+    from ..filesystems.listing import as_info
+
     address = parse(text)
     told = shown(address.shown)
     absent = address.problem()

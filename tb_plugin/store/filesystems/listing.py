@@ -13,25 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.errors import KinetoscopeError, NotFoundError, UnavailableError
-from ...handlers.remote_address import (
-    RemoteAddress,
-    RemoteError,
-    RemoteFilesystem,
-    is_remote,
-    parse,
-)
+from ...handlers.remote_address import RemoteError
+from ...handlers.remote_filesystem import RemoteFilesystem
 from ..contract import ErrorInfo
-
-__all__ = [
-    "RemoteAddress",
-    "RemoteError",
-    "RemoteFilesystem",
-    "RemoteObject",
-    "is_remote",
-    "list_files",
-    "named_file",
-    "parse",
-]
 
 
 @dataclass(frozen=True, slots=True)

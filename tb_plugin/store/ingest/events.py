@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from ..cache.disk import StoredSummary
 from ..contract import ErrorInfo
 from ..discovery.walk import FileVersion, Key
-from ..filesystems.listing import RemoteObject
+
+if TYPE_CHECKING:
+    from ..filesystems.listing import RemoteObject
 
 S = TypeVar("S", bound=msgspec.Struct)
 ArtifactKey: TypeAlias = tuple[int, str, str, str]

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...base import errors
+from ...handlers.remote_address import RemoteError
 from ..contract import ErrorInfo, ReadProgress
-from ..filesystems.listing import RemoteError, as_info
 
 
 class ReadCommand(Struct, frozen=True, tag="read"):
@@ -96,6 +96,8 @@ def info_of(error: BaseException) -> ErrorInfo:
             "Free memory and retry, or record fewer steps.",
         )
     if isinstance(error, RemoteError):
+        from ..filesystems.listing import as_info
+
         return as_info(error)
     if isinstance(error, OSError):
         return ErrorInfo("unreadable", f"The file cannot be read: {error.strerror or error}.")

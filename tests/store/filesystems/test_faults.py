@@ -14,13 +14,8 @@ import pytest
 from kinetoscope.base.errors import KinetoscopeError
 from kinetoscope.handlers import tensorboard_trace_handler
 from kinetoscope.handlers.outputs import Output
-from kinetoscope.handlers.remote_address import (
-    RemoteError,
-    RemoteFilesystem,
-    is_remote,
-    parse,
-    redacted,
-)
+from kinetoscope.handlers.remote_address import RemoteError, is_remote, parse, redacted
+from kinetoscope.handlers.remote_filesystem import RemoteFilesystem
 from kinetoscope.handlers.remote_writer import RemoteWriter
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.session import choose
@@ -75,7 +70,7 @@ def flaky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Flak
     monkeypatch.setitem(registry._registry, "flaky", Flaky)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("kinetoscope.handlers.remote_address.time.sleep", lambda _: None)
+    monkeypatch.setattr("kinetoscope.handlers.remote_filesystem.time.sleep", lambda _: None)
     Flaky.store.clear()
     Flaky.failures = Flaky.calls = 0
     yield Flaky
