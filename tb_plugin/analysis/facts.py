@@ -347,7 +347,7 @@ class RunTraits(Struct, frozen=True):
     dataloader_class: str | None  # "_SingleProcessDataLoaderIter" …
     dataloader_longest_ns: int
     dataloader_shortest_ns: int
-    pageable_copy_count: int
+    pageable_copy_count: int | None  # None: the file does not tell the kinds of memory of copies
     eligible_ops: tuple[str, ...]  # names of ops that could use tensor cores, by kernel time
     backward: bool = False  # autograd ran
     fully_sharded: bool = False  # FSDP ran
@@ -399,6 +399,7 @@ class RecordingFacts(Struct, frozen=True):
     user: tuple[UserValue, ...] = ()  # in the order of the file
     memory_alone: bool = False  # a memory snapshot or timeline, without ops and kernels
     user_more: int = 0  # values beyond those
+    file_format: str = "json"  # "perfetto": protobuf by torch; "other_perfetto": by someone else
 
 
 class Facts(Struct, frozen=True):

@@ -342,13 +342,19 @@ _SERVING: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
+def _pageable_copies(trace: Trace) -> int | None:
+    """Copies from or to pageable memory; None where the file tells of no copy what memory it is."""
+    copies = trace.device.klass == DeviceClass.COPY
+    if trace.recording.file_format == "perfetto" and copies.any():
+        return None
+    return int((matches(trace.strings, trace.device.name, PAGEABLE) & copies).sum())
+
+
 def traits(trace: Trace, hosts: Hosts) -> RunTraits:
     """Reads the traits of a run from its names, its metadata and its device activity."""
     host = trace.host
     names = [trace.strings[code] for code in distinct(host.name, len(trace.strings)).tolist()]
     loader = np.flatnonzero(hosts.loader)
-    pageable = matches(trace.strings, trace.device.name, PAGEABLE)
-    pageable &= trace.device.klass == DeviceClass.COPY
     return RunTraits(
         data_parallel="DataParallel.forward" in names,
         distributed_data_parallel="DistributedDataParallel.forward" in names,
@@ -356,7 +362,7 @@ def traits(trace: Trace, hosts: Hosts) -> RunTraits:
         dataloader_class=_loader_class(trace, loader),
         dataloader_longest_ns=int(host.dur[loader].max()) if len(loader) else 0,
         dataloader_shortest_ns=int(host.dur[loader].min()) if len(loader) else 0,
-        pageable_copy_count=int(pageable.sum()),
+        pageable_copy_count=_pageable_copies(trace),
         eligible_ops=_eligible(trace),
         backward=bool((hosts.with_role(HostRole.BACKWARD) & hosts.op).any()),
         fully_sharded=any(_SHARDED.match(name) for name in names),

@@ -50,8 +50,18 @@ def unavailable(
             "and `profile_memory=True`."
         )
     elif not counts["memory"]:
-        reasons["memory"] = "No allocator event was recorded: record with `profile_memory=True`."
+        reasons["memory"] = no_allocator_events(recording.file_format)
     return reasons
+
+
+def no_allocator_events(file_format: str) -> str:
+    """Why the memory is not known, and how to record it."""
+    if file_format == "perfetto":
+        return (
+            "A `.pftrace` file holds no allocator events: record with `profile_memory=True`, and"
+            " export to a name that ends with `.json.gz`."
+        )
+    return "No allocator event was recorded: record with `profile_memory=True`."
 
 
 def no_launch_figure(what: str, vendor: str, capability: tuple[int, int] | None) -> str:
@@ -328,6 +338,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         script=_script(told.handler),
         user=user_values(_with_tags(told.metadata, told.handler)),
         memory_alone=trace.is_memory_alone,
+        file_format=told.file_format,
         user_more=max(0, len(_user_keys(_with_tags(told.metadata, told.handler))) - MOST_VALUES),
     )
 

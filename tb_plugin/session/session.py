@@ -275,6 +275,10 @@ def _nothing(folder: str, catalog: Catalog) -> KinetoscopeError:
 T = TypeVar("T")
 
 FILES_KEPT = 4
+OF_PYTORCH = (
+    "This Perfetto file was not written by PyTorch: it has no operators, kernels or steps to"
+    " explain. Trace shows what is in it."
+)
 OF_TRACES = (
     "This file tells what the allocator did, and of no ops or kernels. The Memory view shows it."
 )
@@ -329,6 +333,8 @@ class Session(ABC):
         """Why this trace, and those around it, cannot fill the view; None if they can."""
         if self.facts().recording.memory_alone and not view.of_memory_alone:
             return OF_TRACES
+        if self.facts().recording.file_format == "other_perfetto" and not view.of_other_programs:
+            return OF_PYTORCH
         reason = view.unavailable(self.facts())
         if reason is None and view.among is not None:
             reason = view.among(self.facts(), self.recordings(view))

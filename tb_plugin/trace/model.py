@@ -256,6 +256,7 @@ class Recording:
     with_flops: bool
     handler: Mapping[str, Any]  # what our handler added; empty otherwise
     metadata: Mapping[str, Any]  # every other top-level key
+    file_format: str = "json"  # "perfetto": protobuf by torch; "other_perfetto": by someone else
 
 
 WORST_FIRST = ("error", "warning", "info", "good")

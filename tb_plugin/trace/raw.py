@@ -232,6 +232,11 @@ KINDS: Mapping[str, str] = {
     "gzip_nested": "gzip inside gzip; both layers were opened",
     "encoding": "a byte order mark or UTF-16; read as the same text in UTF-8",
     "truncated": "the text ends before its JSON does; every complete event was read",
+    # Packets of a Perfetto file, with places in the inflated file instead of its text.
+    "bad_packet": "a packet that is no protobuf message; left out, read on at the next one",
+    "other_packet": "a packet of a kind that is not read; left out",
+    "unpaired_end": "the end of a slice without its begin; ignored",
+    "lost_iid": "a name that is meant by a number which the file does not explain; #number",
     # Syntax. Each counts events or top-level values that have it, not single characters.
     "bad_utf8": "bytes that are no UTF-8; read as U+FFFD",
     "lone_surrogate": "half of a surrogate pair (\\ud83d alone); read as U+FFFD",

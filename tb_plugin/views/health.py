@@ -72,6 +72,7 @@ _ERAS = {
     "H": "torch 2.15 or later, by its Cuspy engine",
     "G-py": "torch 2.13 or later, by its Python export",
     "Ascend": "torch_npu",
+    "Perfetto": "a program other than PyTorch",
 }
 # Key of Facts.counts → what its rows are called, and what they are.
 _COUNTS = {
@@ -299,6 +300,7 @@ VIEW = View(
     build=build,
     tables=tables,
     of_memory_alone=True,
+    of_other_programs=True,
     unavailable=unavailable,
     badge=badge,
 )

@@ -117,6 +117,7 @@ class View:
     unavailable: Callable[[Facts], str | None]
     badge: Callable[[Facts], int | None] = no_badge  # the figure beside the tab's title
     of_memory_alone: bool = False  # it can show a file without ops and kernels
+    of_other_programs: bool = False  # it can show what another program than PyTorch recorded
     artifact: ArtifactSpec[Any] | None = None
     parts: tuple[Part, ...] = ()
     among: Callable[[Facts, Recordings], str | None] | None = None

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kinetoscope.trace.raw import MISSING, NO_DUR, RawTrace
+from kinetoscope.trace.io.source import Text
+from kinetoscope.trace.raw import MISSING, NO_DUR, FaultLog, RawTrace
 from kinetoscope.trace.scan.cursor import ScanLimits
 from kinetoscope.trace.scan.scanner import scan
 
@@ -76,9 +77,12 @@ def document(*events: str) -> bytes:
 
 
 def plain_text(path: Path) -> bytes:
-    """What a sound file holds, inflated."""
+    """What a sound file holds, inflated; of protobuf, the text that stands for it."""
     import gzip
 
+    if ".pftrace" in path.name:
+        with Text(path, FaultLog()) as text:
+            return b"".join(iter(lambda: text.read(1 << 20), b""))
     data = path.read_bytes()
     while data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)

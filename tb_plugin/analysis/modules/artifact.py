@@ -11,7 +11,7 @@ from ...base.columnar import Writer, load
 from ...base.group_sums import summed
 from ...trace.model import Trace
 from ..host_activity import main_thread
-from ..recording import NO_DEVICE, says
+from ..recording import NO_DEVICE, no_allocator_events, says
 from ..steps import step_windows
 from .costs import allocations, costs
 from .model import ModuleCalls, ModuleColumns, Phase
@@ -85,7 +85,7 @@ def _missing(trace: Trace) -> Mapping[str, str]:
         missing["flops"] = "No input shapes were recorded: record with `record_shapes=True`."
     counted = allocations(trace)
     if not counted:
-        missing["memory"] = "No allocator event was recorded: record with `profile_memory=True`."
+        missing["memory"] = no_allocator_events(trace.recording.file_format)
     elif not all((trace.memory.address[one.rows] != 0).all() for one in counted):
         missing["kept"] = (
             "The allocator events carry no addresses: record with torch 1.11 or later."

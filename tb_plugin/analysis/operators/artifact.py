@@ -152,6 +152,11 @@ def _missing(trace: Trace, odd: OddArguments) -> dict[str, str]:
     ):
         if busy and column not in device.args:
             missing[key] = no_launch_figure(what, busy.vendor, busy.capability)
+    if trace.recording.file_format == "perfetto" and (device.kind == DeviceKind.MEMCPY).any():
+        missing["direction"] = (
+            "A `.pftrace` file does not tell the directions of copies, nor the kinds of memory:"
+            " export to a name that ends with `.json.gz`."
+        )
     return missing
 
 

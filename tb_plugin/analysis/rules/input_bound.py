@@ -37,7 +37,7 @@ IN_WORKERS = Fact(
 )
 PAGEABLE = Fact(
     "copies from pageable memory were recorded",
-    lambda chosen: chosen.facts.traits.pageable_copy_count > 0,
+    lambda chosen: (chosen.facts.traits.pageable_copy_count or 0) > 0,
 )
 
 _GIVE = "The dataset is read in the training process itself: give the DataLoader workers."

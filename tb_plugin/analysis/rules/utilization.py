@@ -163,7 +163,7 @@ IN_PYTHON = Fact(
 COPIES = Fact("copies are at least half of the time without kernels", _copies)
 PAGEABLE = Fact(
     "copies from or to pageable memory were recorded",
-    lambda chosen: chosen.facts.traits.pageable_copy_count > 0,
+    lambda chosen: (chosen.facts.traits.pageable_copy_count or 0) > 0,
 )
 FIRST = Fact("one call that came for the first time holds half of the idle time", _is_first)
 LAUNCH_BOUND = Fact(

@@ -5,6 +5,7 @@ name                                           worker                  stamp
 =============================================  ======================  ==================
 host_7.1694128201545.pt.trace.json.gz          host_7                  1694128201545 (ms)
 host.domain_7.pt.trace.json                    host.domain_7
+host_7.1694128201545.pt.trace.pftrace.gz       host_7                  1694128201545 (ms)
 rank-0.json.gz                                 rank-0
 1713456789.25-TP-3-DP-0.trace.json.gz          TP-3-DP-0               1713456789.25 (s)
 libkineto_activities_4711.json                 libkineto_activities_4711
@@ -27,14 +28,22 @@ from dataclasses import dataclass
 
 from ...trace.io.source import FOLDED
 
-_HANDLER = re.compile(r"(?P<worker>.+?)(?:\.(?P<stamp>\d+))?\.pt\.trace\.json(?:\.gz)?", re.DOTALL)
+_HANDLER = re.compile(
+    r"(?P<worker>.+?)(?:\.(?P<stamp>\d+))?\.pt\.trace\.(?:json|pftrace)(?:\.gz)?", re.DOTALL
+)
 _SERVING = re.compile(
     r"(?P<stamp>\d{9,}(?:\.\d+)?)-(?P<worker>(?:TP|DP|PP|EP|CP|SP)-\d+.*)", re.DOTALL
 )
 _STAMPED = re.compile(r"(?P<worker>.+?)\.(?P<stamp>\d{12,})", re.DOTALL)
 _PICKLES = (".pickle", ".pkl")
-_SUFFIXES = (".gz", ".json", ".trace", ".pt", ".chrome", ".chrome_trace", *FOLDED, *_PICKLES)
-_INNER_OF_GZ = ("", "json", "trace", "raw", "chrome", "chrome_trace", "pickle", "pkl")
+_PERFETTO = (".pftrace", ".perfetto-trace")
+_SUFFIXES = (
+    ".gz", ".json", ".trace", ".pt", ".chrome", ".chrome_trace", *_PERFETTO, *FOLDED, *_PICKLES
+)  # fmt: skip
+_INNER_OF_GZ = (
+    "", "json", "trace", "raw", "chrome", "chrome_trace", "pftrace", "perfetto-trace", "pickle",
+    "pkl",
+)  # fmt: skip
 _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".filepart", ".incomplete")
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_ .]?(\d{1,7})(?!\d)", re.IGNORECASE)
 _WORKER = re.compile(r"(?:^|[^a-z])worker[-_ ]?(\d{1,7})(?!\d)", re.IGNORECASE)
@@ -88,7 +97,9 @@ def is_plausible(name: str) -> bool:
     lower = name.lower()
     if lower.endswith(".gz"):
         return lower[:-3].rpartition(".")[2 if "." in lower[:-3] else 1] in _INNER_OF_GZ
-    return lower.endswith((".json", ".trace", ".chrome", ".chrome_trace", *FOLDED, *_PICKLES))
+    return lower.endswith(
+        (".json", ".trace", ".chrome", ".chrome_trace", *_PERFETTO, *FOLDED, *_PICKLES)
+    )
 
 
 def is_pickle(name: str) -> bool:
@@ -99,7 +110,7 @@ def is_pickle(name: str) -> bool:
 def is_notable(name: str) -> bool:
     """True if a plausible file that is no trace gets a line of its own."""
     lower = name.lower()
-    return ".json" in lower or ".trace" in lower
+    return ".json" in lower or ".trace" in lower or any(one in lower for one in _PERFETTO)
 
 
 def is_unfinished(name: str) -> bool:

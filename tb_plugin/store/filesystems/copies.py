@@ -40,7 +40,7 @@ RESERVE_BYTES = 64 << 20  # left free on the disk
 USED_EVERY_SECONDS = 3600.0
 FRESH_SECONDS = 600.0
 ABANDONED_SECONDS = 24 * 3600.0
-_SUFFIXES = (".json.gz", ".json", ".gz", ".pickle", ".zst", *FOLDED)
+_SUFFIXES = (".json.gz", ".json", ".pftrace", ".perfetto-trace", ".gz", ".pickle", ".zst", *FOLDED)
 
 OnBytes: TypeAlias = Callable[[int, int], None]
 """Called with the bytes that are there, and all bytes."""

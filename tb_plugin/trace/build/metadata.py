@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.arrays import I64, cells, chunks, distinct, is_any
 from ..model import Recording
+from ..perfetto.source import ORIGIN
 from ..raw import META, MISSING, RANGED, RawEvents, RawTrace, Texts
 from .categories import DEVICE_LABELS, PROCESS_ROLES, EventRole, is_graph_node
 
@@ -174,7 +175,7 @@ def telling(name: str) -> int:
 # Epoch stamps of this century; stamps relative to a base are far below.
 _EPOCH_NS = 10**18
 _HANDLER_KEY = "kinetoscope"
-_OWN_KEYS = frozenset({_HANDLER_KEY, "traceEvents"})
+_OWN_KEYS = frozenset({_HANDLER_KEY, ORIGIN, "traceEvents"})
 _FLOWS_OF_D = frozenset({"async_cpu_to_gpu", "async_gpu", "forward_backward"})
 _FLOWS_OF_E = frozenset({"ac2g", "fwdbwd", "cuda_driver"})
 _KEYS_OF_E = frozenset({"traceName", "record_shapes", "with_stack", "profile_memory"})
@@ -214,7 +215,16 @@ def describe(
         with_flops=_flag(metadata, "with_flops"),
         handler=handler if isinstance(handler, dict) else {},
         metadata={key: value for key, value in metadata.items() if key not in _OWN_KEYS},
+        file_format=file_format(metadata),
     )
+
+
+def file_format(metadata: Mapping[str, Any]) -> str:
+    """The format of a file by what its reader noted: "json", "perfetto" or "other_perfetto"."""
+    origin = metadata.get(ORIGIN)
+    if not isinstance(origin, dict):
+        return "json"
+    return "perfetto" if origin.get("writer") == "torch" else "other_perfetto"
 
 
 def era(
@@ -225,7 +235,7 @@ def era(
     start: int,
     resolution: int,
 ) -> str:
-    """The age of the format, "A" … "H" or "Ascend", by features that only that age has.
+    """The age of the format, "A" … "H", "Ascend" or "Perfetto", by what only that age has.
 
     ========  ==============================================================
     A         no categories (torch ≤ 1.7 and the legacy profiler)
@@ -236,6 +246,7 @@ def era(
     F         stamps relative to ``baseTimeNanoseconds`` (2.4 – 2.11)
     G         the same, metadata events first (2.12 and later)
     H         device work by Cuspy, the second engine (2.15 and later, where chosen)
+    Perfetto  written by another program than torch
     ========  ==============================================================
     """
     metadata = raw.metadata
@@ -247,6 +258,8 @@ def era(
     based = "baseTimeNanoseconds" in metadata
     later = bool(_KEYS_OF_E & metadata.keys() or categories & _FLOWS_OF_E)
     evidence = (
+        ("Perfetto", file_format(metadata) == "other_perfetto"),
+        ("H", file_format(metadata) == "perfetto"),
         ("Ascend", "task_type" in raw.texts or "async_npu" in categories or _has_npu(identity)),
         ("unknown", not ranged),
         ("A", bare),

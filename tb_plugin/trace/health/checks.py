@@ -80,14 +80,14 @@ def examine(evidence: HealthInputs) -> HealthRecord:
     }
     ignored |= {reason: count for reason, count in lonely.items() if count}
     of_file = list(_of_file(evidence))
-    notes = [
-        *of_file,
-        *_of_time(evidence),
-        *_of_links(evidence),
-        *_of_content(evidence),
-        *_of_steps(evidence),
-        *_of_recorder(evidence),
-    ]
+    notes = [*of_file, *_of_time(evidence)]
+    if evidence.recording.file_format != "other_perfetto":
+        notes += [
+            *_of_links(evidence),
+            *_of_content(evidence),
+            *_of_steps(evidence),
+            *_of_recorder(evidence),
+        ]
     lost = any(note.severity == "error" for note in notes)
     lost = lost or any(note.severity in COSTLY for note in of_file)
     counted = {"skipped": 0, "repaired": 0}
@@ -164,8 +164,36 @@ def _used(evidence: HealthInputs) -> int:
 def _of_file(evidence: HealthInputs) -> Iterator[Note]:
     for fault in evidence.faults:
         yield note(fault.kind, fault.count, example=fault.example, offset=fault.offset)
+    if evidence.recording.file_format == "other_perfetto":
+        yield note("not_torch")
+    if evidence.recording.file_format == "perfetto":
+        yield note("perfetto")
+        if cut := _cut_rows(evidence):
+            yield note("cut_rows", cut, len(evidence.device) + _graph_nodes(evidence))
     if not len(evidence.host.ts) + len(evidence.device) + len(evidence.memory):
         yield note("empty")
+
+
+def _cut_rows(evidence: HealthInputs) -> int:
+    """Rows of a device's lane that end exactly where the next one starts."""
+    device, syncs = evidence.device, evidence.syncs
+    nodes = np.flatnonzero(_is_graph_node(evidence))
+    stream = np.concatenate([device.stream, syncs.stream[nodes]])
+    ts = np.concatenate([device.ts, syncs.ts[nodes]])
+    end = np.concatenate([device.end, syncs.end[nodes]])
+    order = np.lexsort((end, ts, stream))
+    stream, ts, end = stream[order], ts[order], end[order]
+    return int(np.count_nonzero((stream[1:] == stream[:-1]) & (end[:-1] == ts[1:])))
+
+
+def _is_graph_node(evidence: HealthInputs) -> np.ndarray[Any, Any]:
+    graph_node = evidence.texts.table(evidence.syncs.category, is_graph_node, np.bool_)
+    result: np.ndarray[Any, Any] = graph_node[evidence.syncs.category]
+    return result
+
+
+def _graph_nodes(evidence: HealthInputs) -> int:
+    return int(np.count_nonzero(_is_graph_node(evidence)))
 
 
 def _of_time(evidence: HealthInputs) -> Iterator[Note]:
@@ -247,8 +275,7 @@ def _of_links(evidence: HealthInputs) -> Iterator[Note]:
             yield note("external_id_ignored")
         if launches.disagree:
             yield note("external_id_disagrees", launches.disagree, launches.checked)
-    graph_node = evidence.texts.table(evidence.syncs.category, is_graph_node, np.bool_)
-    if nodes := int(np.count_nonzero(graph_node[evidence.syncs.category])):
+    if nodes := _graph_nodes(evidence):
         yield note("graph_nodes", nodes)
     if len(evidence.flows.dependencies):
         yield note("graph_dependencies", len(evidence.flows.dependencies))

@@ -123,6 +123,31 @@ FILE: Mapping[str, NoteKind] = {
         "Every complete event was read; what came later is missing from every figure.",
         _AGAIN,
     ),
+    "bad_packet": _skipped(
+        "{count} packets could not be read",
+        "They are missing from every figure; the rest was read.",
+    ),
+    "other_packet": harmless(
+        "{count} packets of kinds that are not read",
+        "Slices, counters and the work of devices are read from a Perfetto file; its other packets"
+        " (of the system's scheduler, for example) are in no figure.",
+        "ui.perfetto.dev shows them.",
+    ),
+    "unpaired_end": NoteKind(
+        "warning",
+        "{count} ends of slices have no begin",
+        "Their begins were before the recording, or were lost: they were ignored.",
+        "",
+        HOST,
+    ),
+    "lost_iid": NoteKind(
+        "warning",
+        "{count} names are not in the file",
+        "A packet that explains a name was lost, or was before the recording: # and the number of"
+        " the name stand in its place.",
+        "",
+        HOST,
+    ),
     "snapshot_records": _skipped(
         "{count} records of the memory snapshot are not understood",
         "They are in no figure.",
@@ -428,6 +453,29 @@ CONTENT: Mapping[str, NoteKind] = {
         "Device work was recorded by Cuspy, torch's second CUPTI engine",
         "It writes neither occupancy nor the operator of a launch: kernels are linked by the call"
         " that launched them, occupancy is computed where the device's properties are in the file.",
+    ),
+    "perfetto": harmless(
+        "Read from Perfetto protobuf",
+        "torch leaves out of it what its JSON has: directions and kinds of memory of copies, static"
+        " shared memory and the limits of the device (so there is no occupancy), allocator events"
+        " and instants, arrows from forward to backward, rank and world size, and all that was"
+        " added to the file. None of them is available here.",
+        "For these, export to a name that ends with .json.gz.",
+    ),
+    "cut_rows": NoteKind(
+        "warning",
+        "{count} of {total} rows of devices may have been cut",
+        "torch ends each row of a lane in a .pftrace where the next one starts, and does not mark"
+        " it. These end exactly there: the time of kernels, busy time and overlap of their lanes"
+        " are lower bounds.",
+        "For whole rows, export to a name that ends with .json.gz.",
+        DEVICE,
+    ),
+    "not_torch": harmless(
+        "Not written by PyTorch",
+        "The packets of this Perfetto file are those of another program. Trace shows its slices and"
+        " counters; no other view has anything to say about them.",
+        "Record with torch.profiler.",
     ),
     "occupancy_computed": harmless(
         "The occupancy of {count} of {total} kernels was computed",

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from ...base import machine
 from ...base.errors import NotFoundError, TraceFormatError
+from ..perfetto.source import SNIFFED, PerfettoText, is_perfetto
 from ..raw import FaultLog, SeekIndex
 from .gzip import (
     CHUNK,
@@ -268,9 +269,10 @@ def _is_event_line(text: bytes) -> bool:
 def _unknown(head: bytes, text: bytes) -> TraceFormatError:
     if b"\0" in head[:4096] or sum(byte < 9 or 13 < byte < 32 for byte in head[:512]) > 16:
         if head.startswith(b"\n") and b"\0" not in head[:2]:
-            hint = "Open it at ui.perfetto.dev. " + _RECORD
             return TraceFormatError(
-                "perfetto", "This looks like a Perfetto protobuf trace.", hint=hint
+                "perfetto",
+                "This looks like a Perfetto protobuf trace, but no packet at its start is whole.",
+                hint="Copy it again, or record again.",
             )
         return TraceFormatError("binary", "This is a binary file of an unknown kind.", hint=_RECORD)
     line = text.split(b"\n", 1)[0]
@@ -329,7 +331,7 @@ class Text:
         self, source: Source, faults: FaultLog, watch: InflateObserver | None = None
     ) -> None:
         self._stored = _Stored(source)
-        self._layer: Layer = _peel(self._stored.from_start, faults, watch or InflateObserver())
+        self._layer: Layer = _peel(self._stored, faults, watch or InflateObserver())
 
     def read(self, n: int) -> bytes:
         """Up to n bytes of text; b"" only at the end."""
@@ -438,13 +440,22 @@ def _open(path: Path) -> BinaryIO:
         raise NotFoundError(f"There is no file {path}.") from None
 
 
-def _peel(
-    open_layer: Callable[[], Layer], faults: FaultLog, watch: InflateObserver, depth: int = 0
-) -> Layer:
-    """The text under all layers of the stream that ``open_layer`` begins.
+def _peel(stored: _Stored, faults: FaultLog, watch: InflateObserver) -> Layer:
+    """The text under all layers of a file.
 
     ``watch`` looks on while the outermost gzip layer is inflated, if there is nothing else.
     """
+    return _peeled(stored.from_start, faults, watch, stored.total, 0)
+
+
+def _peeled(
+    open_layer: Callable[[], Layer],
+    faults: FaultLog,
+    watch: InflateObserver,
+    stored_bytes: int,
+    depth: int,
+) -> Layer:
+    """The text under all layers of the stream that ``open_layer`` begins."""
     layer = Buffered(open_layer())
     head = layer.peek(HEAD)
     if head.startswith(GZIP_MAGIC):
@@ -457,16 +468,21 @@ def _peel(
         # Opened again after damage further up, a layer has told its faults already.
         logs = [faults]
         while_inflating = InflateObserver() if depth else watch
-        return _peel(
+        return _peeled(
             lambda: Gunzip(open_layer, logs.pop() if logs else FaultLog(), while_inflating),
             faults,
             watch,
+            stored_bytes,
             depth + 1,
         )
     for magic, name, command in _REFUSED:
         if head.startswith(magic):
             message = f"The file is compressed with {name}, which is not read here."
             raise TraceFormatError(name, message, hint=f"Decompress it first: {command} FILE")
+    begun = layer.peek(SNIFFED) if head.startswith(b"\n") else b""
+    if is_perfetto(begun):
+        watch.give_up()
+        return PerfettoText(begun, layer, open_layer, faults, stored_bytes)
     text = _decode(layer, head, faults)
     if text is not layer or layer.place:
         watch.give_up()

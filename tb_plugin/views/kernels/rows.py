@@ -46,6 +46,8 @@ MOST = 100
 MOST_CALLS = 20
 _FUSED = re.compile(r"triton_(?:poi|red|per|for|unk|mix|tem)_fused_(.+?)_?\d*$")
 _COPY = re.compile(r"Memcpy (\w)to(\w)\s*(?:\((\w+) -> (\w+)\))?")
+_BARE_COPY = "Memcpy"
+NO_DIRECTION = "direction not recorded"
 _SIDE = {"H": "host", "D": "device", "P": "peer device", "A": "array"}
 
 
@@ -134,7 +136,12 @@ def copy_rows(table: KernelGroups) -> tuple[CopyRow, ...]:
 
 
 def direction(name: str) -> str:
-    """The direction of a copy, from its name: "host → device, pageable"; else the name itself."""
+    """The direction of a copy, from its name: "host → device, pageable"; else the name itself.
+
+    A copy of a Perfetto file has none.
+    """
+    if name == _BARE_COPY:
+        return NO_DIRECTION
     match = _COPY.match(name)
     if match is None:
         return name

@@ -87,7 +87,9 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
         copies=copy_rows(copies),
         devices=operators.devices,
         missing={
-            key: text for key, text in operators.missing.items() if key in ("occupancy", "blocks")
+            key: text
+            for key, text in operators.missing.items()
+            if key in ("occupancy", "blocks", "direction")
         },
         definitions=dict(DEFINITIONS),
     )

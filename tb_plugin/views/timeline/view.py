@@ -338,6 +338,7 @@ VIEW = View(
     build=build,
     tables=tables,
     unavailable=unavailable,
+    of_other_programs=True,
     artifact=ARTIFACT,
     parts=PARTS,
 )

@@ -64,10 +64,10 @@ NEEDED: dict[str, Holds] = {
         for step in f.steps
         for device in step.devices
     ),
-    "pin_memory": lambda f: f.traits.pageable_copy_count > 0,
+    "pin_memory": lambda f: (f.traits.pageable_copy_count or 0) > 0,
     "num_workers=4": lambda f: (f.traits.dataloader_class or "").startswith("_Single"),
     "num_workers=8": lambda f: (f.traits.dataloader_class or "").startswith("_Multi"),
-    "pinned memory with": lambda f: f.traits.pageable_copy_count > 0,
+    "pinned memory with": lambda f: (f.traits.pageable_copy_count or 0) > 0,
     "`with_stack=True` to see": lambda f: not f.counts.get("python", 0),
     "How to keep the GPU": lambda f: "GPU" in _used(f),
     "How to keep the NPU": lambda f: "NPU" in _used(f),

@@ -30,6 +30,9 @@ from kinetoscope.store.discovery import file_names
         ("libkineto_activities_4711.json", "libkineto_activities_4711", None),
         ("a.1694128201545.json", "a", "1694128201545"),
         (".json", ".json", None),
+        ("node0_4242.1795335000000000000.pt.trace.pftrace.gz", "node0_4242", "1795335000000000000"),
+        ("rank-3.pftrace", "rank-3", None),
+        ("app.perfetto-trace", "app", None),
     ],
 )
 def test_worker_and_stamp(name: str, worker: str, stamp: str | None) -> None:

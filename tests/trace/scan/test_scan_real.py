@@ -44,8 +44,6 @@ REFUSED = {
     "hta/execution_trace/benchmark_simple_add_et.json.gz": "execution_trace",
     "hta/memory_analysis/memory_timeline.raw.gz": "memory_timeline",
     "torch2.15_cuspy/README.md": "text",
-    "torch2.15_cuspy/node0_4242.1795335000000000000.pt.trace.pftrace.gz": "perfetto",
-    "torch2.15_cuspy/node0_4243.1795335000000000000.pt.trace.pftrace.gz": "perfetto",
     "torch2.15_cuspy/truth.json": "no_trace_events",
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Perfetto protobuf files (`.pftrace`) to the JSON text of the same trace."""
