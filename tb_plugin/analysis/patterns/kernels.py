@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, cells, distinct_values, is_among, matches
+from ...base.arrays import I64, Mask, cells, distinct_values, is_among, matches, of_names
 from ...base.intervals import Intervals, subtract, union
 from ...trace.model import DeviceClass, HostKind, Trace
 from ..operators.flops import flops_of
@@ -193,15 +193,21 @@ def _products(one: DeviceCode) -> Iterator[Found]:
         yield one.found("plain_products", eligible[plain])
     if device.vendor == "NVIDIA" and (device.capability or (0, 0)) >= (8, 0) and len(eligible):
         types = one.text(trace.device.op[eligible].astype(np.int64), "input_types")
-        single = np.array(
-            [t >= 0 and _is_float32(trace.strings[t]) for t in types.tolist()], np.bool_
-        )
+        single = _told(trace, types, _is_float32)
         plain &= ~matches(trace.strings, trace.device.name[eligible], _TF32)
         if (single & plain).any():
             yield one.found("float32", eligible[single & plain])
     peak = peak_of(device)
     if peak is not None:
         yield from _roofline(one, rows[one.op_names(rows, _PRODUCTS)], peak)
+
+
+def _told(trace: Trace, texts: I64, ask: Callable[[str], bool]) -> Mask:
+    """The answer for each of these codes; False where there is no text."""
+    said = np.zeros(len(texts), np.bool_)
+    known = texts >= 0
+    said[known] = of_names(trace.strings, texts[known].astype(np.int32), ask, np.bool_)
+    return said
 
 
 def _is_float32(text: str) -> bool:
@@ -220,34 +226,40 @@ def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
     dims, types = one.text(op, "input_dims"), one.text(op, "input_types")
     flops, _ = flops_of(trace, op.astype(np.int32), dims.astype(np.int32))
     spent = np.bincount(np.searchsorted(op, trace.device.op[rows]), trace.device.dur[rows], len(op))
-    known: dict[tuple[int, int, int], _Product | None] = {}
     tf32 = (peak.tf32(device) or 0.0) if _uses_tf32(one, rows) else 0.0
-    waste, odd = np.zeros(len(op)), np.zeros(len(op), np.bool_)
-    for at, (call, d, t) in enumerate(
-        zip(trace.host.name[op].tolist(), dims.tolist(), types.tolist(), strict=True)
-    ):
-        if d < 0 or t < 0 or not np.isfinite(flops[at]):
+    kinds, kind_of = _kinds_of_calls(np.stack([trace.host.name[op], dims, types]))
+    rate, least, aligned = (np.full(len(kinds), np.nan) for _ in range(3))
+    for at, (call, d, t) in enumerate(kinds.tolist()):
+        if d < 0 or t < 0:
             continue
-        key = (call, d, t)
-        if key not in known:
-            first = int(trace.strings[call] in ("aten::addmm", "aten::baddbmm"))
-            known[key] = _product(_json(trace.strings[d]), _json(trace.strings[t]), first)
-        product = known[key]
-        rate = peak.flops(product.dtype, device) if product else None
-        if product is None or rate is None:
+        first = int(trace.strings[call] in ("aten::addmm", "aten::baddbmm"))
+        product = _product(_json(trace.strings[d]), _json(trace.strings[t]), first)
+        most = peak.flops(product.dtype, device) if product else None
+        if product is None or most is None:
             continue
         # A product in float32 may run in TF32: of two ceilings the one that promises less.
-        if product.dtype == "float":
-            rate = max(rate, tf32)
-        best = max(flops[at] / rate, product.bytes / peak.bandwidth(device)) * 1e9
-        waste[at] = max(0.0, spent[at] - best)
-        odd[at] = not product.is_aligned and spent[at] > 2 * best
+        rate[at] = max(most, tf32) if product.dtype == "float" else most
+        least[at] = product.bytes / peak.bandwidth(device)
+        aligned[at] = product.is_aligned
+    best = np.maximum(flops / rate[kind_of], least[kind_of]) * 1e9
+    waste = np.where(np.isfinite(best), np.maximum(0.0, spent - best), 0.0)
+    odd = (aligned[kind_of] == 0) & (spent > 2 * best)
     for kind, chosen in (("roofline", waste > 0), ("unaligned", odd)):
         if not chosen.any():
             continue
         mine = rows[is_among(trace.device.op[rows].astype(np.int64), op[chosen])]
         total = float(spent[chosen].sum())
         yield one.found(kind, mine, part=float(waste[chosen].sum()) / total if total else 0.0)
+
+
+def _kinds_of_calls(keys: NDArray[Any]) -> tuple[I64, I64]:
+    """The distinct columns of ``keys`` as rows, and the number of each column's."""
+    order = np.lexsort(keys[::-1])
+    ordered = keys[:, order]
+    new = np.any(np.diff(ordered, axis=1, prepend=-2) != 0, axis=0)
+    kind_of = np.empty(len(order), np.int64)
+    kind_of[order] = np.cumsum(new) - 1
+    return ordered[:, new].T.astype(np.int64), kind_of
 
 
 def _uses_tf32(one: DeviceCode, rows: I64) -> bool:
@@ -270,25 +282,24 @@ def _attention(one: DeviceCode) -> Iterator[Found]:
     softmax = one.rows[one.op_names(one.rows, _SOFTMAX)]
     if not len(softmax):
         return
-    square = set()
     shapes = one.text(trace.device.op[softmax].astype(np.int64), "input_dims")
-    keep = np.zeros(len(softmax), np.bool_)
-    for at, shape in enumerate(shapes.tolist()):
-        dims = _json(trace.strings[shape]) if shape >= 0 else None
-        size = dims[0][-2:] if isinstance(dims, list) and dims and isinstance(dims[0], list) else []
-        if len(size) == 2 and size[0] == size[1] and size[0] >= LEAST_SQUARE:
-            keep[at] = True
-            square.add(size[0])
+    keep = _told(trace, shapes, lambda text: _square_size(text) >= LEAST_SQUARE)
+    square = {_square_size(trace.strings[code]) for code in distinct_values(shapes[keep]).tolist()}
     if not keep.any():
         return
     batched = one.rows[one.op_names(one.rows, _BATCHED)]
     products = one.text(trace.device.op[batched].astype(np.int64), "input_dims")
-    near = np.array(
-        [_has_square(trace.strings[p], square) if p >= 0 else False for p in products.tolist()],
-        np.bool_,
-    )
+    near = _told(trace, products, lambda text: _has_square(text, square))
     rows = np.sort(np.concatenate([softmax[keep], batched[near] if len(batched) else batched]))
     yield one.found("attention", rows, size=float(max(square)))
+
+
+def _square_size(text: str) -> int:
+    """The size of the first input's last two dimensions, if they are equal; else 0."""
+    dims = _json(text)
+    size = dims[0][-2:] if isinstance(dims, list) and dims and isinstance(dims[0], list) else []
+    is_square = len(size) == 2 and size[0] == size[1] and isinstance(size[0], int)
+    return size[0] if is_square else 0
 
 
 def _has_square(text: str, sizes: set[int]) -> bool:
