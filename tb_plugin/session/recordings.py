@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -18,6 +19,8 @@ class _Session(Protocol):
     def seen_by(self, view: View) -> Subject: ...
 
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T: ...
+
+    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,20 @@ class CatalogRecordings:
                 problems[place] = str(error)
         return Gathered(opened, waiting, problems)
 
+    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
+        if self.view.artifact is None:
+            raise TypeError(f"the view {self.view.stem} has no artifact")
+        found: dict[TracePlace, Any] = {}
+        for place in places:
+            with contextlib.suppress(KinetoscopeError, OSError):
+                known = self.open(place).stored_artifact(self.view.artifact)
+                if known is not None:
+                    found[place] = known
+        return found
+
+    def artifact(self, place: TracePlace, spec: ArtifactSpec[T], variant: str = "") -> T:
+        return self.open(place).artifact(spec, variant)
+
 
 def _worker(worker: WorkerInfo, own: TracePlace) -> RunWorker:
     place = TracePlace(own.run, worker.name, own.span)
@@ -72,9 +89,24 @@ class Alone:
         return ()
 
     def subject(self, place: TracePlace) -> Subject:
-        raise NotFoundError(
-            f"there is no trace {'/'.join(place)}", hint="open the folder that holds both"
-        )
+        raise _nothing_there(place)
 
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:  # noqa: ARG002
         return Gathered({}, (), dict.fromkeys(places, "There is one file only."))
+
+    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:  # noqa: ARG002
+        return {}
+
+    def artifact(
+        self,
+        place: TracePlace,
+        spec: ArtifactSpec[T],  # noqa: ARG002
+        variant: str = "",  # noqa: ARG002
+    ) -> T:
+        raise _nothing_there(place)
+
+
+def _nothing_there(place: TracePlace) -> NotFoundError:
+    return NotFoundError(
+        f"there is no trace {'/'.join(place)}", hint="open the folder that holds both"
+    )

@@ -300,6 +300,10 @@ class Session(ABC):
         """What ``spec`` opens; "" means its first variant."""
 
     @abstractmethod
+    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
+        """What ``spec`` opens, if it was made before; None costs no reading."""
+
+    @abstractmethod
     def event(self, row: int) -> Mapping[str, Any]:
         """One event as the file has it, read again; ``row`` counts the events of the file."""
 
@@ -389,6 +393,9 @@ class CatalogSession(Session):
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
         return self._catalog.artifact(self._entry, spec, variant)
 
+    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
+        return self._catalog.stored_artifact(self._entry, spec)
+
     def event(self, row: int) -> Mapping[str, Any]:
         return self._files.of(self._entry, self.trace()).event(row)
 
@@ -430,6 +437,10 @@ class TraceSession(Session):
                 self._opened[key] = made_here(self._trace, spec, variant)
             found: T = self._opened[key]
             return found
+
+    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
+        with self._lock:
+            return self._opened.get((spec.name, spec.variants[0]))
 
     def event(self, row: int) -> Mapping[str, Any]:
         return self._file.event(row)
@@ -503,6 +514,10 @@ class FileSession(Session):
             if self._in_memory is None:
                 self._in_memory = TraceSession(self.trace(), self.facts())
             return self._in_memory.artifact(spec, variant)
+
+    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
+        with self._lock:
+            return self._artifacts.get(self._digest, spec, spec.variants[0])
 
     def event(self, row: int) -> Mapping[str, Any]:
         with self._lock:

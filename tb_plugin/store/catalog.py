@@ -340,6 +340,12 @@ class CatalogService(Generic[S]):
         trace = self.trace(entry)
         return self._artifacts.make_here(entry.digest, trace, spec, variant, missing or "")
 
+    def stored_artifact(self, entry: Entry, spec: ArtifactSpec[T]) -> T | None:
+        """The first variant of an artifact, if the trace was read and it was made before."""
+        if not entry.digest:
+            return None
+        return self._artifacts.get(entry.digest, spec, spec.variants[0])
+
     def _have_copy(self, entry: Entry) -> None:
         """Have the file itself here: events and exports are read from it."""
         if entry.origin is None or self._copies is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -13,6 +13,8 @@ from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import NotFoundError
 from ..trace.model import Trace
 from .shared import Table
+
+T = TypeVar("T")
 
 
 class TracePlace(NamedTuple):
@@ -61,6 +63,18 @@ class Recordings(Protocol):
 
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
         """The view's artifact of each trace. What is not there yet is made, and is ``waiting``."""
+
+    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
+        """The view's artifact of the traces that have it already; nothing is read or made."""
+
+    def artifact(self, place: TracePlace, spec: ArtifactSpec[T], variant: str = "") -> T:
+        """An artifact of one of these traces, of a spec that another view has, too.
+
+        Raises:
+            NotFoundError: there is no trace at this place, or no such variant.
+            NotReadyError: it is being read, or made.
+            TraceFormatError: the trace was refused.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,6 +239,9 @@ class DrawnCatalog:
     def trace(self, entry: Entry) -> Trace:
         raise AssertionError(f"no drawn view reads columns of {entry.path}")
 
+    def stored_artifact(self, entry: Entry, spec: ArtifactSpec[Any]) -> Any:  # noqa: ARG002
+        return None
+
     def artifact(self, entry: Entry, spec: ArtifactSpec[Any], variant: str) -> Any:
         assert entry.digest == self.digest
         if not self.prepared:

@@ -220,6 +220,12 @@ export interface Arrow {
   readonly count: number;
 }
 
+/** Workers that are shown beside the trace that is asked for. */
+export interface AxisQuery {
+  /** "a,b"; a comma is %2C, a percent sign %25 */
+  readonly workers: string;
+}
+
 /** Collectives of one group, operation and size: median bandwidth. */
 export interface BandwidthPoint {
   readonly group: string;
@@ -1195,6 +1201,50 @@ export interface Info {
   readonly recipe: string;
 }
 
+/** From the slice that let the others go on (its start) to one of them (its end). */
+export interface JoinedArrow {
+  readonly operation: string;
+  readonly group: string;
+  /** 0 = the trace that is asked for, then the workers as they were named */
+  readonly start_source: number;
+  readonly start: JoinedEnd;
+  readonly end_source: number;
+  readonly end: JoinedEnd;
+  /** between the first and the last start, of all ranks that are compared */
+  readonly skew_ns: number | null;
+  /** "rank 3", the last of them, shown or not; "" nobody waits for the last */
+  readonly last: string;
+}
+
+/** Collectives of a window, joined across the workers. */
+export interface JoinedCollectives {
+  readonly arrows: readonly JoinedArrow[];
+  /** collectives in the window … */
+  readonly count: number;
+  /** … and how many of them have arrows: those with most between first and last start */
+  readonly joined: number;
+}
+
+/** The slice of a collective on one worker; times are its own. */
+export interface JoinedEnd {
+  readonly slice: number;
+  readonly track: number;
+  /** within the track */
+  readonly lane: number;
+  readonly ts: number;
+  readonly dur: number;
+}
+
+/** A window of the axis on which they are shown. */
+export interface JoinedQuery extends AxisQuery {
+  /** ns to add to the times of each: "-12,34" */
+  readonly offsets: string;
+  readonly start_ns: number;
+  readonly end_ns: number;
+  /** of the Trace view */
+  readonly layout?: string;
+}
+
 /** The parts of a row: the largest of each, and how many there are in all. */
 export interface KernelDetails {
   readonly row: KernelRow;
@@ -2141,6 +2191,28 @@ export interface RankCell {
   readonly last: readonly boolean[];
 }
 
+/** The clock of a worker, beside that of the trace that is asked for. */
+export interface RankClock {
+  readonly worker: string;
+  readonly rank: number | null;
+  /** to add to its wall clock; 0 where clocks are shown as recorded */
+  readonly correction_ns: number;
+  readonly uncertainty_ns: number | null;
+  /** why its clock is not known */
+  readonly problem: string;
+}
+
+/** The clocks of some workers, and how they are known. */
+export interface RankClocks {
+  readonly clocks: readonly RankClock[];
+  readonly fitted: boolean;
+  /** instants of different ranks may be compared */
+  readonly comparable: boolean;
+  readonly sentence: string;
+  /** of which that is known: those asked for, and those that were digested before */
+  readonly ranks: number;
+}
+
 /** All calls of one operation in one group and of one size, over the chosen steps. */
 export interface RankOperation {
   readonly operation: string;
@@ -2935,6 +3007,8 @@ export interface PartAnswers {
   readonly "distributed/ops": RankOperations;
   readonly "distributed/sentence": RanksSentence;
   readonly "distributed/hang": HangAnswer;
+  readonly "distributed/clocks": RankClocks;
+  readonly "distributed/joined": JoinedCollectives;
   readonly "diff/table": DiffTable;
   readonly "diff/pieces": Pieces;
   readonly "diff/flame": DiffFlame;
@@ -2984,6 +3058,8 @@ export interface PartQueries {
   readonly "distributed/ops": OperationsQuery;
   readonly "distributed/sentence": RanksQuery;
   readonly "distributed/hang": HangQuery;
+  readonly "distributed/clocks": AxisQuery;
+  readonly "distributed/joined": JoinedQuery;
   readonly "diff/table": DiffTableQuery;
   readonly "diff/pieces": PiecesQuery;
   readonly "diff/flame": DiffFlameQuery;

@@ -102,3 +102,16 @@ def ranges(low: I64, high: I64) -> tuple[I64, I64]:
     which = np.repeat(np.arange(len(count)), count)
     before = np.cumsum(count) - count
     return np.arange(len(which)) + (low - before)[which], which
+
+
+def slices_of_rows(slices: Slices, rows: I64) -> I64:
+    """The slices of rows of the file; −1 where a row is none."""
+    result = np.full(len(rows), -1, np.int64)
+    order = np.argsort(rows)
+    found = np.flatnonzero(np.isin(slices.raw, rows))
+    raw = slices.raw[found]
+    low = np.searchsorted(rows, raw, side="left", sorter=order)
+    high = np.searchsorted(rows, raw, side="right", sorter=order)
+    for one, first, behind in zip(found.tolist(), low.tolist(), high.tolist(), strict=True):
+        result[order[first:behind]] = one
+    return result

@@ -24,11 +24,14 @@ from pathlib import Path
 import numpy as np
 
 from ...base.arrays import I32, I64
+from ...base.artifact_spec import ArtifactSpec
 from ..call_tree.paths import SlicePaths, find_paths
-from .build.artifact import open_timeline
+from ..facts import Facts
+from .build.artifact import make, open_timeline
 from .build.names import MOST_CELLS, SEARCH_COLUMNS, NameTexts, by_column, by_track, track_of_lanes
 from .model import (
     DEFAULT_LAYOUT,
+    LAYOUTS,
     ByTrack,
     Layout,
     Narrow,
@@ -189,6 +192,21 @@ def opened(folder: Path) -> Opened:
         return Opened(timeline, layout, layout)
     beside = folder.with_name(folder.name.removesuffix(layout.name) + DEFAULT_LAYOUT)
     return Opened(timeline, layout, open_timeline(beside).layouts[DEFAULT_LAYOUT])
+
+
+TIMELINE = ArtifactSpec(
+    name="timeline",
+    make=f"{make.__module__}:{make.__name__}",
+    open=opened,
+    variants=(DEFAULT_LAYOUT, *(name for name in LAYOUTS if name != DEFAULT_LAYOUT)),
+)
+"""The timeline of a trace, a variant for each layout."""
+
+
+def layout_for(facts: Facts, layout: str) -> str:
+    """The layout that is stored for one: where there is no frame to hide, all show the same."""
+    hides = layout in ("filtered", "user")
+    return DEFAULT_LAYOUT if hides and not facts.counts.get("python", 0) else layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)

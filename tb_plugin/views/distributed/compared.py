@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...analysis.distributed.comparison import Comparison, compare
 from ...analysis.distributed.model import RankDigest
+from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...analysis.steps import parse_steps
 from ...base.arrays import I64
-from ..view import Recordings, RunWorker, Subject
+from ..view import Gathered, Recordings, RunWorker, Subject
 
 KEPT = 2
 READ = "read; compared when all are"
@@ -100,8 +101,33 @@ def compared(subject: Subject, *, so_far: bool = False) -> Compared:
     """
     subject.artifact("")  # the recording that is asked for comes first
     workers = subject.recordings.workers()
+    places = [one.place for one in workers if not one.problem]
+    return _compared(workers, subject.recordings.gather(places), so_far=so_far)
+
+
+def compared_around(subject: Subject, names: Collection[str]) -> Compared:
+    """The comparison of some workers of a run, with all that were digested before.
+
+    Others are not read for it: who looks at two ranks of a thousand waits for two.
+
+    Raises:
+        NotReadyError: the recording of one of these workers is being read.
+        NotFoundError: there is no such worker.
+        TraceFormatError: its trace was refused.
+    """
+    recordings = subject.recordings
+    workers = recordings.workers()
+    chosen = [one for one in workers if one.place.worker in names or one.place == recordings.own]
+    opened = dict(recordings.stored([one.place for one in workers if not one.problem]))
+    for one in chosen:
+        if one.place not in opened:
+            opened[one.place] = recordings.artifact(one.place, DIGEST)
+    # In the order of the workers, so that the comparison of the view is found again.
+    return _compared(workers, Gathered(opened), so_far=True)
+
+
+def _compared(workers: Sequence[RunWorker], found: Gathered, *, so_far: bool) -> Compared:
     usable = [one for one in workers if not one.problem]
-    found = subject.recordings.gather([one.place for one in usable])
     there = [one for one in usable if one.place in found.opened]
     problems = [(one, one.problem, None) for one in workers if one.problem]
     problems += [

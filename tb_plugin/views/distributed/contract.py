@@ -1,8 +1,9 @@
 """The JSON of the Distributed view (contract). Durations are ns; ``None`` = not known.
 
 The view answers with ``Distributed``; its parts: ``ops`` → RankOperations (OperationsQuery),
-``hang`` → HangAnswer (HangQuery), ``sentence`` → RanksSentence (RanksQuery). Ranks are named by
-their row in ``Distributed.ranks``; the rows of matrices are ranks, their columns steps or
+``hang`` → HangAnswer (HangQuery), ``sentence`` → RanksSentence (RanksQuery); for the Trace view
+``clocks`` → RankClocks (AxisQuery), ``joined`` → JoinedCollectives (JoinedQuery). Ranks are named
+by their row in ``Distributed.ranks``; the rows of matrices are ranks, their columns steps or
 collectives.
 """
 
@@ -279,3 +280,69 @@ class HangAnswer(Struct, frozen=True):
     notes: tuple[str, ...]
     rows: tuple[HangRow, ...]
     ranks: int
+
+
+class AxisQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Workers that are shown beside the trace that is asked for."""
+
+    workers: Annotated[str, Meta(max_length=4000)]  # "a,b"; a comma is %2C, a percent sign %25
+
+
+class RankClock(Struct, frozen=True):
+    """The clock of a worker, beside that of the trace that is asked for."""
+
+    worker: str
+    rank: int | None
+    correction_ns: int  # to add to its wall clock; 0 where clocks are shown as recorded
+    uncertainty_ns: int | None
+    problem: str  # why its clock is not known
+
+
+class RankClocks(Struct, frozen=True):
+    """The clocks of some workers, and how they are known."""
+
+    clocks: tuple[RankClock, ...]
+    fitted: bool
+    comparable: bool  # instants of different ranks may be compared
+    sentence: str
+    ranks: int  # of which that is known: those asked for, and those that were digested before
+
+
+class JoinedQuery(AxisQuery, frozen=True, forbid_unknown_fields=True):
+    """A window of the axis on which they are shown."""
+
+    offsets: Annotated[str, Meta(max_length=200)]  # ns to add to the times of each: "-12,34"
+    start_ns: Annotated[int, Meta(ge=-(2**62), le=2**62)]
+    end_ns: Annotated[int, Meta(ge=-(2**62), le=2**62)]
+    layout: Annotated[str, Meta(max_length=40)] = "split"  # of the Trace view
+
+
+class JoinedEnd(Struct, frozen=True):
+    """The slice of a collective on one worker; times are its own."""
+
+    slice: int
+    track: int
+    lane: int  # within the track
+    ts: int
+    dur: int
+
+
+class JoinedArrow(Struct, frozen=True):
+    """From the slice that let the others go on (its start) to one of them (its end)."""
+
+    operation: str
+    group: str
+    start_source: int  # 0 = the trace that is asked for, then the workers as they were named
+    start: JoinedEnd
+    end_source: int
+    end: JoinedEnd
+    skew_ns: int | None  # between the first and the last start, of all ranks that are compared
+    last: str  # "rank 3", the last of them, shown or not; "" nobody waits for the last
+
+
+class JoinedCollectives(Struct, frozen=True):
+    """Collectives of a window, joined across the workers."""
+
+    arrows: tuple[JoinedArrow, ...]
+    count: int  # collectives in the window …
+    joined: int  # … and how many of them have arrows: those with most between first and last start

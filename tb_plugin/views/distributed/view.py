@@ -20,6 +20,7 @@ from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
+from .axis import clocks, joined
 from .compared import Compared, among, chosen_steps, compared
 from .rows import RunRows, layout_of
 
@@ -509,6 +510,8 @@ VIEW = View(
         Part("ops", answers.OperationsQuery, answers.RankOperations, operations),
         Part("sentence", answers.RanksQuery, answers.RanksSentence, sentence),
         Part("hang", answers.HangQuery, answers.HangAnswer, hang),
+        Part("clocks", answers.AxisQuery, answers.RankClocks, clocks),
+        Part("joined", answers.JoinedQuery, answers.JoinedCollectives, joined),
     ),
     among=among,
 )

@@ -10,18 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from ...analysis.timeline.build.artifact import make
 from ...analysis.timeline.model import (
-    DEFAULT_LAYOUT,
     LANE_BLOCK,
-    LAYOUTS,
     TILE_BUCKETS,
     FlowKind,
     SliceFlag,
     SliceKind,
 )
-from ...analysis.timeline.timeline import Opened, opened
-from ...base.artifact_spec import ArtifactSpec
+from ...analysis.timeline.timeline import Opened, layout_for
 from ...base.errors import NotFoundError, QueryError
 from ..view import Subject
 from .contract import LayoutName, SliceRef
@@ -185,13 +181,6 @@ WITH_MODULES = "record with `with_stack=True`"
 
 _ENDLESS_NS = 1 << 62
 
-ARTIFACT = ArtifactSpec(
-    name="timeline",
-    make=f"{make.__module__}:{make.__name__}",
-    open=opened,
-    variants=(DEFAULT_LAYOUT, *(name for name in LAYOUTS if name != DEFAULT_LAYOUT)),
-)
-
 
 def opened_of(subject: Subject, layout: LayoutName) -> Opened:
     """The timeline in a layout.
@@ -199,9 +188,7 @@ def opened_of(subject: Subject, layout: LayoutName) -> Opened:
     Raises:
         BeingRead: the layout is being made.
     """
-    if not subject.facts.counts.get("python", 0) and layout in ("filtered", "user"):
-        layout = "split"  # there is no frame to hide
-    found = subject.artifact(layout)
+    found = subject.artifact(layout_for(subject.facts, layout))
     if not isinstance(found, Opened):
         raise TypeError(f"the timeline opened as {type(found).__name__}")
     return found

@@ -27,13 +27,13 @@ from ...analysis.timeline.model import (
     Timeline,
 )
 from ...analysis.timeline.range.sums import Area
+from ...analysis.timeline.timeline import TIMELINE
 from ...trace.event_text import event_texts
 from ..shared import Column, Flame, Table, as_structs, table_from
 from ..view import Part, Subject, View
 from . import arrows, details, search, tiles
 from . import range as in_range
 from .common import (
-    ARTIFACT,
     FLOW_KINDS,
     KINDS,
     WITH_MODULES,
@@ -339,6 +339,6 @@ VIEW = View(
     tables=tables,
     unavailable=unavailable,
     of_other_programs=True,
-    artifact=ARTIFACT,
+    artifact=TIMELINE,
     parts=PARTS,
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import QueryError, UnavailableError
 from kinetoscope.session.session import choose
 from kinetoscope.views.distributed.compared import READ, READING, node_of
@@ -133,6 +135,12 @@ class HalfRead:
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:
         there = places[: len(places) - self.reading]
         return dataclasses.replace(self.whole.gather(there, variant), waiting=places[len(there) :])
+
+    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
+        return self.whole.stored(places)
+
+    def artifact(self, place: TracePlace, spec: ArtifactSpec[Any], variant: str = "") -> Any:
+        return self.whole.artifact(place, spec, variant)
 
 
 def half_read(folder: Path, reading: int) -> Subject:

@@ -36,6 +36,12 @@ class Others:
     def gather(self, places: Any, variant: str = "") -> Any:  # noqa: ARG002
         raise AssertionError("one recording is asked for at a time")
 
+    def stored(self, places: Any) -> Any:  # noqa: ARG002
+        raise AssertionError("one recording is asked for at a time")
+
+    def artifact(self, place: TracePlace, spec: Any, variant: str = "") -> Any:  # noqa: ARG002
+        raise AssertionError("one recording is asked for at a time")
+
     def subject(self, place: TracePlace) -> Subject:
         assert place == ("run", "earlier", "default")
         return self.other

@@ -145,12 +145,16 @@ function drawHead(context: CanvasRenderingContext2D, path: ArrowPath, color: str
   context.fill();
 }
 
-/** Kernels are blue like kernels; what belongs together on the host is ink. */
+/** Kernels are blue like kernels, collectives like them; what belongs together on the host is ink. */
 const LAUNCH = 0;
+const JOINED = 2;
 const COMPUTE = 8;
+const COMMUNICATION = 9;
 
-const colorOf = ({ kind }: TimelineArrow, palette: TimelinePalette): string =>
-  kind === LAUNCH ? (palette.kinds[COMPUTE]?.fills[0] ?? palette.accent) : palette.ink;
+const colorOf = ({ kind }: TimelineArrow, palette: TimelinePalette): string => {
+  const like = kind === LAUNCH ? COMPUTE : kind === JOINED ? COMMUNICATION : -1;
+  return like < 0 ? palette.ink : (palette.kinds[like]?.fills[0] ?? palette.accent);
+};
 
 /** A text beside an arrow, or beside several that leave the canvas at the same place. */
 export interface ArrowLabel {

@@ -449,14 +449,46 @@ describe("rows", () => {
 });
 
 it("puts another worker on the same axis, with rows of its own", async () => {
+  const clock = {
+    worker: "rank1",
+    rank: 1,
+    correction_ns: -700,
+    uncertainty_ns: 1200,
+    problem: "",
+  };
+  const sentence = "Clocks fitted to the ends of 20 collectives.";
+  const clocks = { clocks: [clock], fitted: true, comparable: true, sentence, ranks: 2 };
+  server.answer("view/distributed/clocks", clocks);
+  const end = { slice: 9904, track: 1, lane: 0, ts: 500, dur: 100 };
+  const arrow = { start_source: 1, start: end, end_source: 0, end, skew_ns: 300, last: "rank 1" };
+  const arrows = [{ ...arrow, operation: "all_reduce", group: "default_pg" }];
+  server.answer("view/distributed/joined", { arrows, count: 1, joined: 1 });
   const { user } = await openTrace();
   await user.click(screen.getByRole("button", { name: "Workers in this timeline" }));
   await user.click(screen.getByRole("checkbox", { name: /rank1/ }));
   await waitFor(() => expect(told.sources).toHaveLength(2));
   expect(hash().get("timeline.workers")).toBe("rank1");
-  expect(told.sources[1]).toMatchObject({ source: 1, offset: 0 });
+  await waitFor(() => expect(told.sources[1]).toMatchObject({ source: 1, offset: -700 }));
   expect(told.rows.map((row) => row.key)).toContain("rank1\nstream/2/0");
-  expect(screen.getAllByText("Aligned by wall clock.").length).toBeGreaterThan(0);
+  expect(screen.getAllByText(`Aligned by wall clock. ${sentence}`).length).toBeGreaterThan(0);
+  expect(plain(details().getByText("Clock").nextElementSibling)).toContain("−700 ns ± 1.20 µs");
+  await waitFor(() => expect(told.arrows).toHaveLength(1));
+  expect(told.arrows[0]).toMatchObject({
+    kind: 2,
+    from: { key: { source: 1, slice: 9904 }, start: -200, end: -200 },
+    to: { key: { source: 0, slice: 9904 }, start: 600, end: 600 },
+  });
+  const asks = server.asked.filter((url) => url.pathname.endsWith("distributed/joined"));
+  expect(asks.at(-1)?.searchParams.get("offsets")).toBe("-700");
+});
+
+it("says why the clocks of several workers are shown as recorded", async () => {
+  server.answer("view/distributed/clocks", refusal(409, "none", "Nobody communicates.", ""));
+  server.answer("view/distributed/joined", refusal(409, "none", "Nobody communicates.", ""));
+  await openTrace("&timeline.workers=rank1");
+  const said = "Aligned by wall clock. Shown as recorded. Nobody communicates.";
+  expect((await screen.findAllByText(said)).length).toBeGreaterThan(0);
+  expect(told.sources[1]).toMatchObject({ offset: 0 });
 });
 
 it("says what is the matter with a worker that cannot be added", async () => {

@@ -26,6 +26,7 @@ import {
   type Awaited,
   align,
   type Recording,
+  useClocks,
   useList,
   useManifest,
   useOthers,
@@ -278,10 +279,11 @@ function Recorded({ recording }: { recording: Recording }) {
   const [link] = useLink();
   const { recordings, awaited } = useOthers(link.workers, recording.manifest.layout);
   const manifests = useList(recordings.map(({ manifest }) => manifest));
+  const clocks = useClocks(recordings, link.alignment === "clock");
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new list each time, of the same manifests
   const aligned = useMemo(
-    () => align(recording, recordings, link.alignment),
-    [recording.manifest, manifests, link.alignment],
+    () => align(recording, recordings, link.alignment, clocks),
+    [recording.manifest, manifests, link.alignment, clocks],
   );
   return <Opened aligned={aligned} awaited={awaited} />;
 }

@@ -104,10 +104,12 @@ function ArrowsMenu() {
   const { link, change, sources, moving } = useTimelineContext();
   const leftOut = useCell(moving.arrowsLeftOut);
   const kinds = sources[0].manifest.flow_kinds.filter((kind) => kind.arrows > 0);
-  const hint =
-    kinds.length === 0
-      ? "This recording has no arrows."
-      : kinds.map((kind) => `${plural(kind.arrows, "arrow")} ${kind.label}`).join("\n");
+  const several = "Collectives of these workers are joined, whatever is chosen but none.";
+  const lines = [
+    ...kinds.map((kind) => `${plural(kind.arrows, "arrow")} ${kind.label}`),
+    ...(sources.length > 1 ? [several] : []),
+  ];
+  const hint = lines.length === 0 ? "This recording has no arrows." : lines.join("\n");
   const cut = `${plural(leftOut, "arrow")} here ${leftOut === 1 ? "is" : "are"} not drawn: zoom in to see them.`;
   return (
     <ChoiceMenu

@@ -1,4 +1,5 @@
 /** What stands beside the timeline while nothing is selected: the trace, what to mind, how to begin. */
+import type { RankClock } from "../../../api/types.gen";
 import { count, plural, time } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { Prose } from "../../../components/text/prose";
@@ -6,8 +7,27 @@ import { useTimelineContext } from "../state/context";
 import type { Source } from "../state/sources";
 import { KindSwatch } from "../tracks/kinds";
 
+/** `+700 µs ± 1.00 µs`: what was added to its wall clock, and how well that is known. */
+function ClockFact({ clock }: { clock: RankClock | undefined }) {
+  if (clock === undefined) {
+    return null;
+  }
+  const { correction_ns: added, uncertainty_ns: uncertainty, problem } = clock;
+  const shift = `${added < 0 ? "−" : "+"}${time(Math.abs(added))}`;
+  return (
+    <>
+      <dt title="What is added to its wall clock, beside the first worker here.">Clock</dt>
+      <dd>
+        {problem !== "" ? problem : added === 0 ? "as recorded" : shift}{" "}
+        {uncertainty === null ? null : <span className="dim">± {time(uncertainty)}</span>}
+      </dd>
+    </>
+  );
+}
+
 function Facts({ source }: { source: Source }) {
   const { manifest } = source;
+  const { clocks } = useTimelineContext();
   return (
     <dl className="tl-facts">
       <dt>Length</dt>
@@ -23,6 +43,7 @@ function Facts({ source }: { source: Source }) {
       </dd>
       <dt>Names</dt>
       <dd>{count(manifest.name_count)}</dd>
+      {source.source === 0 ? null : <ClockFact clock={clocks.byWorker.get(source.worker)} />}
     </dl>
   );
 }

@@ -17,7 +17,7 @@ import type { RowInfo, RowModel } from "../tracks/rows";
 import type { Actions } from "./actions";
 import type { Link, Range } from "./address";
 import type { SearchState } from "./search";
-import type { Source } from "./sources";
+import type { Clocks, Source } from "./sources";
 
 /** What the canvas shows right now; renewed each time it moves. */
 export interface Frame {
@@ -116,6 +116,8 @@ export interface TimelineContext {
   /** From the first start to the last end. */
   readonly whole: Range;
   readonly alignmentNote: string;
+  /** What is known of the clocks of the other workers. */
+  readonly clocks: Clocks;
   readonly link: Link;
   readonly change: (patch: Partial<Link>) => void;
   readonly model: RowModel;

@@ -18,6 +18,19 @@ describe("several workers on one axis", () => {
     expect(wholeRange(aligned.sources)).toEqual({ start: 0, end: 48_000_253 });
   });
 
+  it("are corrected by what their collectives say of the clocks, which is said", () => {
+    const clock = { worker: "b", rank: 1, correction_ns: -700, uncertainty_ns: 20, problem: "" };
+    const clocks = { byWorker: new Map([["b", clock]]), sentence: "Clocks fitted." };
+    const [a, b] = [recordingOf("a"), recordingOf("b", later(1253n))];
+    const aligned = align(a, [b], "clock", clocks);
+    expect(offsets(aligned)).toEqual([0, 553]);
+    expect(aligned.note).toBe("Aligned by wall clock. Clocks fitted.");
+    const byStart = align(a, [b], "start", clocks);
+    expect(offsets(byStart)).toEqual([0, 0]);
+    expect(byStart.note).not.toContain("fitted");
+    expect(byStart.clocks.byWorker.size).toBe(0);
+  });
+
   it("reach before the start of the first", () => {
     const aligned = align(recordingOf("a"), [recordingOf("b", later(-1_000_000n))], "clock");
     expect(wholeRange(aligned.sources)).toEqual({ start: -1_000_000, end: 48_000_000 });

@@ -1,10 +1,11 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { Answer } from "../../../api/client";
 import { toProblem } from "../../../api/problem";
 import { getTrace, getView, type TraceKey } from "../../../api/routes";
 import type {
   LayoutName,
+  RankClock,
   ReadProgress,
   SpanInfo,
   TimelineManifest,
@@ -13,9 +14,9 @@ import type {
 import { share } from "../../../base/text/format";
 import { usePageVisible } from "../../../state/host/visibility";
 import { canFill, usePage } from "../../../state/page_context";
-import { useAsked, whileReading } from "../../../state/parts";
+import { useAsked, usePart, whileReading } from "../../../state/parts";
 import { wallClock } from "../ruler/ruler";
-import type { Alignment, Range } from "./address";
+import { type Alignment, formatNames, type Range } from "./address";
 
 /** The recordings in one timeline: the chosen worker, and others of its run on the same axis. */
 
@@ -39,9 +40,20 @@ export interface Recording {
   readonly manifest: TimelineManifest;
 }
 
+/** What the recordings say of each other's clocks. */
+export interface Clocks {
+  readonly byWorker: ReadonlyMap<string, RankClock>;
+  /** How they are known, or why they are not; "" while that is found out. */
+  readonly sentence: string;
+}
+
+export const NO_CLOCKS: Clocks = { byWorker: new Map(), sentence: "" };
+
 export interface Aligned {
   /** The shown recording first. */
   readonly sources: readonly [Source, ...Source[]];
+  /** Where they are aligned by them. */
+  readonly clocks: Clocks;
   /** What the offsets rest on; differs from the tileRequest where that is not possible. */
   readonly alignment: Alignment;
   /** One sentence where the picture needs it; "" else. */
@@ -62,8 +74,9 @@ function commonStep(a: TimelineManifest, b: TimelineManifest): readonly [number,
 
 function offsetBy(
   alignment: Alignment,
-  first: TimelineManifest,
-  other: TimelineManifest,
+  { manifest: first }: Recording,
+  { manifest: other, worker }: Recording,
+  clocks: Clocks,
 ): number | null {
   if (alignment === "start") {
     return first.start_ns - other.start_ns;
@@ -73,7 +86,8 @@ function offsetBy(
     return starts === null ? null : starts[0] - starts[1];
   }
   const [a, b] = [wallClock(first.base_ns), wallClock(other.base_ns)];
-  return a === null || b === null ? null : Number(b - a);
+  const correction = clocks.byWorker.get(worker)?.correction_ns ?? 0;
+  return a === null || b === null ? null : Number(b - a) + correction;
 }
 
 const overlaps = (a: TimelineManifest, b: TimelineManifest, offset: number) =>
@@ -82,13 +96,15 @@ const overlaps = (a: TimelineManifest, b: TimelineManifest, offset: number) =>
 /** Whether every other recording can be placed so; by the clock, they must also meet. */
 function offsetsBy(
   alignment: Alignment,
-  first: TimelineManifest,
-  others: readonly TimelineManifest[],
+  first: Recording,
+  others: readonly Recording[],
+  clocks: Clocks,
 ): readonly number[] | null {
-  const offsets = others.map((other) => offsetBy(alignment, first, other));
-  const isSound = others.every((other, place) => {
+  const offsets = others.map((other) => offsetBy(alignment, first, other, clocks));
+  const isSound = others.every(({ manifest }, place) => {
     const offset = offsets[place];
-    return typeof offset === "number" && (alignment !== "clock" || overlaps(first, other, offset));
+    const meets = alignment !== "clock" || overlaps(first.manifest, manifest, offset ?? 0);
+    return typeof offset === "number" && meets;
   });
   return isSound ? offsets.map((offset) => offset ?? 0) : null;
 }
@@ -113,19 +129,23 @@ export function align(
   first: Recording,
   others: readonly Recording[],
   tileRequest: Alignment,
+  clocks: Clocks = NO_CLOCKS,
 ): Aligned {
-  const manifests = others.map((other) => other.manifest);
   const order = [...new Set<Alignment>([tileRequest, "clock", "step", "start"])];
   let alignment: Alignment = "start";
   let offsets: readonly number[] = [];
   for (const candidate of order) {
-    const found = offsetsBy(candidate, first.manifest, manifests);
+    const found = offsetsBy(candidate, first, others, clocks);
     if (found !== null) {
       [alignment, offsets] = [candidate, found];
       break;
     }
   }
-  const note = (alignment === tileRequest ? "" : UNSOUND[tileRequest]) + NOTES[alignment];
+  const isByClock = alignment === "clock";
+  const note = [
+    (alignment === tileRequest ? "" : UNSOUND[tileRequest]) + NOTES[alignment],
+    isByClock ? clocks.sentence : "",
+  ];
   const placed = others.map((other, place) => ({
     ...other,
     source: place + 1,
@@ -134,7 +154,8 @@ export function align(
   return {
     sources: [{ ...first, source: 0, offset: 0 }, ...placed],
     alignment,
-    note: others.length === 0 ? "" : note,
+    clocks: isByClock ? clocks : NO_CLOCKS,
+    note: others.length === 0 ? "" : note.filter(Boolean).join(" "),
   };
 }
 
@@ -266,6 +287,30 @@ export function useOthers(names: readonly string[], layout: LayoutName): Others 
     }
   });
   return { recordings, awaited };
+}
+
+/** The clocks of the other workers, by the collectives that all of them took part in. */
+export function useClocks(others: readonly Recording[], isWanted: boolean): Clocks {
+  const names = formatNames(others.map(({ worker }) => worker));
+  const { data, problem } = usePart(
+    "distributed/clocks",
+    useAsked(),
+    isWanted && names !== "" ? { workers: names } : null,
+    true,
+  );
+  return useMemo(() => {
+    if (problem !== null) {
+      return { byWorker: new Map(), sentence: `Shown as recorded. ${toProblem(problem).message}` };
+    }
+    if (data === undefined) {
+      return NO_CLOCKS;
+    }
+    const { clocks, comparable, sentence } = data;
+    return {
+      byWorker: new Map(clocks.map((clock) => [clock.worker, clock])),
+      sentence: comparable ? sentence : `${sentence} They are shown as recorded.`,
+    };
+  }, [data, problem]);
 }
 
 /** A list that stays the same object as long as its members are the same. */

@@ -235,7 +235,7 @@ export interface OpenTimeline {
 
 export function useTimeline({ place, aligned, isNarrow }: ContextParts): OpenTimeline {
   const client = useQueryClient();
-  const { sources, note } = aligned;
+  const { sources, note, clocks } = aligned;
   const [link, change] = useLink();
   const palette = usePalette();
   const [moving] = useState(openMoving);
@@ -273,6 +273,7 @@ export function useTimeline({ place, aligned, isNarrow }: ContextParts): OpenTim
     sources,
     whole,
     alignmentNote: note,
+    clocks,
     link,
     change,
     model,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { recordingOf, sliceOf } from "../../../../test-fixtures/timeline";
-import type { Arrow } from "../../../api/types.gen";
+import type { Arrow, JoinedArrow } from "../../../api/types.gen";
 import { align } from "../state/sources";
-import { bundled, drawnArrows } from "./arrows";
+import { bundled, drawnArrows, joinedArrows } from "./arrows";
 
 const [source] = align(recordingOf("rank0"), [], "clock").sources;
 
@@ -38,5 +38,44 @@ describe("arrows of a selection", () => {
   it("lie on the axis of the view", () => {
     const [arrow] = drawnArrows(launches(1), { ...source, source: 2, offset: 7000 }, null);
     expect(arrow?.from).toMatchObject({ key: { source: 2, slice: 1 }, start: 7000, end: 7005 });
+  });
+});
+
+describe("collectives of several workers", () => {
+  const { sources } = align(
+    recordingOf("rank0"),
+    [recordingOf("rank1"), recordingOf("rank2")],
+    "start",
+  );
+  const placed = sources.map((one, place) => ({ ...one, offset: place * 1000 }));
+  const end = (slice: number, ts: number) => ({ slice, track: 3, lane: 0, ts, dur: 50 });
+  const arrow = (slice: number, target: number): JoinedArrow => ({
+    operation: "all_reduce",
+    group: "default_pg",
+    start_source: 2,
+    start: end(slice, 400),
+    end_source: target,
+    end: end(slice + target, 100),
+    skew_ns: 300,
+    last: "rank 2",
+  });
+
+  it("lead from the start of the last to the end of each other, on the axis", () => {
+    const [first, second] = joinedArrows([arrow(7, 0), arrow(7, 1)], placed);
+    expect(first?.from).toMatchObject({ key: { source: 2, slice: 7 }, start: 2400, end: 2400 });
+    expect(first?.to).toMatchObject({ key: { source: 0, slice: 7 }, start: 150, end: 150 });
+    expect(second?.to).toMatchObject({ key: { source: 1, slice: 8 }, start: 1150 });
+  });
+
+  it("have one word each while they are few", () => {
+    const words = (arrows: JoinedArrow[]) =>
+      joinedArrows(arrows, placed).map(({ label }) => label.replaceAll("\u00a0", " "));
+    expect(words([arrow(7, 0), arrow(7, 1)])).toEqual(["all_reduce, rank 2 last by 300 ns", ""]);
+    const many = [1, 20, 40, 60, 80].map((slice) => arrow(slice, 0));
+    expect(words(many)).toEqual(["", "", "", "", ""]);
+  });
+
+  it("are left out where a worker is not there any more", () => {
+    expect(joinedArrows([{ ...arrow(7, 0), end_source: 5 }], placed)).toEqual([]);
   });
 });

@@ -1,10 +1,10 @@
 /** Which arrows are drawn: those of the selection, or bundles of all in view. */
 import { useMemo } from "react";
-import type { Arrow, FlowAnswer } from "../../../api/types.gen";
+import type { Arrow, FlowAnswer, JoinedArrow, JoinedEnd } from "../../../api/types.gen";
 import { plural, time } from "../../../base/text/format";
 import { NOBODY, usePart, useParts } from "../../../state/parts";
 import type { TimelineArrow } from "../../../timeline/contract";
-import type { ArrowChoice, Link, Range } from "../state/address";
+import { type ArrowChoice, formatNames, type Link, type Range } from "../state/address";
 import type { Selection } from "../state/context";
 import { placedOf } from "../state/selection";
 import type { Source } from "../state/sources";
@@ -12,6 +12,9 @@ import { useList } from "../state/sources";
 
 const LAUNCH = 0;
 const BACKWARD = 1;
+/** A kind of its own: collectives joined across workers. */
+const JOINED = 2;
+const JOINED_LABELS_MAX = 4;
 /** Which kinds are bundled; "" = all. Other choices bundle nothing. */
 const BUNDLED: Partial<Readonly<Record<ArrowChoice, string>>> = {
   launches: String(LAUNCH),
@@ -81,6 +84,90 @@ export function drawnArrows(
     count: arrow.count,
     label: labels[place] ?? "",
   }));
+}
+
+/** `all_reduce, rank 2 last by 3.10 ms`: at one arrow of each collective, while they are few. */
+function joinedLabels(arrows: readonly JoinedArrow[]): readonly string[] {
+  const collectives = new Set(arrows.map(collectiveOf));
+  const hasRoom = collectives.size <= JOINED_LABELS_MAX;
+  return arrows.map((arrow) => {
+    if (!(hasRoom && collectives.delete(collectiveOf(arrow)))) {
+      return "";
+    }
+    const { operation, last, skew_ns: skew } = arrow;
+    const late = last === "" ? "" : `, ${last} last`;
+    return `${operation}${late}${late === "" || skew === null ? "" : ` by ${time(skew)}`}`;
+  });
+}
+
+const collectiveOf = ({ start_source: source, start }: JoinedArrow) => `${source} ${start.slice}`;
+
+/** From the start of the slice that lets the others go on to the end of each of them. */
+export function joinedArrows(
+  arrows: readonly JoinedArrow[],
+  sources: readonly Source[],
+): readonly TimelineArrow[] {
+  const labels = joinedLabels(arrows);
+  return arrows.flatMap((arrow, place) => {
+    const [from, to] = [sources[arrow.start_source], sources[arrow.end_source]];
+    if (from === undefined || to === undefined) {
+      return [];
+    }
+    const begin = arrow.start.ts + from.offset;
+    const end = arrow.end.ts + arrow.end.dur + to.offset;
+    return [
+      {
+        from: pointOf(arrow.start, from, begin),
+        to: pointOf(arrow.end, to, end),
+        kind: JOINED,
+        count: 1,
+        label: labels[place] ?? "",
+      },
+    ];
+  });
+}
+
+/** One instant of a slice. */
+const pointOf = ({ slice, track, lane }: JoinedEnd, { source }: Source, at: number) => ({
+  key: { source, slice },
+  track,
+  lane,
+  start: at,
+  end: at,
+});
+
+/** Collectives of the shown workers, joined; of one worker there is nothing to join. */
+function useJoined(
+  { layout, arrows }: Link,
+  sources: readonly Source[],
+  view: Range | null,
+): ArrowsShown {
+  const [first, ...others] = sources;
+  const isWanted = others.length > 0 && view !== null && arrows !== "none";
+  const { data } = usePart(
+    "distributed/joined",
+    first ?? NOBODY,
+    isWanted
+      ? {
+          workers: formatNames(others.map(({ worker }) => worker)),
+          offsets: others.map(({ offset }) => Math.round(offset)).join(","),
+          start_ns: Math.round(view.start),
+          end_ns: Math.max(Math.round(view.end), Math.round(view.start) + 1),
+          layout,
+        }
+      : null,
+    true,
+  );
+  return useMemo(
+    () =>
+      data === undefined || !isWanted
+        ? NONE
+        : {
+            arrows: joinedArrows(data.arrows, sources),
+            leftOut: data.count - data.joined,
+          },
+    [data, sources, isWanted],
+  );
 }
 
 /** What is drawn, and how many arrows the server left out because no screen shows so many. */
@@ -166,5 +253,13 @@ export function useArrows(
 ): ArrowsShown {
   const selected = useSelectedArrows(link, selection);
   const bundles = useBundles(link, sources, restedView, width);
-  return BUNDLED[link.arrows] === undefined ? selected : bundles;
+  const joined = useJoined(link, sources, restedView);
+  const own = BUNDLED[link.arrows] === undefined ? selected : bundles;
+  return useMemo(
+    () =>
+      joined.arrows.length === 0
+        ? own
+        : { arrows: [...joined.arrows, ...own.arrows], leftOut: own.leftOut + joined.leftOut },
+    [own, joined],
+  );
 }
