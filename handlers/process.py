@@ -71,13 +71,19 @@ def process_mark() -> str:
     return f"{_machine() if state else _NO_MACHINE}-{pid}-{begun}"
 
 
+def is_known(mark: str) -> bool:
+    """True if it can be told whether the process of a mark lives: not of another machine."""
+    machine = mark.partition("-")[0]
+    return machine != _NO_MACHINE and machine == _machine() and bool(_state_of(os.getpid())[0])
+
+
 def is_gone(mark: str) -> bool:
     """True if the process of a mark is known to have ended.
 
     False where that cannot be told: of another machine or container, or of none.
     """
-    machine, pid, begun = mark.split("-")
-    if machine == _NO_MACHINE or machine != _machine() or not _state_of(os.getpid())[0]:
+    _, pid, begun = mark.split("-")
+    if not is_known(mark):
         return False
     state, now = _state_of(int(pid))
     return not state or now != int(begun) or (state == "Z" and not _has_threads(int(pid)))

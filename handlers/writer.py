@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import os
 import shutil
 import stat
 import sys
+import time
 import zlib
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from typing import Any, Protocol
 
 from .metadata import splice
 from .naming import TraceName, hidden_file, take_free_name
-from .process import is_gone, process_mark
+from .process import is_gone, is_known, process_mark
 
 _log = logging.getLogger("kinetoscope.handlers")
 _BLOCK_BYTES = 1 << 20
@@ -146,30 +148,26 @@ class LocalWriter:
         """Look, once per process, after files that killed processes of ours left behind.
 
         A trace that torch had exported whole is published as it is; everything else is removed.
-        Only files of this user, named by our handler, of a process that is known to have ended on
-        this very machine. The rest may belong to a job that lives.
         """
         if self._tidied == (os.getpid(), directory):
             return
         self._tidied = (os.getpid(), directory)
         removed = 0
-        with contextlib.suppress(OSError), os.scandir(directory) as entries:
-            for entry in entries:
-                hidden = hidden_file(entry.name)
-                if hidden is None or not is_gone(hidden.mark):
-                    continue
+        with contextlib.suppress(OSError):
+            for name in os.listdir(directory):
                 with contextlib.suppress(OSError):
-                    if not _is_own_file(entry.stat(follow_symlinks=False)):
+                    found = left_behind(directory / name)
+                    if found is None:
                         continue
-                    if hidden.trace is not None and _recover(Path(entry.path), hidden.trace):
+                    trace = clear_away(found)
+                    if trace is None:
+                        removed += 1
+                    else:
                         _log.warning(
                             "kinetoscope found a trace that a killed process had exported, and "
                             "published it: %s",
-                            directory / hidden.trace,
+                            trace,
                         )
-                    else:
-                        os.unlink(entry.path)
-                        removed += 1
         if removed:
             _log.warning(
                 "kinetoscope removed %d temporary files of killed processes from %s: traces that "
@@ -211,15 +209,52 @@ class LocalWriter:
         return contextlib.nullcontext(published)
 
 
-def _recover(exported: Path, trace: str) -> bool:
-    """Give a whole export its final name. False if its trace was published already."""
-    final = exported.with_name(trace)
-    if os.path.lexists(f"{final}.gz"):
-        return False
-    if not _rename_to_new(exported, final):
-        return False
-    exported.unlink(missing_ok=True)  # a link leaves it
-    return True
+@dataclass(frozen=True)
+class LeftBehind:
+    """A temporary file that nobody will finish.
+
+    `trace` is the name that the whole trace in it was to have; None if there is none.
+    """
+
+    path: Path
+    trace: str | None
+
+
+def left_behind(path: Path, foreign_after_s: float = math.inf) -> LeftBehind | None:
+    """What a killed process left; None for any other file.
+
+    Only files of this user, named by our handler, of a process that is known to have ended on this
+    very machine. The rest may belong to a job that lives. Of another machine or container nothing
+    is known: its files count when they have not changed for `foreign_after_s` seconds.
+
+    Raises:
+        OSError: the file is gone.
+    """
+    hidden = hidden_file(path.name)
+    if hidden is None:
+        return None
+    if not is_gone(hidden.mark):
+        age_s = time.time() - path.lstat().st_mtime
+        if is_known(hidden.mark) or not age_s > foreign_after_s:
+            return None
+    return LeftBehind(path, hidden.trace) if _is_own_file(path.lstat()) else None
+
+
+def clear_away(found: LeftBehind) -> Path | None:
+    """Publish the trace in a file that was left behind, or remove the file.
+
+    Returns where the trace is now; None if there was none, or it had been published before.
+
+    Raises:
+        OSError: neither is possible.
+    """
+    if found.trace is not None:
+        final = found.path.with_name(found.trace)
+        if not os.path.lexists(f"{final}.gz") and _rename_to_new(found.path, final):
+            found.path.unlink(missing_ok=True)  # a link leaves it
+            return final
+    found.path.unlink()
+    return None
 
 
 def _is_own_file(status: os.stat_result) -> bool:

@@ -12,7 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -24,9 +24,12 @@ from rich.progress import MofNCompleteColumn, Progress
 from .. import __version__
 from ..analysis.facts import Facts
 from ..base import units
-from ..base.errors import KinetoscopeError, NotReadyError
+from ..base.errors import KinetoscopeError, NotReadyError, QueryError
 from ..base.native import FOLDER, INTERFACE, native
+from ..handlers.naming import hidden_file
+from ..handlers.process import is_gone, is_known
 from ..handlers.remote_address import RemoteError
+from ..handlers.writer import clear_away, left_behind
 from ..session.catalog import facts_catalog
 from ..session.remote import remote_file
 from ..session.session import NO_PATIENCE, choose, local, lost_link
@@ -127,6 +130,11 @@ _HIDDEN_FILE = (
 )
 _OTHER_NAME = "It begins like a trace, but its name is not one that a folder is searched for."
 _NOT_OPENED = "Its name is not one that a folder is searched for; a remote file is not opened then."
+_BEING_WRITTEN = "A recording of this machine is writing it."
+_LEFT_BEHIND = "A recording that was killed left it unfinished."
+_LEFT_WHOLE = "A recording that was killed left it: it holds a whole trace."
+_REMOVES = "kinetoscope doctor --remove-abandoned removes it."
+_PUBLISHES = "kinetoscope doctor --remove-abandoned gives it its name."
 _LATE_EVENTS = "It holds a trace, but not in its first 64 KiB, and a folder is searched by these."
 
 
@@ -134,7 +142,8 @@ class FileReport(Struct, frozen=True):
     """One file: its use, or the reason why it is not used, and its notes."""
 
     file: str
-    # "in use" | "truncated" | "not a trace" | "left out" | "failed" | "waiting" | "abandoned"
+    # "in use" | "truncated" | "not a trace" | "left out" | "failed" | "waiting" | "abandoned" |
+    # "removed" | "published"
     verdict: str
     reason: str
     hint: str
@@ -185,7 +194,43 @@ def examine_folder(path: str) -> tuple[tuple[FileReport, ...], tuple[str, ...]]:
     ]
     others = sorted(found.items() - {(f, found.get(f, "")) for f in known_paths})
     files += [_passed_over(relative, absolute) for relative, absolute in others]
-    return tuple(files), problems
+    return tuple(_if_abandoned(file, found.get(file.file, "")) for file in files), problems
+
+
+def _if_abandoned(report: FileReport, path: str) -> FileReport:
+    """The report, or another one if a killed recording left the file."""
+    if path:
+        with suppress(OSError):
+            left = left_behind(Path(path), stability.ABANDONED_SECONDS)
+            if left is not None:
+                reason, hint = (_LEFT_WHOLE, _PUBLISHES) if left.trace else (_LEFT_BEHIND, _REMOVES)
+                return FileReport(report.file, "abandoned", reason, hint, report.file_bytes)
+        hidden = hidden_file(os.path.basename(path))
+        if hidden and is_known(hidden.mark) and not is_gone(hidden.mark):
+            return FileReport(report.file, "waiting", _BEING_WRITTEN, "", report.file_bytes)
+    return report
+
+
+def remove_abandoned(path: str) -> tuple[FileReport, ...]:
+    """Remove what killed recordings left below a folder, and publish whole traces among it.
+
+    Only files that the handler named so, of this user; of processes that have ended, or of other
+    machines and unchanged for a day. Torch's own, and browsers', are left alone.
+    """
+    done = []
+    for relative, absolute in list(walk.everything(path)):
+        try:
+            left = left_behind(Path(absolute), stability.ABANDONED_SECONDS)
+            if left is None:
+                continue
+            size = os.path.getsize(absolute)
+            trace = clear_away(left)
+        except OSError as error:
+            done.append(FileReport(relative, "failed", error.strerror or str(error), "", 0))
+        else:
+            said = ("removed", _LEFT_BEHIND) if trace is None else ("published", _LEFT_WHOLE)
+            done.append(FileReport(relative, *said, "", size))
+    return tuple(done)
 
 
 def _others_far_away(address: str, known: set[str]) -> list[FileReport]:
@@ -327,14 +372,20 @@ class Report(msgspec.Struct, frozen=True):
     show_default=True,
     help="For people, for programs.",
 )
-def doctor(path: str, form: str) -> int:
+@click.option(
+    "--remove-abandoned",
+    is_flag=True,
+    help="Remove what killed recordings left below a folder of this machine, and give whole "
+    "traces among it their names.  [default: off]",
+)
+def doctor(path: str, form: str, remove_abandoned: bool) -> int:
     """Lists every file: whether it is used, and if not, why.
 
     PATH is a trace file, a run or a logdir, here or on another machine (s3://bucket/logs). What
     looks like a trace is read, as TensorBoard would.
     Exit code 3: there is nothing that can be shown.
     """
-    report = examine(path)
+    report = examine(path, clear=remove_abandoned)
     if form == "json":
         write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
     else:
@@ -344,11 +395,12 @@ def doctor(path: str, form: str) -> int:
     return 0
 
 
-def examine(path: str) -> Report:
-    """Examine every file of a path.
+def examine(path: str, *, clear: bool = False) -> Report:
+    """Examine every file of a path; with ``clear`` after removing what was abandoned.
 
     Raises:
         NotFoundError: there is no such path.
+        QueryError: something is to be removed, but the path is no folder of this machine.
         UnavailableError: an address of another machine needs a library that is not installed.
         KinetoscopeError: the other machine cannot be reached.
     """
@@ -357,8 +409,12 @@ def examine(path: str) -> Report:
     else:
         path = local(path)
         is_folder = os.path.isdir(path)
+    if clear and (is_far(path) or not is_folder):
+        raise QueryError("--remove-abandoned looks below a folder of this machine")
+    removed = remove_abandoned(path) if clear else ()
     if is_folder:
         files, problems = examine_folder(path)
+        files += removed
     else:
         files, problems = (examine_file(path),), ()
     return Report(installation(), files, problems)

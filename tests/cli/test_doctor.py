@@ -12,6 +12,7 @@ import pytest
 
 from kinetoscope.base.native import native
 from kinetoscope.cli import doctor
+from kinetoscope.handlers.process import process_mark
 from tests.cli.runs import run, write_logdir
 from tests.conftest import TRACES, requires_traces
 from tests.web.trace_files import write_trace
@@ -203,3 +204,75 @@ def test_what_a_killed_job_left_is_called_abandoned(tmp_path: Path) -> None:
     verdicts = {file["file"]: file["verdict"] for file in told["files"]}
     assert verdicts[".new.1.pt.trace.json.0123456789ab-4711-99-a1b2c3d4.tmp"] == "waiting"
     assert verdicts[".old.1.pt.trace.json.0123456789ab-4711-99-a1b2c3d4.tmp"] == "abandoned"
+
+
+LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no processes in /proc")
+DAY = 25 * 3600
+
+
+def leave(folder: Path) -> dict[str, str]:
+    """Temporary files in a folder, and what is right to do with each."""
+    mine = process_mark()
+    here = mine.partition("-")[0]
+    gone, far = f"{here}-{2**31}-1", "a" * 12 + "-4711-99"
+    token = "0a1b2c3d"
+    files = {
+        f".a.1.pt.trace.json.{gone}-{token}.tmp": (0, "removed"),
+        f".a.1.pt.trace.json.{gone}-{token}.tmp.tmp": (0, "removed"),  # torch's, of the first
+        f".a.1.stacks.txt.{gone}-{token}.tmp": (0, "removed"),
+        f".whole.2.pt.trace.json.{gone}-{token}-exported.tmp": (0, "published"),
+        f".a.3.pt.trace.json.{mine}-{token}.tmp": (DAY, "kept"),  # it lives
+        f".a.4.pt.trace.json.{far}-{token}.tmp": (0, "kept"),
+        f".a.5.pt.trace.json.{far}-{token}.tmp": (DAY, "removed"),
+        ".a.6.pt.trace.json.tmp": (DAY, "kept"),  # not ours
+        "other.json.part": (DAY, "kept"),
+    }
+    for name, (age, _) in files.items():
+        write_trace(folder / name)
+        os.utime(folder / name, (time.time() - age,) * 2)
+    return {name: fate for name, (_, fate) in files.items()}
+
+
+@LINUX
+def test_what_a_killed_job_of_this_machine_left_is_abandoned_at_once(tmp_path: Path) -> None:
+    log = write_logdir(tmp_path / "log")
+    fates = leave(log / "new")
+    _, told = report(log)
+    verdicts = {file["file"].partition("new/")[2]: file["verdict"] for file in told["files"]}
+    for name, fate in fates.items():
+        if fate != "kept":
+            assert verdicts[name] == "abandoned", name
+    assert verdicts[next(name for name in fates if ".a.3." in name)] == "waiting"
+    assert {path.name for path in (log / "new").iterdir()} >= fates.keys()
+
+
+@LINUX
+def test_abandoned_files_are_removed_on_request_and_nothing_else(tmp_path: Path) -> None:
+    log = write_logdir(tmp_path / "log")
+    before = {path for path in log.rglob("*") if path.is_file()}
+    folder = log / "new"
+    fates = leave(folder)
+    gone = f"{process_mark().partition('-')[0]}-{2**31}-1"
+    (folder / f".b.1.pt.trace.json.{gone}-0a1b2c3d.tmp").mkdir()
+    link = folder / f".c.1.pt.trace.json.{gone}-0a1b2c3d.tmp"
+    link.symlink_to(tmp_path / "elsewhere")
+
+    result = run("doctor", str(log), "--remove-abandoned", "--format", "json")
+
+    assert result.exit_code == 0
+    files = {file["file"]: file["verdict"] for file in json.loads(result.output)["files"]}
+    for name, fate in fates.items():
+        assert (folder / name).exists() is (fate == "kept"), name
+        if fate != "kept":
+            assert files[f"new/{name}"] == fate
+    assert files["new/whole.2.pt.trace.json"] == "in use"
+    assert link.is_symlink()
+    assert (folder / f".b.1.pt.trace.json.{gone}-0a1b2c3d.tmp").is_dir()
+    assert all(path.exists() for path in before)
+
+
+def test_only_a_folder_of_this_machine_is_tidied(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "a.pt.trace.json")
+    result = run("doctor", str(path), "--remove-abandoned")
+    assert result.exit_code == 2
+    assert "below a folder" in result.output + result.stderr
