@@ -9,6 +9,7 @@ is that of all processes of the server, as high as it rose.
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import tempfile
@@ -24,6 +25,7 @@ from benchmarks._measure import sampled, tree_cpu_seconds
 from benchmarks._server import Server, linked, server
 from benchmarks._viewports import percentile
 from benchmarks.memory import ranges
+from kinetoscope.trace.pickles.snapshot import read_snapshot
 
 LAYERS, DEPTH = 48, 40
 ACTIVATION, TEMPORARY, PARAMETER = 64 << 20, 16 << 20, 200 << 20
@@ -251,6 +253,21 @@ def _answers(
     return percentile(seconds, 0.95)
 
 
+def reading(snapshot: Path) -> dict[str, float]:
+    """CPU seconds to read it whole, cut off, and with an instruction that there is not."""
+    whole = snapshot.read_bytes()
+    place = 9 * len(whole) // 10
+    broken = bytearray(whole)
+    broken[whole.index(b"\x94(", place)] = 0xFF  # in front of the values of an event
+    found: dict[str, float] = {}
+    for name, data in (("whole", whole), ("cut", whole[:place]), ("broken", bytes(broken))):
+        began = time.process_time()
+        read = read_snapshot(io.BytesIO(data))
+        found[f"read_{name}_cpu"] = time.process_time() - began
+        found[f"read_{name}_events"] = len(read.events.size)
+    return found
+
+
 @click.command()
 @click.option("--bytes", "size", default=100_000_000, show_default=True, help="At least.")
 @click.option("--requests", default=40, show_default=True)
@@ -261,7 +278,8 @@ def main(size: int, requests: int, fallback: bool, folder: Path, keep: bool) -> 
     """Time how a large memory snapshot opens."""
     if fallback:
         os.environ["KINETOSCOPE_NATIVE"] = "0"
-    found: dict[str, Any] = dict(figures(made(size, folder), requests))
+    snapshot = made(size, folder)
+    found: dict[str, Any] = {**figures(snapshot, requests), **reading(snapshot)}
     for name, figure in found.items():
         click.echo(f"  {name:<26}{figure:>16,.4g}")
     if keep:

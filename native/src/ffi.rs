@@ -16,7 +16,7 @@ use crate::paths::{find as find_paths, inherit, sum_up};
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
 use crate::rows::{equal_any, find, mark, put, take};
-use crate::snapshot::{Reader, State};
+use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
@@ -489,13 +489,15 @@ exported! {
         0
     }
 
-    /// Takes the next bytes; returns 0 if there must be more, 1 if that was all, 2 if the reference must read the file.
+    /// Takes the next bytes; returns 0 if there must be more, 1 if that was all, 2 if the reference must read the file, 3 if
+    /// an instruction cannot be run.
     kinetoscope_snapshot_feed(reader: raw(*mut Reader), data: read(u8; len), len: number) {
-        match (*reader).feed(data) {
-            State::Reading => 0,
-            State::Done => 1,
-            State::Left => 2,
-        }
+        (*reader).feed(data) as i64
+    }
+
+    /// Closes what is open, because no more can be run; returns 3, or 2 if the reference must read the file.
+    kinetoscope_snapshot_end(reader: raw(*mut Reader)) {
+        (*reader).end() as i64
     }
 
     /// Bytes of a column; columns are numbered as `trace/pickles/native.py` lists them.

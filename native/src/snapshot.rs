@@ -1,8 +1,9 @@
 //! Memory snapshots of torch: the pickle is run as a stream, and its records become columns.
 //!
-//! The reference is `trace/pickles/unpickle.py` with `snapshot.py`. This reader takes files as torch writes them, whole and
-//! plain: at anything else (a name of code, an old protocol, damage, a limit) it gives up, and the reference reads the file
-//! from its start. So it needs no words for what is wrong with a file.
+//! The reference is `trace/pickles/unpickle.py` with `snapshot.py`. This reader takes files as torch writes them. Where one is
+//! cut off or damaged it stops at the instruction that cannot be run, keeps what stands before it, and the reference says what
+//! is wrong there. At anything else (an old protocol, odd types, a limit) it gives up, and the reference reads the file from
+//! its start. So it needs no words for what is wrong with a file.
 
 use std::collections::HashMap;
 
@@ -11,13 +12,29 @@ const DEPTH: usize = 200;
 const PENDING: usize = 200_000;
 const KEPT: usize = 4_000_000;
 const TEXT: usize = 64 << 20;
+const NUMBER: usize = 40;
 const MISSING: i64 = -1;
 
-/// The file is none that this reader takes.
-#[derive(Debug)]
-pub struct Left;
+/// Why the reader stops. But for `Left` nothing of the instruction was done yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// The file is none that this reader takes: the reference reads it.
+    Left = 0,
+    /// The reference says why the instruction cannot be run.
+    Here = 1,
+    /// The values that the instruction needs are not there.
+    Lacks = 2,
+    /// Pairs for a dict that is none.
+    NoDict = 3,
+    /// Values for a list that is none.
+    NoList = 4,
+    /// A key without a value.
+    NoValue = 5,
+}
 
-type Taken<T> = Result<T, Left>;
+use Stop::Left;
+
+type Taken<T> = Result<T, Stop>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Value {
@@ -210,10 +227,16 @@ pub enum State {
     Reading,
     Done,
     Left,
+    /// Stopped at an instruction that cannot be run.
+    Cut,
 }
 
 pub struct Reader {
     state: State,
+    /// Why it was cut.
+    stop: Stop,
+    /// Bytes that were run.
+    taken: usize,
     rest: Vec<u8>,
     stack: Vec<Value>,
     marks: Vec<usize>,
@@ -250,6 +273,8 @@ impl Reader {
         let keys = Keys::new(&mut texts);
         let mut made = Reader {
             state: State::Reading,
+            stop: Stop::Here,
+            taken: 0,
             rest: Vec::new(),
             stack: Vec::new(),
             marks: Vec::new(),
@@ -284,30 +309,44 @@ impl Reader {
         if self.state == State::Reading {
             let mut all = std::mem::take(&mut self.rest);
             all.extend_from_slice(data);
-            match self.run(&all) {
-                Ok(taken) => {
-                    all.drain(..taken);
-                    self.rest = all;
-                }
-                Err(Left) => self.state = State::Left,
+            let mut at = 0;
+            if let Err(stop) = self.run(&all, &mut at) {
+                self.stop = stop;
+                self.state = match stop {
+                    Left => State::Left,
+                    _ => State::Cut,
+                };
             }
+            all.drain(..at);
+            self.rest = all;
+            self.taken += at;
         }
         self.state
     }
 
-    /// Runs whole instructions, and tells how many bytes they had.
-    fn run(&mut self, data: &[u8]) -> Taken<usize> {
-        let mut at = 0;
+    /// Closes what is open, as there is no more that can be run: what was complete is there.
+    pub fn end(&mut self) -> State {
+        if matches!(self.state, State::Reading | State::Cut) {
+            self.state = match self.close() {
+                Ok(()) => State::Cut,
+                Err(_) => State::Left,
+            };
+        }
+        self.state
+    }
+
+    /// Runs whole instructions; ``at`` is where the next one begins.
+    fn run(&mut self, data: &[u8], at: &mut usize) -> Taken<()> {
         while self.state == State::Reading {
             if self.stack.len() > PENDING || self.kept > KEPT {
                 return Err(Left);
             }
-            match self.instruction(&data[at..])? {
+            match self.instruction(&data[*at..])? {
                 0 => break,
-                taken => at += taken,
+                taken => *at += taken,
             }
         }
-        Ok(at)
+        Ok(())
     }
 
     /// Runs the first instruction of some bytes: how many it has, 0 if it is not there wholly.
@@ -336,9 +375,9 @@ impl Reader {
             .fold(0u64, |sum, &byte| sum << 8 | u64::from(byte));
         let body = match code {
             0x8a | 0x8c | b'X' | 0x8d => {
-                let length = usize::try_from(number).map_err(|_| Left)?;
-                if length > TEXT {
-                    return Err(Left);
+                let length = usize::try_from(number).map_err(|_| Stop::Here)?;
+                if length > if code == 0x8a { NUMBER } else { TEXT } {
+                    return Err(Stop::Here);
                 }
                 if data.len() < 1 + argument + length {
                     return Ok(0);
@@ -353,7 +392,7 @@ impl Reader {
 
     fn execute(&mut self, code: u8, number: u64, body: &[u8], raw: &[u8]) -> Taken<()> {
         match code {
-            0x80 if number > 5 => return Err(Left),
+            0x80 if number > 5 => return Err(Stop::Here),
             0x80 | 0x95 => {}
             b'.' => return self.stop(),
             b'(' => {
@@ -363,29 +402,33 @@ impl Reader {
                 self.marks.push(self.stack.len());
             }
             b'0' => {
-                self.own(1)?;
+                self.own(1).map_err(|_| Left)?;
                 self.stack.pop();
             }
             b'}' => self.push_container(Value::Dict),
             b']' => self.push_container(Value::List),
             b')' => self.stack.push(self.nothing),
             b'u' => {
+                let one = self.dict_at(self.below_mark()?)?;
                 let items = self.marked()?;
-                self.put_pairs(items)?;
+                self.put_pairs(one, items)?;
             }
             b's' => {
                 self.own(3)?;
+                let one = self.dict_at(self.stack.len() - 3)?;
                 let items = self.stack.split_off(self.stack.len() - 2);
-                self.put_pairs(items)?;
+                self.put_pairs(one, items)?;
             }
             b'e' => {
+                let one = self.list_at(self.below_mark()?)?;
                 let items = self.marked()?;
-                self.append(items)?;
+                self.append(one, items)?;
             }
             b'a' => {
                 self.own(2)?;
+                let one = self.list_at(self.stack.len() - 2)?;
                 let items = self.stack.split_off(self.stack.len() - 1);
-                self.append(items)?;
+                self.append(one, items)?;
             }
             b't' => {
                 let items = self.marked()?;
@@ -400,7 +443,7 @@ impl Reader {
             0x94 => self.remember(self.memo.len())?,
             b'q' | b'r' => self.remember(number as usize)?,
             b'h' | b'j' => {
-                let value = *self.memo.get(number as usize).ok_or(Left)?;
+                let value = *self.memo.get(number as usize).ok_or(Stop::Lacks)?;
                 if let Value::List(one) | Value::Dict(one) = value {
                     let found = &mut self.containers[one as usize];
                     found.is_shared |= !found.is_plain;
@@ -417,28 +460,65 @@ impl Reader {
             }
             0x8a => self.stack.push(long(body)?),
             0x8c | b'X' | 0x8d => {
-                // What is no UTF-8 is decoded by the reference.
-                std::str::from_utf8(body).map_err(|_| Left)?;
-                let text = self.texts.code(body);
+                let text = match std::str::from_utf8(body) {
+                    Ok(_) => self.texts.code(body),
+                    // The reference takes single surrogates as they are.
+                    Err(_) if body.windows(2).any(|two| two[0] == 0xed && two[1] >= 0xa0) => {
+                        return Err(Left)
+                    }
+                    Err(_) => self.texts.code(String::from_utf8_lossy(body).as_bytes()),
+                };
                 self.stack.push(Value::Text(text));
             }
-            _ => return Err(Left),
+            // Instructions that the reference runs, and torch does not write.
+            b'1' | b'2' | b'd' | b'l' | b'p' | b'g' | 0x8b | b'I' | b'L' | b'F' | b'U' | b'T' => {
+                return Err(Left)
+            }
+            b'C' | b'B' | 0x8e | 0x96 | b'V' | b'S' => return Err(Left),
+            _ => return Err(Stop::Here),
         }
         Ok(())
     }
 
     /// Checks that so many values stand above the last mark.
     fn own(&self, count: usize) -> Taken<()> {
-        let floor = self.marks.last().copied().unwrap_or(0);
-        if self.stack.len() < floor + count {
-            return Err(Left);
+        if self.stack.len() < self.floor(0) + count {
+            return Err(Stop::Lacks);
         }
         Ok(())
     }
 
+    /// Where the values above the last mark begin, or those above one further down.
+    fn floor(&self, marks: usize) -> usize {
+        self.marks.iter().rev().nth(marks).copied().unwrap_or(0)
+    }
+
     fn marked(&mut self) -> Taken<Vec<Value>> {
-        let mark = self.marks.pop().ok_or(Left)?;
+        let mark = self.marks.pop().ok_or(Stop::Lacks)?;
         Ok(self.stack.split_off(mark))
+    }
+
+    /// The place of the value below the last mark.
+    fn below_mark(&self) -> Taken<usize> {
+        match self.marks.last() {
+            Some(&mark) if mark > self.floor(1) => Ok(mark - 1),
+            _ => Err(Stop::Lacks),
+        }
+    }
+
+    fn dict_at(&self, place: usize) -> Taken<usize> {
+        match self.stack[place] {
+            Value::Dict(_) if (self.stack.len() - place) % 2 == 0 => Err(Stop::NoValue),
+            Value::Dict(one) => Ok(one as usize),
+            _ => Err(Stop::NoDict),
+        }
+    }
+
+    fn list_at(&self, place: usize) -> Taken<usize> {
+        match self.stack[place] {
+            Value::List(one) => Ok(one as usize),
+            _ => Err(Stop::NoList),
+        }
     }
 
     fn container(&mut self, items: Vec<Value>) -> u32 {
@@ -507,40 +587,115 @@ impl Reader {
         Ok(())
     }
 
-    fn append(&mut self, items: Vec<Value>) -> Taken<()> {
+    fn append(&mut self, one: usize, items: Vec<Value>) -> Taken<()> {
         let items = self.folded(items)?;
-        match self.stack.last() {
-            Some(&Value::List(one)) => {
-                self.containers[one as usize].items.extend(items);
-                Ok(())
-            }
-            _ => Err(Left),
-        }
+        self.containers[one].items.extend(items);
+        Ok(())
     }
 
-    fn put_pairs(&mut self, mut items: Vec<Value>) -> Taken<()> {
-        if items.len() % 2 == 1 {
-            return Err(Left);
-        }
+    /// Puts keys and values in turn into a dict.
+    fn put_pairs(&mut self, one: usize, mut items: Vec<Value>) -> Taken<()> {
         let values = items.iter().skip(1).step_by(2).copied().collect();
         for (place, value) in self.folded(values)?.into_iter().enumerate() {
             items[2 * place + 1] = value;
         }
         self.kept += items.len() / 2;
-        let one = match self.stack.last() {
-            Some(&Value::Dict(one)) => one as usize,
-            _ => return Err(Left),
-        };
         for pair in items.chunks_exact(2) {
-            // Keys of other types, and keys that come twice, are for the reference.
-            if !matches!(pair[0], Value::Text(_)) {
+            // Keys of other types are for the reference, which may refuse them.
+            if !matches!(pair[0], Value::Text(_) | Value::Int(_) | Value::None) {
                 return Err(Left);
             }
-            let known = &self.containers[one].items;
-            if known.len() < 128 && known.chunks_exact(2).any(|old| old[0] == pair[0]) {
-                return Err(Left);
+            let known = &mut self.containers[one].items;
+            let mut before = None;
+            if known.len() < 128 {
+                before = known.chunks_exact_mut(2).find(|old| old[0] == pair[0]);
             }
-            self.containers[one].items.extend_from_slice(pair);
+            match before {
+                Some(old) => old[1] = pair[1],
+                None => known.extend_from_slice(pair),
+            }
+        }
+        Ok(())
+    }
+
+    // --- what is open at the end of a damaged file, as the reference closes it ---
+
+    fn close(&mut self) -> Taken<()> {
+        let top = self.top();
+        let cut = vec![
+            self.taken as i64,
+            self.stop as i64,
+            i64::from(!self.marks.is_empty()),
+        ];
+        while !self.marks.is_empty() {
+            self.close_marked()?;
+        }
+        let mut chain = std::mem::take(&mut self.stack);
+        self.close_chain(&mut chain)?;
+        self.stack = chain;
+        if self.kept > KEPT || self.stack.is_empty() {
+            return Err(Left);
+        }
+        self.finish()?;
+        self.columns.push(Column::Wide(cut));
+        self.columns
+            .push(Column::Bytes(std::mem::take(&mut self.rest)));
+        self.columns.push(Column::Bytes(top));
+        Ok(())
+    }
+
+    /// Up to two texts on top of the stack, as a pickle: they may name code.
+    fn top(&self) -> Vec<u8> {
+        let least = self.floor(0).max(self.stack.len().saturating_sub(2));
+        let mut made = vec![0x80, 4, b'('];
+        for &value in &self.stack[least..] {
+            let value = match value {
+                Value::Text(_) => value,
+                _ => Value::None,
+            };
+            // A text cannot be written wrongly.
+            let _ = self.write(value, &mut made, 0);
+        }
+        made.extend(b"t.");
+        made
+    }
+
+    fn close_marked(&mut self) -> Taken<()> {
+        let mut items = self.marked()?;
+        let target = match self.stack.len() > self.floor(0) {
+            true => self.stack.last().copied(),
+            false => None,
+        };
+        match target {
+            Some(Value::List(one)) => self.append(one as usize, items),
+            Some(target @ Value::Dict(one)) => {
+                let last = (0..items.len())
+                    .step_by(2)
+                    .rev()
+                    .find(|&at| matches!(items[at], Value::Text(_)))
+                    .unwrap_or(0);
+                let mut chain = items.split_off(last);
+                self.put_pairs(one as usize, items)?;
+                chain.insert(0, target);
+                self.close_chain(&mut chain)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts what stands above a container into it.
+    fn close_chain(&mut self, chain: &mut Vec<Value>) -> Taken<()> {
+        while chain.len() > 1 {
+            let value = chain.pop().ok_or(Left)?;
+            let below = chain.len() - 1;
+            if let Value::List(one) = chain[below] {
+                self.append(one as usize, vec![value])?;
+            } else if below > 0 {
+                if let Value::Dict(one) = chain[below - 1] {
+                    let key = chain.pop().ok_or(Left)?;
+                    self.put_pairs(one as usize, vec![key, value])?;
+                }
+            }
         }
         Ok(())
     }
@@ -723,8 +878,15 @@ impl Reader {
 
     fn stop(&mut self) -> Taken<()> {
         if !self.marks.is_empty() || self.stack.len() != 1 {
-            return Err(Left);
+            return Err(Stop::Here);
         }
+        self.finish()?;
+        self.state = State::Done;
+        Ok(())
+    }
+
+    /// Makes the columns of what is there.
+    fn finish(&mut self) -> Taken<()> {
         let mut root = vec![0x80, 4];
         self.memo = Vec::new();
         self.write(self.stack[0], &mut root, 0)?;
@@ -769,7 +931,6 @@ impl Reader {
             Column::Bytes(root),
         ];
         self.containers = Vec::new();
-        self.state = State::Done;
         Ok(())
     }
 
@@ -886,9 +1047,6 @@ fn stack_of(value: Option<Value>) -> i32 {
 }
 
 fn long(body: &[u8]) -> Taken<Value> {
-    if body.len() > 40 {
-        return Err(Left);
-    }
     let negative = body.last().map_or(false, |&last| last >= 0x80);
     let fill = if negative { 0xff } else { 0 };
     if body.len() > 8 && body[8..].iter().any(|&byte| byte != fill) {
@@ -935,13 +1093,24 @@ mod tests {
     }
 
     #[test]
-    fn names_of_code_and_cut_files_are_left() {
+    fn names_of_code_are_stopped_at_and_old_instructions_left() {
         let mut reader = Reader::new();
-        assert_eq!(reader.feed(b"\x80\x04cos\nsystem\n"), State::Left);
-        assert_eq!(reader.feed(b"."), State::Left);
+        assert_eq!(reader.feed(b"\x80\x04cos\nsystem\n"), State::Cut);
+        assert_eq!(reader.feed(b"."), State::Cut);
+        let mut reader = Reader::new();
+        assert_eq!(reader.feed(b"\x80\x04I1\n."), State::Left);
+        assert_eq!(reader.end(), State::Left);
+    }
+
+    #[test]
+    fn what_stands_before_a_cut_is_there() {
         let data = whole();
-        let mut reader = Reader::new();
-        assert_eq!(reader.feed(&data[..data.len() - 1]), State::Reading);
-        assert!(reader.take(0).is_none());
+        for (end, events) in [(data.len() - 1, 2), (data.len() - 8, 1), (60, 0)] {
+            let mut reader = Reader::new();
+            assert_eq!(reader.feed(&data[..end]), State::Reading);
+            assert!(reader.take(0).is_none());
+            assert_eq!(reader.end(), State::Cut);
+            assert_eq!(reader.size(2), 8 * events);
+        }
     }
 }

@@ -1,22 +1,25 @@
 """Records of a memory snapshot read by the native library; ``records`` is the reference.
 
-The library takes files as torch writes them, whole and plain. Anything else it leaves, so the
-reference refuses, repairs and explains.
+The library takes files as torch writes them. Where one is cut off or damaged it keeps what stands
+before, and the reference says what is wrong there. Anything else it leaves to the reference.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.native import call
+from .pickle_bytes import CHUNK, LACKS, NO_DICT, NO_LIST, NO_VALUE, ByteStream
 from .records import BLOCK_COLUMNS, EVENT_COLUMNS, FrameStacks, RecordTables, revived
-from .unpickle import CHUNK, ByteStream, unpickle
+from .unpickle import Cut, damage_at, unpickle
 
-_MORE, _DONE = 0, 1
+_MORE, _DONE, _LEFT, _CUT = 0, 1, 2, 3
+_WHY = {2: LACKS, 3: NO_DICT, 4: NO_LIST, 5: NO_VALUE}
 _WIDE, _CODE, _BYTE = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8)
 _CODED = frozenset(("action", "stack", "pool", "context", "metadata", "state"))
 # In the order of native/src/snapshot.rs.
@@ -36,10 +39,28 @@ _COLUMNS: tuple[tuple[str, np.dtype[Any]], ...] = (
     ("text bytes", _BYTE),
     ("root", _BYTE),
 )
+_OF_CUT = (("cut", _WIDE), ("rest", _BYTE), ("top", _BYTE))
 
 
-def read_natively(stream: ByteStream) -> RecordTables | None:
-    """The rows of a snapshot; None: the reference has to read it from the start."""
+class _Joined:
+    """Some bytes, and then those of a stream."""
+
+    def __init__(self, first: bytes, stream: ByteStream) -> None:
+        self._first, self._stream = first, stream
+
+    def read(self, n: int, /) -> bytes:
+        found, self._first = self._first[:n], self._first[n:]
+        return found or self._stream.read(n)
+
+
+def read_natively(stream: ByteStream) -> tuple[RecordTables, str] | None:
+    """The rows of a snapshot and its damage, "" if it is whole.
+
+    None: the reference has to read it from the start.
+
+    Raises:
+        TraceFormatError: as ``unpickle``.
+    """
     reader = call("kinetoscope_snapshot_new")
     if reader is None:
         return None
@@ -47,14 +68,35 @@ def read_natively(stream: ByteStream) -> RecordTables | None:
         state: int | None = _MORE
         while state == _MORE and (data := stream.read(CHUNK)):
             state = call("kinetoscope_snapshot_feed", reader, data, len(data))
-        return _tables(reader) if state == _DONE else None
+        if state in (_MORE, _CUT) and call("kinetoscope_snapshot_end", reader) == _CUT:
+            damage = _damage(reader, stream)
+            state = _DONE if damage else _LEFT
+        else:
+            damage = ""
+        tables = _tables(reader) if state == _DONE else None
+        return None if tables is None else (tables, damage)
     finally:
         call("kinetoscope_snapshot_free", reader)
 
 
-def _tables(reader: int) -> RecordTables | None:
+def _damage(reader: int, stream: ByteStream) -> str:
+    """What is wrong with the instruction at which the reader stopped; "" if nothing is."""
+    found = _columns(reader, _OF_CUT, len(_COLUMNS))
+    if found is None:
+        return ""
+    offset, why, is_marked = found["cut"].tolist()
+    top = unpickle(io.BytesIO(found["top"].tobytes())).value
+    texts = tuple(top) if isinstance(top, tuple) else ()
+    cut = Cut(offset, _WHY.get(why, ""), texts, bool(is_marked))
+    return damage_at(cut, _Joined(found["rest"].tobytes(), stream))
+
+
+def _columns(
+    reader: int, named: Sequence[tuple[str, np.dtype[Any]]], first: int = 0
+) -> dict[str, NDArray[Any]] | None:
+    """Columns by name; None: the library failed."""
     found: dict[str, NDArray[Any]] = {}
-    for number, (name, kind) in enumerate(_COLUMNS):
+    for number, (name, kind) in enumerate(named, first):
         size = call("kinetoscope_snapshot_size", reader, number)
         if size is None:
             return None
@@ -62,6 +104,13 @@ def _tables(reader: int) -> RecordTables | None:
         if call("kinetoscope_snapshot_take", reader, number, column, size) != size:
             return None
         found[name] = column
+    return found
+
+
+def _tables(reader: int) -> RecordTables | None:
+    found = _columns(reader, _COLUMNS)
+    if found is None:
+        return None
     texts = _texts(found["text ends"], found["text bytes"])
 
     def named(column: str) -> tuple[str, ...]:

@@ -173,7 +173,8 @@ def read_snapshot(source: Source, on_progress: OnProgress | None = None) -> Snap
     with Text(source, FaultLog()) as text:
         found = read_natively(_Reported(text, on_progress))
     if found is not None:
-        return _Snapshots(found).finish(found.root, "")
+        tables, damage = found
+        return _Snapshots(tables).finish(tables.root, damage)
     records = SnapshotRecords()
     with Text(source, FaultLog()) as text:
         result = unpickle(_Reported(text, on_progress), records.fold)

@@ -15,50 +15,33 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...base.errors import TraceFormatError
 from ..raw import shorten
+from .pickle_bytes import (
+    F8,
+    I4,
+    LACKS,
+    LIMITS,
+    NO_DICT,
+    NO_LIST,
+    NO_VALUE,
+    U1,
+    U2,
+    U4,
+    U8,
+    ByteStream,
+    PickleBytes,
+    PickleDamageError,
+    PickleLimits,
+)
 
-CHUNK = 1 << 20
 MOST_TUPLES = 1 << 18
-AHEAD = 512
-"""Bytes that are in memory before an opcode is looked at: more than any short argument needs."""
-
 Fold: TypeAlias = Callable[["dict[Any, Any] | list[Any]"], object]
 """What a complete dict or list becomes before it is put into another one; itself if it stays."""
-
-
-class ByteStream(Protocol):
-    """Where the bytes come from."""
-
-    def read(self, n: int, /) -> bytes:
-        """Up to n bytes; b"" only at the end."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class PickleLimits:
-    """What a pickle may cost. Beyond it, it is refused with the limit that it broke.
-
-    Attributes:
-        depth: containers that are open within each other.
-        pending: values read but not yet put into a container. Picklers hand over a thousand.
-        kept: values inside containers, without those that were folded.
-        text: bytes of one string.
-        number: bytes or digits of one integer.
-    """
-
-    depth: int = 200
-    pending: int = 200_000
-    kept: int = 4_000_000
-    text: int = 64 << 20
-    number: int = 40
-
-
-LIMITS = PickleLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +78,45 @@ def unpickle(
     damage = ""
     try:
         machine.run()
-    except _DamageError as error:
+    except PickleDamageError as error:
         damage = str(error)
     return Unpickled(machine.close(damage), damage, machine.offset)
 
 
-class _DamageError(Exception):
-    """The bytes from here on are no pickle."""
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """An instruction that another reader could not run, and what it found there.
+
+    Attributes:
+        offset: how many bytes stand before the instruction.
+        why: one of the sentences above; "" where the instruction itself says why.
+        top: the last texts on the stack; None for values of other types.
+        is_marked: whether a container is open.
+    """
+
+    offset: int
+    why: str
+    top: tuple[str | None, ...]
+    is_marked: bool
+
+
+def damage_at(cut: Cut, stream: ByteStream, *, limits: PickleLimits = LIMITS) -> str:
+    """What this reader says of the same instruction, the first of ``stream``; "" if it runs.
+
+    Raises:
+        TraceFormatError: as ``unpickle``.
+    """
+    machine = _Machine(stream, lambda container: container, limits)
+    machine.before = cut.offset
+    if cut.why:
+        return machine.where(cut.why)
+    machine.stack = list(cut.top)
+    machine.marks = [[]] if cut.is_marked else []
+    try:
+        machine.run_one()
+    except PickleDamageError as error:
+        return str(error)
+    return ""
 
 
 class _Dict(dict[Any, Any]):
@@ -114,15 +129,12 @@ class _List(list[Any]):
     is_plain = False
 
 
-class _Machine:
+class _Machine(PickleBytes):
     """The stack machine that a pickle is a program of, without the instructions that call."""
 
     def __init__(self, stream: ByteStream, fold: Fold, limits: PickleLimits) -> None:
-        self.stream, self.fold, self.limits = stream, fold, limits
-        self.data, self.at = b"", 0
-        self.before = 0  # bytes of the stream that went before data
-        self.at_end = False
-        self.instruction = 0  # where in data the present one begins
+        super().__init__(stream, limits)
+        self.fold = fold
         self.stack: list[Any] = []
         self.marks: list[list[Any]] = []  # the stacks below the marks
         self.memo: list[Any] = []
@@ -136,11 +148,7 @@ class _Machine:
     def run(self) -> None:
         """Execute instructions up to STOP."""
         while not self.has_stopped:
-            self.refill(AHEAD + 1)
-            data = self.data
-            safe = len(data) if self.at_end else len(data) - AHEAD
-            if self.at >= len(data):
-                raise _DamageError(f"it ends after {self.before + self.at:,} bytes")
+            data, safe = self.some()
             if len(self.stack) > self.limits.pending:
                 raise self.beyond("values outside any container", self.limits.pending)
             try:
@@ -150,17 +158,21 @@ class _Machine:
                     self.at = at + 1
                     _DO[data[at]](self)
             except (IndexError, struct.error):
-                raise _DamageError(self.where("an instruction lacks its values")) from None
+                raise PickleDamageError(self.where(LACKS)) from None
 
-    @property
-    def offset(self) -> int:
-        """How many bytes stand before the present instruction."""
-        return self.before + self.instruction
+    def run_one(self) -> None:
+        """Execute one instruction."""
+        data, _ = self.some()
+        self.at = 1
+        try:
+            _DO[data[0]](self)
+        except (IndexError, struct.error):
+            raise PickleDamageError(self.where(LACKS)) from None
 
     def close(self, damage: str) -> object:
         """The outermost value; containers that are still open get what was read for them."""
         while self.marks or len(self.stack) > 1:
-            with suppress(_DamageError):
+            with suppress(PickleDamageError):
                 self._close_innermost()
         if not self.stack:
             hint = "Write it again with torch.cuda.memory._dump_snapshot()."
@@ -193,67 +205,7 @@ class _Machine:
             elif len(chain) > 1 and isinstance(chain[-2], _Dict):
                 self.put_pairs(chain[-2], [chain.pop(), value])
 
-    # --- bytes ----------------------------------------------------------------------------------
-
-    def refill(self, n: int) -> None:
-        """Have n bytes in memory from here on, unless the stream ends before."""
-        if len(self.data) - self.at >= n or self.at_end:
-            return
-        pieces = [self.data[self.at :]]
-        have = len(pieces[0])
-        while have < n or len(pieces) == 1:
-            piece = self.stream.read(max(CHUNK, n - have))
-            if not piece:
-                self.at_end = True
-                break
-            pieces.append(piece)
-            have += len(piece)
-        self.before += self.at
-        self.instruction -= self.at
-        self.data, self.at = b"".join(pieces), 0
-
-    def take(self, n: int) -> bytes:
-        """The next n bytes."""
-        if n > self.limits.text:
-            raise self.beyond("bytes in one string", self.limits.text)
-        if len(self.data) - self.at < n:
-            self.refill(n)
-            if len(self.data) < n:
-                claim = f"a string claims {n:,} bytes, and {len(self.data) - self.at:,} are left"
-                raise _DamageError(self.where(claim))
-        self.at += n
-        return self.data[self.at - n : self.at]
-
-    def number(self, form: struct.Struct) -> int:
-        """An argument of a fixed width."""
-        value: int = form.unpack_from(self.data, self.at)[0]
-        self.at += form.size
-        return value
-
-    def line(self) -> bytes:
-        """The bytes up to the end of the line: an argument of protocol 0."""
-        end = self.data.find(b"\n", self.at)
-        while end < 0 and not self.at_end:
-            if len(self.data) - self.at > self.limits.text:
-                raise self.beyond("bytes in one string", self.limits.text)
-            self.refill(len(self.data) - self.at + CHUNK)
-            end = self.data.find(b"\n", self.at)
-        if end < 0:
-            raise _DamageError(self.where("a line has no end"))
-        line, self.at = self.data[self.at : end], end + 1
-        return line
-
     # --- what goes wrong ------------------------------------------------------------------------
-
-    def where(self, what: str) -> str:
-        return f"{what} at byte {self.offset:,}"
-
-    def beyond(self, what: str, most: int) -> TraceFormatError:
-        return TraceFormatError(
-            "pickle_limit",
-            f"This pickle has more than {most:,} {what} at byte {self.offset:,}; it was not read.",
-            hint="No file that torch writes is like this one.",
-        )
 
     def refuse(self, name: str) -> TraceFormatError:
         return TraceFormatError(
@@ -293,39 +245,42 @@ class _Machine:
             raise self.beyond("values", self.limits.kept)
         return items
 
+    # What cannot be run changes nothing: all that it needs is looked at first.
+
     def put_pairs(self, target: _Dict, items: list[Any]) -> None:
         values = self.folded(items[1::2])
         self.kept += len(values)
         try:
             target.update(zip(items[::2], values, strict=True))
         except (TypeError, ValueError):
-            raise _DamageError(self.where("a dict has a key that cannot be one")) from None
+            raise PickleDamageError(self.where("a dict has a key that cannot be one")) from None
 
     def put_items(self) -> None:
-        items = self.close_mark()
-        target = self.stack[-1]
+        target = self.marks[-1][-1]
         if type(target) is not _Dict:
-            raise _DamageError(self.where("values for a dict that is none"))
-        self.put_pairs(target, items)
+            raise PickleDamageError(self.where(NO_DICT))
+        if len(self.stack) % 2:
+            raise PickleDamageError(self.where(NO_VALUE))
+        self.put_pairs(target, self.close_mark())
 
     def put_item(self) -> None:
+        target = self.stack[-3]
+        if type(target) is not _Dict:
+            raise PickleDamageError(self.where(NO_DICT))
         value, key = self.stack.pop(), self.stack.pop()
-        self.marks.append(self.stack)
-        self.stack = [key, value]
-        self.put_items()
+        self.put_pairs(target, [key, value])
 
     def append_items(self) -> None:
-        items = self.close_mark()
-        target = self.stack[-1]
+        target = self.marks[-1][-1]
         if type(target) is not _List:
-            raise _DamageError(self.where("values for a list that is none"))
-        target.extend(self.folded(items))
+            raise PickleDamageError(self.where(NO_LIST))
+        target.extend(self.folded(self.close_mark()))
 
     def append_item(self) -> None:
-        item = self.stack.pop()
-        self.marks.append(self.stack)
-        self.stack = [item]
-        self.append_items()
+        target = self.stack[-2]
+        if type(target) is not _List:
+            raise PickleDamageError(self.where(NO_LIST))
+        target.extend(self.folded([self.stack.pop()]))
 
     def tuple_of(self, n: int) -> None:
         if n > len(self.stack):
@@ -375,7 +330,9 @@ class _Machine:
         elif index < len(self.memo):
             self.memo[index] = value
         else:
-            raise _DamageError(self.where(f"value {index} is numbered before {len(self.memo)}"))
+            raise PickleDamageError(
+                self.where(f"value {index} is numbered before {len(self.memo)}")
+            )
         if type(value) is _Dict or type(value) is _List:
             value.slot = index
 
@@ -388,7 +345,13 @@ class _Machine:
         if run is None:
             raise IndexError
         indices = np.frombuffer(run.group(), _RUN_ITEM)["index"].tolist()
-        self.stack.extend(map(self.memo.__getitem__, indices))
+        before = len(self.stack)
+        try:
+            self.stack.extend(map(self.memo.__getitem__, indices))
+        except IndexError:
+            # The damage is at the one that names nothing, not at the first of the run.
+            self.instruction += _RUN_ITEM.itemsize * (len(self.stack) - before)
+            raise
         self.at = run.end()
 
     # --- numbers and texts ----------------------------------------------------------------------
@@ -418,28 +381,28 @@ class _Machine:
         try:
             self.stack.append(int(digits or b"0"))
         except ValueError:
-            raise _DamageError(self.where("an integer that is none")) from None
+            raise PickleDamageError(self.where("an integer that is none")) from None
 
     def push_float_line(self) -> None:
         try:
             self.stack.append(float(self.line()))
         except ValueError:
-            raise _DamageError(self.where("a number that is none")) from None
+            raise PickleDamageError(self.where("a number that is none")) from None
 
     def push_quoted(self) -> None:
         line = self.line().strip()
         if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
-            raise _DamageError(self.where("a string without quotes"))
+            raise PickleDamageError(self.where("a string without quotes"))
         self.push_text(line[1:-1].decode("unicode_escape", "replace").encode("utf-8", "replace"))
 
     def start(self) -> None:
-        protocol = self.number(_U1)
+        protocol = self.number(U1)
         if protocol > 5:
-            raise _DamageError(self.where(f"protocol {protocol} is not known"))
+            raise PickleDamageError(self.where(f"protocol {protocol} is not known"))
 
     def stop(self) -> None:
         if self.marks or len(self.stack) != 1:
-            raise _DamageError(self.where("it stops inside a container"))
+            raise PickleDamageError(self.where("it stops inside a container"))
         self.has_stopped = True
 
     def refuse_named(self) -> None:
@@ -452,11 +415,9 @@ class _Machine:
 
     def unknown(self) -> None:
         code = self.data[self.at - 1]
-        raise _DamageError(self.where(f"no instruction has the code {code}"))
+        raise PickleDamageError(self.where(f"no instruction has the code {code}"))
 
 
-_U1, _U2, _U4, _U8 = map(struct.Struct, ("<B", "<H", "<I", "<Q"))
-_I4, _F8 = struct.Struct("<i"), struct.Struct(">d")
 _RUN = re.compile(rb"(?:j.{4}){1,4096}", re.DOTALL)
 _RUN_ITEM = np.dtype([("code", "u1"), ("index", "<u4")])
 Instruction: TypeAlias = Callable[[_Machine], None]
@@ -497,7 +458,7 @@ def _index(m: _Machine) -> int:
 
 
 def _skip_frame(m: _Machine) -> None:
-    m.number(_U8)  # how much to read at once: of no use to a stream
+    m.number(U8)  # how much to read at once: of no use to a stream
 
 
 def _pop_marked(m: _Machine) -> None:
@@ -528,35 +489,35 @@ _INSTRUCTIONS: dict[bytes, Instruction] = {
     b"\x87": lambda m: m.tuple_of(3),
     # the memo
     b"\x94": lambda m: m.remember(len(m.memo)),
-    b"q": lambda m: m.remember(m.number(_U1)),
-    b"r": lambda m: m.remember(m.number(_U4)),
+    b"q": lambda m: m.remember(m.number(U1)),
+    b"r": lambda m: m.remember(m.number(U4)),
     b"p": lambda m: m.remember(_index(m)),
-    b"h": lambda m: m.recall(m.number(_U1)),
+    b"h": lambda m: m.recall(m.number(U1)),
     b"j": _Machine.recall_run,
     b"g": lambda m: m.recall(_index(m)),
     # constants and numbers
     b"N": _push(None),
     b"\x88": _push(True),
     b"\x89": _push(False),
-    b"K": _number(_U1),
-    b"M": _number(_U2),
-    b"J": lambda m: m.stack.append(m.number(_I4)),
-    b"G": lambda m: m.stack.append(m.number(_F8)),
-    b"\x8a": lambda m: m.push_long(m.number(_U1)),
-    b"\x8b": lambda m: m.push_long(m.number(_I4)),
+    b"K": _number(U1),
+    b"M": _number(U2),
+    b"J": lambda m: m.stack.append(m.number(I4)),
+    b"G": lambda m: m.stack.append(m.number(F8)),
+    b"\x8a": lambda m: m.push_long(m.number(U1)),
+    b"\x8b": lambda m: m.push_long(m.number(I4)),
     b"I": _Machine.push_digits,
     b"L": _Machine.push_digits,
     b"F": _Machine.push_float_line,
     # texts and bytes
-    b"\x8c": _text(_U1),
-    b"X": _text(_U4),
-    b"\x8d": _text(_U8),
-    b"U": _latin(_U1),
-    b"T": _latin(_I4),
-    b"C": _bytes(_U1),
-    b"B": _bytes(_U4),
-    b"\x8e": _bytes(_U8),
-    b"\x96": _bytes(_U8),
+    b"\x8c": _text(U1),
+    b"X": _text(U4),
+    b"\x8d": _text(U8),
+    b"U": _latin(U1),
+    b"T": _latin(I4),
+    b"C": _bytes(U1),
+    b"B": _bytes(U4),
+    b"\x8e": _bytes(U8),
+    b"\x96": _bytes(U8),
     b"V": lambda m: m.push_text(m.line().decode("raw_unicode_escape").encode()),
     b"S": _Machine.push_quoted,
     # whatever names code

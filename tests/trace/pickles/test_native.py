@@ -99,21 +99,39 @@ def test_what_it_takes_is_what_the_reference_reads(root: dict[str, Any], protoco
         assert is_same(read_snapshot(io.BytesIO(data)), by_reference(data, patch))
 
 
+def said_of(data: bytes) -> object:
+    try:
+        return read_snapshot(io.BytesIO(data))
+    except TraceFormatError as error:
+        return error.kind, error.message
+
+
 @given(roots(), st.integers(0, 10_000), st.integers(0, 255))
-def test_damage_is_left_to_the_reference(root: dict[str, Any], at: int, value: int) -> None:
+def test_of_damage_both_readers_say_the_same(root: dict[str, Any], at: int, value: int) -> None:
     data = bytearray(pickle.dumps(root))
     data[at % len(data)] = value
-
-    def said() -> object:
-        try:
-            return read_snapshot(io.BytesIO(bytes(data)))
-        except TraceFormatError as error:
-            return error.kind, error.message
-
     with pytest.MonkeyPatch.context() as patch:
-        found = said()
+        found = said_of(bytes(data))
         patch.setattr(module, "read_natively", lambda _: None)
-        assert is_same(found, said())
+        assert is_same(found, said_of(bytes(data)))
+
+
+@given(roots(), st.integers(2, 5), st.integers(0, 10_000))
+def test_a_file_that_was_cut_off_is_read_up_to_there(
+    root: dict[str, Any], protocol: int, end: int
+) -> None:
+    data = pickle.dumps(root, protocol)
+    data = data[: end % len(data)]
+    with pytest.MonkeyPatch.context() as patch:
+        found, at = read_natively(io.BytesIO(data)), len(data)
+        if found is not None:  # of the first bytes there is nothing to keep
+            assert f"{at:,} bytes" in found[1] or " at byte " in found[1]
+            patch.setattr(module, "unpickle", None)  # no second reading
+        one = said_of(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "read_natively", lambda _: None)
+        assert is_same(one, said_of(data))
+    assert found is not None or at < 60
 
 
 class Evil:
@@ -121,22 +139,28 @@ class Evil:
         return os.system, ("true",)
 
 
-def test_a_plain_file_is_taken_and_others_are_left() -> None:
+def test_a_plain_file_is_taken_and_old_protocols_are_left() -> None:
     plain = pickle.dumps(snapshot(event("alloc", 1, 2, 3, "a.py:1 f")))
     assert read_natively(io.BytesIO(plain)) is not None
     for data in (
-        pickle.dumps({"segments": [Evil()]}),
-        plain[:-1],
         pickle.dumps(snapshot(), 0),
         b"",
         b"{}",
     ):
         assert read_natively(io.BytesIO(data)) is None
+    cut = read_natively(io.BytesIO(plain[:-1]))
+    assert cut is not None
+    assert cut[1] == f"it ends after {len(plain) - 1:,} bytes"
+    # A name of code is refused where it stands, however much is before it.
+    with pytest.raises(TraceFormatError, match=r"posix\.system") as error:
+        read_natively(io.BytesIO(pickle.dumps({"segments": [*range(9), Evil()]})))
+    assert error.value.kind == "unsafe_pickle"
 
 
-def test_a_deep_and_a_huge_claim_are_left_at_once() -> None:
+def test_a_deep_one_is_left_and_a_huge_claim_refused_at_once() -> None:
     assert read_natively(io.BytesIO(b"\x80\x04" + b"](" * 5000)) is None
-    assert read_natively(io.BytesIO(b"\x80\x04\x8d" + (10 << 30).to_bytes(8, "little"))) is None
+    with pytest.raises(TraceFormatError, match="67,108,864 bytes in one string"):
+        read_natively(io.BytesIO(b"\x80\x04]\x8d" + (10 << 30).to_bytes(8, "little")))
 
 
 @requires_traces

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.errors import TraceFormatError
-from kinetoscope.trace.pickles.unpickle import PickleLimits, Unpickled, unpickle
+from kinetoscope.trace.pickles.pickle_bytes import PickleLimits
+from kinetoscope.trace.pickles.unpickle import Unpickled, unpickle
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
