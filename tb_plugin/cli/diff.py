@@ -28,8 +28,13 @@ from .entry import printable, say, write
 from .render import TableLayout, print_tables, progress_bar, width_of, wrapped
 
 ROWS = 15
-_GROUPS: tuple[DiffGroup, ...] = ("operators", "kernels", "modules")
-_TITLES = {"operators": "Operators", "kernels": "Kernels", "modules": "Modules"}
+_GROUPS: tuple[DiffGroup, ...] = ("operators", "kernels", "modules", "memory")
+_TITLES = {
+    "operators": "Operators",
+    "kernels": "Kernels",
+    "modules": "Modules",
+    "memory": "Allocation sites",
+}
 
 
 class DiffReport(msgspec.Struct, frozen=True):
@@ -107,7 +112,9 @@ def diff(  # the options of the command
 
 
 def _metric(pair: Pair, group: str) -> Any:  # noqa: ANN401  # a literal of the contract
-    """Device time where both have it, else host time."""
+    """Device time where both have it, else host time; of memory, bytes."""
+    if group == "memory":
+        return "bytes"
     has_device = all(one.facts.device_type != "CPU" for one in (pair.base, pair.other))
     return "device_self_ns" if has_device and group != "operators" else "self_ns"
 
@@ -221,7 +228,7 @@ def amount(one: DiffCount, value: float) -> str:
 
 def changes_table(table: DiffTable) -> Table:
     """The rows that changed most."""
-    is_bytes = table.metric == "bytes"
+    is_bytes = table.metric.endswith("bytes")
     unit = "bytes" if is_bytes else "ns"
     columns = (
         Column("name", _TITLES[table.group][:-1], kind="name"),
@@ -300,7 +307,7 @@ def markdown(answer: Diff, tables: Sequence[DiffTable]) -> str:
         changed = [one for one in table.rows if one.change_ns]
         if not changed:
             continue
-        write_value: Callable[[float], str] = size if table.metric == "bytes" else duration
+        write_value: Callable[[float], str] = size if table.metric.endswith("bytes") else duration
         rows = [
             (
                 f"`{named(one).replace('`', chr(39))}`",

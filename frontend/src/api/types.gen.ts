@@ -6,11 +6,11 @@ export type CategoryConfidence = "high" | "medium" | "low";
 
 export type ColumnKind = "value" | "name" | "path" | "words" | "text";
 
-export type DiffGroup = "operators" | "kernels" | "modules";
+export type DiffGroup = "operators" | "kernels" | "modules" | "memory";
 
-export type DiffMetric = "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "bytes" | "calls";
+export type DiffMetric = "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "bytes" | "peak_bytes" | "calls";
 
-export type DiffStatus = "added" | "removed" | "faster" | "slower" | "more calls" | "fewer calls" | "same" | "small" | "unsure";
+export type DiffStatus = "added" | "removed" | "faster" | "slower" | "more" | "less" | "more calls" | "fewer calls" | "same" | "small" | "unsure";
 
 export type DistributedRole = "" | "data parallel" | "sharded data parallel" | "tensor parallel" | "pipeline" | "expert parallel" | "context parallel";
 
@@ -25,6 +25,8 @@ export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annota
 export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other" | "graph_node";
 
 export type KernelGroupBy = "name" | "properties" | "class";
+
+export type KernelKey = "name" | "launch" | "role" | "family";
 
 export type LayerBy = "category" | "module" | "line" | "total";
 
@@ -465,7 +467,9 @@ export interface Diff {
   readonly clock_ratio: number | null;
   readonly mismatches: readonly DiffMismatch[];
   readonly counts: readonly DiffCount[];
-  /** group → why it is not there */
+  /** what kernels are matched by unless someone chooses */
+  readonly kernels_by: KernelKey;
+  /** group, or a metric of memory → why it is not there */
   readonly missing: Readonly<Record<string, string>>;
 }
 
@@ -585,6 +589,9 @@ export interface DiffRow {
   readonly p: number | null;
   /** every metric of base and other */
   readonly sums: Readonly<Record<string, readonly [number, number]>>;
+  /** where a row is a role or a family: its heaviest kernel; "" else */
+  readonly base_kernel: string;
+  readonly other_kernel: string;
 }
 
 /** One recording of the two. */
@@ -613,6 +620,10 @@ export interface DiffTable {
   readonly other_ns: number;
   /** that this group has */
   readonly metrics: readonly string[];
+  /** of kernels: what they are matched by */
+  readonly kernels_by: KernelKey | null;
+  /** of memory: whose, "GPU 0 · Tesla V100"; "" else */
+  readonly device: string;
   /** why there is none; "" = there is */
   readonly missing: string;
 }
@@ -623,8 +634,10 @@ export interface DiffTableQuery extends DiffQuery {
   readonly group?: DiffGroup;
   /** the time that is compared */
   readonly metric?: DiffMetric;
-  /** keep calls of other input shapes, or launches of other sizes, apart */
+  /** keep calls of operators with other input shapes apart */
   readonly by_shape?: boolean;
+  /** what kernels are matched by: their name, name and launch size, or what they are for (family, operator and shapes), or their family; "" = role where the devices differ, else name */
+  readonly kernels_by?: "" | "family" | "launch" | "name" | "role";
   /** rows whose name has these words; "" = all */
   readonly search?: string;
   /** column to sort by */

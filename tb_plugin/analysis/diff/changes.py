@@ -6,7 +6,7 @@ of now, each longer or shorter: ΔT = Δn · mean of base + n of other · Δ mea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,8 +18,9 @@ from .noise import LEAST_EFFECT_NS, LEAST_EFFECT_RATIO, UNKNOWN_SPREAD, discover
 from .sides import Items, Side, kernel_items, operator_items
 
 Status = Literal[
-    "added", "removed", "faster", "slower", "more calls", "fewer calls", "same", "small", "unsure"
-]
+    "added", "removed", "faster", "slower", "more", "less", "more calls", "fewer calls", "same",
+    "small", "unsure",
+]  # fmt: skip
 MOST_TESTED = 2_000
 DRIFT_RATIO = 0.02
 DISTURBED_RATIO = 0.1
@@ -54,6 +55,7 @@ class ItemChange:
     p: float | None
     are_calls_exact: bool  # the number of calls repeats in every step, on both sides
     drift: float = 1.0  # what the clocks alone explain: other ÷ base
+    examples: tuple[str, str] = ("", "")  # where a row is a role: a kernel of each side
 
     @property
     def change_ns(self) -> float:
@@ -84,8 +86,10 @@ def changes(
     """One row for each pairing, the largest change first.
 
     ``metric``: a column of both; ``step_ns``: length of the base step, for what is too small to
-    claim; ``drift``: ratio of the clocks.
+    claim; of bytes, all of the base's are taken instead. ``drift``: ratio of the clocks.
     """
+    is_bytes = metric.endswith("bytes")
+    whole = float(base.sums[metric].sum()) / base.steps if is_bytes else step_ns
     pairings = paired(base, other)
     totals = [
         {name: _of_pairings(items.sums[name], keys) / items.steps for name in items.sums}
@@ -121,16 +125,26 @@ def changes(
             p=None if not is_tested or np.isnan(p[rank]) else float(p[rank]),
             are_calls_exact=bool(is_tested and exact[rank]),
             drift=drift,
+            examples=(_example(base, pairing.base), _example(other, pairing.other)),
         )
         status = _status(
             row,
             pairing,
-            step_ns,
+            whole,
             is_real=None if row.p is None else bool(positive[rank]),
             has_other_calls=bool(is_tested and differs[rank]),
         )
+        if is_bytes and status in _OF_BYTES:
+            status = _OF_BYTES[status]
         found.append(replace(row, status=status))
     return tuple(found)
+
+
+_OF_BYTES: Mapping[str, Status] = {"slower": "more", "faster": "less"}
+
+
+def _example(items: Items, keys: Sequence[int]) -> str:
+    return items.examples[keys[0]] if items.examples and keys else ""
 
 
 def _joined(names: Sequence[str], keys: Sequence[int]) -> str:
@@ -169,7 +183,7 @@ def _series(items: Items, pairings: Sequence[Pairing], column: str, side: int) -
 def _status(  # noqa: PLR0911  # one line a verdict
     row: ItemChange,
     pairing: Pairing,
-    step_ns: float,
+    whole: float,
     *,
     is_real: bool | None,
     has_other_calls: bool,
@@ -185,7 +199,7 @@ def _status(  # noqa: PLR0911  # one line a verdict
     by_calls = abs(row.by_calls_ns) >= abs(row.by_speed_ns)
     if by_calls and (has_other_calls or is_real):
         return "more calls" if row.other.calls > row.base.calls else "fewer calls"
-    if abs(change) < (LEAST_EFFECT_RATIO * step_ns or LEAST_EFFECT_NS):
+    if abs(change) < (LEAST_EFFECT_RATIO * whole or LEAST_EFFECT_NS):
         return "small"
     # What remains without the difference of the clocks has to point the same way.
     is_sure = is_real and abs(change) >= UNKNOWN_SPREAD * row.base.ns

@@ -1,14 +1,17 @@
 """One side of a comparison: chosen steps of a recording, and what ran in them by name.
 
-``Items`` are rows under keys (operators, kernels, modules), summed by key and by step. Keys are
-texts, so that two recordings can be matched.
+``Items`` are rows under keys (operators, kernels, modules, allocation sites), summed by key and by
+step. Keys are texts, so that two recordings can be matched.
+
+A kernel has another name on another device. Its *role* has not: the family of the kernel, the
+operator that launched it, without the name of a vendor's library, and that operator's shapes.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +20,9 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I32, I64
 from ...base.group_sums import summed
 from ...trace.model import DeviceKind
+from ..kernel_families import family_of
+from ..memory.model import MemoryColumns, MemoryDevice
+from ..memory.peak import alive, peaks
 from ..modules.model import ModuleColumns
 from ..operators.groups import in_steps, paired
 from ..operators.model import CallKind, OperatorColumns
@@ -35,6 +41,7 @@ class Side:
     selection: Selection
     operators: OperatorColumns
     modules: ModuleColumns | None = None
+    memory: MemoryColumns | None = None
     repeats: tuple[tuple[int, ...], ...] = ()
 
     @property
@@ -78,7 +85,7 @@ class Items:
     place: I32  # of the step
     ts: I64
     columns: Mapping[str, I64]  # "calls" and durations
-    strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by key: "kernels" …
+    examples: tuple[str, ...] = ()  # by key: the name of its heaviest kernel, where keys are roles
 
     @cached_property
     def sums(self) -> Mapping[str, I64]:
@@ -137,7 +144,8 @@ def operator_items(side: Side, by: str = "name", only: I64 | None = None) -> Ite
 def kernel_items(side: Side, by: str = "name") -> Items:
     """Kernels, copies and sets of the chosen steps and the chosen device.
 
-    ``by``: "name", or "launch" to keep launches of another size apart.
+    ``by``: "name"; "launch" to keep launches of another size apart; "role" for what they are for,
+    "family" for that without operators and shapes.
     """
     operators, activities = side.operators, side.operators.activities
     keep = in_steps(activities.step, side.steps)
@@ -155,6 +163,14 @@ def kernel_items(side: Side, by: str = "name") -> Items:
         parts = (int(grids[at]), int(blocks[at]))
         return " × ".join(operators.strings[code] for code in parts if code >= 0)
 
+    columns = {
+        "calls": np.ones(len(rows), np.int64),
+        "device_self_ns": activities.dur_ns[rows],
+        "bytes": np.maximum(activities.bytes[rows], 0),
+        "is_kernel": (activities.kind[rows] == DeviceKind.KERNEL).astype(np.int64),
+    }
+    if by in ("role", "family"):
+        return _by_role(side, rows, columns, of_family=by == "family")
     return _items(
         side,
         operators.strings,
@@ -162,13 +178,75 @@ def kernel_items(side: Side, by: str = "name") -> Items:
         second,
         activities.step[rows],
         activities.ts[rows],
-        {
-            "calls": np.ones(len(rows), np.int64),
-            "device_self_ns": activities.dur_ns[rows],
-            "bytes": np.maximum(activities.bytes[rows], 0),
-            "is_kernel": (activities.kind[rows] == DeviceKind.KERNEL).astype(np.int64),
-        },
+        columns,
         launch,
+    )
+
+
+_LIBRARY = re.compile(r"(?<=::)(?:cudnn|miopen|mkldnn|native|hipdnn|mps|xpu)_(?=\w)|^(?:cuda|hip)")
+_ATTENTION = re.compile(r"attention.*?(backward)?$", re.IGNORECASE)
+_SHAPE = re.compile(r"\[(\d[\d, ]*)\]")
+_MOST_SHAPES = 3  # of inputs that say what a kernel works on; what follows are options
+
+
+def plain_op(name: str) -> str:
+    """The name of an operator without that of the library that does it.
+
+    >>> plain_op("aten::miopen_batch_norm"), plain_op("aten::_flash_attention_forward")
+    ('aten::batch_norm', 'attention')
+    """
+    if (attention := _ATTENTION.search(name)) is not None and "::" in name:
+        return "attention backward" if attention[1] else "attention"
+    return _LIBRARY.sub("", name)
+
+
+def role_of(family: str, op: str, shapes: str) -> tuple[str, str]:
+    """What a kernel is for, and on what: the same for every vendor.
+
+    Attention kernels take heads before or after the sequence: their dimensions are sorted.
+    """
+    found = _SHAPE.findall(shapes)[:_MOST_SHAPES]
+    if family == "attention":
+        sizes = (sorted(int(one) for one in shape.split(",")) for shape in found)
+        found = [", ".join(map(str, size)) for size in sizes]
+    plain = plain_op(op)
+    name = plain if plain.startswith(family) else f"{family} · {plain}"
+    return name if op else family, " × ".join(f"[{one}]" for one in found)
+
+
+def _by_role(side: Side, rows: I64, columns: Mapping[str, I64], *, of_family: bool) -> Items:
+    """Kernels by what they are for. Copies and sets are roles, too, by their kind."""
+    operators, activities = side.operators, side.operators.activities
+    calls, strings = operators.calls, operators.strings
+    call = activities.call[rows]
+    op = np.where(call >= 0, calls.name[call], -1)
+    shapes = np.where(call >= 0, calls.shapes[call], -1)
+    of_op = np.unique(paired(activities.name[rows], op), return_inverse=True)[1]
+    key = paired(of_op.astype(np.int32), shapes)
+    distinct, first, code = np.unique(key, return_index=True, return_inverse=True)
+    known: dict[tuple[str, str], int] = {}
+    merged = np.zeros(len(distinct), np.int32)
+    for at, row in enumerate(first.tolist()):
+        kernel = strings[int(activities.name[rows[row]])]
+        kind = DeviceKind(int(activities.kind[rows[row]]))
+        family = family_of(kernel) if kind == DeviceKind.KERNEL else kind.name.lower()
+        texts = (strings[int(one[row])] if one[row] >= 0 else "" for one in (op, shapes))
+        role = (family, "") if of_family else role_of(family, *texts)
+        merged[at] = known.setdefault(role, len(known))
+    codes = merged[code] if len(distinct) else np.zeros(0, np.int32)
+    weight = summed(columns["device_self_ns"], code.astype(np.int32), len(distinct))
+    examples = [""] * len(known)
+    for at in np.argsort(weight, kind="stable").tolist():  # the heaviest is written last
+        examples[int(merged[at])] = strings[int(activities.name[rows[first[at]]])]
+    return Items(
+        tuple(pair[0] for pair in known),
+        tuple(pair[1] for pair in known),
+        side.count,
+        codes,
+        side.places(activities.step[rows]),
+        activities.ts[rows],
+        columns,
+        tuple(examples),
     )
 
 
@@ -220,6 +298,104 @@ def module_paths(columns: ModuleColumns) -> list[str]:
         above = int(tree.parent[row])
         paths.append(f"{paths[above]} / {name}" if above >= 0 else name)
     return paths
+
+
+def memory_device(side: Side, kind: int | None = None) -> MemoryDevice | None:
+    """The device whose memory is compared: the first, or the first of a kind; None: there is none.
+
+    Accelerators come first; of these the chosen one is taken.
+    """
+    devices = side.memory.devices if side.memory is not None else ()
+    mine = [one for one in devices if kind is None or one.kind == kind]
+    chosen = side.selection.device_facts
+    wanted = None if chosen is None else chosen.index
+    return next((one for one in mine if one.number == wanted), mine[0] if mine else None)
+
+
+OUTSIDE = "outside of operators"
+_LINE = re.compile(r"\(\d+\)")
+
+
+def memory_items(side: Side, device: MemoryDevice) -> Items:
+    """Allocations of the chosen steps by site: operator, and where known module and line of code.
+
+    A site keeps its name when lines move, so line numbers are left out. ``bytes`` are those
+    allocated, releases aside; ``peak_bytes`` what the site holds when most is allocated: this one
+    is no sum over steps, and stands in every step.
+    """
+    memory = side.memory
+    assert memory is not None
+    events, blocks, mine = memory.events, memory.blocks, device.events
+    step = _steps_of_events(side, events.ts[mine])
+    rows = np.flatnonzero((events.bytes[mine] > 0) & (step >= 0)) + mine.start
+    known: dict[tuple[str, str], int] = {}
+    named: dict[tuple[int, int, int], int] = {}
+
+    def site(path: int, module: int, frame: int) -> int:
+        key = path, module, frame
+        if key not in named:
+            op = memory.path_names[path] if path >= 0 else OUTSIDE
+            parts = (memory.strings[one] for one in (module, frame) if one >= 0)
+            pair = op, " · ".join(_LINE.sub("", part) for part in parts)
+            named[key] = known.setdefault(pair, len(known))
+        return named[key]
+
+    block = events.block[rows]
+    has = block >= 0
+    module = np.where(has, blocks.module[block], -1) if len(blocks) else np.full(len(rows), -1)
+    frame = np.where(has, blocks.frame[block], -1) if len(blocks) else np.full(len(rows), -1)
+    places = zip(events.path[rows].tolist(), module.tolist(), frame.tolist(), strict=True)
+    code = np.array([site(*place) for place in places], np.int32)
+    held = _held_at_peak(memory, device, site)
+    count = side.count
+    of_peak = np.repeat(np.array(list(held), np.int32), count)
+    in_steps_ = np.tile(np.arange(count, dtype=np.int32), len(held))
+    none = np.zeros(len(of_peak), np.int64)
+    return Items(
+        tuple(pair[0] for pair in known),
+        tuple(pair[1] for pair in known),
+        count,
+        np.concatenate([code, of_peak]),
+        np.concatenate([step[rows - mine.start], in_steps_]),
+        np.concatenate([events.ts[rows], none]),
+        {
+            "calls": np.concatenate([np.ones(len(rows), np.int64), none]),
+            "bytes": np.concatenate([events.bytes[rows], none]),
+            "peak_bytes": np.concatenate(
+                [
+                    np.zeros(len(rows), np.int64),
+                    np.repeat(np.array(list(held.values()), np.int64), count),
+                ]
+            ),
+        },
+    )
+
+
+def _steps_of_events(side: Side, ts: I64) -> I32:
+    """The place of the chosen step that holds each instant, −1 in none; 0 where none is marked."""
+    if side.steps is None:
+        return np.zeros(len(ts), np.int32)
+    steps = side.selection.steps
+    starts = np.array([one.start_ns for one in steps], np.int64)
+    ends = np.array([one.end_ns for one in steps], np.int64)
+    at = np.searchsorted(starts, ts, side="right") - 1
+    inside = (at >= 0) & (ts < ends[np.maximum(at, 0)])
+    return np.where(inside, at, -1).astype(np.int32)
+
+
+def _held_at_peak(
+    memory: MemoryColumns, device: MemoryDevice, site: Callable[[int, int, int], int]
+) -> Mapping[int, int]:
+    """Bytes that each site holds at the highest total; what no block stands for is left out."""
+    held: dict[int, int] = {}
+    if not device.has_addresses:
+        return held
+    for one in alive(memory, device, peaks(memory, device).first):
+        if one.block >= 0:
+            frame = int(memory.blocks.frame[one.block])
+            key = site(one.path, one.module, frame)
+            held[key] = held.get(key, 0) + one.total_bytes
+    return held
 
 
 def _items(

@@ -2,7 +2,8 @@
 
 The view answers with ``Diff``: the verdict, the bridge, what limits the comparison. Its parts:
 
-    table   DiffTable   operators, kernels or modules: who takes more, who less (DiffTableQuery)
+    table   DiffTable   operators, kernels, modules or allocation sites: who takes more, who less
+                        (DiffTableQuery)
     pieces  Pieces      the pieces of the step, aligned, and those inside one of them (PiecesQuery)
     flame   DiffFlame   one flame graph of both, each box with both values (DiffFlameQuery)
 
@@ -19,11 +20,15 @@ from ..shared import Count, Words
 
 Outcome = Literal["better", "worse", "no change", "cannot tell"]
 Division = Literal["device", "host", "classic"]
-DiffGroup = Literal["operators", "kernels", "modules"]
-DiffMetric = Literal["self_ns", "total_ns", "device_self_ns", "device_total_ns", "bytes", "calls"]
-DiffStatus = Literal[
-    "added", "removed", "faster", "slower", "more calls", "fewer calls", "same", "small", "unsure"
+DiffGroup = Literal["operators", "kernels", "modules", "memory"]
+DiffMetric = Literal[
+    "self_ns", "total_ns", "device_self_ns", "device_total_ns", "bytes", "peak_bytes", "calls"
 ]
+KernelKey = Literal["name", "launch", "role", "family"]
+DiffStatus = Literal[
+    "added", "removed", "faster", "slower", "more", "less", "more calls", "fewer calls", "same",
+    "small", "unsure",
+]  # fmt: skip
 
 
 class DiffQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +51,10 @@ class DiffTableQuery(DiffQuery, frozen=True, forbid_unknown_fields=True):
 
     group: DiffGroup = "operators"  # what the rows are
     metric: DiffMetric = "self_ns"  # the time that is compared
-    by_shape: bool = False  # keep calls of other input shapes, or launches of other sizes, apart
+    by_shape: bool = False  # keep calls of operators with other input shapes apart
+    # what kernels are matched by: their name, name and launch size, or what they are for
+    # (family, operator and shapes), or their family; "" = role where the devices differ, else name
+    kernels_by: Literal["", "name", "launch", "role", "family"] = ""
     search: Words = ""  # rows whose name has these words; "" = all
     sort_by: Literal["change", "name", "base", "other", "ratio"] = "change"  # column to sort by
     ascending: bool = False  # smallest first
@@ -147,7 +155,8 @@ class Diff(Struct, frozen=True):
     clock_ratio: float | None  # other ÷ base of equal kernels; None: too few of them
     mismatches: tuple[DiffMismatch, ...]
     counts: tuple[DiffCount, ...]
-    missing: dict[str, str]  # group → why it is not there
+    kernels_by: KernelKey  # what kernels are matched by unless someone chooses
+    missing: dict[str, str]  # group, or a metric of memory → why it is not there
 
 
 class DiffRow(Struct, frozen=True):
@@ -170,6 +179,8 @@ class DiffRow(Struct, frozen=True):
     status: DiffStatus
     p: float | None
     sums: dict[str, tuple[float, float]]  # every metric of base and other
+    base_kernel: str  # where a row is a role or a family: its heaviest kernel; "" else
+    other_kernel: str
 
 
 class DiffTable(Struct, frozen=True):
@@ -183,6 +194,8 @@ class DiffTable(Struct, frozen=True):
     base_ns: float
     other_ns: float
     metrics: tuple[str, ...]  # that this group has
+    kernels_by: KernelKey | None  # of kernels: what they are matched by
+    device: str  # of memory: whose, "GPU 0 · Tesla V100"; "" else
     missing: str  # why there is none; "" = there is
 
 

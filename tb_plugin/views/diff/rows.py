@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +11,19 @@ import numpy as np
 
 from ...analysis.diff.bridge import CLOCK, Bridge, BridgePart, Division, divisions
 from ...analysis.diff.changes import ItemChange, changes
-from ...analysis.diff.sides import Items, Side, kernel_items, module_items, operator_items
+from ...analysis.diff.sides import (
+    Items,
+    Side,
+    kernel_items,
+    memory_device,
+    memory_items,
+    module_items,
+    operator_items,
+)
 from ...analysis.diff.verdict import PairVerdict, bridge_of, compare
 from ...analysis.facts import Facts
+from ...analysis.memory import artifact as memory_artifact
+from ...analysis.memory.model import MemoryDevice
 from ...analysis.modules import artifact as module_artifact
 from ...analysis.operators import artifact as operator_artifact
 from ...analysis.steps import Selection, select
@@ -28,15 +38,18 @@ OPERATORS = ArtifactSpec(
     operator_artifact.NAME, operator_artifact.MAKE, operator_artifact.open_operators
 )
 MODULES = ArtifactSpec(module_artifact.NAME, module_artifact.MAKE, module_artifact.open_modules)
+MEMORY = ArtifactSpec(memory_artifact.NAME, memory_artifact.MAKE, memory_artifact.open_memory)
 
 NO_MODULES = (
     "Not both recordings have modules. Record with `with_stack=True`, or give our trace handler the"
     " model, `tensorboard_trace_handler(dir, modules=model)`."
 )
+NO_COMMON_MEMORY = "The two recorded the memory of devices of different kinds."
 METRICS: Mapping[str, tuple[str, ...]] = {
     "operators": ("self_ns", "total_ns", "device_self_ns", "device_total_ns"),
     "kernels": ("device_self_ns",),
     "modules": ("device_self_ns", "self_ns", "bytes"),
+    "memory": ("bytes", "peak_bytes"),
 }
 _CLOCK = LegendEntry(
     CLOCK,
@@ -72,7 +85,13 @@ class Recorded:
     def with_modules(self) -> Side:
         """The same with the columns of modules, which cost more to have."""
         modules = self.artifact(MODULES) if self.facts.recording.modules else None
-        return Side(self.side.selection, self.side.operators, modules, self.repeats)
+        return replace(self.side, modules=modules)
+
+    @cached_property
+    def with_memory(self) -> Side:
+        """The same with the columns of memory; without any where no allocation was recorded."""
+        has_memory = self.facts.counts.get("memory", 0) > 0
+        return replace(self.side, memory=self.artifact(MEMORY) if has_memory else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +142,7 @@ class Pair:
             clock_ratio=found.drift.ratio if found.drift else None,
             mismatches=as_structs(answers.DiffMismatch, found.mismatches),
             counts=as_structs(answers.DiffCount, found.counts),
+            kernels_by=self.kernels_by,
             missing=self._missing,
         )
 
@@ -134,7 +154,26 @@ class Pair:
         for one in (self.base, self.other):
             if one.facts.device_type == "CPU" and "device" in one.side.operators.missing:
                 missing["kernels"] = one.side.operators.missing["device"]
+        for which, one in (("A", self.base), ("B", self.other)):
+            if not one.facts.counts.get("memory", 0):
+                missing["memory"] = (
+                    f"Allocations were not recorded in {which}. Record with `profile_memory=True`."
+                )
         return missing
+
+    @property
+    def kernels_by(self) -> answers.KernelKey:
+        """What kernels are matched by: names mean nothing on another device."""
+        names = [one.side.selection.device_facts for one in (self.base, self.other)]
+        a, b = ((one.name or one.vendor) if one else "" for one in names)
+        return "role" if a != b else "name"
+
+    @cached_property
+    def memory_devices(self) -> tuple[MemoryDevice, MemoryDevice] | None:
+        """The devices whose memory is compared; None where the two have none of a kind."""
+        base = memory_device(self.base.with_memory)
+        other = None if base is None else memory_device(self.other.with_memory, base.kind)
+        return None if base is None or other is None else (base, other)
 
     def _part(self, between: Bridge, part: BridgePart) -> answers.DiffPart:
         entry = next(
@@ -158,13 +197,22 @@ class Pair:
             ),
         )
 
+    def _metrics(self, query: answers.DiffTableQuery) -> tuple[str, ...]:
+        """The metrics that a group has in both recordings."""
+        metrics = METRICS[query.group]
+        if query.group != "memory" or self.memory_devices is None:
+            return metrics
+        return metrics if all(one.has_addresses for one in self.memory_devices) else metrics[:1]
+
     def rows(self, query: answers.DiffTableQuery) -> tuple[tuple[ItemChange, ...], str, str]:
         """All rows of a group, the largest change first, the metric, and why there are none."""
-        metrics = METRICS[query.group]
+        metrics = self._metrics(query)
         metric = query.metric if query.metric in (*metrics, "calls") else metrics[0]
+        if query.group == "memory" and query.metric == "peak_bytes" and len(metrics) == 1:
+            return (), query.metric, memory_artifact.NO_ADDRESSES
         sides = self._items(query)
         if sides is None:
-            return (), metric, self._missing.get(query.group, "")
+            return (), metric, self._missing.get(query.group, NO_COMMON_MEMORY)
         found = self.comparison
         clock = 1.0
         if found.drift is not None and found.drift.is_other_clock and "device" in metric:
@@ -178,8 +226,15 @@ class Pair:
             sides = module_items(self.base.with_modules), module_items(self.other.with_modules)
             return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
         if query.group == "kernels":
-            by = "launch" if query.by_shape else "name"
-            return kernel_items(self.base.side, by), kernel_items(self.other.side, by)
+            key = query.kernels_by or self.kernels_by
+            return kernel_items(self.base.side, key), kernel_items(self.other.side, key)
+        if query.group == "memory":
+            if (devices := self.memory_devices) is None:
+                return None
+            return (
+                memory_items(self.base.with_memory, devices[0]),
+                memory_items(self.other.with_memory, devices[1]),
+            )
         by = "shape" if query.by_shape else "name"
         return operator_items(self.base.side, by), operator_items(self.other.side, by)
 
@@ -204,13 +259,21 @@ class Pair:
             metric=metric,
             base_ns=sum(one.base.ns for one in found),
             other_ns=sum(one.other.ns for one in found),
-            metrics=METRICS[query.group],
+            metrics=self._metrics(query),
+            kernels_by=(query.kernels_by or self.kernels_by) if query.group == "kernels" else None,
+            device=self._memory_words if query.group == "memory" else "",
             missing=missing,
         )
 
+    @property
+    def _memory_words(self) -> str:
+        labels = [one.label for one in self.memory_devices or ()]
+        return " against ".join(dict.fromkeys(labels))
+
 
 def _holds(change: ItemChange, search: str) -> bool:
-    text = f"{change.name} {change.other_name} {change.detail}".casefold()
+    parts = (change.name, change.other_name, change.detail, *change.examples)
+    text = " ".join(parts).casefold()
     return all(word in text for word in search.casefold().split())
 
 
@@ -270,4 +333,6 @@ def row_of(change: ItemChange) -> answers.DiffRow:
         status=change.status,
         p=change.p,
         sums=change.sums,
+        base_kernel=change.examples[0],
+        other_kernel=change.examples[1],
     )

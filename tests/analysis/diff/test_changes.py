@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kinetoscope.analysis.diff.changes import ItemChange, changes, drift
 from kinetoscope.analysis.diff.comparable import mismatches, step_counts
 from kinetoscope.analysis.diff.matching import plain_name
-from kinetoscope.analysis.diff.sides import Side, kernel_items, operator_items
+from kinetoscope.analysis.diff.sides import (
+    OUTSIDE,
+    Side,
+    kernel_items,
+    memory_device,
+    memory_items,
+    operator_items,
+    plain_op,
+    role_of,
+)
 from kinetoscope.analysis.diff.verdict import compare
-from tests.trace.drawn import Event, annotation, drawn, x
+from kinetoscope.analysis.memory.artifact import memory_of
+from tests.trace.drawn import Event, annotation, drawn, memory, python, x
 
 from .training import Plant, side_of, training
 
@@ -170,3 +182,114 @@ def test_five_percent_in_one_operator_are_found_and_two_thousandths_are_not_clai
     assert found == 6
     assert small <= 1
     assert false <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("aten::cudnn_convolution_backward", "aten::convolution_backward"),
+        ("aten::miopen_convolution_backward", "aten::convolution_backward"),
+        ("aten::native_batch_norm", "aten::batch_norm"),
+        ("aten::_efficient_attention_forward", "attention"),
+        ("aten::_scaled_dot_product_flash_attention_backward", "attention backward"),
+        ("aten::linear", "aten::linear"),
+    ],
+)
+def test_operators_without_the_name_of_a_library(name: str, plain: str) -> None:
+    assert plain_op(name) == plain
+
+
+def test_a_role_is_the_same_whatever_the_order_of_heads() -> None:
+    flash = role_of("attention", "aten::_flash_attention_forward", "[[2,128,16,64],[2,128,16,64]]")
+    other = role_of(
+        "attention", "aten::_efficient_attention_forward", "[[2,16,128,64],[2,16,128,64],[],[]]"
+    )
+    assert flash == other == ("attention", "[2, 16, 64, 128] × [2, 16, 64, 128]")
+    assert role_of("gemm", "aten::mm", "[[8,4],[4,2]]") == ("gemm · aten::mm", "[8,4] × [4,2]")
+
+
+# --- allocation sites ---
+
+MIB = 1 << 20
+
+
+def allocations(amounts: list[int], *, has_addresses: bool = True) -> Side:
+    """Two steps; in each a buffer from `aten::mm`, kept to its end, and a small one from outside.
+
+    step 0          │ mm: +amount │ … +1 MiB │ −1 MiB │ −amount │ step 1 …
+    """
+    flat: list[Event] = []
+    total = 0
+
+    def change(ts: float, amount: int, address: int) -> Event:
+        nonlocal total
+        total += amount
+        known = {"Addr": address, "Total Allocated": total} if has_addresses else {}
+        return memory(ts, amount, **{"Device Type": 0, "Device Id": -1, **known})
+
+    for step, amount in enumerate(amounts):
+        at = step * 1000.0
+        flat += [
+            annotation(f"ProfilerStep#{step}", at, 990),
+            x("aten::mm", at + 10, 100),
+            change(at + 20, amount, 1000),
+            change(at + 200, MIB, 2000),
+            change(at + 300, -MIB, 2000),
+            change(at + 400, -amount, 1000),
+        ]
+    trace = drawn(flat)
+    return replace(side_of(trace), memory=memory_of(trace))
+
+
+def sites(base: Side, other: Side, metric: str) -> dict[str, ItemChange]:
+    items = []
+    for side in (base, other):
+        device = memory_device(side)
+        assert device is not None
+        items.append(memory_items(side, device))
+    return {row.name: row for row in changes(items[0], items[1], metric, base.mean_ns)}
+
+
+def test_allocation_sites_are_compared_by_step() -> None:
+    rows = sites(allocations([4 * MIB, 4 * MIB]), allocations([4 * MIB, 12 * MIB]), "bytes")
+    assert {name: (row.base.calls, row.base.ns, row.other.ns) for name, row in rows.items()} == {
+        "aten::mm": (1, 4 * MIB, 8 * MIB),
+        OUTSIDE: (1, MIB, MIB),
+    }
+    assert rows[OUTSIDE].status == "same"
+
+
+def test_what_sites_hold_at_the_peak_is_no_mean_over_steps() -> None:
+    base, other = allocations([4 * MIB, 4 * MIB]), allocations([4 * MIB, 12 * MIB])
+    rows = sites(base, other, "peak_bytes")
+    assert (rows["aten::mm"].base.ns, rows["aten::mm"].other.ns) == (4 * MIB, 12 * MIB)
+    assert rows["aten::mm"].status == "more"
+    assert (rows[OUTSIDE].base.ns, rows[OUTSIDE].other.ns) == (MIB, MIB)
+
+
+def test_sites_without_addresses_are_compared_by_operator() -> None:
+    """Events that say how much and no more, as of old recordings."""
+    sides = [allocations([size, size], has_addresses=False) for size in (4 * MIB, 6 * MIB)]
+    device = memory_device(sides[0])
+    assert device is not None
+    assert not device.has_addresses
+    rows = sites(sides[0], sides[1], "bytes")
+    assert (rows["aten::mm"].base.ns, rows["aten::mm"].other.ns) == (4 * MIB, 6 * MIB)
+    assert rows["aten::mm"].status == "more"
+
+
+def test_a_line_that_moved_is_the_same_site() -> None:
+    def of(line: int) -> Side:
+        trace = drawn(
+            annotation("ProfilerStep#0", 0, 990),
+            python(f"train.py({line}): forward", 5, 300),
+            x("aten::mm", 10, 100),
+            memory(20, MIB, **{"Device Type": 0, "Addr": 1, "Total Allocated": MIB}),
+            memory(400, -MIB, **{"Device Type": 0, "Addr": 1, "Total Allocated": 0}),
+        )
+        return replace(side_of(trace), memory=memory_of(trace))
+
+    (row,) = sites(of(10), of(13), "bytes").values()
+    assert (row.name, row.status) == ("aten::mm", "same")
+    assert "train.py" in row.detail
+    assert "13" not in row.detail

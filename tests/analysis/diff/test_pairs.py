@@ -124,6 +124,83 @@ def test_other_hardware_is_another_machine() -> None:
     assert len(shared) > 0.9 * len(modules[0].names)  # modules keep their places on any hardware
 
 
+ROLES = [
+    # role, shapes of its inputs, launches on both, µs on H100 and on MI300
+    ("gemm · aten::mm", "[8944,1024] × [1024,2816]", 48, 48, 4016, 5308),
+    ("attention", "[16, 16, 64, 559] × [16, 16, 64, 559] × [16, 16, 64, 559]", 24, 24, 2723, 3909),
+    ("elementwise · aten::copy_", "[16,16,559,64] × [16,16,559,64]", 72, 72, 2108, 1088),
+    ("elementwise · aten::mul", "[16,16,559,64] × [1,1,559,64]", 96, 96, 2680, 1673),
+    ("gemm · aten::addmm", "[1024] × [8944,1024] × [1024,1024]", 72, 72, 2266, 2955),
+    ("elementwise · aten::add", "[16,16,559,64] × [16,16,559,64]", 48, 48, 1671, 983),
+    ("copy · aten::cat", "[16,16,559,32] × [16,16,559,32]", 48, 48, 2014, 1350),
+    ("elementwise · aten::copy_", "[16,559,1024] × [16,559,1024]", 98, 98, 2330, 1737),
+    ("gemm · aten::mm", "[8944,2816] × [2816,1024]", 24, 24, 1815, 2375),
+    ("elementwise · aten::mul", "[16,559,1024] × [16,559,1]", 49, 49, 1609, 1154),
+    ("elementwise · aten::mul", "[1024] × [16,559,1024]", 49, 49, 1234, 797),
+    ("elementwise · aten::pow", "[16,559,1024]", 49, 49, 1301, 928),
+    ("elementwise · aten::mul", "[16,559,2816] × [16,559,2816]", 24, 24, 1227, 909),
+    ("elementwise · aten::copy_", "[16,559,16,64] × [16,559,16,64]", 24, 24, 658, 359),
+    ("gemm · aten::mm", "[8944,1024] × [1024,1024]", 24, 24, 758, 981),
+    ("elementwise · aten::add", "[16,559,1024] × [16,559,1024]", 48, 48, 855, 689),
+    ("elementwise · aten::silu", "[16,559,2816]", 24, 24, 925, 778),
+    ("elementwise · aten::add", "[16,559,1]", 49, 49, 82, 223),
+    ("elementwise · aten::rsqrt", "[16,559,1]", 49, 49, 79, 215),
+    ("reduction · aten::mean", "[16,559,1024]", 49, 49, 743, 619),
+    # What one of them does beside: the matrix products of the H100 clear their counters first, the
+    # attention of the MI300 fills its own.
+    ("elementwise · aten::fill_", "[1]", 0, 24, 0, 108),
+    ("elementwise · aten::neg", "[16,16,559,32]", 48, 48, 587, 517),
+    ("memset · aten::addmm", "[1024] × [8944,1024] × [1024,1024]", 72, 0, 63, 0),
+    ("memset · aten::mm", "[8944,1024] × [1024,2816]", 48, 0, 40, 0),
+]
+
+
+@requires_traces
+def test_kernels_of_two_vendors_are_matched_by_what_they_are_for() -> None:
+    """No kernel of these has the same name twice; role, operator and shapes are the same."""
+    base, other = first("tracelens/h100", "Qwen*"), first("tracelens/mi300", "Qwen*")
+    sides = kernel_items(base, "role"), kernel_items(other, "role")
+    rows = changes(*sides, "device_self_ns", base.mean_ns)
+    found = [
+        (
+            row.name,
+            row.detail,
+            row.base.calls,
+            row.other.calls,
+            round(row.base.ns / 1e3),
+            round(row.other.ns / 1e3),
+        )
+        for row in rows
+    ]
+    assert found[: len(ROLES)] == ROLES
+    assert [row for row in rows if row.relation is not None] == []
+    gemm = rows[0]
+    assert gemm.examples[0].startswith("sm90_xmma_gemm")
+    assert gemm.examples[1].startswith("Cijk_")
+    # Nothing is lost on the way: all device time of the step is in one row or another.
+    for side, of in zip((base, other), ("base", "other"), strict=True):
+        by_name = kernel_items(side).sums["device_self_ns"].sum()
+        assert sum(getattr(row, of).ns for row in rows) == by_name
+
+
+@requires_traces
+def test_families_of_kernels_of_two_vendors() -> None:
+    base, other = first("tracelens/h100", "Qwen*"), first("tracelens/mi300", "Qwen*")
+    sides = kernel_items(base, "family"), kernel_items(other, "family")
+    rows = {row.name: row for row in changes(*sides, "device_self_ns", base.mean_ns)}
+    calls = {name: (row.base.calls, row.other.calls) for name, row in rows.items()}
+    assert calls == {
+        "gemm": (169, 169),
+        "attention": (24, 24),
+        "elementwise": (735, 759),
+        "reduction": (50, 50),
+        "copy": (49, 49),
+        "embedding": (2, 2),
+        "memset": (168, 0),
+        "memcpy": (1, 1),
+    }
+
+
 @requires_traces
 def test_two_short_recordings_of_one_script() -> None:
     """Two steps against one: every line is there on both sides, and nothing is claimed."""

@@ -77,6 +77,9 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
   const all = props
     .columns(fetched.length > 0 ? fetched : (known?.rows ?? []))
     .map((column) => ({ help: definitions[column.key] ?? "", ...column }));
+  // Why there are no rows, where the server knows it.
+  const missing = (known as { readonly missing?: unknown } | undefined)?.missing;
+  const empty = typeof missing === "string" && missing !== "" ? missing : props.empty;
   const hidden = hiddenIn(values[`${stem}.hide`], props.usuallyHidden);
   const opened = values[`${stem}.row`];
   return (
@@ -121,7 +124,7 @@ export function PartTable<P extends TablePart>(props: PartTableProps<P>) {
               })}
           {...(onPoint === undefined ? {} : { onPoint })}
           toPlain={toPlain}
-          empty={props.empty}
+          empty={empty}
           isOld={isOld}
         />
       ) : (

@@ -59,6 +59,7 @@ const ANSWER: Diff = {
   counts: [
     { key: "launches", label: "Launches", unit: "count", base: 10, other: 12, is_exact: true },
   ],
+  kernels_by: "name",
   missing: { modules: "No modules." },
 };
 
@@ -80,6 +81,8 @@ const row = (name: string, change_ns: number): DiffRow => ({
   status: "slower",
   p: 0.001,
   sums: {},
+  base_kernel: "",
+  other_kernel: "",
 });
 
 const TABLE: DiffTable = {
@@ -91,6 +94,8 @@ const TABLE: DiffTable = {
   base_ns: 2_000_000,
   other_ns: 2_520_000,
   metrics: ["self_ns"],
+  kernels_by: null,
+  device: "",
   missing: "",
 };
 

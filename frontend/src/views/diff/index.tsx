@@ -22,6 +22,7 @@ const TABS: readonly (readonly [Tab, string])[] = [
   ["operators", "Operators"],
   ["kernels", "Kernels"],
   ["modules", "Modules"],
+  ["memory", "Memory"],
   ["flame", "Flame graph"],
 ];
 
@@ -47,7 +48,14 @@ function Tables({ answer, query }: { answer: Diff; query: DiffQuery }) {
   return tab === "flame" ? (
     <DiffFlameGraph query={query} modes={modes} hasDevice={hasDevice} />
   ) : (
-    <Changes key={tab} query={query} group={tab} hasDevice={hasDevice} modes={modes} />
+    <Changes
+      key={tab}
+      query={query}
+      group={tab}
+      usualKey={answer.kernels_by}
+      hasDevice={hasDevice}
+      modes={modes}
+    />
   );
 }
 

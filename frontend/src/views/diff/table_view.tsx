@@ -5,6 +5,7 @@ import type {
   DiffQuery,
   DiffRow,
   DiffTableQuery,
+  KernelKey,
 } from "../../api/types.gen";
 import { plainTable } from "../../base/text/delimited";
 import { bytes, change, DASH, fixed, MINUS, NBSP, time } from "../../base/text/format";
@@ -21,6 +22,8 @@ const STATUS: Readonly<Record<DiffRow["status"], string>> = {
   removed: "removed",
   faster: "faster",
   slower: "slower",
+  more: "more",
+  less: "less",
   "more calls": "more calls",
   "fewer calls": "fewer calls",
   same: "same",
@@ -32,6 +35,8 @@ const CLAIMED: ReadonlySet<string> = new Set([
   "removed",
   "faster",
   "slower",
+  "more",
+  "less",
   "more calls",
   "fewer calls",
 ]);
@@ -48,9 +53,11 @@ const DEFINITIONS: Readonly<Record<string, string>> = {
   by_speed: "What longer or shorter calls make of it. Both sum to the change.",
   adjusted: "The change without what the clocks of the device alone explain.",
   device: "Change of the device time that it launched itself.",
+  base_kernel: "The kernel of A that takes most of it.",
+  other_kernel: "The kernel of B that takes most of it.",
   p: "Probability of such a change by noise alone (Welch, over the steps).",
   verdict:
-    "Faster and slower: significant at q = 0.05, more than 1 % of the step. Numbers of calls that repeat in every step are compared exactly.",
+    "Faster, slower, more, less: significant at q = 0.05, more than 1 % of the step, or of all bytes. Numbers of calls that repeat in every step are compared exactly.",
 };
 
 const toPlain = plainTable<DiffRow>([
@@ -68,6 +75,8 @@ const toPlain = plainTable<DiffRow>([
   "by_speed_ns",
   "adjusted_ns",
   "device_change_ns",
+  "base_kernel",
+  "other_kernel",
   "status",
   "p",
 ]);
@@ -81,11 +90,12 @@ export function percent(base: number, other: number): string {
   return `${ratio < 0 ? MINUS : "+"}${fixed(Math.abs(ratio), 0)}${NBSP}%`;
 }
 
-const amount = (metric: string) => (metric === "bytes" ? bytes : time);
+const isBytes = (metric: string) => metric.endsWith("bytes");
+const amount = (metric: string) => (isBytes(metric) ? bytes : time);
 
 /** `+1.2 MiB`, `▲ +1.20 ms`. */
 function changed(value: number, metric: string): string {
-  if (metric !== "bytes") {
+  if (!isBytes(metric)) {
     return change(value);
   }
   return value === 0 ? "0" : value < 0 ? `▼ ${MINUS}${bytes(-value)}` : `▲ +${bytes(value)}`;
@@ -128,7 +138,12 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
   const metric = query.metric ?? "self_ns";
   const most = scaleOf(rows);
   const words = amount(metric);
-  const heads = { operators: "Operator", kernels: "Kernel", modules: "Module" } as const;
+  const heads = {
+    operators: "Operator",
+    kernels: "Kernel",
+    modules: "Module",
+    memory: "Allocation site",
+  } as const;
   const plain = (
     key: string,
     head: string,
@@ -180,6 +195,20 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
           ),
         ]
       : []),
+    ...(rows.some((row) => row.base_kernel !== "" || row.other_kernel !== "")
+      ? [
+          plain("base_kernel", "Kernel A", (row) => <CodeName name={row.base_kernel} />, {
+            isNumeric: false,
+            width: 150,
+            grow: 2,
+          }),
+          plain("other_kernel", "Kernel B", (row) => <CodeName name={row.other_kernel} />, {
+            isNumeric: false,
+            width: 150,
+            grow: 2,
+          }),
+        ]
+      : []),
     plain("p", "p", (row) => (row.p === null ? DASH : row.p < 0.001 ? "< 0.001" : fixed(row.p, 3))),
     plain(
       "verdict",
@@ -201,31 +230,44 @@ const METRIC_WORDS: Readonly<Record<string, string>> = {
   device_self_ns: "Device self",
   device_total_ns: "Device total",
   bytes: "Allocated",
+  peak_bytes: "Held at the peak",
 };
 const METRICS: Readonly<Record<DiffGroup, readonly DiffMetric[]>> = {
   operators: ["self_ns", "total_ns", "device_self_ns", "device_total_ns"],
   kernels: ["device_self_ns"],
   modules: ["device_self_ns", "self_ns", "bytes"],
+  memory: ["bytes", "peak_bytes"],
 };
+
+const KERNEL_KEYS: readonly (readonly [KernelKey, string])[] = [
+  ["name", "Name"],
+  ["launch", "Launch size"],
+  ["role", "Role"],
+  ["family", "Family"],
+];
 
 interface ChangesProps {
   readonly query: DiffQuery;
   readonly group: DiffGroup;
+  /** What kernels are matched by unless someone chooses. */
+  readonly usualKey: KernelKey;
   readonly hasDevice: boolean;
   readonly modes: React.ReactNode;
 }
 
-export function Changes({ query, group, hasDevice, modes }: ChangesProps) {
+export function Changes({ query, group, usualKey, hasDevice, modes }: ChangesProps) {
   const address = useAddress();
   const values = useValues();
   const known = METRICS[group].filter((one) => hasDevice || !one.startsWith("device"));
   const metric = known.find((one) => one === values["diff.metric"]) ?? known[0] ?? "self_ns";
   const isByShape = values["diff.shape"] === "1";
+  const kernelsBy = KERNEL_KEYS.find(([key]) => key === values["diff.kernels"])?.[0] ?? usualKey;
   const asked: DiffTableQuery = {
     ...query,
     group,
     metric,
     by_shape: isByShape,
+    kernels_by: kernelsBy,
     search: values["diff.search"] ?? "",
   };
   return (
@@ -253,7 +295,17 @@ export function Changes({ query, group, hasDevice, modes }: ChangesProps) {
               }
             />
           ) : null}
-          {group === "modules" ? null : (
+          {group === "kernels" ? (
+            <Segmented
+              label="Matched by"
+              options={KERNEL_KEYS}
+              value={kernelsBy}
+              onChange={(next) =>
+                address.replace({ "diff.kernels": next === usualKey ? undefined : next })
+              }
+            />
+          ) : null}
+          {group === "operators" ? (
             <label className="row hint">
               <input
                 type="checkbox"
@@ -262,9 +314,9 @@ export function Changes({ query, group, hasDevice, modes }: ChangesProps) {
                   address.replace({ "diff.shape": event.target.checked ? "1" : undefined })
                 }
               />
-              {group === "kernels" ? "By launch size" : "By shapes"}
+              By shapes
             </label>
-          )}
+          ) : null}
           <SearchField
             words="Filter by name"
             value={values["diff.search"] ?? ""}
