@@ -519,6 +519,14 @@ export interface DiffFlameQuery extends DiffQuery {
   readonly min_ratio?: number;
 }
 
+/** The chosen steps of both recordings. */
+export interface DiffMarks {
+  readonly base: readonly StepMarks[];
+  readonly other: readonly StepMarks[];
+  /** names that some step has on both sides */
+  readonly phases: readonly string[];
+}
+
 /** What the two recordings do not have in common. */
 export interface DiffMismatch {
   readonly what: string;
@@ -2146,6 +2154,14 @@ export interface PathShare {
   readonly certain_ratio: number | null;
 }
 
+/** A range in a step: the DataLoader, a module, the optimizer. In ns, as in the Trace view. */
+export interface PhaseMark {
+  readonly name: string;
+  readonly kind: string;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** One piece of both steps: an anchor, or what stands between two of them. */
 export interface Piece {
   readonly path: string;
@@ -2698,6 +2714,15 @@ export interface StepMark {
   readonly end_ns: number;
 }
 
+/** One chosen step of a recording, on the host, and the ranges directly in it. */
+export interface StepMarks {
+  /** as the address writes it: "5"; "" = the whole recording, where none is marked */
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+  readonly phases: readonly PhaseMark[];
+}
+
 /** One step. */
 export interface StepMemoryRow {
   readonly name: string;
@@ -3024,6 +3049,7 @@ export interface PartAnswers {
   readonly "distributed/joined": JoinedCollectives;
   readonly "diff/table": DiffTable;
   readonly "diff/pieces": Pieces;
+  readonly "diff/marks": DiffMarks;
   readonly "diff/flame": DiffFlame;
 }
 
@@ -3075,5 +3101,6 @@ export interface PartQueries {
   readonly "distributed/joined": JoinedQuery;
   readonly "diff/table": DiffTableQuery;
   readonly "diff/pieces": PiecesQuery;
+  readonly "diff/marks": DiffQuery;
   readonly "diff/flame": DiffFlameQuery;
 }

@@ -215,8 +215,8 @@ class MainThread:
         return np.asarray(kinds & (self._kind[self.rows] < 0) & free)
 
     @cached_property
-    def top(self) -> tuple[Node, ...]:
-        """What is directly in the chosen steps, all steps joined; without steps, in the thread."""
+    def outermost(self) -> tuple[Node, ...]:
+        """What no anchor contains: as a rule the steps."""
         bounds, anchors = self._bounds
         operators = self.side.operators
         calls = operators.calls
@@ -241,9 +241,25 @@ class MainThread:
                 first, last, nodes,
             )  # fmt: skip
             inside[above].append((first, anchor))
-        outermost = tuple(node for _, node in sorted(inside[-1], key=lambda one: one[0]))
-        steps = [one for one in outermost if isinstance(one, Anchor) and one.kind == "step"]
-        return tuple(node for step in steps for node in step.inside) if steps else outermost
+        return tuple(node for _, node in sorted(inside[-1], key=lambda one: one[0]))
+
+    @cached_property
+    def steps(self) -> tuple[Anchor, ...]:
+        """The ranges that mark the chosen steps."""
+        return tuple(
+            one for one in self.outermost if isinstance(one, Anchor) and one.kind == "step"
+        )
+
+    @cached_property
+    def top(self) -> tuple[Node, ...]:
+        """What is directly in the chosen steps, all steps joined; without steps, in the thread."""
+        inside = tuple(node for step in self.steps for node in step.inside)
+        return inside if self.steps else self.outermost
+
+    def span(self, anchor: Anchor) -> tuple[int, int]:
+        """From when to when an anchor lasts, in ns from the start of the trace."""
+        bounds = self._bounds[0]
+        return int(bounds[anchor.first]), int(bounds[anchor.last])
 
 
 def _marks(name: str) -> bool:
@@ -330,6 +346,29 @@ def shown(name: str) -> str:
     name = name.removeprefix("nn.Module: ")
     name = re.sub(r"^enumerate\((Data(?:Loader|Pipe))\)#.*", r"\1", name)
     return re.sub(r"^Optimizer\.(step|zero_grad)#(.*?)(?:\.(?:step|zero_grad))?$", r"\2.\1", name)
+
+
+@dataclass(frozen=True, slots=True)
+class StepPhase:
+    """A range in a step where two timelines can begin together; ns from the start of the trace."""
+
+    name: str
+    kind: PieceKind
+    start: int
+    end: int
+
+
+MOST_PHASES = 40  # of a step: of more modules than that none is looked for in a list
+
+
+def phases(thread: MainThread, within: Sequence[Node]) -> tuple[StepPhase, ...]:
+    """The anchors directly in a step, each name once, in the order of time."""
+    found: dict[str, StepPhase] = {}
+    for node in within:
+        if isinstance(node, Anchor) and len(found) < MOST_PHASES:
+            name = shown(plain_anchor(node.name))
+            found.setdefault(name, StepPhase(name, node.kind, *thread.span(node)))
+    return tuple(found.values())
 
 
 def pieces_at(

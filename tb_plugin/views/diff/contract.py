@@ -5,6 +5,7 @@ The view answers with ``Diff``: the verdict, the bridge, what limits the compari
     table   DiffTable   operators, kernels, modules or allocation sites: who takes more, who less
                         (DiffTableQuery)
     pieces  Pieces      the pieces of the step, aligned, and those inside one of them (PiecesQuery)
+    marks   DiffMarks   where two timelines can begin together: steps, ranges in them (DiffQuery)
     flame   DiffFlame   one flame graph of both, each box with both values (DiffFlameQuery)
 
 The trace of the request is the *other* one (the experiment); the query names the *base*.
@@ -224,6 +225,32 @@ class Pieces(Struct, frozen=True):
     rows: tuple[DiffRow, ...]  # the operators of this piece, those that changed most first
     row_count: int
     missing: str
+
+
+class PhaseMark(Struct, frozen=True):
+    """A range in a step: the DataLoader, a module, the optimizer. In ns, as in the Trace view."""
+
+    name: str
+    kind: str
+    start: int
+    end: int
+
+
+class StepMarks(Struct, frozen=True):
+    """One chosen step of a recording, on the host, and the ranges directly in it."""
+
+    name: str  # as the address writes it: "5"; "" = the whole recording, where none is marked
+    start: int
+    end: int
+    phases: tuple[PhaseMark, ...]
+
+
+class DiffMarks(Struct, frozen=True):
+    """The chosen steps of both recordings."""
+
+    base: tuple[StepMarks, ...]
+    other: tuple[StepMarks, ...]
+    phases: tuple[str, ...]  # names that some step has on both sides
 
 
 class DiffBox(Struct, frozen=True):

@@ -6,16 +6,18 @@ import numpy as np
 
 from ...analysis.diff.changes import changes
 from ...analysis.diff.flame import pair_flame
-from ...analysis.diff.pieces import AlignedPiece, MainThread, PieceSide, pieces_at
-from ...analysis.diff.sides import Items, operator_items
+from ...analysis.diff.pieces import AlignedPiece, MainThread, PieceSide, phases, pieces_at
+from ...analysis.diff.sides import Items, Side, operator_items
 from ...analysis.facts import Facts
+from ...analysis.steps import step_parameter
 from ...base.errors import QueryError
-from ..shared import Column, Table, table_from
+from ..shared import Column, Table, as_structs, table_from
 from ..view import Part, Recordings, Subject, TracePlace, View
 from . import contract as answers
 from .rows import OPERATORS, Pair, Recorded, row_of
 
 MOST_ROWS = 100
+MOST_STEPS = 500  # to begin two timelines at
 
 
 def build(subject: Subject, query: answers.DiffQuery) -> answers.Diff:
@@ -110,6 +112,43 @@ def _items(thread: MainThread, side: PieceSide | None) -> Items:
     return operator_items(thread.side, only=thread.rows[marked[thread.segment_of]])
 
 
+def marks(subject: Subject, query: answers.DiffQuery) -> answers.DiffMarks:
+    """Where two timelines can begin together. Raises QueryError, NotFoundError."""
+    pair = pair_of(subject, query)
+    base, other = (_marks(one) for one in (pair.base.side, pair.other.side))
+    names = [
+        dict.fromkeys(phase.name for step in side for phase in step.phases)
+        for side in (base, other)
+    ]
+    return answers.DiffMarks(base, other, tuple(name for name in names[0] if name in names[1]))
+
+
+def _marks(side: Side) -> tuple[answers.StepMarks, ...]:
+    """The steps of the host with what is directly in them; the whole where none is marked."""
+    thread = MainThread(side)
+    facts, indexes = side.selection.facts, side.selection.indexes
+    if side.steps is None or len(thread.steps) != len(indexes):
+        # Steps that ranges of the main thread do not mark are known by their windows alone.
+        whole = side.steps is None
+        return tuple(
+            answers.StepMarks(
+                "" if whole else step_parameter(facts, index),
+                facts.steps[index].start_ns,
+                facts.steps[index].end_ns,
+                as_structs(answers.PhaseMark, phases(thread, thread.top if whole else ())),
+            )
+            for index in indexes[:MOST_STEPS]
+        )
+    return tuple(
+        answers.StepMarks(
+            step_parameter(facts, index),
+            *thread.span(step),
+            as_structs(answers.PhaseMark, phases(thread, step.inside)),
+        )
+        for index, step in list(zip(indexes, thread.steps, strict=True))[:MOST_STEPS]
+    )
+
+
 def flame(subject: Subject, query: answers.DiffFlameQuery) -> answers.DiffFlame:
     """The flame graph of both. Raises QueryError, NotFoundError."""
     pair = pair_of(subject, query)
@@ -182,6 +221,7 @@ VIEW = View(
     parts=(
         Part("table", answers.DiffTableQuery, answers.DiffTable, table),
         Part("pieces", answers.PiecesQuery, answers.Pieces, pieces),
+        Part("marks", answers.DiffQuery, answers.DiffMarks, marks),
         Part("flame", answers.DiffFlameQuery, answers.DiffFlame, flame),
     ),
     among=among,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
 from kinetoscope.session.session import FileSession, Wanted, choose
 from kinetoscope.trace.read import read
 from kinetoscope.views.diff import contract as answers
-from kinetoscope.views.diff.view import VIEW, build, flame, pieces, table, tables
+from kinetoscope.views.diff.view import VIEW, build, flame, marks, pieces, table, tables
 from kinetoscope.views.view import Subject
 from tests.analysis.diff.training import Plant, side_of, write_training
 from tests.conftest import TRACES, requires_traces
@@ -171,3 +172,58 @@ def test_pieces_have_the_nodes_and_sums_of_the_former_plugin() -> None:
 
     found = tuple((sums(left), sums(right)) for left, right in groups if left or right)
     assert found == FORMER
+
+
+def test_where_two_timelines_can_begin_together(log: Path) -> None:
+    """The steps of both, as the address names them, and the ranges that both have in them."""
+    found = marks(subject(log), answers.DiffQuery(base_run="before", steps="3-5"))
+    assert [step.name for step in found.base] == [str(number) for number in range(STEPS)]
+    assert [step.name for step in found.other] == ["3", "4", "5"]
+    assert found.phases == ("DataLoader",)
+    step = found.other[0]
+    (loader,) = step.phases
+    assert step.start <= loader.start < loader.end <= step.end
+
+
+def test_recordings_without_steps_begin_together_as_a_whole(tmp_path: Path) -> None:
+    for run in ("one", "two"):
+        path = tmp_path / run / "a.pt.trace.json"
+        path.parent.mkdir()
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
+        path.write_text(json.dumps({"traceEvents": [{**event, "ts": 10, "dur": 50}]}))
+    found = marks(subject(tmp_path, "two"), answers.DiffQuery(base_run="one"))
+    assert [step.name for step in (*found.base, *found.other)] == ["", ""]
+    assert found.phases == ()
+
+
+def test_allocations_that_were_not_recorded_say_how_to(log: Path) -> None:
+    found = table(subject(log), answers.DiffTableQuery(base_run="before", group="memory"))
+    assert found.rows == ()
+    assert "profile_memory=True" in found.missing
+
+
+@requires_traces
+def test_what_is_held_at_the_peak_needs_addresses() -> None:
+    """Torch 1.9 recorded sizes alone: by operator, per step, and no guess at the peak."""
+    one = subject(TRACES / "kineto_tb_samples", "resnet50_num_workers_4", "worker0")
+    query = answers.DiffTableQuery(base_run="resnet50_num_workers_0", group="memory")
+    found = table(one, query)
+    assert found.metrics == ("bytes",)
+    assert "V100" in found.device
+    workspace = "aten::cudnn_convolution_backward_input (aten::empty)"
+    row = next(row for row in found.rows if row.name == workspace)
+    assert (row.base_calls, row.other_calls, row.status) == (25, 22, "fewer calls")
+    held = table(one, msgspec.structs.replace(query, metric="peak_bytes"))
+    assert held.rows == ()
+    assert "Addresses were not recorded" in held.missing
+
+
+@requires_traces
+def test_other_devices_are_compared_by_role() -> None:
+    one = subject(TRACES / "tracelens", "mi300", "Qwen_Qwen1.5-0.5B-Chat__1016005")
+    found = table(one, answers.DiffTableQuery(base_run="h100", group="kernels"))
+    assert found.kernels_by == "role"
+    assert found.rows[0].name == "gemm · aten::mm"
+    assert found.rows[0].base_kernel.startswith("sm90")
+    named = answers.DiffTableQuery(base_run="h100", group="kernels", kernels_by="name")
+    assert table(one, named).kernels_by == "name"

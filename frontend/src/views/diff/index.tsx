@@ -14,19 +14,21 @@ import { Counts, Limits } from "./limits";
 import { PieceRows, Pieces } from "./pieces";
 import { BasePicker, Sides } from "./sides";
 import { Changes } from "./table_view";
+import { TwoTimelines } from "./timelines";
 
 adoptStyles(diffCss);
 
-type Tab = DiffGroup | "flame";
+type Tab = DiffGroup | "flame" | "timelines";
 const TABS: readonly (readonly [Tab, string])[] = [
   ["operators", "Operators"],
   ["kernels", "Kernels"],
   ["modules", "Modules"],
   ["memory", "Memory"],
   ["flame", "Flame graph"],
+  ["timelines", "Two timelines"],
 ];
 
-function Tables({ answer, query }: { answer: Diff; query: DiffQuery }) {
+function Tables({ answer, query, base }: { answer: Diff; query: DiffQuery; base: Base }) {
   const address = useAddress();
   const values = useValues();
   const wanted = TABS.find(([key]) => key === values["diff.tab"])?.[0] ?? "operators";
@@ -45,6 +47,9 @@ function Tables({ answer, query }: { answer: Diff; query: DiffQuery }) {
       }
     />
   );
+  if (tab === "timelines") {
+    return <TwoTimelines query={query} base={base} modes={modes} />;
+  }
   return tab === "flame" ? (
     <DiffFlameGraph query={query} modes={modes} hasDevice={hasDevice} />
   ) : (
@@ -86,7 +91,7 @@ function Figures({ answer, isOld, query, base, shown }: FiguresProps) {
         <Limits answer={answer} isOld={isOld} />
       </div>
       <PieceRows query={query} />
-      <Tables answer={answer} query={query} />
+      <Tables answer={answer} query={query} base={base} />
     </div>
   );
 }

@@ -18,7 +18,7 @@ import type {
 } from "../../../timeline/contract";
 import { openTimeline } from "../../../timeline/engine";
 import { useArrows } from "../tracks/arrows";
-import { timelinePalette } from "../tracks/palette";
+import { timelinePalette } from "../../../timeline/palette";
 import { type RowModel, rowModel, rowOfTrack } from "../tracks/rows";
 import { makeActions, type Target } from "./actions";
 import { type Link, type Range, sameSlice, useLink } from "./address";

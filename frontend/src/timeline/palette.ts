@@ -1,6 +1,6 @@
 /** The colours of the timeline out of the page's tokens. */
-import { kindPaints, type Tokens } from "../../../base/style/kind_hues";
-import type { TimelinePalette } from "../../../timeline/contract";
+import { kindPaints, type Tokens } from "../base/style/kind_hues";
+import type { TimelinePalette } from "./contract";
 
 export function timelinePalette(tokens: Tokens): TimelinePalette {
   const surface = tokens("--surface");

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { contrast, KIND } from "../../../base/style/kind_hues";
+import { contrast, KIND } from "../base/style/kind_hues";
 import { timelinePalette } from "./palette";
 
-const css = readFileSync(join(import.meta.dirname, "../../../base/style/css/tokens.css"), "utf8");
+const css = readFileSync(join(import.meta.dirname, "../base/style/css/tokens.css"), "utf8");
 
 /** The tokens of a theme, as the page resolves them. */
 function tokensOf(theme: "light" | "dark") {
