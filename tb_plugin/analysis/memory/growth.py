@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...base.arrays import I64, equal_rows, median
+from ...base.arrays import I64, distinct_values, equal_rows, median
 from .curve import total_before
 from .model import NEVER, MemoryColumns, MemoryDevice
 
@@ -82,7 +82,7 @@ def growth(end_bytes: I64) -> Growth:
     count = len(end_bytes)
     if count < LEAST_STEPS:
         return Growth("not known", 0.0, 0, count)
-    at = np.unique(np.linspace(0, count - 1, min(count, _MOST_STEPS)).astype(np.int64))
+    at = distinct_values(np.linspace(0, count - 1, min(count, _MOST_STEPS)).astype(np.int64))
     value = end_bytes[at].astype(np.float64)
     left, right = np.triu_indices(len(at), 1)
     slope = median((value[right] - value[left]) / (at[right] - at[left]))
@@ -122,7 +122,7 @@ def leaking_sites(
     found = []
     for same in equal_rows(*keys):
         group = rows[same]
-        in_steps = len(np.unique(step[group - mine.start]))
+        in_steps = len(distinct_values(step[group - mine.start]))
         if in_steps >= RISING_RATIO * len(old):
             found.append(
                 AllocationSite(int(group[-1]), int(blocks.bytes[group[0]]), len(group), in_steps)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...base.arrays import I64
+from ...base.arrays import I64, distinct_values
 from ...base.intervals import EMPTY
 from ..memory.growth import after_warm_up, growth
 from .host_code import Found, HostCode
@@ -89,4 +89,4 @@ def _ops(code: HostCode, rows: I64) -> I64:
     if not len(code.ts):
         return rows[:0]
     inner = _inner(code, rows)
-    return code.host_rows(np.unique(inner[inner >= 0]))
+    return code.host_rows(distinct_values(inner[inner >= 0]))
