@@ -179,7 +179,10 @@ class IdleTables(Struct, frozen=True):
 
 
 class Held(Struct, frozen=True, array_like=True):
-    """Idle time of a device in one step under the events of one name and cause."""
+    """Idle time of a device in one step under the events of one name and cause.
+
+    A node of a graph holds the device from its start until what waited for it began.
+    """
 
     name: int  # row of IdleTables.names
     count: int  # events

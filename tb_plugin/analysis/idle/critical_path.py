@@ -18,14 +18,15 @@ the order of calls or because a collective ends just before, can be left out.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from array import array
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, ColumnTable
+from ...base.arrays import I8, I32, I64, ColumnTable, distinct_values, is_among
 from ...trace.model import DeviceClass, Trace
 from ..host_activity import HostRole, Hosts
 from ..steps import Windows
@@ -44,6 +45,10 @@ PATH_KINDS = (*_CLASSES.values(), *CAUSE)
 _FIRST_CAUSE = len(_CLASSES)
 _NONE, _HOST, _DEVICE = -1, 0, 1
 _STUCK = 10_000  # hops without progress, as among work of no length
+_WIDTH = 8  # columns of a part in the walk
+_SINGLE = 8  # parts of a thread in a row that are taken one by one …
+_CHUNK = 2048  # … before they are taken together: events of a thread
+_FAR = np.iinfo(np.int64).max
 _LOOK_BACK = 64  # device work looked at for what a blocking call waited for
 
 
@@ -80,49 +85,59 @@ class _Walk:
         self._ts, self._end = _view(host.ts), _view(host.ts + host.dur)
         self._parent, self._thread = _view(host.parent), _view(host.thread)
         self._first = hosts.first.tolist()
-        self._dts, self._dend = _view(device.ts), _view(device.ts + device.dur)
-        self._launch, self._before = _view(device.launch), _view(dependencies.before)
-        self._depends, self._guessed = _view(dependencies.on), _view(dependencies.inferred)
-        self._in_graph = _view(dependencies.in_graph)
-        self._klass = _view(device.klass)
-        order = np.argsort(device.ts + device.dur, kind="stable")
-        self._by_end, self._ends = _view(order), (device.ts + device.dur)[order]
-        self._blocking, self._waits = _view(hosts.blocking), _view(_waiting(hosts))
+        ends = device.ts + device.dur
+        self._dts, self._dend = _view(device.ts), _view(ends)
+        self._launch, self._klass = _view(device.launch), _view(device.klass)
+        order = np.argsort(ends, kind="stable")
+        self._by_end, self._ends = _view(order), _view(ends[order])
+        waits = _waiting(hosts)
+        self._blocking, self._waits = _view(hosts.blocking), _view(waits)
+        self._leaves = _Leaves(trace, hosts, (waits > 0) | hosts.blocking)
         self._copied = _view(_work_of_call(trace))
         learned = [learn(trace, row) for row in range(len(trace.devices))]
-        self._learned = [learned[row] for row in trace.streams.device.tolist()]
+        of_stream = [learned[row] for row in trace.streams.device.tolist()]
+        self._latency = [one.latency_ns for one in of_stream]
         self._stream = _view(device.stream)
+        gap_ns = np.array([one.gap_ns for one in of_stream], np.int64)[device.stream]
+        self._releases = _Releases.of(trace, dependencies, gap_ns)
         ops = np.bincount(host.thread[hosts.op], minlength=len(trace.threads))
         self._others = [t for t in np.flatnonzero(ops).tolist() if t != hosts.main]
-        self._found: list[tuple[int, int, int, int, int, int, int, int]] = []
+        self._found = array("q")  # the columns of PathParts without the step, part after part
+        self._blocks: list[I64] = []  # what was found before, shape (parts, 8)
 
     def parts(self) -> PathParts:
         windows = self._windows
-        steps = np.zeros(0, np.int32)
+        steps: list[I32] = []
+        tables: list[I64] = [np.empty((0, _WIDTH), np.int64)]
         for step in range(len(windows)):
             low, high = int(windows.start[step]), int(windows.end[step])
-            before = len(self._found)
             if high > low:
                 self._walk(low, high)
-            count = len(self._found) - before
-            self._found[before:] = self._found[before:][::-1]
-            steps = np.concatenate([steps, np.full(count, step, np.int32)])
-        columns = np.array(self._found, np.int64).reshape(-1, 8).T
-        start, end, kind, on, row, thread, slack, inferred = columns
+                self._flush()
+                tables.append(np.concatenate(self._blocks)[::-1])
+                steps.append(np.full(len(tables[-1]), step, np.int32))
+                self._blocks = []
+                self._leaves.forget()
+        start, end, kind, on, row, thread, slack, inferred = np.concatenate(tables).T
         kind = kind.copy()
         told = np.flatnonzero(kind == _NONE)  # by the event itself
         kind[told] = _FIRST_CAUSE + HostCauses(self._trace, self._hosts).of(row[told])
         return PathParts(
-            start,
-            end,
-            steps,
+            start.copy(),
+            end.copy(),
+            np.concatenate([np.zeros(0, np.int32), *steps]),
             kind.astype(np.int8),
             on.astype(np.int8),
             row.astype(np.int32),
             thread.astype(np.int32),
-            slack,
+            slack.copy(),
             inferred.astype(np.int8),
         )
+
+    def _flush(self) -> None:
+        """What was found so far as a block of its own."""
+        self._blocks.append(np.array(self._found, np.int64).reshape(-1, _WIDTH))
+        self._found = array("q")
 
     def _walk(self, low: int, high: int) -> None:
         """All parts of one step, the last first."""
@@ -130,10 +145,11 @@ class _Walk:
         self._slack, self._by_guess = -1, 0
         work = self._last_work(high)
         thread = self._hosts.main
-        still = 0
+        still = self._hops = 0
         while self._at > low:
             was = self._at
             if work >= 0:
+                self._hops = 0
                 work, thread = self._device(work)
             elif thread >= 0:
                 work, thread = self._host(thread)
@@ -148,9 +164,9 @@ class _Walk:
     ) -> None:
         """The part [start, now), as far as it lies in the step; then it is ``start``."""
         start = max(start, self._low)
-        if start < self._at:
-            found = (start, self._at, kind, on, row, thread, self._slack, self._by_guess)
-            self._found.append(found)
+        at = self._at
+        if start < at:
+            self._found.extend((start, at, kind, on, row, thread, self._slack, self._by_guess))
             self._at = start
             self._by_guess = 0
 
@@ -160,8 +176,8 @@ class _Walk:
 
     def _last_work(self, at: int) -> int:
         """Device work that ends the step; −1 where the host does."""
-        place = int(np.searchsorted(self._ends, at, side="right")) - 1
-        if place < 0 or int(self._ends[place]) < at:
+        place = bisect_right(self._ends, at) - 1
+        if place < 0 or self._ends[place] < at:
             return -1
         return self._by_end[place]
 
@@ -173,35 +189,23 @@ class _Walk:
         self._emit(begin, self._klass[work], _DEVICE, work)
         if self._at <= self._low:
             return -1, -1
-        call = self._launch[work]
-        called = self._ts[call] if call >= 0 else -1
-        ahead, depends = self._before[work], self._depends[work]
-        ahead_end = min(self._dend[ahead], begin) if ahead >= 0 else -1
-        depends_end = min(self._dend[depends], begin) if depends >= 0 else -1
-        released = sorted((ahead_end, depends_end, called))
-        if released[1] >= 0:
-            self._limit(released[2] - released[1])
-        if max(ahead_end, depends_end) >= called and max(ahead_end, depends_end) >= 0:
-            by = ahead if ahead_end >= depends_end else depends
-            if by == depends and ahead_end < depends_end:
-                self._by_guess = self._guessed[work]
-            end = self._dend[by]
-            if self._in_graph[work]:
-                gap = CAUSE["graph"]
-            elif begin - end <= self._learned[self._stream[work]].gap_ns:
-                gap = CAUSE["kernel_gap"]
-            else:
-                gap = CAUSE["device_wait"]
-            self._emit(end, _FIRST_CAUSE + gap, _DEVICE, work)
+        releases = self._releases
+        if releases.slack[work] >= 0:
+            self._limit(releases.slack[work])
+        by = releases.by[work]
+        if by >= 0:
+            self._by_guess |= releases.inferred[work]
+            self._emit(self._dend[by], releases.gap[work], _DEVICE, work)
             return by, -1
+        call = self._launch[work]
         if call < 0:
             self._emit(self._low, _FIRST_CAUSE + CAUSE["before"], _DEVICE, work)
             return -1, -1
         thread = self._thread[call]
-        usual = self._end[call] + self._learned[self._stream[work]].latency_ns
+        usual = self._end[call] + self._latency[self._stream[work]]
         self._emit(usual, _FIRST_CAUSE + CAUSE["device_wait"], _DEVICE, work, thread)
         self._emit(self._end[call], _FIRST_CAUSE + CAUSE["latency"], _DEVICE, work, thread)
-        self._emit(called, _NONE, _HOST, call, thread)
+        self._emit(self._ts[call], _NONE, _HOST, call, thread)
         return -1, thread
 
     # --- threads ----------------------------------------------------------------------------------
@@ -225,7 +229,27 @@ class _Walk:
                 self._limit(until - start)
                 return -1, other
         self._emit(start, _NONE, _HOST, row, thread)
+        self._hops += 1
+        if self._hops > _SINGLE and self._at > self._low:
+            self._run(thread)
         return -1, thread
+
+    def _run(self, thread: int) -> None:
+        """What the thread did before, as far back as nobody else can have released it."""
+        found = self._leaves.before(thread, self._low, self._at)
+        if found is None:
+            return
+        start, row = found
+        if len(row) < _SINGLE:
+            self._hops = 0
+        block = np.empty((len(row), _WIDTH), np.int64)
+        block[:, 0], block[0, 1], block[1:, 1] = start, self._at, start[:-1]
+        block[:, 2:] = (_NONE, _HOST, 0, thread, self._slack, 0)
+        block[:, 4] = row
+        block[0, 7] = self._by_guess
+        self._flush()
+        self._blocks.append(block)
+        self._at, self._by_guess = int(start[-1]), 0
 
     def _nothing(self, thread: int, start: int) -> tuple[int, int]:
         """A thread recorded nothing since ``start``: another one may have handed over to it."""
@@ -258,7 +282,7 @@ class _Walk:
             return -1, self._low
         since = self._ts[row]
         while row >= 0 and self._end[row] < at:
-            since = self._end[row]
+            since = max(since, self._end[row])
             row = self._parent[row]
         return row, max(since, self._low)
 
@@ -267,7 +291,7 @@ class _Walk:
         copied = self._copied[call]
         if copied >= 0:
             return copied if start < self._dend[copied] <= at else -1
-        place = int(np.searchsorted(self._ends, at, side="right")) - 1
+        place = bisect_right(self._ends, at) - 1
         for one in range(place, max(-1, place - _LOOK_BACK), -1):
             work = self._by_end[one]
             if self._dend[work] <= start:
@@ -288,6 +312,106 @@ class _Walk:
             if last > until:
                 best, until = other, last
         return best, until
+
+
+@dataclass(frozen=True, slots=True)
+class _Releases:
+    """By device row: what let it begin. The views are of plain integers."""
+
+    by: memoryview  # the work before it; −1: its call, or nothing known
+    gap: memoryview  # place in PATH_KINDS of the time between
+    slack: memoryview  # ns by which the next-best release came earlier; −1: there is none
+    inferred: memoryview
+
+    @staticmethod
+    def of(trace: Trace, found: Dependencies, gap_ns: I64) -> _Releases:
+        """``gap_ns``: what the stream of each row needs between two pieces of queued work."""
+        device = trace.device
+        begin, end = device.ts, device.ts + device.dur
+
+        def ends(rows: I32) -> I64:
+            return np.where(rows >= 0, np.minimum(end[rows], begin), -1)
+
+        ahead, depends = ends(found.before), ends(found.on)
+        called = np.full(len(begin), -1, np.int64)
+        known = np.flatnonzero(device.launch >= 0)
+        called[known] = trace.host.ts[device.launch[known]]
+        work = np.maximum(ahead, depends)
+        last = np.maximum(work, called)
+        second = np.maximum(np.minimum(ahead, depends), np.minimum(work, called))
+        by_work = (work >= called) & (work >= 0)
+        by = np.where(ahead >= depends, found.before, found.on)
+        gap = np.where(begin - end[by] <= gap_ns, CAUSE["kernel_gap"], CAUSE["device_wait"])
+        gap[found.in_graph > 0] = CAUSE["graph"]
+        return _Releases(
+            _view(np.where(by_work, by, -1)),
+            _view(_FIRST_CAUSE + gap),
+            _view(np.where(second >= 0, last - second, -1)),
+            _view(np.where(ahead < depends, found.inferred, 0)),
+        )
+
+
+class _Leaves:
+    """What each thread was in, from one edge of an event to the next; by chunks of its events."""
+
+    def __init__(self, trace: Trace, hosts: Hosts, stops: NDArray[np.bool_]) -> None:
+        self._host, self._first, self._stops = trace.host, hosts.first.tolist(), stops
+        self._chunks: dict[int, tuple[I64, I32, I32]] = {}
+
+    def before(self, thread: int, low: int, at: int) -> tuple[I64, I32] | None:
+        """From an instant back to another: when each event's turn began, and its row.
+
+        It ends at events that others may have let return, at the begin of a chunk, and where the
+        thread recorded nothing.
+        """
+        first, beyond = self._first[thread], self._first[thread + 1]
+        row = first + int(np.searchsorted(self._host.ts[first:beyond], at)) - 1
+        if row < first:
+            return None
+        begin = row - (row - first) % _CHUNK
+        if begin not in self._chunks:
+            self._chunks[begin] = self._chunk(begin, min(begin + _CHUNK, beyond), beyond)
+        edge, leaf, stop = self._chunks[begin]
+        last = int(np.searchsorted(edge, at)) - 1
+        least = max(int(stop[last]) + 1, int(np.searchsorted(edge, low, side="right")) - 1)
+        if last < max(least, 0):
+            return None
+        turn = slice(last, least - 1 if least else None, -1)
+        return np.maximum(edge[turn], low), leaf[turn]
+
+    def _chunk(self, begin: int, stop: int, beyond: int) -> tuple[I64, I32, I32]:
+        """Edges of some events, what was open after each, and the last place where a run ends."""
+        host = self._host
+        ts, end = host.ts[begin:stop], host.ts[begin:stop] + host.dur[begin:stop]
+        high = int(host.ts[stop]) if stop < beyond else _FAR
+        around = distinct_values(host.parent[begin:stop])
+        around = around[(around >= 0) & (around < begin)]
+        outer = [end]
+        while len(around):  # what is open from before
+            outer.append(host.ts[around] + host.dur[around])
+            around = distinct_values(host.parent[around])
+            around = around[around >= 0]
+        ends = np.concatenate(outer)
+        edge = distinct_values(np.concatenate([ts, ends[(ends > ts[0]) & (ends < high)]]))
+        until = np.append(edge[1:], high)
+        leaf = (begin + np.searchsorted(ts, until) - 1).astype(np.int32)
+        some = np.arange(len(leaf))
+        while len(some):
+            over = host.ts[leaf[some]] + host.dur[leaf[some]] < until[some]
+            some = some[over]
+            leaf[some] = host.parent[leaf[some]]
+            some = some[leaf[some] >= 0]
+        # An end outside of what is innermost changes nothing.
+        turn = np.diff(leaf, prepend=leaf[0] - 1) != 0
+        turn |= is_among(edge, ts)
+        edge, leaf = edge[turn], leaf[turn]
+        place = np.arange(len(leaf), dtype=np.int32)
+        ends_run = (leaf < 0) | self._stops[leaf]
+        return edge, leaf, np.maximum.accumulate(np.where(ends_run, place, np.int32(-1)))
+
+    def forget(self) -> None:
+        """Lets go of what was made; another step has other chunks."""
+        self._chunks.clear()
 
 
 def _view(column: NDArray[Any]) -> memoryview:
