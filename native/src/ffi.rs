@@ -13,6 +13,7 @@ use crate::groups::{index, ranks, sums, Ranks};
 use crate::lanes::assign;
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 use crate::paths::{find as find_paths, inherit, sum_up};
+use crate::perfetto::transcoder::Transcoder;
 use crate::pyramid::{count as count_levels, first as first_level, next as next_level};
 use crate::pyramid::{Level, Room, Slices};
 use crate::rows::{equal_any, find, mark, put, take};
@@ -519,5 +520,45 @@ exported! {
             }
             _ => PANICKED,
         }
+    }
+}
+
+exported! {
+    /// The passes over a Perfetto file, as a number; it lives until `free`, and one thread at a time may use it.
+    kinetoscope_perfetto_new(subtract: raw(i64), table: read(u8; len), len: number) {
+        Box::into_raw(Box::new(Transcoder::new(subtract, table))) as i64
+    }
+
+    /// Frees it; returns 0.
+    kinetoscope_perfetto_free(passes: raw(*mut Transcoder)) {
+        drop(Box::from_raw(passes));
+        0
+    }
+
+    /// First pass: takes the next bytes, `last` when none follow; returns 0.
+    kinetoscope_perfetto_survey(
+        passes: raw(*mut Transcoder), data: read(u8; len), len: number, last: number,
+    ) {
+        (*passes).survey(data, last > 0);
+        0
+    }
+
+    /// Second pass: takes the next bytes; returns how many bytes of text there are.
+    kinetoscope_perfetto_write(
+        passes: raw(*mut Transcoder), data: read(u8; len), len: number, last: number,
+    ) {
+        (*passes).write(data, last > 0) as i64
+    }
+
+    /// Moves the text out, all of it; returns its size.
+    kinetoscope_perfetto_take(passes: raw(*mut Transcoder), to: write(u8; len), len: number) {
+        (*passes).take(to);
+        len as i64
+    }
+
+    /// Tells what was found, as `trace/perfetto/native.py` lists it; returns 0.
+    kinetoscope_perfetto_tell(passes: raw(*const Transcoder), to: write(i64; len), len: number) {
+        (*passes).tell(to);
+        0
     }
 }

@@ -12,6 +12,7 @@ pub mod groups;
 pub mod lanes;
 pub mod nest;
 pub mod paths;
+pub mod perfetto;
 pub mod pyramid;
 pub mod rows;
 pub mod scan;

@@ -6,7 +6,8 @@ that. Then the file is read twice, front to back (``writer`` says why).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -14,6 +15,7 @@ from typing import Protocol
 from ..io.gzip import CHUNK, Layer, PieceStream
 from ..raw import FaultLog
 from ..scan.cursor import Guard, ScanLimits
+from .native import NativeTranscoder, TranscoderFailed
 from .packets import BOOT, REAL
 from .survey import Notes, Survey
 from .wire import KEY, BadPacket, Frames, Packet
@@ -149,9 +151,8 @@ class ReferenceTranscoder:
         return self._writer.feed(piece, last=last)
 
 
-def transcoder(subtract: int) -> Transcoder:
-    """The passes over a file, in Python."""
-    return ReferenceTranscoder(subtract)
+Made = Callable[[int], Transcoder]
+"""Makes the passes; raises TranscoderFailed where they cannot be used."""
 
 
 class PerfettoText(PieceStream):
@@ -164,19 +165,36 @@ class PerfettoText(PieceStream):
         again: Callable[[], Layer],
         faults: FaultLog,
         stored_bytes: int,
-        made: Callable[[int], Transcoder] = transcoder,
+        readers: Sequence[Made] = (NativeTranscoder, ReferenceTranscoder),
     ) -> None:
-        """``first`` and what ``again`` opens have the whole file, which begins with ``head``."""
+        """``first`` and what ``again`` opens have the whole file, which begins with ``head``.
+
+        Of the readers the first is used that does not fail: all give the same text.
+        """
         super().__init__(self._all(head, first, again))
         self._faults = faults
         self._stored = stored_bytes
-        self._made = made
+        self._readers = readers
 
     def _all(self, head: bytes, first: Layer, again: Callable[[], Layer]) -> Iterator[bytes]:
         base = base_of(head)
         based = "" if base.base_ns is None else f'"baseTimeNanoseconds":{base.base_ns},'
         yield f'{{"schemaVersion":1,"displayTimeUnit":"ms",{based}"traceEvents":[\n'.encode()
-        passes = self._made(base.subtract)
+        sent = 0
+        for made in self._readers:
+            begun = 0  # what a reader that failed has given already is not given again
+            with suppress(TranscoderFailed):
+                for piece in self._rows(made(base.subtract), first, again):
+                    begun += len(piece)
+                    if begun > sent:
+                        yield piece[max(0, len(piece) - (begun - sent)) :]
+                        sent = begun
+                return
+            first = again()
+
+    def _rows(
+        self, passes: Transcoder, first: Layer, again: Callable[[], Layer]
+    ) -> Iterator[bytes]:
         guard, size = Guard("The file", ScanLimits(), self._stored), 0
         while piece := first.read(CHUNK):
             passes.survey(piece, last=False)

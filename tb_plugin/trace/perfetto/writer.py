@@ -172,8 +172,8 @@ class RowWriter:
         )
 
     def _name_gpu(self, gpu: int) -> None:
-        if gpu not in self._named_gpus:
-            self._named_gpus.add(gpu)
+        if wrapped(gpu) not in self._named_gpus:
+            self._named_gpus.add(wrapped(gpu))
             self._meta("process_labels", str(gpu), "0", "labels", f'"GPU {gpu}"')
 
     def _pid(self, pid: int) -> str:

@@ -1,0 +1,77 @@
+//! The two passes over a file.
+
+use super::survey::{Notes, Survey, ODD};
+use super::writer::{Names, RowWriter};
+
+/// From `new` on it takes a file once by `survey`, then once by `write`.
+pub struct Transcoder {
+    names: Option<Names>,
+    subtract: i64,
+    survey: Option<Survey>,
+    writer: Option<RowWriter>,
+    out: Vec<u8>,
+}
+
+impl Transcoder {
+    /// `table` has lines "int\tkey" and "name\tkey\tname" (`writer.Names`).
+    pub fn new(subtract: i64, table: &[u8]) -> Transcoder {
+        Transcoder {
+            names: Some(Names::new(table)),
+            subtract,
+            survey: Some(Survey::default()),
+            writer: None,
+            out: Vec::new(),
+        }
+    }
+
+    pub fn survey(&mut self, piece: &[u8], last: bool) {
+        if let Some(survey) = &mut self.survey {
+            survey.feed(piece, last);
+        }
+    }
+
+    /// How many bytes of text there are to be taken.
+    pub fn write(&mut self, piece: &[u8], last: bool) -> usize {
+        if self.writer.is_none() {
+            if let (Some(survey), Some(names)) = (self.survey.take(), self.names.take()) {
+                self.writer = Some(RowWriter::new(survey, names, self.subtract));
+            }
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.feed(piece, last, &mut self.out);
+        }
+        self.out.len()
+    }
+
+    /// Moves the text out.
+    pub fn take(&mut self, to: &mut [u8]) {
+        to.copy_from_slice(&self.out);
+        self.out.clear();
+    }
+
+    /// Rows, bytes of events and whether torch wrote the file; then count, place and number of each of `ODD`.
+    pub fn tell(&self, to: &mut [i64]) {
+        let survey = match (&self.survey, &self.writer) {
+            (_, Some(writer)) => &writer.survey,
+            (Some(survey), None) => survey,
+            (None, None) => return,
+        };
+        let mut notes = Notes::default();
+        notes.merge(&survey.notes);
+        if let Some(writer) = &self.writer {
+            notes.merge(&writer.notes);
+        }
+        let head = [
+            survey.rows as i64,
+            survey.event_bytes as i64,
+            i64::from(survey.packets.from_torch),
+        ];
+        let told = ODD.iter().flat_map(|&odd| {
+            let (count, place, value) = notes.get(odd);
+            [count as i64, place, value as i64]
+        });
+        for (slot, value) in to.iter_mut().zip(head.into_iter().chain(told)) {
+            *slot = value;
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Protobuf's wire format: the fields of a message, and the packets of a file that may be damaged.
+
+use std::borrow::Cow;
+
+/// Key of a packet: field 1, with a length.
+pub const KEY: u8 = 0x0a;
+const MOST_PACKET_BYTES: u64 = 64 << 20;
+/// Numbers of fields with which a packet may begin, where one is looked for behind damage.
+const PACKET_FIELDS: [u64; 25] = [
+    1, 2, 6, 8, 9, 10, 11, 12, 13, 33, 35, 36, 41, 42, 43, 44, 45, 50, 52, 53, 58, 59, 60, 87, 89,
+];
+const FIELDS_LOOKED_AT: usize = 64;
+const MOST_VARINT: usize = 10;
+
+/// The bytes are no message, or none of the form that they should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadPacket;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    Varint,
+    Fixed64,
+    Bytes,
+    Fixed32,
+}
+
+#[derive(Clone, Copy)]
+pub struct Field {
+    pub number: u64,
+    pub wire: Wire,
+    /// An integer, or where the bytes start, up to `end`.
+    pub value: u64,
+    pub end: usize,
+}
+
+/// An integer of at most ten bytes, and the place behind it.
+#[inline]
+pub fn varint(data: &[u8], mut at: usize, end: usize) -> Result<(u64, usize), BadPacket> {
+    let mut value = 0u64;
+    let mut shift = 0u32;
+    loop {
+        if at >= end || shift > 63 {
+            return Err(BadPacket);
+        }
+        let byte = data[at];
+        at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok((value, at));
+        }
+        shift += 7;
+    }
+}
+
+/// The field at `at`, and the place behind it.
+#[inline]
+fn field(data: &[u8], at: usize, end: usize) -> Result<(Field, usize), BadPacket> {
+    let (key, at) = varint(data, at, end)?;
+    let number = key >> 3;
+    if number == 0 {
+        return Err(BadPacket);
+    }
+    let (wire, length, at) = match key & 7 {
+        0 => {
+            let (value, at) = varint(data, at, end)?;
+            let found = Field {
+                number,
+                wire: Wire::Varint,
+                value,
+                end: at,
+            };
+            return Ok((found, at));
+        }
+        2 => {
+            let (length, at) = varint(data, at, end)?;
+            (Wire::Bytes, length, at)
+        }
+        1 => (Wire::Fixed64, 8, at),
+        5 => (Wire::Fixed32, 4, at),
+        _ => return Err(BadPacket),
+    };
+    if length > (end - at) as u64 {
+        return Err(BadPacket);
+    }
+    let behind = at + length as usize;
+    let found = Field {
+        number,
+        wire,
+        value: at as u64,
+        end: behind,
+    };
+    Ok((found, behind))
+}
+
+/// The fields of a message.
+pub struct Message<'a> {
+    data: &'a [u8],
+    fields: Vec<Field>,
+}
+
+impl<'a> Message<'a> {
+    pub fn new(data: &'a [u8], at: usize, end: usize) -> Result<Message<'a>, BadPacket> {
+        let mut fields = Vec::with_capacity(8);
+        let mut at = at;
+        while at < end {
+            let (found, behind) = field(data, at, end)?;
+            fields.push(found);
+            at = behind;
+        }
+        Ok(Message { data, fields })
+    }
+
+    fn with(&self, number: u64, wire: Wire) -> impl DoubleEndedIterator<Item = &Field> + '_ {
+        self.fields
+            .iter()
+            .filter(move |one| one.number == number && one.wire == wire)
+    }
+
+    /// The last integer with this number.
+    pub fn int(&self, number: u64) -> Option<u64> {
+        self.with(number, Wire::Varint)
+            .next_back()
+            .map(|one| one.value)
+    }
+
+    /// The same, 0 where there is none.
+    pub fn number(&self, number: u64) -> u64 {
+        self.int(number).unwrap_or(0)
+    }
+
+    /// The number in the last eight fixed bytes with this number.
+    pub fn double(&self, number: u64) -> Option<f64> {
+        self.with(number, Wire::Fixed64).next_back().map(|one| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&self.data[one.value as usize..one.end]);
+            f64::from_le_bytes(bytes)
+        })
+    }
+
+    /// Whether there are bytes with this number.
+    pub fn has(&self, number: u64) -> bool {
+        self.with(number, Wire::Bytes).next().is_some()
+    }
+
+    /// All bytes with this number.
+    pub fn parts(&self, number: u64) -> impl DoubleEndedIterator<Item = &'a [u8]> + '_ {
+        let data = self.data;
+        self.with(number, Wire::Bytes)
+            .map(move |one| &data[one.value as usize..one.end])
+    }
+
+    /// The numbers of all fields with bytes.
+    pub fn part_numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.fields
+            .iter()
+            .filter(|one| one.wire == Wire::Bytes)
+            .map(|one| one.number)
+    }
+
+    /// The last text with this number; bytes that are no UTF-8 become U+FFFD.
+    pub fn text(&self, number: u64) -> Cow<'a, str> {
+        self.parts(number)
+            .next_back()
+            .map_or(Cow::Borrowed(""), String::from_utf8_lossy)
+    }
+
+    /// The messages with this number, each parsed when it is reached.
+    pub fn messages(
+        &self,
+        number: u64,
+    ) -> impl Iterator<Item = Result<Message<'a>, BadPacket>> + '_ {
+        let data = self.data;
+        self.with(number, Wire::Bytes)
+            .map(move |one| Message::new(data, one.value as usize, one.end))
+    }
+
+    /// All integers with this number, packed ones too.
+    pub fn numbers(&self, number: u64) -> Result<Vec<u64>, BadPacket> {
+        let mut found: Vec<u64> = self
+            .with(number, Wire::Varint)
+            .map(|one| one.value)
+            .collect();
+        for part in self.parts(number) {
+            let mut at = 0;
+            while at < part.len() {
+                let (value, behind) = varint(part, at, part.len())?;
+                found.push(value);
+                at = behind;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A packet at [at, end) of the bytes in memory, or what was lost.
+pub enum Taken<'a> {
+    Packet {
+        place: u64,
+        bytes: u64,
+        message: Message<'a>,
+    },
+    Loss {
+        place: u64,
+        bytes: u64,
+        kind: Lost,
+        /// Several packets may have been lost.
+        wide: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    BadPacket,
+    Oversized,
+    Truncated,
+}
+
+enum Length {
+    Known(u64, usize),
+    None,
+    More,
+}
+
+/// The packets of a file that comes in pieces of any size.
+#[derive(Default)]
+pub struct Frames {
+    data: Vec<u8>,
+    offset: u64,
+    searching: bool,
+}
+
+impl Frames {
+    /// Gives what ends in this piece; `last` when none follows.
+    pub fn feed(&mut self, piece: &[u8], last: bool, mut give: impl FnMut(Taken)) {
+        self.data.extend_from_slice(piece);
+        let data = std::mem::take(&mut self.data);
+        let mut at = 0;
+        while at < data.len() {
+            if self.searching {
+                let (next, found) = search(&data, at, last);
+                at = next;
+                if !found {
+                    break;
+                }
+                self.searching = false;
+            }
+            match self.next(&data, at, last) {
+                Some((taken, behind)) => {
+                    at = behind;
+                    give(taken);
+                }
+                None => break,
+            }
+        }
+        self.offset += at as u64;
+        self.data = data;
+        self.data.drain(..at);
+    }
+
+    fn next<'a>(&mut self, data: &'a [u8], at: usize, last: bool) -> Option<(Taken<'a>, usize)> {
+        let (length, start) = match if data[at] == KEY {
+            length(data, at)
+        } else {
+            Length::None
+        } {
+            Length::None => return Some(self.lost(at, Lost::BadPacket)),
+            Length::More => return if last { Some(self.cut(data, at)) } else { None },
+            Length::Known(length, start) => (length, start),
+        };
+        if length > MOST_PACKET_BYTES {
+            return Some(self.lost(at, Lost::Oversized));
+        }
+        let end = start + length as usize;
+        if end > data.len() {
+            return if last { Some(self.cut(data, at)) } else { None };
+        }
+        let (place, bytes) = (self.offset + at as u64, (end - at) as u64);
+        match Message::new(data, start, end) {
+            Ok(message) => Some((
+                Taken::Packet {
+                    place,
+                    bytes,
+                    message,
+                },
+                end,
+            )),
+            Err(BadPacket) if end == data.len() && !last => None,
+            Err(BadPacket) if end < data.len() && data[end] != KEY => {
+                Some(self.lost(at, Lost::BadPacket))
+            }
+            Err(BadPacket) => Some((
+                Taken::Loss {
+                    place,
+                    bytes,
+                    kind: Lost::BadPacket,
+                    wide: false,
+                },
+                end,
+            )),
+        }
+    }
+
+    /// The packet at `at` has no end that could be trusted.
+    fn lost<'a>(&mut self, at: usize, kind: Lost) -> (Taken<'a>, usize) {
+        self.searching = true;
+        let taken = Taken::Loss {
+            place: self.offset + at as u64,
+            bytes: 1,
+            kind,
+            wide: true,
+        };
+        (taken, at + 1)
+    }
+
+    /// The packet at `at` goes on behind the end of the file: cut, or its length is wrong.
+    fn cut<'a>(&mut self, data: &[u8], at: usize) -> (Taken<'a>, usize) {
+        if search(data, at + 1, true).1 {
+            return self.lost(at, Lost::BadPacket);
+        }
+        let taken = Taken::Loss {
+            place: self.offset + at as u64,
+            bytes: (data.len() - at) as u64,
+            kind: Lost::Truncated,
+            wide: true,
+        };
+        (taken, data.len())
+    }
+}
+
+/// The length behind the key at `at`, and where the packet starts.
+fn length(data: &[u8], at: usize) -> Length {
+    match varint(data, at + 1, data.len()) {
+        Ok((length, start)) => Length::Known(length, start),
+        Err(BadPacket) if data.len() - at > MOST_VARINT => Length::None,
+        Err(BadPacket) => Length::More,
+    }
+}
+
+/// Where a packet begins from `at` on, or from where to look when more is read.
+fn search(data: &[u8], mut at: usize, last: bool) -> (usize, bool) {
+    loop {
+        match data
+            .get(at..)
+            .and_then(|rest| rest.iter().position(|&byte| byte == KEY))
+        {
+            None => return (data.len(), false),
+            Some(distance) => at += distance,
+        }
+        match seems_packet(data, at, last) {
+            None => return (at, false),
+            Some(true) => return (at, true),
+            Some(false) => at += 1,
+        }
+    }
+}
+
+/// Whether a packet begins at `at`; None where more must be read to tell.
+fn seems_packet(data: &[u8], at: usize, last: bool) -> Option<bool> {
+    let (length, start) = match length(data, at) {
+        Length::None => return Some(false),
+        Length::More => return if last { Some(false) } else { None },
+        Length::Known(length, start) => (length, start),
+    };
+    if length == 0 || length > MOST_PACKET_BYTES {
+        return Some(false);
+    }
+    let end = start + length as usize;
+    if end >= data.len() && !last {
+        return None;
+    }
+    if end > data.len() || (end < data.len() && data[end] != KEY) {
+        return Some(false);
+    }
+    let mut at = start;
+    for count in 0..FIELDS_LOOKED_AT {
+        if at >= end {
+            break;
+        }
+        match field(data, at, end) {
+            Err(BadPacket) => return Some(false),
+            Ok((found, _)) if count == 0 && !PACKET_FIELDS.contains(&found.number) => {
+                return Some(false)
+            }
+            Ok((_, behind)) => at = behind,
+        }
+    }
+    Some(true)
+}
