@@ -317,8 +317,14 @@ export const OVERVIEW: Overview = {
   unanswered: null,
   findings: FINDINGS,
   unchecked: [
-    { id: "ME1", title: "Memory leak", needs: "allocator events with addresses" },
-    { id: "MO2", title: "Work split by module", needs: "Python frames or module names" },
+    {
+      needs: "allocator events with addresses",
+      rules: [{ id: "ME1", title: "Memory leak" }],
+    },
+    {
+      needs: "Python frames or module names",
+      rules: [{ id: "MO2", title: "Work split by module" }],
+    },
   ],
   rule_count: 7,
   missing: {},

@@ -178,6 +178,13 @@ class IdleTables(Struct, frozen=True):
     following: tuple[str, ...] = ()  # names of device work
 
 
+class Spot(Struct, frozen=True, array_like=True):
+    """One event as it is found again: in the Trace view, and in the file. −1: not known."""
+
+    slice: int = -1  # row of the host's events, then the devices'
+    event: int = -1  # place among all events of the file
+
+
 class Held(Struct, frozen=True, array_like=True):
     """Idle time of a device in one step under the events of one name and cause.
 
@@ -192,6 +199,7 @@ class Held(Struct, frozen=True, array_like=True):
     dur_ns: int
     first: First  # what happens in that one for the first time of the recording
     place: int  # row of IdleTables.places; −1: not kept
+    spot: Spot = Spot()  # of that one
 
 
 class Gap(Struct, frozen=True, array_like=True):
@@ -208,6 +216,9 @@ class Gap(Struct, frozen=True, array_like=True):
     place: int  # row of IdleTables.places: around that event; −1 unknown
     following: int  # row of IdleTables.following: the work that ended it; −1 where none follows
     launch_ts: int  # start of the call that launched that work; −1 unknown
+    held_spot: Spot = Spot()  # the event that held the device
+    following_spot: Spot = Spot()  # the work that ended it
+    following_dur_ns: int = 0
 
 
 class Learned(Struct, frozen=True, array_like=True):
@@ -257,6 +268,8 @@ class CopySum(Struct, frozen=True, array_like=True):
     small_count: int  # below 64 KiB
     ts: int  # of the longest one
     dur_ns: int
+    name: str = ""
+    spot: Spot = Spot()
 
 
 class LaunchSums(Struct, frozen=True, array_like=True):
@@ -321,6 +334,18 @@ class StepFacts(Struct, frozen=True):
         return self.end_ns - self.start_ns
 
 
+class PeakEvent(Struct, frozen=True):
+    """The innermost host event that was open when an allocator's total was highest.
+
+    Where none was, the allocator's own event, which lasts no time and is no slice.
+    """
+
+    name: str
+    spot: Spot
+    ts: int
+    dur_ns: int
+
+
 class DeviceFacts(Struct, frozen=True):
     """One device: its properties in the file, and how full its memory got."""
 
@@ -334,6 +359,7 @@ class DeviceFacts(Struct, frozen=True):
     peak_allocated_bytes: int | None  # highest allocated total of the recording
     peak_reserved_bytes: int | None
     least_allocated_bytes: int | None = None  # lowest allocated total
+    peak_event: PeakEvent | None = None  # where the highest allocated total was reached
     has_peak: bool = False  # its data sheet is in the table (patterns/device_peaks)
     learned: Learned = field(default_factory=Learned)
     # From a launch's return to its work's begin: 10th, 50th and 90th percentile, ns. Below 0: the
@@ -391,6 +417,7 @@ class RecordingFacts(Struct, frozen=True):
     syncs: bool = False  # synchronization records
     grids: bool = False  # launch geometry of kernels
     messages: bool = False  # sizes of collectives
+    clocks: bool = False  # samples of a device's clock
     linked: int = 0  # device activity whose launch is known
     collectives: int = 0
     modules: str = ""  # how modules are named: "frames", "ranges", "lightning", …; "" = not at all

@@ -328,6 +328,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         syncs=len(trace.syncs) > graph_nodes(trace),
         grids=any(name in trace.device.args for name in ("grid", "blocks_per_sm")),
         messages="in_elements" in trace.device.args,
+        clocks=any(CLOCK.search(name) for name in counter_names(trace)),
         linked=int((trace.device.launch >= 0).sum()),
         collectives=len(trace.collectives),
         modules=source_of(trace),
@@ -367,6 +368,14 @@ def _script(handler: Mapping[str, Any]) -> str:
 
 def _user_keys(metadata: Mapping[str, Any]) -> list[str]:
     return [key for key in metadata if not _OF_RECORDERS.fullmatch(key)]
+
+
+CLOCK = re.compile(r"^(SM|GPU|Graphics) Clock\b", re.IGNORECASE)
+
+
+def counter_names(trace: Trace) -> list[str]:
+    """The names of all counters."""
+    return [trace.strings[code] for code in distinct_values(trace.counters.name).tolist()]
 
 
 def user_values(metadata: Mapping[str, Any]) -> tuple[UserValue, ...]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import distinct_values, is_any
+from ..base.arrays import I64, distinct_values, is_any
 from ..trace.model import Device, Trace
-from .facts import DeviceFacts, DeviceStep, Facts, IdleTables, Learned, StepFacts
+from .facts import (
+    DeviceFacts,
+    DeviceStep,
+    Facts,
+    IdleTables,
+    Learned,
+    PeakEvent,
+    Spot,
+    StepFacts,
+)
 from .host_activity import hosts_of, traits
 from .idle.causes import CauseTable, IdleCauses
 from .idle.communication import communication
@@ -18,7 +27,7 @@ from .idle.launches import copies, launches, lead
 from .idle.names import HeldNames
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
-from .patterns.device_peaks import peak_of
+from .patterns.products import peak_of
 from .patterns.recognize import patterns_of
 from .recording import classified, counts, recording_facts, unavailable
 from .steps import Windows, step_windows
@@ -125,10 +134,11 @@ def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceF
             memory_bytes=device.memory_bytes,
             capability=device.capability,
             used=device.used,
-            peak_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.max),
-            peak_reserved_bytes=_extreme(trace, device, trace.memory.total_reserved, np.max),
+            peak_allocated_bytes=_highest(trace, device, trace.memory.total_allocated),
+            peak_reserved_bytes=_highest(trace, device, trace.memory.total_reserved),
+            least_allocated_bytes=_lowest(trace, device, trace.memory.total_allocated),
+            peak_event=_peak_event(trace, device),
             has_peak=peak_of(device) is not None,
-            least_allocated_bytes=_extreme(trace, device, trace.memory.total_allocated, np.min),
             learned=idle[row].learned if row in idle else Learned(),
             lead_ns=lead(trace, row) if row in idle else None,
         )
@@ -136,13 +146,8 @@ def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceF
     )
 
 
-def _extreme(
-    trace: Trace,
-    device: Device,
-    totals: NDArray[np.int64],
-    chosen: Callable[[NDArray[np.int64]], np.int64],
-) -> int | None:
-    """The highest or lowest total recorded for this device; None where there is none.
+def _totals(trace: Trace, device: Device, totals: I64) -> I64:
+    """The allocator events with a total of this device, as rows.
 
     Memory of the host is never a device's: it carries device id −1 and another type.
     """
@@ -150,7 +155,39 @@ def _extreme(
     types = [code for code, name in _MEMORY_TYPES.items() if name in ("", device.type)]
     rows = is_any(memory.device_type, types) & (memory.device_id >= 0) & (totals >= 0)
     rows &= memory.device_id == _allocator_id(trace, device, memory.device_id[rows])
-    return int(chosen(totals[rows])) if rows.any() else None
+    return np.flatnonzero(rows)
+
+
+def _highest(trace: Trace, device: Device, totals: I64) -> int | None:
+    rows = _totals(trace, device, totals)
+    return int(totals[rows].max()) if len(rows) else None
+
+
+def _lowest(trace: Trace, device: Device, totals: I64) -> int | None:
+    rows = _totals(trace, device, totals)
+    return int(totals[rows].min()) if len(rows) else None
+
+
+def _peak_event(trace: Trace, device: Device) -> PeakEvent | None:
+    """What the host was in when the device's allocated total was highest; None without totals."""
+    memory, host = trace.memory, trace.host
+    rows = _totals(trace, device, memory.total_allocated)
+    if not len(rows):
+        return None
+    row = int(rows[memory.total_allocated[rows].argmax()])
+    ts = int(memory.ts[row])
+    around = np.flatnonzero(
+        (host.thread == memory.thread[row]) & (host.ts <= ts) & (host.ts + host.dur > ts)
+    )
+    if not len(around):
+        return PeakEvent("[memory]", Spot(-1, int(memory.raw[row])), ts, 0)
+    inner = int(around[-1])
+    return PeakEvent(
+        trace.strings[host.name[inner]],
+        Spot(inner, int(host.raw[inner])),
+        int(host.ts[inner]),
+        int(host.dur[inner]),
+    )
 
 
 def _allocator_id(trace: Trace, device: Device, ids: NDArray[np.int32]) -> int:

@@ -66,8 +66,11 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     fragmentation_ratio: float = 0.25  # ME2: of the reserved memory that nothing uses at the peak
     headroom_ratio: float = 0.50  # ME4: of the card's memory; below it there is room
     compile_ratio: float = 0.01  # CP1: compilation in the steps
+    graph_break_ratio: float = 0.05  # CP2: compiled functions outside of their graphs
+    not_replayed_ratio: float = 0.03  # CP3: idle time under compiled functions without a graph
     recompute_ratio: float = 0.20  # RE1: of the time of all kernels
     drift_ratio: float = 0.03  # CLK1: by which kernels of one kind get slower
+    slow_clock_ratio: float = 0.05  # CLK2: of the time with kernels, at a low clock
     python_ratio: float = 0.10  # PY1: Python in one frame
     lock_ratio: float = 0.05  # PY2: waiting for a lock
     thread_ratio: float = 1.0  # CPU1: threads per core; above it fires

@@ -19,6 +19,7 @@ from ..analysis.overview.advice import (
     MOST_BYTES,
     AdviceDocument,
     as_markdown,
+    capital,
     fitted,
 )
 from ..analysis.overview.advice import (
@@ -164,5 +165,6 @@ def _print(document: AdviceDocument, width: int | None) -> None:
     if document.cannot_answer:
         write("")
         write("Not answered by this recording:")
-        for asked in document.cannot_answer:
-            say_all(f"{asked.id}  {asked.question}: {asked.record}", "  ")
+        for lacking in document.cannot_answer:
+            say_all(f"{capital(lacking.record)}:", "  ")
+            say_all(", ".join(f"{one.id} {one.title}" for one in lacking.rules), "    ")

@@ -36,7 +36,7 @@ def document(trace: Path, *options: str) -> AdviceDocument:
 
 def test_the_document_says_what_was_found_and_what_cannot_be_answered(trace: Path) -> None:
     told = document(trace)
-    assert told.schema == 1
+    assert told.schema == 2
     assert told.scope.steps == (1, 2)
     assert [one.id for one in told.findings] == ["IN1"]
     found = told.findings[0]
@@ -44,7 +44,10 @@ def test_the_document_says_what_was_found_and_what_cannot_be_answered(trace: Pat
     assert found.gain.kind == "ceiling"
     assert found.gain.ratio == told.together_ratio == 29 / 40
     assert found.action.text in found.text
-    assert any("with_stack=True" in one.record for one in told.cannot_answer)
+    records = [one.record for one in told.cannot_answer]
+    assert len(set(records)) == len(records), "each need is said once"
+    (stacks,) = [one for one in told.cannot_answer if "with_stack=True" in one.record]
+    assert {"PY1", "LA3", "RE1"} - {one.id for one in stacks.rules} == {"RE1"}  # of a device
     assert told.left_out == 0
 
 
@@ -76,6 +79,7 @@ def test_people_get_the_sentence_and_the_evidence(trace: Path) -> None:
     assert "num_workers=4" in text
     assert "longest event: slice" in text
     assert "Not answered by this recording:" in text
+    assert text.count("with_stack=True") == 1
 
 
 def test_a_ticket_gets_markdown(trace: Path) -> None:

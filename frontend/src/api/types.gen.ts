@@ -1382,6 +1382,12 @@ export interface Kernels {
   readonly definitions: Readonly<Record<string, string>>;
 }
 
+/** What a recording lacks, how to record it, and the rules that could not run for it. */
+export interface Lacking {
+  readonly needs: string;
+  readonly rules: readonly RuleName[];
+}
+
 /** From the call to the kernel: three durations that touch. */
 export interface LaunchDelay {
   /** the call itself */
@@ -2012,7 +2018,8 @@ export interface Overview {
   readonly findings: readonly Finding[];
   /** Why what the sentence blames has no finding; null where it has one, or blames nothing. */
   readonly unanswered: Explanation | null;
-  readonly unchecked: readonly Unchecked[];
+  /** by what the recording lacks */
+  readonly unchecked: readonly Lacking[];
   readonly rule_count: number;
   /** part of the page → "not available, because …, record with …" */
   readonly missing: Readonly<Record<string, string>>;
@@ -2340,6 +2347,12 @@ export interface RowsQuery extends RangeQuery {
   readonly sort?: "-dur" | "-name" | "-self" | "-ts" | "dur" | "name" | "self" | "ts";
   readonly offset?: number;
   readonly limit?: number;
+}
+
+/** A rule by its id, and what it looks for. */
+export interface RuleName {
+  readonly id: string;
+  readonly title: string;
 }
 
 /** The mean of the chosen steps, part by part; the parts sum to the step. */
@@ -2921,13 +2934,6 @@ export interface Unattributed {
   readonly activities: number;
   readonly example: string;
   readonly slice: number;
-}
-
-/** A rule that could not run, and the data it needs. */
-export interface Unchecked {
-  readonly id: string;
-  readonly title: string;
-  readonly needs: string;
 }
 
 /** A value that the user wrote into the file: `add_metadata`, `add_metadata_json`. */

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I8, I32, I64, distinct, distinct_values, where
 from ...base.intervals import EMPTY, Intervals, intersect, length_within, merge, subtract
-from ..facts import IDLE_CAUSES, Gap, Idle, Learned
+from ..facts import IDLE_CAUSES, Gap, Idle, Learned, Spot
 from ..steps import Windows
 from .dependencies import GraphNodes
 from .gaps import DeviceSide, Ending, IdlePieces, device_side, idle_pieces, learn
@@ -34,7 +34,8 @@ HEAVY = 2_000  # events that the frame is told from, the heaviest first
 
 _COUNT = len(IDLE_CAUSES)
 # Of the name of what held a device: its number; ns in the gap; start, duration, place of the event.
-_Holder = tuple[int, int, int, int, int]
+_Holder = tuple[int, int, int, int, int, Spot]
+_NOBODY: _Holder = (-1, 0, -1, 0, -1, Spot())
 _NOTHING_RECORDED = {True: "uninstrumented", False: "unattributed"}  # by: the launch is known
 
 
@@ -199,7 +200,7 @@ class IdleCauses:
         holders = self._holders(host_side.rows, pieces, side, cause)
         host = self._trace.host
         for piece in range(len(chosen)):
-            name, held_ns, held_ts, held_dur_ns, place = holders.get(piece, (-1, 0, -1, 0, -1))
+            name, held_ns, held_ts, held_dur_ns, place, spot = holders.get(piece, _NOBODY)
             work = int(pieces.following[piece])
             following = self._trace.strings[self._trace.device.name[work]] if work >= 0 else ""
             call = int(pieces.call[piece])
@@ -218,6 +219,11 @@ class IdleCauses:
                     if work >= 0
                     else -1,
                     launch_ts=int(host.ts[call]) if call >= 0 else -1,
+                    held_spot=spot,
+                    following_spot=Spot(len(host) + work, int(self._trace.device.raw[work]))
+                    if work >= 0
+                    else Spot(),
+                    following_dur_ns=int(self._trace.device.dur[work]) if work >= 0 else 0,
                 )
             )
         return [tuple(sorted(gaps, key=lambda gap: (-gap.dur_ns, gap.ts))) for gaps in found]
@@ -230,7 +236,8 @@ class IdleCauses:
         found: dict[int, _Holder] = {}
         for gap, (row, ns, counts_as) in _heaviest(rows, cause).items():
             name = names.number(row, IDLE_CAUSES[counts_as])
-            found[gap] = name, ns, int(host.ts[row]), int(host.dur[row]), names.places.of(row)
+            ts, dur, spot = int(host.ts[row]), int(host.dur[row]), Spot(row, int(host.raw[row]))
+            found[gap] = name, ns, ts, dur, names.places.of(row), spot
         if (nodes := self._nodes) is not None:
             each = np.arange(len(pieces.start), dtype=np.int32)
             by_node = _heaviest(_node_rows(nodes, pieces, side, each), cause)
@@ -238,7 +245,7 @@ class IdleCauses:
                 if gap in by_node:
                     node, ns, _ = by_node[gap]
                     name = names.node_number(int(nodes.name[node]))
-                    found[gap] = name, ns, int(nodes.ts[node]), int(nodes.dur[node]), -1
+                    found[gap] = name, ns, int(nodes.ts[node]), int(nodes.dur[node]), -1, Spot()
         return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.arrays import I64, cells, distinct, distinct_values
 from ...base.intervals import union
 from ...trace.model import DeviceClass, DeviceKind, Link, Trace
-from ..facts import CopySum, LaunchSums
+from ..facts import CopySum, LaunchSums, Spot
 from ..steps import Windows
 from .communication import exposed_alone
 
@@ -62,7 +62,7 @@ def copies(trace: Trace, windows: Windows, device: int) -> list[tuple[CopySum, .
         for step in distinct_values(window[mine & (window >= 0)]).tolist():
             some = mine & (window == step)
             spent = trace.device.dur[chosen[some]]
-            longest = chosen[some][spent.argmax()]
+            longest = int(chosen[some][spent.argmax()])
             found[step].append(
                 CopySum(
                     kind=kind[0],
@@ -74,6 +74,8 @@ def copies(trace: Trace, windows: Windows, device: int) -> list[tuple[CopySum, .
                     small_count=int(((size[some] < SMALL_COPY_BYTES) & (size[some] > 0)).sum()),
                     ts=int(trace.device.ts[longest]),
                     dur_ns=int(trace.device.dur[longest]),
+                    name=trace.strings[trace.device.name[longest]],
+                    spot=Spot(len(trace.host) + longest, int(trace.device.raw[longest])),
                 )
             )
     return [tuple(sorted(sums, key=lambda one: -one.ns)) for sums in found]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import I32, I64, distinct_values, equal_rows, take, where
 from ...trace.model import HostKind, Trace
-from ..facts import First, Held, HeldName
+from ..facts import First, Held, HeldName, Spot
 from ..host_activity import Hosts
 from .dependencies import GraphNodes
 from .holders import HeldRows, largest
@@ -77,9 +77,9 @@ class HeldNames:
         self._find_first(row)
         columns = (
             row, rows.window[top], np.bincount(group), sums, length, rank, host.name[row],
-            host.kind[row], rows.cause[top], host.ts[row], host.dur[row],
+            host.kind[row], rows.cause[top], host.ts[row], host.dur[row], host.raw[row],
         )  # fmt: skip
-        for one, window, calls, sum_ns, longest_ns, order, code, kind, cause, ts, dur in zip(
+        for one, window, calls, sum_ns, longest_ns, order, code, kind, cause, ts, dur, raw in zip(
             *(column.tolist() for column in columns), strict=True
         ):
             held[window].append(
@@ -92,6 +92,7 @@ class HeldNames:
                     dur_ns=dur,
                     first=self._first_of(one, code, kind, longest_ns),
                     place=self.places.of(one) if order < MOST_PLACES else -1,
+                    spot=Spot(one, raw),
                 )
             )
         return [tuple(sorted(entries, key=lambda entry: -entry.idle_ns)) for entries in held]

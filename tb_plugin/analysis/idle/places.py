@@ -77,6 +77,8 @@ def is_own_frame(name: str) -> bool:
     parts = match["file"].removeprefix("/").split("/")
     if parts[0] in ("torch", "<frozen") or "/torch/" in match["file"]:
         return False
+    if any(part.startswith("torchinductor_") for part in parts):  # what torch.compile wrote
+        return False
     if any(re.fullmatch(r"python3\.\d+", part) for part in parts[:-1]) and not any(
         part.endswith("-packages") for part in parts
     ):

@@ -20,10 +20,10 @@ from ..rules.rule import unanswered
 from ..steps import Selection, select
 from ..thresholds import DEFAULTS, Thresholds
 from ..wording import device_name
-from .findings import Evidence, Finding, SeenEvent, Severity
+from .findings import Evidence, Finding, RuleName, SeenEvent, Severity, by_need
 from .headline import headline
 
-SCHEMA = 1
+SCHEMA = 2
 MOST_BYTES = 64 << 10
 """Size of the document as JSON, unless another limit is given."""
 MOST_CHARACTERS = 400  # of a text that holds names of the trace
@@ -92,11 +92,10 @@ class AdviceFinding(Struct, frozen=True):
 
 
 class CannotAnswer(Struct, frozen=True):
-    """A question that this recording does not answer, and what to record for it."""
+    """What to record, or why nothing can be, and the rules that this recording cannot answer."""
 
-    id: str
-    question: str
     record: str
+    rules: tuple[RuleName, ...]
 
 
 class AdviceDocument(Struct, frozen=True):
@@ -143,11 +142,16 @@ def advise(
         together_ns_per_step=together,
         together_ratio=together / mean if mean else 0.0,
         cannot_answer=tuple(
-            CannotAnswer(one.id, _plain(one.title), _plain(one.needs)) for one in unchecked
+            CannotAnswer(_plain(one.needs), tuple(map(_plain_rule, one.rules)))
+            for one in by_need(unchecked)
         ),
         doubts=tuple(_plain(n.title) for n in facts.health.costly if "overview" in n.taints),
         left_out=0,
     )
+
+
+def _plain_rule(rule: RuleName) -> RuleName:
+    return RuleName(rule.id, _plain(rule.title))
 
 
 def _scope(selection: Selection) -> AdviceScope:
@@ -255,8 +259,15 @@ def as_markdown(document: AdviceDocument) -> str:
         said += ["", f"{plural(document.left_out, 'more finding')} did not fit."]
     if document.cannot_answer:
         said += ["", "## Not answered by this recording", ""]
-        said += [f"- {one.question} ({one.id}): {one.record}" for one in document.cannot_answer]
+        for lacking in document.cannot_answer:
+            asked = "; ".join(f"{rule.title} ({rule.id})" for rule in lacking.rules)
+            said.append(f"- {capital(lacking.record)}: {asked}")
     return "\n".join(said).replace(NBSP, " ")
+
+
+def capital(text: str) -> str:
+    """The text with a capital letter at its beginning."""
+    return text[:1].upper() + text[1:]
 
 
 def _code(name: str) -> str:

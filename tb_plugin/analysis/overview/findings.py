@@ -5,6 +5,7 @@ Text between backticks is code. The page and the terminal show these as they are
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -31,10 +32,16 @@ class Reference(Struct, frozen=True):
     url: str = ""
 
 
-def at_time(text: str, ts: int, dur_ns: int) -> Reference:
-    """A link to the Trace view at an event, with a margin of a quarter on each side."""
+def at_time(text: str, ts: int, dur_ns: int, slice_number: int = -1) -> Reference:
+    """A link to the Trace view at an event, with a margin of a quarter on each side.
+
+    The event is selected there where its number is given.
+    """
     margin = max(dur_ns // 4, 1000)
-    return Reference(text, "timeline", {"at": f"{ts - margin}-{ts + dur_ns + margin}"})
+    to = {"at": f"{ts - margin}-{ts + dur_ns + margin}"}
+    if slice_number >= 0:
+        to["select"] = str(slice_number)
+    return Reference(text, "timeline", to)
 
 
 class Evidence(Struct, frozen=True):
@@ -106,9 +113,32 @@ class Explanation(Struct, frozen=True):
     links: tuple[Reference, ...] = ()
 
 
+class RuleName(Struct, frozen=True):
+    """A rule by its id, and what it looks for."""
+
+    id: str
+    title: str
+
+
 class Unchecked(Struct, frozen=True):
     """A rule that could not run, and the data it needs."""
 
     id: str
     title: str
     needs: str
+
+
+class Lacking(Struct, frozen=True):
+    """What a recording lacks, how to record it, and the rules that could not run for it."""
+
+    needs: str
+    rules: tuple[RuleName, ...]
+
+
+def by_need(unchecked: Iterable[Unchecked]) -> tuple[Lacking, ...]:
+    """Each need once, that of most rules first."""
+    found: dict[str, list[RuleName]] = {}
+    for one in unchecked:
+        found.setdefault(one.needs, []).append(RuleName(one.id, one.title))
+    ordered = sorted(found.items(), key=lambda each: -len(each[1]))
+    return tuple(Lacking(needs, tuple(rules)) for needs, rules in ordered)

@@ -1,269 +1,68 @@
-"""Patterns of the kernels of one device.
+"""Patterns of the kernels of one device; matrix products and attention are in ``products``.
 
-* ``plain_products``: matrix work that uses no tensor cores; ``collectives``: all of them
-* ``float32``: matrix products in float32 that use no tensor cores, on a device with TF32
-* ``roofline``, ``unaligned``: matrix products that take longer than arithmetic and memory allow,
-  and those of them with sizes that do not fit tensor cores
+* ``collectives``: all of them
 * ``underfilled``: kernels with less than one block per multiprocessor
-* ``attention``: attention in single steps, with a softmax over a square of scores
 * ``tiny_kernels``: kernels of a few microseconds
 * ``conversion_kernels``: kernels that copy into another type or layout
 * ``recompute``: kernels of activations that are computed a second time
 * ``drift``: kernels of one kind that get slower while the recording goes on
+* ``slow_clock``: kernels while the clock of the device is lower than it can be
 * ``contention``: kernels that take longer while communication runs
 * ``small_messages``, ``sync_batch_norm``: collectives of a few bytes, and those of SyncBatchNorm
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I64, Mask, cells, distinct_values, is_among, matches, of_names
-from ...base.intervals import Intervals, subtract, union
-from ...trace.model import DeviceClass, HostKind, Trace
-from ..operators.flops import flops_of
-from ..overview.utilization import MatrixUse, are_eligible, kernel_use, sparse_of
-from .device_peaks import DevicePeak, peak_of
+from ...base.arrays import F64, I64, cells, distinct_values, matches
+from ...base.intervals import Intervals, intersect, subtract, union
+from ...trace.model import HostKind
+from ..kernel_families import family_of
+from ..overview.utilization import sparse_of
+from ..recording import CLOCK
 from .host_code import Found, HostCode
+from .products import DeviceCode, attention, json_of, products
 
 TINY_KERNEL_NS = 5_000
 LONG_KERNEL_NS = 20_000
 LEAST_OF_KIND = 12  # launches of one kind, to tell whether they get slower
 LEAST_STEPS = 3  # … and steps
-LEAST_SQUARE = 64  # scores of attention
+LEAST_SAMPLES = 10  # of a counter
+COVERED_RATIO = 0.8  # of the time with kernels, by samples
+LOW_CLOCK_RATIO = 0.95  # of the clock's 95th percentile
+LIMIT_RATIO, LIMIT_DEGREES = 0.97, 2.0  # of the highest power; below the highest temperature
+COMPUTE_BOUND = ("gemm", "convolution", "attention", "moe")  # families that follow the clock
 
-_PRODUCTS = re.compile(r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm)$")
 _CONVERTS = re.compile(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
-_SOFTMAX = re.compile(r"^aten::_softmax$")
-_BATCHED = re.compile(r"^aten::(bmm|baddbmm)$")
 _RECOMPUTES = re.compile(r"torch/utils/checkpoint\.py\(\d+\): (recompute_fn|unpack_hook)$")
 _SYNC_NORM = re.compile(r"SyncBatchNorm|sync_batch_norm|batch_norm_gather_stats")
-_TF32 = re.compile(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
+_POWER = re.compile(r"^Power\b", re.IGNORECASE)
+_TEMPERATURE = re.compile(r"^Temperature\b", re.IGNORECASE)
 _ELEMENT_BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Float": 4, "Int": 4,
                   "Double": 8, "Long": 8}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class DeviceCode:
-    """The activity of one device, and the host code that launched it."""
-
-    code: HostCode
-    device: int
-
-    @property
-    def trace(self) -> Trace:
-        return self.code.trace
-
-    @cached_property
-    def rows(self) -> I64:
-        """Its compute kernels, in order of their stream and time."""
-        found: I64 = self._of_class(DeviceClass.COMPUTE)
-        return found
-
-    @cached_property
-    def collectives(self) -> I64:
-        return self._of_class(DeviceClass.COMMUNICATION)
-
-    def _of_class(self, klass: DeviceClass) -> I64:
-        rows = self.trace.device.rows_of(self.device)
-        found = np.flatnonzero(self.trace.device.klass[rows] == klass)
-        result: I64 = np.asarray(found, np.int64) + rows.start
-        return result
-
-    def time(self, rows: I64) -> Intervals:
-        """When any of the rows ran."""
-        ts = self.trace.device.ts[rows]
-        return union(ts, ts + self.trace.device.dur[rows])
-
-    def op_names(self, rows: I64, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-        """Whether the op that launched each row has such a name."""
-        op = self.trace.device.op[rows]
-        result = np.zeros(len(rows), np.bool_)
-        known = op >= 0
-        result[known] = matches(self.trace.strings, self.trace.host.name[op[known]], pattern)
-        return result
-
-    def text(self, op: I64, column: str) -> I64:
-        """Codes of a text argument of ops; −1 where there is none."""
-        return cells(self.trace.host.args.get(column), op, -1)
-
-    def frame(self, rows: I64) -> str:
-        """The frame of the user's code whose ops took most of the time of these rows."""
-        op = self.trace.device.op[rows].astype(np.int64) - self.code.low
-        inside = (op >= 0) & (op < len(self.code.ts))
-        if not inside.any():
-            return ""
-        weight = self.trace.device.dur[rows[inside]]
-        best = self.code.by_owner(op[inside], weight, 1)
-        return best[0][0] if best else ""
-
-    def op_name(self, rows: I64) -> str:
-        """The op that took most of the time of these rows."""
-        op = self.trace.device.op[rows]
-        known = op >= 0
-        if not known.any():
-            return ""
-        names = self.trace.host.name[op[known]]
-        spent = np.bincount(names, self.trace.device.dur[rows[known]])
-        return self.trace.strings[int(spent.argmax())]
-
-    def found(self, kind: str, rows: I64, **figures: float) -> Found:
-        """A pattern of these rows."""
-        name = self.op_name(rows)
-        frame = self.frame(rows)
-        return Found(kind, name, self.time(rows), rows, frame, figures, on_device=True)
 
 
 def kernel_patterns(code: HostCode, device: int) -> Iterator[Found]:
     """All patterns of one device."""
     one = DeviceCode(code, device)
     if len(one.rows):
-        yield from _products(one)
+        yield from products(one)
         yield from _underfilled(one)
-        yield from _attention(one)
+        yield from attention(one)
         yield from _small(one)
         yield from _recomputed(one)
         yield from _drift(one)
+        yield from _slow_clock(one)
     if len(one.collectives):
         yield one.found("collectives", one.collectives)
         yield from _contention(one)
         yield from _messages(one)
-
-
-def _json(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Product:
-    """Sizes and type of a matrix product."""
-
-    sizes: tuple[int, int, int]  # m, n, k
-    batch: int
-    dtype: str
-
-    @property
-    def bytes(self) -> float:
-        m, n, k = self.sizes
-        width = 4 if self.dtype == "float" else 2
-        return float(self.batch * (m * k + k * n + m * n) * width)
-
-    @property
-    def is_aligned(self) -> bool:
-        """Whether rows of all three matrices begin at multiples of 16 bytes.
-
-        NVIDIA, Matrix Multiplication Background User's Guide: tensor cores are used best then. The
-        number of rows, m, does not decide where they begin.
-        """
-        step = 4 if self.dtype == "float" else 8
-        return all(size % step == 0 for size in self.sizes[1:])
-
-
-def _product(dims: Any, types: Any, first: int) -> _Product | None:  # noqa: ANN401
-    """The product of an op's inputs; None for what is none."""
-    try:
-        a, b = dims[first], dims[first + 1]
-        *batch, m, k = map(int, a)
-        n, dtype = int(b[-1]), str(types[first])
-    except (TypeError, ValueError, IndexError):
-        return None
-    if min(m, n, k) <= 0 or len(batch) > 1:
-        return None
-    return _Product((m, n, k), batch[0] if batch else 1, dtype)
-
-
-def _products(one: DeviceCode) -> Iterator[Found]:
-    """Products in float32 without TF32, and what products waste beyond their roofline."""
-    trace, device = one.trace, one.trace.devices[one.device]
-    rows = one.rows[trace.device.op[one.rows] >= 0]
-    eligible = rows[are_eligible(trace, trace.device.op[rows])]
-    plain = kernel_use(trace, eligible) == MatrixUse.NO
-    if plain.any():
-        yield one.found("plain_products", eligible[plain])
-    if device.vendor == "NVIDIA" and (device.capability or (0, 0)) >= (8, 0) and len(eligible):
-        types = one.text(trace.device.op[eligible].astype(np.int64), "input_types")
-        single = _told(trace, types, _is_float32)
-        plain &= ~matches(trace.strings, trace.device.name[eligible], _TF32)
-        if (single & plain).any():
-            yield one.found("float32", eligible[single & plain])
-    peak = peak_of(device)
-    if peak is not None:
-        yield from _roofline(one, rows[one.op_names(rows, _PRODUCTS)], peak)
-
-
-def _told(trace: Trace, texts: I64, ask: Callable[[str], bool]) -> Mask:
-    """The answer for each of these codes; False where there is no text."""
-    said = np.zeros(len(texts), np.bool_)
-    known = texts >= 0
-    said[known] = of_names(trace.strings, texts[known].astype(np.int32), ask, np.bool_)
-    return said
-
-
-def _is_float32(text: str) -> bool:
-    types = _json(text)
-    tensors = [one for one in types if one in ("float", "double", "c10::Half", "c10::BFloat16")] \
-        if isinstance(types, list) else []  # fmt: skip
-    return bool(tensors) and set(tensors) == {"float"}
-
-
-def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
-    """What products take beyond max(operations ÷ peak rate, bytes ÷ bandwidth), by op call."""
-    trace, device = one.trace, one.trace.devices[one.device]
-    op = distinct_values(trace.device.op[rows].astype(np.int64))
-    if not len(op):
-        return
-    dims, types = one.text(op, "input_dims"), one.text(op, "input_types")
-    flops, _ = flops_of(trace, op.astype(np.int32), dims.astype(np.int32))
-    spent = np.bincount(np.searchsorted(op, trace.device.op[rows]), trace.device.dur[rows], len(op))
-    tf32 = (peak.tf32(device) or 0.0) if _uses_tf32(one, rows) else 0.0
-    kinds, kind_of = _kinds_of_calls(np.stack([trace.host.name[op], dims, types]))
-    rate, least, aligned = (np.full(len(kinds), np.nan) for _ in range(3))
-    for at, (call, d, t) in enumerate(kinds.tolist()):
-        if d < 0 or t < 0:
-            continue
-        first = int(trace.strings[call] in ("aten::addmm", "aten::baddbmm"))
-        product = _product(_json(trace.strings[d]), _json(trace.strings[t]), first)
-        most = peak.flops(product.dtype, device) if product else None
-        if product is None or most is None:
-            continue
-        # A product in float32 may run in TF32: of two ceilings the one that promises less.
-        rate[at] = max(most, tf32) if product.dtype == "float" else most
-        least[at] = product.bytes / peak.bandwidth(device)
-        aligned[at] = product.is_aligned
-    best = np.maximum(flops / rate[kind_of], least[kind_of]) * 1e9
-    waste = np.where(np.isfinite(best), np.maximum(0.0, spent - best), 0.0)
-    odd = (aligned[kind_of] == 0) & (spent > 2 * best)
-    for kind, chosen in (("roofline", waste > 0), ("unaligned", odd)):
-        if not chosen.any():
-            continue
-        mine = rows[is_among(trace.device.op[rows].astype(np.int64), op[chosen])]
-        total = float(spent[chosen].sum())
-        yield one.found(kind, mine, part=float(waste[chosen].sum()) / total if total else 0.0)
-
-
-def _kinds_of_calls(keys: NDArray[Any]) -> tuple[I64, I64]:
-    """The distinct columns of ``keys`` as rows, and the number of each column's."""
-    order = np.lexsort(keys[::-1])
-    ordered = keys[:, order]
-    new = np.any(np.diff(ordered, axis=1, prepend=-2) != 0, axis=0)
-    kind_of = np.empty(len(order), np.int64)
-    kind_of[order] = np.cumsum(new) - 1
-    return ordered[:, new].T.astype(np.int64), kind_of
-
-
-def _uses_tf32(one: DeviceCode, rows: I64) -> bool:
-    return bool(matches(one.trace.strings, one.trace.device.name[rows], _TF32).any())
 
 
 def _underfilled(one: DeviceCode) -> Iterator[Found]:
@@ -274,42 +73,6 @@ def _underfilled(one: DeviceCode) -> Iterator[Found]:
     if chosen.any():
         empty = float(((1 - blocks[chosen]) * dur[chosen]).sum() / dur[chosen].sum())
         yield one.found("underfilled", one.rows[chosen], part=empty)
-
-
-def _attention(one: DeviceCode) -> Iterator[Found]:
-    """A softmax over square scores, and the batched products that make and use them."""
-    trace = one.trace
-    softmax = one.rows[one.op_names(one.rows, _SOFTMAX)]
-    if not len(softmax):
-        return
-    shapes = one.text(trace.device.op[softmax].astype(np.int64), "input_dims")
-    keep = _told(trace, shapes, lambda text: _square_size(text) >= LEAST_SQUARE)
-    square = {_square_size(trace.strings[code]) for code in distinct_values(shapes[keep]).tolist()}
-    if not keep.any():
-        return
-    batched = one.rows[one.op_names(one.rows, _BATCHED)]
-    products = one.text(trace.device.op[batched].astype(np.int64), "input_dims")
-    near = _told(trace, products, lambda text: _has_square(text, square))
-    rows = np.sort(np.concatenate([softmax[keep], batched[near] if len(batched) else batched]))
-    yield one.found("attention", rows, size=float(max(square)))
-
-
-def _square_size(text: str) -> int:
-    """The size of the first input's last two dimensions, if they are equal; else 0."""
-    dims = _json(text)
-    size = dims[0][-2:] if isinstance(dims, list) and dims and isinstance(dims[0], list) else []
-    is_square = len(size) == 2 and size[0] == size[1] and isinstance(size[0], int)
-    return size[0] if is_square else 0
-
-
-def _has_square(text: str, sizes: set[int]) -> bool:
-    """Whether an input is a matrix with one of these sizes on both sides, or the product is."""
-    dims = _json(text)
-    shapes = [one for one in dims if isinstance(one, list) and len(one) >= 2] \
-        if isinstance(dims, list) else []  # fmt: skip
-    if any(one[-1] == one[-2] and one[-1] in sizes for one in shapes):
-        return True
-    return len(shapes) >= 2 and shapes[-2][-2] == shapes[-1][-1] and shapes[-1][-1] in sizes
 
 
 def _small(one: DeviceCode) -> Iterator[Found]:
@@ -387,6 +150,72 @@ def _drift(one: DeviceCode) -> Iterator[Found]:
         rows = np.sort(np.concatenate(slower))
         mine = float(one.trace.device.dur[rows].sum())
         yield one.found("drift", rows, part=excess / max(mine, 1.0), ratio=excess / max(total, 1.0))
+
+
+def _slow_clock(one: DeviceCode) -> Iterator[Found]:
+    """Kernels while the clock is below 95 % of its own 95th percentile, by the recorder's samples.
+
+    A sample holds until the next one, for two periods at most; they have to cover 80 % of the time
+    with kernels. A constant clock is a locked one, and no pattern.
+    """
+    ts, mhz = _samples(one, CLOCK)
+    if len(ts) < LEAST_SAMPLES:
+        return
+    period = int(np.median(np.diff(ts)))
+    end = np.minimum(np.append(ts[1:], ts[-1] + period), ts + 2 * period)
+    busy = one.time(one.rows)
+    if intersect(busy, union(ts, end)).total_ns < COVERED_RATIO * busy.total_ns:
+        return
+    usual = float(np.percentile(mhz, 95))
+    low = (mhz < LOW_CLOCK_RATIO * usual) & (end > ts)
+    slow = union(ts[low], end[low])
+    time = intersect(busy, slow)
+    if not time.total_ns:
+        return
+    mean = float(np.average(mhz[low], weights=end[low] - ts[low]))
+    start = one.trace.device.ts[one.rows]
+    rows = one.rows[_covered(slow, start, start + one.trace.device.dur[one.rows]) > 0]
+    strings, names = one.trace.strings, one.trace.device.name[rows]
+    heavy = {c: family_of(strings[c]) in COMPUTE_BOUND for c in distinct_values(names).tolist()}
+    bound = rows[[heavy[code] for code in names.tolist()]]
+    won = intersect(one.time(bound), slow).total_ns * (1 - mean / usual)
+    figures = {"low_mhz": mean, "usual_mhz": usual, "part": won / time.total_ns}
+    found = one.found("slow_clock", rows, **figures, reason=_why_slow(one, slow))
+    yield replace(found, time=time)
+
+
+def _why_slow(one: DeviceCode, slow: Intervals) -> float:
+    """1: mean power is within 3 % of its highest then; 2: temperature within 2 °C; else 0."""
+    for reason, counter in ((1.0, _POWER), (2.0, _TEMPERATURE)):
+        ts, value = _samples(one, counter)
+        then = _covered(slow, ts, ts + 1) > 0
+        most = float(value.max(initial=0.0))
+        least = LIMIT_RATIO * most if counter is _POWER else most - LIMIT_DEGREES
+        if then.any() and float(value[then].mean()) >= least:
+            return reason
+    return 0.0
+
+
+def _samples(one: DeviceCode, pattern: re.Pattern[str]) -> tuple[I64, F64]:
+    """When a counter of the device was read, in order of time, and its values."""
+    counters, strings = one.trace.counters, one.trace.strings
+    rows = np.flatnonzero(
+        (counters.device == one.device) & matches(strings, counters.name, pattern)
+    )
+    rows = rows[np.argsort(counters.ts[rows], kind="stable")]
+    known = {
+        code: _number(strings[code]) for code in distinct_values(counters.values[rows]).tolist()
+    }
+    value = np.array([known[code] for code in counters.values[rows].tolist()], np.float64)
+    there = np.isfinite(value)
+    return counters.ts[rows[there]], value[there]
+
+
+def _number(text: str) -> float:
+    """The only number of a sample; nan for anything else."""
+    values = list(found.values()) if isinstance(found := json_of(text), dict) else []
+    one = values[0] if len(values) == 1 else None
+    return float(one) if isinstance(one, int | float) else float("nan")
 
 
 def _contention(one: DeviceCode) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""Patterns of ops on the main thread.
+"""Patterns of ops on the main thread, and of the memory that they allocate.
 
 * ``read_back``: values of tensors read into Python, one after another
 * ``optimizer``: an optimizer that updates its parameters one by one, or group by group
@@ -8,6 +8,8 @@
 * ``per_sample``: a module called again and again, for one sample each
 * ``bias``: convolutions with a bias that the batch norm behind them takes away again
 * ``made_on_host``: tensors made on the host and then moved to a device
+* ``leak``: a total that grows from step to step, and the line that keeps the blocks; by the test of
+  ``memory.growth``: it rises by more than 1 MiB a step and 0.1 % of its mean, in four of five steps
 """
 
 from __future__ import annotations
@@ -16,17 +18,20 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, cells, distinct_values, is_among
 from ...base.intervals import EMPTY, Intervals, merge, union
 from ...trace.model import DeviceClass
 from ..host_activity import HostRole
-from .host_code import Found, HostCode
-from .python_code import MOST_FRAMES, PRINTS
+from ..memory.growth import after_warm_up, growth
+from .host_code import MOST_FRAMES, PRINTS, Found, HostCode
 
+HOST_MEMORY = 0  # c10's DeviceType
 TINY_NS = 20_000  # an op below this mostly pays for being called
 INTERRUPTED = 5  # … times as long, and it is still one of them
 PAUSE_NS = 100_000  # … and between two of one row less than this passes
+RARE = 50  # … or, of so many pauses and ops of one call of a frame, one is longer
 LEAST_ROW = 100  # ops of one row of tiny ops
 LEAST_LOOP = 16  # reads, or calls of a module, in one call of a frame
 LEAST_UPDATES = 20  # ops in one call of an optimizer that works parameter by parameter
@@ -175,15 +180,14 @@ def tiny_ops(code: HostCode) -> Iterator[Found]:
     top = top[~is_among(top, code.within(top, told))]
     if not len(top):
         return
-    if not len(top):
-        return
     # By the middle of all ops of the name: a single one may have been interrupted.
-    dur = code.end[top] - code.ts[top]
-    top = top[(_typical(code.name[top], dur) < TINY_NS) & (dur < INTERRUPTED * TINY_NS)]
+    top = top[_typical(code.name[top], code.end[top] - code.ts[top]) < TINY_NS]
+    top = top[~_are_long(code, top)]
     if not len(top):
         return
     joined = np.zeros(len(top), np.bool_)
     joined[1:] = code.ts[top[1:]] - code.end[top[:-1]] < PAUSE_NS
+    joined[1:] |= _interrupted(code, top, joined)
     run = np.cumsum(~joined)
     keep = np.bincount(run)[run] >= LEAST_ROW
     rows, number = top[keep], run[keep]
@@ -199,6 +203,38 @@ def tiny_ops(code: HostCode) -> Iterator[Found]:
         name = code.trace.strings[int(code.name[mine[0]])]
         figures = {"kinds": float(len(kinds))}
         yield Found("tiny_ops", name, time, code.host_rows(mine), frame, figures)
+
+
+def _are_long(code: HostCode, ops: I64) -> NDArray[np.bool_]:
+    """Ops that last long, where they are no rare exception of their frame's call.
+
+    On a busy machine a thread is interrupted now and then: one op in fifty may be long.
+    """
+    long = code.end[ops] - code.ts[ops] >= INTERRUPTED * TINY_NS
+    return long & ~_rare(code.owner[ops], long)
+
+
+def _interrupted(code: HostCode, ops: I64, joined: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether a long pause before each op but the first is a rare exception of its frame's call."""
+    owner = code.owner[ops]
+    long = ~joined
+    same = np.zeros(len(ops), np.bool_)
+    same[1:] = owner[1:] == owner[:-1]
+    # An op of anything else in between is no pause.
+    rank = np.searchsorted(np.flatnonzero(code.top_op), ops)
+    same[1:] &= np.diff(rank) == 1
+    return np.asarray((same & long & _rare(owner, long & same))[1:])
+
+
+def _rare(owner: I32, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows of calls of frames in which one of fifty at most is marked."""
+    known = owner >= 0
+    if not known.any():
+        return known
+    every = np.bincount(owner[known])
+    some = np.bincount(owner[known & marked], minlength=len(every))
+    rare = some * RARE <= every
+    return np.asarray(known & rare[np.maximum(owner, 0)])
 
 
 def _typical(name: I32, dur: I64) -> F64:
@@ -314,3 +350,80 @@ def all_ops(code: HostCode) -> Iterator[Found]:
     if len(long):
         name = code.trace.strings[int(code.name[long[np.argmax((code.end - code.ts)[long])]])]
         yield Found("long_ops", name, code.time(long), code.host_rows(long))
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def leaks(code: HostCode) -> Iterator[Found]:
+    """Memory that grows in every step: of the host, and of each device."""
+    memory, windows = code.trace.memory, code.windows
+    chosen = np.array(after_warm_up(windows.excluded), np.int64)
+    if not len(memory) or len(chosen) < 2:
+        return
+    keys = sorted(set(zip(memory.device_type.tolist(), memory.device_id.tolist(), strict=True)))
+    for kind, number in keys:
+        mine = np.flatnonzero((memory.device_type == kind) & (memory.device_id == number))
+        total = np.concatenate([np.zeros(1, np.int64), np.cumsum(memory.bytes[mine])])
+        at = np.searchsorted(memory.ts[mine], windows.end[chosen], side="left")
+        test = growth(total[at] - int(total.min()))
+        if test.verdict != "leak":
+            continue
+        rows = _kept(code, mine)
+        owners = _owners(code, rows)
+        sizes = memory.bytes[rows]
+        frame, where = "", rows
+        if len(rows) and (owners >= 0).any():
+            names = np.where(owners >= 0, code.name[np.maximum(owners, 0)], -1)
+            by_name = np.bincount(names + 1, sizes, len(code.trace.strings) + 1)
+            best = int(by_name[1:].argmax())
+            frame, where = code.trace.strings[best], rows[names == best]
+        figures = {
+            "bytes_per_step": test.bytes_per_step,
+            "rising": float(test.rising),
+            "steps": float(test.steps),
+            "device_type": float(kind),
+            "device_id": float(number),
+            "kept_here": float(memory.bytes[where].sum() / max(len(chosen), 1)),
+        }
+        yield Found("leak", "", EMPTY, _ops(code, where), frame, figures)
+
+
+def _kept(code: HostCode, mine: I64) -> I64:
+    """Allocations within the steps whose address is not given back; () without addresses."""
+    memory = code.trace.memory
+    address = memory.address[mine]
+    if not len(mine) or not address.all():
+        return mine[:0]
+    order = np.lexsort((np.arange(len(mine)), address))
+    last = np.flatnonzero(np.diff(address[order], append=-1))
+    rows = np.sort(mine[order[last]])
+    rows = rows[memory.bytes[rows] > 0]
+    return rows[code.steps_of(memory.ts[rows]) >= 0]
+
+
+def _inner(code: HostCode, rows: I64) -> I64:
+    """The innermost event of the main thread that is open at each allocation; −1 for none."""
+    ts = code.trace.memory.ts[rows]
+    at = np.searchsorted(code.ts, ts, side="right") - 1
+    for _ in range(200):
+        outside = (at >= 0) & (code.end[np.maximum(at, 0)] <= ts)
+        if not outside.any():
+            break
+        at = np.where(outside, code.parent[np.maximum(at, 0)], at)
+    return np.asarray(at, np.int64)
+
+
+def _owners(code: HostCode, rows: I64) -> I64:
+    if not len(code.ts):
+        return np.full(len(rows), -1, np.int64)
+    inner = _inner(code, rows)
+    return np.where(inner >= 0, code.owner[np.maximum(inner, 0)], -1).astype(np.int64)
+
+
+def _ops(code: HostCode, rows: I64) -> I64:
+    """The events in which the blocks were allocated, as rows of the host table."""
+    if not len(code.ts):
+        return rows[:0]
+    inner = _inner(code, rows)
+    return code.host_rows(distinct_values(inner[inner >= 0]))

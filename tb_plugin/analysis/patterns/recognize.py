@@ -19,20 +19,22 @@ from ...base.intervals import (
 from ...trace.model import Trace
 from ..host_activity import Hosts
 from ..steps import Windows
-from . import memory, operators, python_code
+from . import host_code, operators
 from .host_code import Found, HostCode
 from .kernels import kernel_patterns
 from .model import Claim, Pattern, PatternEvent, Patterns, PatternStep
 
 HOST: tuple[Callable[[HostCode], Iterator[Found]], ...] = (
-    python_code.loading,
-    python_code.compiling,
-    python_code.printing,
-    python_code.garbage,
-    python_code.locks,
-    python_code.profiler,
-    python_code.collectives,
-    python_code.data_parallel,
+    host_code.loading,
+    host_code.compiling,
+    host_code.printing,
+    host_code.garbage,
+    host_code.locks,
+    host_code.profiler,
+    host_code.collectives,
+    host_code.data_parallel,
+    host_code.graph_breaks,
+    host_code.not_replayed,
     operators.reads,
     operators.optimizers,
     operators.zeroing,
@@ -42,7 +44,7 @@ HOST: tuple[Callable[[HostCode], Iterator[Found]], ...] = (
     operators.biases,
     operators.made_on_host,
     operators.all_ops,
-    memory.leaks,
+    operators.leaks,
 )
 TELLS = (
     "compiling",
@@ -71,7 +73,7 @@ def patterns_of(trace: Trace, hosts: Hosts, windows: Windows) -> Patterns:
     if hosts.main >= 0:
         on_host = [one for recognize in HOST for one in recognize(code)]
         told = merge(*(one.time for one in on_host if one.kind in TELLS)) if on_host else EMPTY
-        on_host += python_code.frames(code, told)
+        on_host += host_code.frames(code, told)
     used = [row for row, device in enumerate(trace.devices) if device.used][:MOST_DEVICES]
     patterns: list[Pattern] = []
     claims: list[Claim] = []

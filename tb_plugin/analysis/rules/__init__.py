@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from . import (
-    device_use,
-    distributed,
-    host_work,
-    input_bound,
-    kernels,
-    memory,
-    operators,
-    python_code,
-    utilization,
-    waiting,
-)
+from . import distributed, host_code, kernels, memory, operators, utilization, waiting
 from .rule import Rule
 
 RULES: tuple[Rule, ...] = (
-    input_bound.RULE,
+    *waiting.RULES,
     *distributed.RULES,
     utilization.RULE,
-    *waiting.RULES,
-    device_use.TENSOR_CORES,
     *operators.RULES,
     *kernels.RULES,
-    *python_code.RULES,
-    *host_work.RULES,
+    *host_code.RULES,
     *memory.RULES,
 )

@@ -1,17 +1,19 @@
 """The patterns of a trace as rules see them: sums over the chosen steps, ceilings, evidence.
 
-``pattern_finding`` makes the finding of a rule that speaks of patterns alone. ``check_all`` asks
-all rules, and says of each ceiling what findings above it claim already: they must not be added.
+``pattern_rule`` makes a rule that speaks of patterns alone: it fires where they take more than a
+threshold, and a function words it. ``check_all`` asks all rules, and says of each ceiling what
+findings above it claim already: they must not be added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec import structs
 
 from ...base.units import duration, share
+from ..facts import Spot
 from ..overview.findings import (
     Evidence,
     Finding,
@@ -22,10 +24,10 @@ from ..overview.findings import (
     Unchecked,
     at_time,
 )
-from ..patterns.model import Pattern, PatternEvent
+from ..patterns.model import Pattern
 from ..steps import Selection
-from ..wording import device_noun, per_step, scope, short_frame, step_noun, whole_of
-from .rule import Rule, ceiling, check_each, sentences, severity_of
+from ..wording import device_noun, of_step, per_step, scope, short_frame, step_noun, whole_of
+from .rule import Need, Rule, ceiling, check_each, sentences, severity_of
 
 MOST_EVENTS = 5
 
@@ -41,6 +43,11 @@ class PatternSum:
     shares: tuple[float, ...]  # of each chosen step
 
     @property
+    def name(self) -> str:
+        """What it is about, as code: `` `aten::mm` and the like``."""
+        return f"`{self.pattern.name}` and the like"
+
+    @property
     def frame(self) -> str:
         """The frame of the user's code, as it is shown; "" unknown."""
         return short_frame(self.pattern.frame)
@@ -50,13 +57,20 @@ class PatternSum:
         """`` at `train.py(12): step` ``, or nothing."""
         return f" at `{self.frame}`" if self.frame else ""
 
+    def figure(self, name: str, default: float = 0.0) -> float:
+        """One of its figures."""
+        return self.pattern.figures.get(name, default)
 
-def patterns(selection: Selection, kind: str) -> tuple[PatternSum, ...]:
-    """The patterns of one kind in the chosen steps, for the chosen device; longest first."""
+
+Seen = tuple[PatternSum, ...]
+
+
+def patterns(selection: Selection, *kinds: str) -> Seen:
+    """The patterns of some kinds in the chosen steps, for the chosen device; longest first."""
     device = -1 if selection.device is None else selection.device
     found = []
     for row, one in enumerate(selection.facts.patterns.found):
-        if one.kind != kind or one.device != device:
+        if one.kind not in kinds or one.device != device:
             continue
         spent = {step.step: step for step in one.steps}
         chosen = [spent[i] for i in selection.indexes if i in spent]
@@ -90,13 +104,42 @@ def united_ns(selection: Selection, rows: Iterable[int]) -> int:
     )
 
 
-def gain_of(
-    selection: Selection, seen: Sequence[PatternSum], method: str, scale: float = 1.0
-) -> Gain | None:
+def longest(seen: Seen) -> Seen:
+    """The longest of some patterns alone."""
+    return seen[:1]
+
+
+def total_of(selection: Selection, seen: Seen) -> int:
+    """The time that some patterns claim together."""
+    return united_ns(selection, [one.row for one in seen])
+
+
+def share_of(selection: Selection, seen: Seen) -> float:
+    """The part of the chosen steps that some patterns claim together."""
+    return selection.ratio(total_of(selection, seen))
+
+
+def wasted(selection: Selection, seen: Seen) -> float:
+    """The part of the steps that a pattern could save: its time, as far as its figures say."""
+    return share_of(selection, seen) * seen[0].figure("part", 1.0)
+
+
+def gain_of(selection: Selection, seen: Seen, method: str, scale: float = 1.0) -> Gain | None:
     """The ceiling of some patterns: the union of their times, or a part ``scale`` of it."""
-    rows = [one.row for one in seen]
-    total = united_ns(selection, rows) * scale
-    return ceiling(selection, total, method, *(f"pattern {row}" for row in rows))
+    total = total_of(selection, seen) * scale
+    return ceiling(selection, total, method, *(f"pattern {one.row}" for one in seen))
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def seen_event(
+    selection: Selection, name: str, spot: Spot, ts: int, dur_ns: int, text: str = ""
+) -> SeenEvent:
+    """An event as evidence, with its step and a link that selects it in the Trace view."""
+    step = next((one.name for one in selection.facts.steps if one.start_ns <= ts < one.end_ns), "")
+    link = at_time(text or short_frame(name)[:80], ts, dur_ns, spot.slice)
+    return SeenEvent(name, spot.slice, spot.event, ts, dur_ns, step, link)
 
 
 def events_of(selection: Selection, seen: Iterable[PatternSum]) -> tuple[SeenEvent, ...]:
@@ -104,20 +147,10 @@ def events_of(selection: Selection, seen: Iterable[PatternSum]) -> tuple[SeenEve
     chosen = set(selection.indexes)
     events = [event for one in seen for event in one.pattern.events]
     events.sort(key=lambda one: (one.step not in chosen, -one.dur_ns))
-    return tuple(_seen(selection, one) for one in events[:MOST_EVENTS])
-
-
-def _seen(selection: Selection, event: PatternEvent) -> SeenEvent:
-    step = selection.facts.steps[event.step].name if event.step >= 0 else ""
-    return SeenEvent(
-        event.name, event.slice, event.event, event.ts, event.dur_ns, step, door(event)
+    return tuple(
+        seen_event(selection, one.name, Spot(one.slice, one.event), one.ts, one.dur_ns)
+        for one in events[:MOST_EVENTS]
     )
-
-
-def door(event: PatternEvent, text: str = "") -> Reference:
-    """A link to the Trace view at an event, which is selected there."""
-    to = at_time(text or short_frame(event.name)[:80], event.ts, event.dur_ns)
-    return structs.replace(to, params={**to.params, "select": str(event.slice)})
 
 
 def spent(selection: Selection, ns: float, *, kernels: bool = False) -> str:
@@ -133,18 +166,43 @@ def spent(selection: Selection, ns: float, *, kernels: bool = False) -> str:
     return f"{part} {idles}, {share(selection.ratio(ns))} of the {noun}"
 
 
+def spent_by(selection: Selection, seen: Seen) -> str:
+    """As ``spent``, of what some patterns claim together."""
+    return spent(selection, total_of(selection, seen))
+
+
+def part_of_step(selection: Selection, one: PatternSum) -> str:
+    """``12.3 % of every step``: the time of one pattern of kernels."""
+    agree = sum(part > 0 for part in one.shares)
+    return f"{share(selection.ratio(one.ns))} {of_step(selection, agree)}"
+
+
+def count_of(seen: Seen) -> int:
+    """The events of some patterns in the chosen steps."""
+    return sum(one.count for one in seen)
+
+
+def often(selection: Selection, count: int) -> str:
+    """``3 times per step``; ``once in this step``."""
+    mean = selection.mean(count)
+    if round(mean) <= 1:
+        return "once" if selection.count == 1 else "once a step"
+    return f"{round(mean):,} times {per_step(selection)}"
+
+
+# --- rules that speak of patterns -----------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class PatternAdvice:
     """What a rule says of patterns; the rest of a finding follows from them."""
 
-    id: str
     title: str
     said: str  # the evidence, with number and scope, and the cause
     action: str
-    method: str  # how the ceiling is formed
-    limit: float
     confidence: float
     verify: str
+    method: str = ""  # how the ceiling is formed
     snippet: str = ""
     scale: float = 1.0  # of the claimed time
     evidence: tuple[Evidence, ...] = ()
@@ -153,27 +211,60 @@ class PatternAdvice:
     headline: str = ""  # see ``Finding``
 
 
-def pattern_finding(
-    selection: Selection, seen: Sequence[PatternSum], advice: PatternAdvice
+Wording = Callable[[Selection, Seen], PatternAdvice | None]
+
+
+def pattern_rule(
+    rule_id: str,
+    title: str,
+    needs: tuple[Need, ...],
+    kinds: str | tuple[str, ...],
+    limit: str = "",
+    *,
+    choose: Callable[[Seen], Seen] = tuple,
+    measure: Callable[[Selection, Seen], float] = share_of,
+    answers: Iterable[str] = (),
+) -> Callable[[Wording], Rule]:
+    """A rule on patterns of some kinds, worded by the function that this decorates.
+
+    It fires where ``measure`` of those it chooses exceeds the threshold named ``limit`` ("": where
+    there are any) and the function has something to say.
+    """
+
+    def of(word: Wording) -> Rule:
+        def check(selection: Selection) -> Finding | None:
+            every = patterns(selection, *((kinds,) if isinstance(kinds, str) else kinds))
+            seen = choose(every)
+            least: float = getattr(selection.limits, limit) if limit else 0.0
+            if not seen or (limit and measure(selection, seen) <= least):
+                return None
+            advice = word(selection, seen)
+            return None if advice is None else _finding(rule_id, selection, seen, least, advice)
+
+        return Rule(rule_id, title, needs, check, frozenset(answers))
+
+    return of
+
+
+def _finding(
+    rule_id: str, selection: Selection, seen: Seen, limit: float, advice: PatternAdvice
 ) -> Finding:
     """The finding of some patterns, the longest first."""
-    gain = gain_of(selection, seen, advice.method, advice.scale)
-    total = united_ns(selection, [one.row for one in seen])
+    gain = gain_of(selection, seen, advice.method, advice.scale) if advice.method else None
     shares = [sum(parts) for parts in zip(*(one.shares for one in seen), strict=True)]
     events = events_of(selection, seen)
     first = (structs.replace(events[0].link, text="The longest in the trace"),) if events else ()
+    whole = f"share of the {whole_of(selection)}"
     return Finding(
-        id=advice.id,
+        id=rule_id,
         title=advice.title,
-        severity=severity_of(selection, gain, advice.otherwise, shares=shares, limit=advice.limit),
+        severity=severity_of(selection, gain, advice.otherwise, shares=shares, limit=limit),
         confidence=advice.confidence,
         text=sentences(advice.said, advice.action),
         snippet=advice.snippet,
         evidence=(
-            Evidence(
-                f"share of the {whole_of(selection)}", selection.ratio(total), "ratio", advice.limit
-            ),
-            Evidence("events", float(sum(one.count for one in seen)), "count"),
+            Evidence(whole, share_of(selection, seen), "ratio", limit or None),
+            Evidence("events", float(count_of(seen)), "count"),
             *advice.evidence,
         ),
         gain=gain,
@@ -184,7 +275,7 @@ def pattern_finding(
         action=advice.action,
         frame=seen[0].pattern.frame,
         headline=advice.headline,
-        agreeing=sum(part > advice.limit for part in shares),
+        agreeing=sum(part > limit for part in shares),
     )
 
 

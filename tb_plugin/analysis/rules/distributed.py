@@ -1,22 +1,38 @@
 """Do several devices work together well?
 
 CO1: does communication take a large part of the step?
+CO2: is little of it hidden behind compute?
+CO3: does it send many small messages?
+CO6: do kernels suffer from communication beside them?
 CO7: does one process drive several devices through DataParallel?
+CO8: does SyncBatchNorm hold the step?
 CO9: does DistributedDataParallel on GPUs communicate without NCCL?
 """
 
 from __future__ import annotations
 
-from ...base.units import duration, listing, share
+from ...base.units import duration, listing, share, size
 from ..facts import RunTraits
 from ..overview.findings import Evidence, Finding, Reference, at_time
 from ..steps import Selection
 from ..wording import device_names, per_step, scope, step_noun
-from .claims import events_of, patterns
+from .claims import (
+    PatternAdvice,
+    Seen,
+    count_of,
+    events_of,
+    part_of_step,
+    pattern_rule,
+    patterns,
+    wasted,
+)
 from .rule import (
     BFLOAT_CAPABILITY,
+    CALLS,
     CAPABILITY,
+    COLLECTIVES,
     DEVICE_ACTIVITY,
+    GRIDS,
     HOST_RANGES,
     NCCL_CAPABILITY,
     OPS,
@@ -306,6 +322,171 @@ COMMUNICATION = Rule(
 )
 
 
+HIDING = (
+    Remedy(
+        "Smaller buckets let the first gradients travel while the backward pass goes on.",
+        (DDP_GRADIENTS, NOT_SHARDED, REDUCES),
+        "ddp_model = DistributedDataParallel(model, bucket_cap_mb=10)  # 25 unless set",
+        (Reference("How gradients are put into buckets", url=_NO_SYNC),),
+    ),
+    Remedy(
+        "Gather the parameters of the next modules earlier.",
+        (SHARDED,),
+        links=(Reference("How FSDP shards and prefetches", url=_SHARDED),),
+    ),
+    Remedy(
+        "Where each layer needs the result of its collective at once, as tensor parallelism has "
+        "it, a second part of the batch can compute meanwhile.",
+        (INFERS, NOT_SHARDED, ON_DEVICE),
+    ),
+    Remedy(
+        "Start collectives with `async_op=True` as soon as their input is there, and wait for them "
+        "where the result is used.",
+        (),
+    ),
+)
+
+
+def check_overlap(selection: Selection) -> Finding | None:
+    """Fires when compute hides less than 70 % of communication that takes over 5 % of the steps.
+
+    Where communication takes so much that CO1 speaks of it, CO1 says how much is exposed, too.
+    """
+    limits, sums, part = selection.limits, selection.communication, selection.partition
+    large = selection.ratio(selection.breakdown.communication_ns) > limits.communication_ratio
+    if part is None or large or not sums.total_ns:
+        return None
+    taken = selection.ratio(sums.total_ns)
+    hidden = (sums.total_ns - sums.exposed_ns) / sums.total_ns
+    # What the host had not launched yet would be idle without communication, too.
+    blocking = sums.exposed_ns - sums.host_limited_ns
+    small = selection.ratio(blocking) <= limits.low_ratio
+    if taken <= limits.overlap_communication_ratio or hidden >= limits.overlap_ratio or small:
+        return None
+    gain = ceiling(
+        selection,
+        blocking,
+        "time of collectives under which no kernel computed, although the next one was launched",
+        "exposed_communication_ns",
+    )
+    remedy = remedy_of(HIDING, selection)
+    noun = step_noun(selection.facts)
+    return Finding(
+        id="CO2",
+        title="Little of the communication is hidden behind compute",
+        severity=severity_of(selection, gain, "low"),
+        confidence=0.7,
+        text=sentences(
+            f"Collectives take {duration(selection.mean(sums.total_ns))} {per_step(selection)}, "
+            f"{share(taken)} of the {noun}, and kernels compute during {share(hidden)} of that.",
+            remedy.text,
+        ),
+        snippet=remedy.snippet,
+        evidence=(
+            Evidence("communication", taken, "ratio", limits.overlap_communication_ratio),
+            Evidence("of it, hidden behind compute", hidden, "ratio", limits.overlap_ratio),
+        ),
+        gain=gain,
+        scope=scope(selection),
+        links=(*_longest(selection), *remedy.links),
+        verify="Record again: more of the communication lies beside kernels.",
+        events=events_of(selection, patterns(selection, "collectives")),
+        action=remedy.text,
+    )
+
+
+OVERLAP = Rule(
+    "CO2",
+    "Communication that compute does not hide",
+    (TIME, WHOLE, DEVICE_ACTIVITY),
+    check_overlap,
+    frozenset({"exposed_communication_ns"}),
+    HIDING,
+)
+
+
+@pattern_rule(
+    "CO3",
+    "Small messages",
+    (TIME, WHOLE, DEVICE_ACTIVITY, COLLECTIVES),
+    "small_messages",
+    "low_ratio",
+)
+def messages(selection: Selection, seen: Seen) -> PatternAdvice | None:
+    """Over 30 % of the time of collectives is in small messages, over 50 per step."""
+    limits, count = selection.limits, selection.mean(count_of(seen))
+    part = seen[0].figure("part")
+    if part <= limits.small_message_ratio or count <= limits.small_message_count:
+        return None
+    ddp = DDP_GRADIENTS.holds(selection)
+    return PatternAdvice(
+        title="Communication sends many small messages",
+        said=(
+            f"{count:,.0f} collectives {per_step(selection)} send "
+            f"{size(seen[0].figure('largest'))} or less, {share(part)} of the time of all: each "
+            "pays for its start."
+        ),
+        action="Join them: larger buckets of gradients."
+        if ddp
+        else "Join tensors into one before they are sent.",
+        snippet="DistributedDataParallel(model, bucket_cap_mb=100)" if ddp else "",
+        method="their time in which no kernel computes",
+        confidence=0.7,
+        evidence=(Evidence("small messages per step", count, "count", limits.small_message_count),),
+        verify=f"Record again: fewer collectives per {step_noun(selection.facts)}.",
+        links=(Reference("How gradients are put into buckets", url=_NO_SYNC),) if ddp else (),
+    )
+
+
+@pattern_rule(
+    "CO6",
+    "Kernels beside communication",
+    (TIME, WHOLE, DEVICE_ACTIVITY, GRIDS),
+    "contention",
+    "contention_ratio",
+    measure=wasted,
+)
+def contention(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Kernels under communication lose over 3 % of the steps against those alone."""
+    one, part = seen[0], seen[0].figure("part")
+    return PatternAdvice(
+        title="Kernels take longer while communication runs",
+        said=(
+            f"Kernels that run beside a collective, {part_of_step(selection, one)}, spend "
+            f"{share(part)} of that time beyond what the same kernels take alone."
+        ),
+        action="Let collectives use fewer multiprocessors, and compare the whole step.",
+        snippet="NCCL_MAX_CTAS=8" if NCCL.holds(selection) else "",
+        method="what these kernels take beyond the median of those without communication",
+        scale=part,
+        confidence=0.5,
+        verify="Record again: these kernels last as long as alone.",
+    )
+
+
+@pattern_rule(
+    "CO8",
+    "SyncBatchNorm",
+    (TIME, WHOLE, DEVICE_ACTIVITY, CALLS),
+    "sync_batch_norm",
+    "sync_batch_norm_ratio",
+)
+def sync_norm(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Collectives of SyncBatchNorm take over 1 % with nothing computing."""
+    return PatternAdvice(
+        title="`SyncBatchNorm` waits for all ranks in every layer",
+        said=(
+            f"Collectives of `SyncBatchNorm` run for {part_of_step(selection, seen[0])} with "
+            "nothing computing."
+        ),
+        action="Where a batch per device is large enough, normalize on each device alone.",
+        snippet="nn.BatchNorm2d(…)  # and no nn.SyncBatchNorm.convert_sync_batchnorm(model)",
+        method="time of these collectives under which no kernel computes",
+        confidence=0.8,
+        verify="Record again: no collective in the forward pass.",
+    )
+
+
 _BACKEND_DOCS = "https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use"
 
 
@@ -315,7 +496,9 @@ def check_backend(selection: Selection) -> Finding | None:
     able = [
         device
         for device in selection.facts.devices
-        if device.used and device.type == "GPU" and (device.capability or (0, 0)) >= NCCL_CAPABILITY
+        if device.used
+        and device.type == "GPU"
+        and (device.vendor == "AMD" or (device.capability or (0, 0)) >= NCCL_CAPABILITY)
     ]
     backends = traits.communication_backends
     # Where nothing was seen to communicate, nothing can be said of how.
@@ -353,4 +536,4 @@ BACKEND = Rule(
     check_backend,
 )
 
-RULES = (DATA_PARALLEL, BACKEND, COMMUNICATION)
+RULES = (DATA_PARALLEL, BACKEND, COMMUNICATION, OVERLAP, messages, contention, sync_norm)

@@ -1,6 +1,7 @@
 """Do kernels take longer than they need to?
 
 DT1: do matrix products in float32 run without TF32?
+DT2: do matrix products run without tensor cores on a device that has them?
 DT3: have matrix products sizes that tensor cores do not fit?
 KE1: are matrix products far from their roofline?
 KE2: do kernels fill the device badly?
@@ -8,33 +9,45 @@ KE3: is attention computed in single steps?
 KE4: do kernels last a few microseconds only?
 RE1: are activations recomputed although memory is free?
 CLK1: do kernels get slower while the recording goes on?
-CO3: does communication send small messages?
-CO6: do kernels suffer from communication beside them?
-CO8: does SyncBatchNorm hold the step?
+CLK2: does the clock of the device fall while it works?
 """
 
 from __future__ import annotations
 
-from ...base.units import share, size
+from ...base.units import duration, plural, share
+from ..facts import DeviceFacts, Gauges
 from ..overview.findings import Evidence, Finding, Reference
 from ..overview.utilization import DEFAULT_PEAK_RATIO, PEAK_RATIO
 from ..steps import Selection
-from ..wording import of_step, per_step, step_noun
-from .claims import PatternAdvice, PatternSum, pattern_finding, patterns, united_ns
+from ..wording import device_name, device_noun, per_step, scope
+from .claims import (
+    PatternAdvice,
+    Seen,
+    events_of,
+    part_of_step,
+    pattern_rule,
+    patterns,
+    wasted,
+)
 from .rule import (
-    CALLS,
-    COLLECTIVES,
+    CAPABILITY,
+    CLOCKS,
+    COMPILE_DEVICES,
     DEVICE_ACTIVITY,
     GRIDS,
     KERNELS_OF_OPS,
     PEAKS,
     SHAPES,
     STACKS,
+    TENSOR_CORE_CAPABILITY,
     TIME,
     WHOLE,
     Rule,
+    ceiling,
+    severity_of,
 )
 
+_AMP = "https://docs.pytorch.org/docs/stable/amp.html"
 _PRECISION = (
     "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html"
 )
@@ -43,331 +56,9 @@ _ATTENTION = (
     "torch.nn.functional.scaled_dot_product_attention.html"
 )
 _COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
-_DDP = (
-    "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
-)
 FREE_RATIO = 0.70  # of the card's memory: above it there is no room to keep activations
 TF32_RATIO = 4  # how much faster products may get, at least, where no data sheet says more
-
-
-def wasted(selection: Selection, one: PatternSum) -> float:
-    """The part of the steps that a pattern could save: its time, as far as its figures say."""
-    return selection.ratio(one.ns) * one.pattern.figures.get("part", 1.0)
-
-
-def _time(selection: Selection, one: PatternSum) -> str:
-    agree = sum(part > 0 for part in one.shares)
-    return f"{share(selection.ratio(one.ns))} {of_step(selection, agree)}"
-
-
-def check_float32(selection: Selection) -> Finding | None:
-    """Fires when products in float32 without tensor cores take over 5 %, on a device with TF32."""
-    seen = patterns(selection, "float32")[:1]
-    device, limit = selection.device_facts, selection.limits.float32_ratio
-    if not seen or device is None or selection.ratio(seen[0].ns) <= limit:
-        return None
-    factor = PEAK_RATIO.get(device.capability or (0, 0), DEFAULT_PEAK_RATIO) / 2
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="DT1",
-            title="Matrix products in float32 do not use TF32",
-            said=(
-                f"For {_time(selection, seen[0])} `{seen[0].pattern.name}` and the like compute in "
-                f"float32 without tensor cores{seen[0].place}."
-            ),
-            action="Allow TF32, which rounds their inputs to 10 bits: watch the loss.",
-            snippet='torch.set_float32_matmul_precision("high")',
-            method=f"these kernels {max(factor, TF32_RATIO):g} times as fast, the ratio of peak "
-            "rates",
-            scale=1 - 1 / max(factor, TF32_RATIO),
-            limit=limit,
-            confidence=0.8,
-            verify="Record again: the names of these kernels say tf32.",
-            links=(Reference("What the precision means", url=_PRECISION),),
-        ),
-    )
-
-
-FLOAT32 = Rule(
-    "DT1",
-    "Matrix products in float32 without TF32",
-    (TIME, WHOLE, DEVICE_ACTIVITY, KERNELS_OF_OPS, SHAPES),
-    check_float32,
-    frozenset({"compute_ns"}),
-)
-
-
-def check_unaligned(selection: Selection) -> Finding | None:
-    """Fires when products of unfavourable sizes waste over 2 % beyond their roofline."""
-    seen = patterns(selection, "unaligned")[:1]
-    limit = selection.limits.unaligned_ratio
-    if not seen or wasted(selection, seen[0]) <= limit:
-        return None
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="DT3",
-            title="Matrix products have sizes that tensor cores do not fit",
-            said=(
-                f"`{seen[0].pattern.name}` and the like run for {_time(selection, seen[0])} with "
-                f"inner sizes that are no multiples of 8{seen[0].place}, at less than half of what "
-                "the device could do."
-            ),
-            action="Pad these sizes (vocabulary, heads, features) to multiples of 8, or of 64.",
-            method="what these products take beyond the roofline of the device",
-            scale=seen[0].pattern.figures.get("part", 1.0),
-            limit=limit,
-            confidence=0.7,
-            verify="Record again with `record_shapes=True`: sizes are multiples of 8.",
-        ),
-    )
-
-
-UNALIGNED = Rule(
-    "DT3",
-    "Matrix products of unfavourable sizes",
-    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES, PEAKS),
-    check_unaligned,
-    frozenset({"compute_ns"}),
-)
-
-
-def check_roofline(selection: Selection) -> Finding | None:
-    """Fires when products waste over 5 % beyond their roofline."""
-    seen = patterns(selection, "roofline")[:1]
-    limit = selection.limits.roofline_ratio
-    if not seen or wasted(selection, seen[0]) <= limit:
-        return None
-    part = seen[0].pattern.figures.get("part", 0.0)
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="KE1",
-            title="Matrix products are far from what the device could do",
-            said=(
-                f"`{seen[0].pattern.name}` and the like run for {_time(selection, seen[0])}, "
-                f"{share(part)} of it beyond what arithmetic and memory of the device allow by its "
-                f"data sheet{seen[0].place}."
-            ),
-            action=(
-                "Give them more work at once: larger batches, products joined into one; "
-                '`torch.compile(mode="max-autotune")` looks for better kernels.'
-            ),
-            method="time beyond max(operations ÷ peak rate, bytes ÷ bandwidth) of the data sheet",
-            scale=part,
-            limit=limit,
-            confidence=0.6,
-            verify="Record again: the same products should take less time.",
-            links=(Reference("How torch.compile works", url=_COMPILE),),
-        ),
-    )
-
-
-ROOFLINE = Rule(
-    "KE1",
-    "Matrix products far from their roofline",
-    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES, PEAKS),
-    check_roofline,
-    frozenset({"compute_ns"}),
-)
-
-
-def check_underfilled(selection: Selection) -> Finding | None:
-    """Fires when kernels with less than one block per multiprocessor waste over 5 %."""
-    seen = patterns(selection, "underfilled")[:1]
-    limit = selection.limits.underfilled_ratio
-    if not seen or wasted(selection, seen[0]) <= limit:
-        return None
-    part = seen[0].pattern.figures.get("part", 0.0)
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="KE2",
-            title="Kernels leave multiprocessors without work",
-            said=(
-                f"For {_time(selection, seen[0])} kernels of 20 µs and more run with less than one "
-                f"block per multiprocessor, most of it of `{seen[0].pattern.name}`"
-                f"{seen[0].place}: {share(part)} of the device has nothing to do."
-            ),
-            action="Give each launch more work: larger batches, or several small products in one.",
-            method="these kernels on as many multiprocessors as there are",
-            scale=part,
-            limit=limit,
-            confidence=0.6,
-            verify="Record again: est. SM efficiency should rise.",
-        ),
-    )
-
-
-UNDERFILLED = Rule(
-    "KE2",
-    "Kernels that fill the device badly",
-    (TIME, WHOLE, DEVICE_ACTIVITY, GRIDS),
-    check_underfilled,
-    frozenset({"compute_ns"}),
-)
-
-
-def check_attention(selection: Selection) -> Finding | None:
-    """Fires when attention in single steps takes over 2 %."""
-    seen = patterns(selection, "attention")[:1]
-    limit = selection.limits.attention_ratio
-    if not seen or selection.ratio(seen[0].ns) <= limit:
-        return None
-    side = seen[0].pattern.figures.get("size", 0.0)
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="KE3",
-            title="Attention is computed in single steps",
-            said=(
-                f"Batched products and a softmax over {side:,.0f} by {side:,.0f} scores run for "
-                f"{_time(selection, seen[0])}{seen[0].place}: the scores go through memory each "
-                "time."
-            ),
-            action="Use the op that does it in one kernel.",
-            snippet="out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
-            method="time of these kernels, of which a fused one keeps the products",
-            limit=limit,
-            confidence=0.8,
-            verify="Record again: one attention op instead of `aten::bmm` and `aten::_softmax`.",
-            links=(Reference("How to use it", url=_ATTENTION),),
-        ),
-    )
-
-
-ATTENTION = Rule(
-    "KE3",
-    "Attention in single steps",
-    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES),
-    check_attention,
-    frozenset({"compute_ns"}),
-)
-
-
-def check_tiny(selection: Selection) -> Finding | None:
-    """Fires when over 30 % of the kernels last below 5 µs and take over 5 %."""
-    seen = patterns(selection, "tiny_kernels")[:1]
-    limits = selection.limits
-    if not seen or selection.ratio(seen[0].ns) <= limits.tiny_kernel_ratio:
-        return None
-    part = seen[0].pattern.figures.get("part", 0.0)
-    if part <= limits.tiny_count_ratio:
-        return None
-    # Of code that is compiled, or replayed as a graph, the rest is what could not be joined.
-    traits = selection.facts.traits
-    compiled = traits.compiled or traits.graph_launches > 0
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="KE4",
-            title="Many kernels last a few microseconds",
-            said=(
-                f"{share(part)} of the kernels last less than 5 µs and run for "
-                f"{_time(selection, seen[0])}, most of it for `{seen[0].pattern.name}`"
-                f"{seen[0].place}: what they read and write costs more than what they compute."
-            ),
-            action="Ops on lists (`torch._foreach_add_`) work on many tensors at once."
-            if compiled
-            else "`torch.compile` joins neighbours into one; `foreach` ops do so for lists.",
-            snippet="" if compiled else "model = torch.compile(model)",
-            method="time of these kernels",
-            limit=limits.tiny_kernel_ratio,
-            confidence=0.6,
-            evidence=(Evidence("kernels below 5 µs", part, "ratio", limits.tiny_count_ratio),),
-            verify="Record again: fewer and longer kernels.",
-            links=(Reference("How torch.compile works", url=_COMPILE),),
-        ),
-    )
-
-
-TINY_KERNELS = Rule(
-    "KE4",
-    "Kernels of a few microseconds",
-    (TIME, WHOLE, DEVICE_ACTIVITY, KERNELS_OF_OPS),
-    check_tiny,
-    frozenset({"compute_ns"}),
-)
-
-
-def check_recompute(selection: Selection) -> Finding | None:
-    """Fires when over 20 % of kernel time recomputes activations, and 30 % of memory is free."""
-    seen = patterns(selection, "recompute")[:1]
-    device = selection.device_facts
-    if not seen or device is None or not device.memory_bytes:
-        return None
-    part, peak = seen[0].pattern.figures.get("part", 0.0), device.peak_allocated_bytes
-    if peak is None or part <= selection.limits.recompute_ratio:
-        return None
-    filled = peak / device.memory_bytes
-    if filled > FREE_RATIO:
-        return None
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="RE1",
-            title="Activations are recomputed although memory is free",
-            said=(
-                f"{share(part)} of kernel time computes activations a second time, "
-                f"{_time(selection, seen[0])}, and tensors take {share(filled)} of the memory."
-            ),
-            action="Checkpoint fewer blocks: those whose activations are small for their time.",
-            method="time of these kernels, as far as memory allows",
-            limit=selection.limits.low_ratio,
-            confidence=0.7,
-            evidence=(
-                Evidence("recomputed kernel time", part, "ratio", selection.limits.recompute_ratio),
-            ),
-            verify="Record again: less recomputed time, and the peak below the card's memory.",
-        ),
-    )
-
-
-RECOMPUTE = Rule(
-    "RE1",
-    "Recomputed activations with memory to spare",
-    (TIME, WHOLE, DEVICE_ACTIVITY, STACKS),
-    check_recompute,
-    frozenset({"compute_ns"}),
-)
-
-
-def check_drift(selection: Selection) -> Finding | None:
-    """Fires when kernels of one kind are over 3 % slower at the end than at the beginning."""
-    seen = patterns(selection, "drift")[:1]
-    limit = selection.limits.drift_ratio
-    ratio = seen[0].pattern.figures.get("ratio", 0.0) if seen else 0.0
-    if not seen or ratio <= limit:
-        return None
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="CLK1",
-            title="Kernels get slower while the recording goes on",
-            said=(
-                f"Kernels of one name and size take {share(ratio)} more of all kernel time than "
-                "they would at the pace of the first third: the clock may have fallen."
-            ),
-            action="Look at clock, power and temperature of the device; lock its clock to compare.",
-            snippet="nvidia-smi --query-gpu=clocks.sm,power.draw,temperature.gpu --format=csv -l 1"
-            if _is_nvidia(selection)
-            else "",
-            method="these kernels as fast as in the first third",
-            scale=seen[0].pattern.figures.get("part", 1.0),
-            limit=limit,
-            confidence=0.5,
-            verify="Record again: kernels of one kind last the same throughout.",
-        ),
-    )
+_COMPUTES = ("compute_ns",)
 
 
 def _is_nvidia(selection: Selection) -> bool:
@@ -375,123 +66,414 @@ def _is_nvidia(selection: Selection) -> bool:
     return device is not None and device.vendor == "NVIDIA"
 
 
-DRIFT = Rule("CLK1", "Kernels that get slower", (TIME, WHOLE, DEVICE_ACTIVITY, GRIDS), check_drift)
+# --- matrix products ------------------------------------------------------------------------------
 
 
-def check_messages(selection: Selection) -> Finding | None:
-    """Fires when over 30 % of the time of collectives is in small messages, over 50 per step."""
-    seen = patterns(selection, "small_messages")[:1]
-    limits = selection.limits
-    if not seen:
+@pattern_rule(
+    "DT1",
+    "Matrix products in float32 without TF32",
+    (TIME, WHOLE, DEVICE_ACTIVITY, KERNELS_OF_OPS, SHAPES),
+    "float32",
+    "float32_ratio",
+    answers=_COMPUTES,
+)
+def float32(selection: Selection, seen: Seen) -> PatternAdvice | None:
+    """Products in float32 without tensor cores take over 5 %, on a device with TF32."""
+    device, one = selection.device_facts, seen[0]
+    if device is None:
         return None
-    part = seen[0].pattern.figures.get("part", 0.0)
-    count = selection.mean(seen[0].count)
-    if part <= limits.small_message_ratio or count <= limits.small_message_count:
-        return None
-    largest = seen[0].pattern.figures.get("largest", 0.0)
-    ddp = selection.facts.traits.distributed_data_parallel
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="CO3",
-            title="Communication sends many small messages",
-            said=(
-                f"{count:,.0f} collectives {per_step(selection)} send {size(largest)} or less, "
-                f"{share(part)} of the time of all: each pays for its start."
-            ),
-            action="Join them: larger buckets of gradients."
-            if ddp
-            else "Join tensors into one before they are sent.",
-            snippet="DistributedDataParallel(model, bucket_cap_mb=100)" if ddp else "",
-            method="their time in which no kernel computes",
-            limit=limits.low_ratio,
-            confidence=0.7,
-            evidence=(
-                Evidence("small messages per step", count, "count", limits.small_message_count),
-            ),
-            verify=f"Record again: fewer collectives per {step_noun(selection.facts)}.",
-            links=(Reference("How gradients are put into buckets", url=_DDP),) if ddp else (),
+    peak = PEAK_RATIO.get(device.capability or (0, 0), DEFAULT_PEAK_RATIO) / 2
+    factor = max(peak, TF32_RATIO)
+    return PatternAdvice(
+        title="Matrix products in float32 do not use TF32",
+        said=(
+            f"For {part_of_step(selection, one)} {one.name} compute in float32 without tensor "
+            f"cores{one.place}."
         ),
+        action="Allow TF32, which rounds their inputs to 10 bits: watch the "
+        f"{'loss' if selection.facts.traits.backward else 'results'}.",
+        snippet='torch.set_float32_matmul_precision("high")',
+        method=f"these kernels {factor:g} times as fast, the ratio of peak rates",
+        scale=1 - 1 / factor,
+        confidence=0.8,
+        verify="Record again: the names of these kernels say tf32.",
+        links=(Reference("What the precision means", url=_PRECISION),),
     )
 
 
-MESSAGES = Rule(
-    "CO3", "Small messages", (TIME, WHOLE, DEVICE_ACTIVITY, COLLECTIVES), check_messages
+@pattern_rule(
+    "DT3",
+    "Matrix products of unfavourable sizes",
+    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES, PEAKS),
+    "unaligned",
+    "unaligned_ratio",
+    measure=wasted,
+    answers=_COMPUTES,
+)
+def unaligned(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Products of unfavourable sizes waste over 2 % beyond their roofline."""
+    one = seen[0]
+    return PatternAdvice(
+        title="Matrix products have sizes that tensor cores do not fit",
+        said=(
+            f"{one.name} run for {part_of_step(selection, one)} with inner sizes that are no "
+            f"multiples of 8{one.place}, at less than half of what the device could do."
+        ),
+        action="Pad these sizes (vocabulary, heads, features) to multiples of 8, or of 64.",
+        method="what these products take beyond the roofline of the device",
+        scale=one.figure("part", 1.0),
+        confidence=0.7,
+        verify="Record again with `record_shapes=True`: sizes are multiples of 8.",
+    )
+
+
+@pattern_rule(
+    "KE1",
+    "Matrix products far from their roofline",
+    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES, PEAKS),
+    "roofline",
+    "roofline_ratio",
+    measure=wasted,
+    answers=_COMPUTES,
+)
+def roofline(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Products waste over 5 % beyond their roofline."""
+    one, part = seen[0], seen[0].figure("part")
+    return PatternAdvice(
+        title="Matrix products are far from what the device could do",
+        said=(
+            f"{one.name} run for {part_of_step(selection, one)}, {share(part)} of it beyond what "
+            f"arithmetic and memory of the device allow by its data sheet{one.place}."
+        ),
+        action=(
+            "Give them more work at once: larger batches, products joined into one; "
+            '`torch.compile(mode="max-autotune")` looks for better kernels.'
+        ),
+        method="time beyond max(operations ÷ peak rate, bytes ÷ bandwidth) of the data sheet",
+        scale=part,
+        confidence=0.6,
+        verify="Record again: the same products should take less time.",
+        links=(Reference("How torch.compile works", url=_COMPILE),),
+    )
+
+
+def check_tensor_cores(selection: Selection) -> Finding | None:
+    """Fires when no kernel's name shows tensor cores although ops ran that could use them.
+
+    Only NVIDIA's kernels tell by name. Time of kernels whose name does not tell must be the smaller
+    part, so that a Triton matrix product is not taken for one without tensor cores.
+    """
+    able = {
+        row: device
+        for row, device in enumerate(selection.facts.devices)
+        if device.used and has_tensor_cores(device)
+    }
+    found = {row: selection.gauges(row)[0] for row in able}
+    if not found or any(one.tensor_core_ns for one in found.values()):
+        return None
+    row = selection.device if selection.device in found else next(iter(found))
+    own, device = found[row], able[row]
+    if not own.eligible_plain_ns or own.tensor_core_unknown_ns >= own.eligible_plain_ns:
+        return None
+    return _without_tensor_cores(selection, own, device, row)
+
+
+def has_tensor_cores(device: DeviceFacts) -> bool:
+    """True for NVIDIA devices since Volta."""
+    capability = device.capability or (0, 0)
+    return device.vendor == "NVIDIA" and capability[0] >= TENSOR_CORE_CAPABILITY
+
+
+def _without_tensor_cores(
+    selection: Selection, own: Gauges, device: DeviceFacts, row: int
+) -> Finding:
+    capability = device.capability or (0, 0)
+    factor = PEAK_RATIO.get(capability, DEFAULT_PEAK_RATIO)
+    seen = selection.of_device(row)
+    compute = seen.partition.compute_ns if seen.partition else 0
+    gain = ceiling(
+        seen,
+        min(own.eligible_plain_ns, compute) * (1 - 1 / factor),
+        f"eligible kernels {factor} times as fast, the ratio of peak rates",
+        "compute_ns",
+    )
+    of_kernels = own.eligible_plain_ns / own.op_kernel_ns
+    dtype = "bfloat16" if capability >= (8, 0) else "float16"
+    scaler = "" if dtype == "bfloat16" else "  # and torch.amp.GradScaler() for the gradients"
+    trains = selection.facts.traits.backward
+    scaler = scaler if trains else ""
+    body = "loss = loss_fn(model(x), y)" if trains else "y = model(x)"
+    tf32 = (
+        '\n# or, for float32 products alone: torch.set_float32_matmul_precision("high")'
+        if capability >= (8, 0)
+        else ""
+    )
+    return Finding(
+        id="DT2",
+        title="Tensor cores are never used",
+        severity=severity_of(selection, gain, "low"),
+        confidence=0.8 if not own.tensor_core_unknown_ns else 0.6,
+        text=(
+            f"{share(of_kernels)} of kernel time on {device_name(device)} is matrix work that "
+            f"could run on tensor cores, {duration(selection.mean(own.eligible_plain_ns))} "
+            f"{per_step(selection)}{_ops(selection)}. Its kernels' names say that it does not. "
+            "Use mixed precision; "
+            f"where the work is compute-bound it gets up to {factor} times as fast."
+        ),
+        snippet=(f'with torch.autocast("cuda", dtype=torch.{dtype}):{scaler}\n    {body}{tf32}'),
+        evidence=(
+            Evidence("kernel time of eligible ops", of_kernels, "ratio", 0.0),
+            Evidence("tensor-core time", 0.0, "ratio", 0.0),
+        ),
+        gain=gain,
+        scope=scope(seen),
+        links=(
+            *_calls(selection),
+            Reference("How to use mixed precision", url=_AMP),
+        ),
+        verify="Record again: tensor-core time is above zero.",
+        events=events_of(seen, patterns(seen, "plain_products")),
+        action="Use mixed precision.",
+    )
+
+
+def _calls(selection: Selection) -> tuple[Reference, ...]:
+    """A link to the calls of the op that takes most of the time, in the Trace view."""
+    names = selection.facts.traits.eligible_ops
+    if not names:
+        return ()
+    find = {"find": names[0], "match": "exact"}
+    return (Reference(f"Calls of {names[0]} in the trace", "timeline", find),)
+
+
+def _ops(selection: Selection) -> str:
+    names = selection.facts.traits.eligible_ops
+    if not names:
+        return ""
+    more = f" and {plural(len(names) - 1, 'more op')}" if len(names) > 1 else ""
+    return f", most of it `{names[0]}`{more}"
+
+
+TENSOR_CORES = Rule(
+    "DT2",
+    "Matrix work without tensor cores",
+    (TIME, WHOLE, DEVICE_ACTIVITY, CAPABILITY, KERNELS_OF_OPS),
+    check_tensor_cores,
 )
 
 
-def check_contention(selection: Selection) -> Finding | None:
-    """Fires when kernels under communication lose over 3 % of the steps against those alone."""
-    seen = patterns(selection, "contention")[:1]
-    limit = selection.limits.contention_ratio
-    if not seen or wasted(selection, seen[0]) <= limit:
-        return None
-    part = seen[0].pattern.figures.get("part", 0.0)
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="CO6",
-            title="Kernels take longer while communication runs",
-            said=(
-                f"Kernels that run beside a collective, {_time(selection, seen[0])}, spend "
-                f"{share(part)} of that time beyond what the same kernels take alone."
-            ),
-            action="Let collectives use fewer multiprocessors, and compare the whole step.",
-            snippet="NCCL_MAX_CTAS=8" if _is_nvidia(selection) else "",
-            method="what these kernels take beyond the median of those without communication",
-            scale=part,
-            limit=limit,
-            confidence=0.5,
-            verify="Record again: these kernels last as long as alone.",
-        ),
-    )
+# --- launches and parts of the device -------------------------------------------------------------
 
 
-CONTENTION = Rule(
-    "CO6", "Kernels beside communication", (TIME, WHOLE, DEVICE_ACTIVITY, GRIDS), check_contention
+@pattern_rule(
+    "KE2",
+    "Kernels that fill the device badly",
+    (TIME, WHOLE, DEVICE_ACTIVITY, GRIDS),
+    "underfilled",
+    "underfilled_ratio",
+    measure=wasted,
+    answers=_COMPUTES,
 )
-
-
-def check_sync_norm(selection: Selection) -> Finding | None:
-    """Fires when collectives of SyncBatchNorm take over 1 % with nothing computing."""
-    seen = patterns(selection, "sync_batch_norm")[:1]
-    limit = selection.limits.sync_batch_norm_ratio
-    if not seen or selection.ratio(united_ns(selection, [seen[0].row])) <= limit:
-        return None
-    return pattern_finding(
-        selection,
-        seen,
-        PatternAdvice(
-            id="CO8",
-            title="`SyncBatchNorm` waits for all ranks in every layer",
-            said=(
-                f"Collectives of `SyncBatchNorm` run for {_time(selection, seen[0])} with nothing "
-                "computing."
-            ),
-            action="Where a batch per device is large enough, normalize on each device alone.",
-            snippet="nn.BatchNorm2d(…)  # and no nn.SyncBatchNorm.convert_sync_batchnorm(model)",
-            method="time of these collectives under which no kernel computes",
-            limit=limit,
-            confidence=0.8,
-            verify="Record again: no collective in the forward pass.",
+def underfilled(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Kernels with less than one block per multiprocessor waste over 5 %."""
+    one, part = seen[0], seen[0].figure("part")
+    return PatternAdvice(
+        title="Kernels leave multiprocessors without work",
+        said=(
+            f"For {part_of_step(selection, one)} kernels of 20 µs and more run with less than one "
+            f"block per multiprocessor, most of it of `{one.pattern.name}`{one.place}: "
+            f"{share(part)} of the device has nothing to do."
         ),
+        action="Give each launch more work: larger batches, or several small products in one.",
+        method="these kernels on as many multiprocessors as there are",
+        scale=part,
+        confidence=0.6,
+        verify="Record again: est. SM efficiency should rise.",
     )
 
 
-SYNC_NORM = Rule("CO8", "SyncBatchNorm", (TIME, WHOLE, DEVICE_ACTIVITY, CALLS), check_sync_norm)
+@pattern_rule(
+    "KE3",
+    "Attention in single steps",
+    (TIME, WHOLE, DEVICE_ACTIVITY, SHAPES),
+    "attention",
+    "attention_ratio",
+    answers=_COMPUTES,
+)
+def attention(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Attention in single steps takes over 2 %."""
+    one, side = seen[0], seen[0].figure("size")
+    return PatternAdvice(
+        title="Attention is computed in single steps",
+        said=(
+            f"Batched products and a softmax over {side:,.0f} by {side:,.0f} scores run for "
+            f"{part_of_step(selection, one)}{one.place}: the scores go through memory each time."
+        ),
+        action="Use the op that does it in one kernel.",
+        snippet="out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
+        method="time of these kernels, of which a fused one keeps the products",
+        confidence=0.8,
+        verify="Record again: one attention op instead of `aten::bmm` and `aten::_softmax`.",
+        links=(Reference("How to use it", url=_ATTENTION),),
+    )
+
+
+@pattern_rule(
+    "KE4",
+    "Kernels of a few microseconds",
+    (TIME, WHOLE, DEVICE_ACTIVITY, KERNELS_OF_OPS),
+    "tiny_kernels",
+    "tiny_kernel_ratio",
+    answers=_COMPUTES,
+)
+def tiny_kernels(selection: Selection, seen: Seen) -> PatternAdvice | None:
+    """Over 30 % of the kernels last below 5 µs and take over 5 %."""
+    one, part = seen[0], seen[0].figure("part")
+    if part <= selection.limits.tiny_count_ratio:
+        return None
+    # Of code that is compiled, or replayed as a graph, the rest is what could not be joined.
+    traits = selection.facts.traits
+    compiles = not (traits.compiled or traits.graph_launches or traits.serving)
+    compiles = compiles and device_noun(selection) in COMPILE_DEVICES
+    return PatternAdvice(
+        title="Many kernels last a few microseconds",
+        said=(
+            f"{share(part)} of the kernels last less than 5 µs and run for "
+            f"{part_of_step(selection, one)}, most of it for `{one.pattern.name}`{one.place}: "
+            "what they read and write costs more than what they compute."
+        ),
+        action="`torch.compile` joins neighbours into one; `foreach` ops do so for lists."
+        if compiles
+        else "Ops on lists (`torch._foreach_add_`) work on many tensors at once.",
+        snippet="model = torch.compile(model)" if compiles else "",
+        method="time of these kernels",
+        confidence=0.6,
+        evidence=(
+            Evidence("kernels below 5 µs", part, "ratio", selection.limits.tiny_count_ratio),
+        ),
+        verify="Record again: fewer and longer kernels.",
+        links=(Reference("How torch.compile works", url=_COMPILE),) if compiles else (),
+    )
+
+
+@pattern_rule(
+    "RE1",
+    "Recomputed activations with memory to spare",
+    (TIME, WHOLE, DEVICE_ACTIVITY, STACKS),
+    "recompute",
+    "low_ratio",
+    answers=_COMPUTES,
+)
+def recompute(selection: Selection, seen: Seen) -> PatternAdvice | None:
+    """Over 20 % of kernel time recomputes activations, and 30 % of memory is free."""
+    device, part = selection.device_facts, seen[0].figure("part")
+    if device is None or not device.memory_bytes or device.peak_allocated_bytes is None:
+        return None
+    filled = device.peak_allocated_bytes / device.memory_bytes
+    if part <= selection.limits.recompute_ratio or filled > FREE_RATIO:
+        return None
+    return PatternAdvice(
+        title="Activations are recomputed although memory is free",
+        said=(
+            f"{share(part)} of kernel time computes activations a second time, "
+            f"{part_of_step(selection, seen[0])}, and tensors take {share(filled)} of the memory."
+        ),
+        action="Checkpoint fewer blocks: those whose activations are small for their time.",
+        method="time of these kernels, as far as memory allows",
+        confidence=0.7,
+        evidence=(
+            Evidence("recomputed kernel time", part, "ratio", selection.limits.recompute_ratio),
+        ),
+        verify="Record again: less recomputed time, and the peak below the card's memory.",
+    )
+
+
+# --- clocks ---------------------------------------------------------------------------------------
+
+_WATCH = "nvidia-smi --query-gpu=clocks.sm,power.draw,temperature.gpu --format=csv -l 1"
+
+
+@pattern_rule(
+    "CLK1",
+    "Kernels that get slower",
+    (TIME, WHOLE, DEVICE_ACTIVITY, GRIDS),
+    "drift",
+    "drift_ratio",
+    measure=lambda _, seen: seen[0].figure("ratio"),
+    answers=_COMPUTES,
+)
+def drift(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Kernels of one kind are over 3 % slower at the end than at the beginning."""
+    return PatternAdvice(
+        title="Kernels get slower while the recording goes on",
+        said=(
+            f"Kernels of one name and size take {share(seen[0].figure('ratio'))} more of all "
+            "kernel time than they would at the pace of the first third: the clock may have fallen."
+        ),
+        action="Look at clock, power and temperature of the device; lock its clock to compare.",
+        snippet=_WATCH if _is_nvidia(selection) else "",
+        method="these kernels as fast as in the first third",
+        scale=seen[0].figure("part", 1.0),
+        confidence=0.5,
+        verify="Record again: kernels of one kind last the same throughout.",
+    )
+
+
+_REASONS = {
+    1.0: "Power is at its highest meanwhile: the device keeps to its power limit.",
+    2.0: "The device is at its hottest meanwhile: it protects itself from heat.",
+}
+_COOLER = {
+    1.0: "Raise the power limit if the machine allows it, and compare steps at equal clocks only.",
+    2.0: "Look after the cooling of the machine, and compare steps at equal clocks only.",
+}
+
+
+@pattern_rule(
+    "CLK2",
+    "A clock that falls under load",
+    (TIME, WHOLE, DEVICE_ACTIVITY, CLOCKS),
+    "slow_clock",
+    answers=_COMPUTES,
+)
+def slow_clock(selection: Selection, seen: Seen) -> PatternAdvice | None:
+    """The clock is below 95 % of its 95th percentile for over 5 % of the time with kernels."""
+    one, limits = seen[0], selection.limits
+    low, usual = one.figure("low_mhz"), one.figure("usual_mhz")
+    busy = selection.partition.compute_ns if selection.partition else 0
+    slow = one.ns / busy if busy else 0.0
+    if slow <= limits.slow_clock_ratio:
+        return None
+    return PatternAdvice(
+        title="The clock of the device falls while it works",
+        said=(
+            f"For {share(slow)} of the time with kernels the clock is at {low:,.0f} MHz in the "
+            f"mean, and at {usual:,.0f} MHz at its best. "
+            + _REASONS.get(one.figure("reason"), "Neither power nor temperature says why.")
+        ),
+        action=_COOLER.get(
+            one.figure("reason"), "Look after what lowers it: a limit that was set, or a neighbour."
+        ),
+        snippet=_WATCH if _is_nvidia(selection) else "",
+        method="kernels that compute most (products, convolutions, attention) at the higher clock",
+        scale=one.figure("part"),
+        confidence=0.8,
+        evidence=(
+            Evidence("time with kernels at a low clock", slow, "ratio", limits.slow_clock_ratio),
+        ),
+        verify="Record again with the same counters: the clock stays at its highest.",
+    )
+
 
 RULES = (
-    FLOAT32,
-    UNALIGNED,
-    ROOFLINE,
-    UNDERFILLED,
-    ATTENTION,
-    TINY_KERNELS,
-    RECOMPUTE,
-    DRIFT,
-    MESSAGES,
-    CONTENTION,
-    SYNC_NORM,
+    TENSOR_CORES,
+    float32,
+    unaligned,
+    roofline,
+    underfilled,
+    attention,
+    tiny_kernels,
+    recompute,
+    drift,
+    slow_clock,
 )

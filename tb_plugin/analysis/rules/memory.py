@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from ...base.units import plural, share, size
 from ..facts import DeviceFacts
-from ..overview.findings import Evidence, Finding, Reference
+from ..overview.findings import Evidence, Finding, Reference, SeenEvent
 from ..steps import Selection
-from ..wording import device_name, short_frame
-from .claims import PatternAdvice, pattern_finding, patterns
+from ..wording import device_name
+from .claims import PatternAdvice, PatternSum, Seen, pattern_rule, seen_event
 from .rule import (
     CAPACITY,
     DEVICE_ACTIVITY,
@@ -108,7 +108,15 @@ def check_memory_capacity(selection: Selection) -> Finding | None:
         scope=f"the whole recording, {device_name(worst)}",
         links=remedy.links,
         verify="Record again: the peak should fall below 90 % of the card.",
+        events=_at_peak(selection, worst),
+        action=remedy.text,
     )
+
+
+def _at_peak(selection: Selection, device: DeviceFacts) -> tuple[SeenEvent, ...]:
+    """The event in which the allocator reached the device's highest total."""
+    at = device.peak_event
+    return () if at is None else (seen_event(selection, at.name, at.spot, at.ts, at.dur_ns),)
 
 
 def _held(selection: Selection) -> float | None:
@@ -190,6 +198,7 @@ def check_fragments(selection: Selection) -> Finding | None:
             Reference("How the allocator is set up", url=_ALLOCATOR_DOCS),
         ),
         verify="Record again: the reserved total should come closer to the allocated one.",
+        events=_at_peak(selection, device),
         action=action,
     )
 
@@ -199,48 +208,45 @@ FRAGMENTS = Rule(
 )
 
 
-def check_leak(selection: Selection) -> Finding | None:
-    """Fires when memory grows in nearly every step; see ``memory.growth`` for the test."""
-    seen = patterns(selection, "leak")
-    if not seen:
-        return None
-    one = max(seen, key=lambda each: each.pattern.figures.get("bytes_per_step", 0.0))
-    figures = one.pattern.figures
-    grown, steps = figures.get("bytes_per_step", 0.0), int(figures.get("steps", 0))
-    kind = int(figures.get("device_type", 0))
-    where = "on the host" if kind == 0 else f"on device {int(figures.get('device_id', 0))}"
-    site = (
-        f" What stays is allocated at `{short_frame(one.pattern.frame)}`."
-        if one.pattern.frame
-        else ""
-    )
-    return pattern_finding(
-        selection,
-        (one,),
-        PatternAdvice(
-            id="ME3",
-            title=f"Memory grows by {size(grown)} in every step",
-            said=(
-                f"Tensors {where} take {size(grown)} more at the end of every step "
-                f"(in {int(figures.get('rising', 0))} of {plural(steps - 1, 'difference')}).{site}"
-            ),
-            action=(
-                "Keep no tensor of a step beyond it: `detach()` or read the value of what is kept, "
-                "and empty lists."
-            ),
-            snippet="history.append(loss.item())  # not the loss with its graph",
-            method="",
-            limit=0.0,
-            otherwise="high",
-            confidence=0.85,
-            evidence=(Evidence("growth per step", grown, "bytes", float(1 << 20)),),
-            verify="Record again: the memory at the end of the steps stays the same.",
-            links=(Reference("The curve in Memory", "memory"),),
+@pattern_rule(
+    "ME3",
+    "Memory that grows",
+    (WHOLE, MEMORY_EVENTS),
+    "leak",
+    choose=lambda seen: tuple(sorted(seen, key=_grows, reverse=True)[:1]),
+)
+def leak(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Memory grows in nearly every step; see ``memory.growth`` for the test."""
+    one = seen[0]
+    grown, steps = _grows(one), int(one.figure("steps"))
+    on_host = not one.figure("device_type")
+    where = "on the host" if on_host else f"on device {int(one.figure('device_id'))}"
+    site = f" What stays is allocated at `{one.frame}`." if one.frame else ""
+    trains = selection.facts.traits.backward
+    return PatternAdvice(
+        title=f"Memory grows by {size(grown)} in every step",
+        said=(
+            f"Tensors {where} take {size(grown)} more at the end of every step "
+            f"(in {int(one.figure('rising'))} of {plural(steps - 1, 'difference')}).{site}"
         ),
+        action=(
+            "Keep no tensor of a step beyond it: `detach()` or read the value of what is kept, "
+            "and empty lists."
+        )
+        if trains
+        else "Keep no tensor of a step beyond it: empty lists and caches of results.",
+        snippet="history.append(loss.item())  # not the loss with its graph" if trains else "",
+        otherwise="high",
+        confidence=0.85,
+        evidence=(Evidence("growth per step", grown, "bytes", float(1 << 20)),),
+        verify="Record again: the memory at the end of the steps stays the same.",
+        links=(Reference("The curve in Memory", "memory"),),
     )
 
 
-LEAK = Rule("ME3", "Memory that grows", (WHOLE, MEMORY_EVENTS), check_leak)
+def _grows(one: PatternSum) -> float:
+    """Bytes a step."""
+    return one.figure("bytes_per_step")
 
 
 def check_headroom(selection: Selection) -> Finding | None:
@@ -276,6 +282,7 @@ def check_headroom(selection: Selection) -> Finding | None:
         scope=f"the whole recording, {device_name(device)}",
         links=(Reference("Memory of this device", "memory"),),
         verify="Record again: the time per sample should be shorter.",
+        events=_at_peak(selection, device),
         action=action,
     )
 
@@ -284,4 +291,4 @@ HEADROOM = Rule(
     "ME4", "Memory that is free", (DEVICE_ACTIVITY, MEMORY_TOTALS, CAPACITY), check_headroom
 )
 
-RULES = (MEMORY_CAPACITY, FRAGMENTS, LEAK, HEADROOM)
+RULES = (MEMORY_CAPACITY, FRAGMENTS, leak, HEADROOM)

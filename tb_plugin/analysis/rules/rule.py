@@ -7,13 +7,21 @@ recipe to record it, and what makes a finding's severity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...base.arrays import median
 from ...base.units import share
-from ..overview.findings import Explanation, Finding, Gain, Reference, Sentence, Severity, Unchecked
+from ..facts import DeviceFacts
+from ..overview.findings import (
+    Explanation,
+    Finding,
+    Gain,
+    Reference,
+    Sentence,
+    Severity,
+    Unchecked,
+)
 from ..overview.headline import CAPTURE, CUT, NOTHING
-from ..recording import WITH_DEVICE
 from ..steps import Selection, sigma_of
 from ..thresholds import DEFAULTS
 
@@ -24,14 +32,20 @@ HELD_RATIO = 0.90  # of the highest allocated total: what is never given back wa
 NCCL_CAPABILITY = (3, 5)
 TENSOR_CORE_CAPABILITY = 7
 BFLOAT_CAPABILITY = (8, 0)
+COMPILE_DEVICES = ("GPU", "XPU")  # torch.compile has a back end for them
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """An input of a rule. ``text`` names what is missing and how to record it."""
+    """An input of a rule. ``text`` names what is missing, and how to record it here."""
 
-    text: str
+    text: str | Callable[[Selection], str]
     met: Callable[[Selection], bool]
+    lasting: bool = False  # no other recording of this run has it
+
+    def said(self, selection: Selection) -> str:
+        """What is missing of this recording."""
+        return self.text if isinstance(self.text, str) else self.text(selection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,11 @@ class Remedy:
 
 
 NO_REMEDY = Remedy("", ())
+
+
+def given(remedy: Remedy, *facts: Fact) -> Remedy:
+    """The same remedy for a rule that asks for further facts."""
+    return replace(remedy, facts=(*facts, *remedy.facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +158,46 @@ def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
+_ACTIVITIES = {"XPU": "XPU", "HPU": "HPU", "MTIA": "MTIA", "NPU": "PrivateUse1"}
+CLOCK_COUNTERS = "`CuspyConfig(enable_environment_counters=True)`, from torch 2.15 on"
+
+
+def _device_activity(chosen: Selection) -> str:
+    """How to record the accelerator that the file names; of a run without one, where to."""
+    types = {one.type for one in chosen.facts.devices}
+    name = next((kind for type_, kind in _ACTIVITIES.items() if type_ in types), "CUDA")
+    where = "" if chosen.facts.devices else ", where the run uses an accelerator"
+    return (
+        "device activity: record with "
+        f"`activities=[ProfilerActivity.CPU, ProfilerActivity.{name}]`{where}"
+    )
+
+
+def _stacks(chosen: Selection) -> str:
+    told = chosen.facts.recording
+    if told.with_stack or told.call_stacks:
+        return "Python frames, which later versions of torch record with `with_stack=True`"
+    return "Python frames: record with `with_stack=True`"
+
+
+def _clocks(chosen: Selection) -> str:
+    device = chosen.device_facts
+    if device is not None and device.vendor not in ("NVIDIA", ""):
+        return "samples of the device's clock, which no recorder of PyTorch writes for it"
+    return f"samples of the device's clock: record with {CLOCK_COUNTERS}"
+
+
+def _any_used(chosen: Selection, holds: Callable[[DeviceFacts], object]) -> bool:
+    return any(device.used and holds(device) for device in chosen.facts.devices)
+
+
 TIME = Need("events that last: the file holds none", lambda chosen: bool(chosen.facts.steps))
 WHOLE = Need(
     "all of the recording: what is missing could change the answer. The file ends in the middle, "
     "or a chosen step was cut off",
     lambda chosen: not chosen.cut,
 )
-DEVICE_ACTIVITY = Need(
-    f"device activity: {WITH_DEVICE}",
-    lambda chosen: any(device.used for device in chosen.facts.devices),
-)
+DEVICE_ACTIVITY = Need(_device_activity, lambda chosen: _any_used(chosen, lambda _: True))
 OPS = Need(
     "ops: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) > 0,
@@ -161,29 +210,30 @@ HOST_RANGES = Need(
     "ops or annotations: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) + chosen.facts.counts.get("annotation", 0) > 0,
 )
-STACKS = Need(
-    "Python frames: record with `with_stack=True`",
-    lambda chosen: chosen.facts.counts.get("python", 0) > 0,
-)
+STACKS = Need(_stacks, lambda chosen: chosen.facts.counts.get("python", 0) > 0)
 SHAPES = Need(
     "shapes of inputs: record with `record_shapes=True`",
-    lambda chosen: chosen.facts.recording.shapes,
+    lambda chosen: chosen.facts.recording.shapes or chosen.facts.recording.record_shapes,
 )
 GRIDS = Need(
     "launch geometry of kernels, which this recorder does not write",
     lambda chosen: chosen.facts.recording.grids,
+    lasting=True,
 )
 PEAKS = Need(
     "the peak rates of the device: its data sheet is not in the table",
     lambda chosen: chosen.device_facts is not None and chosen.device_facts.has_peak,
+    lasting=True,
 )
 COLLECTIVES = Need(
-    "sizes of collectives on a device, which NCCL's recorder writes",
-    lambda chosen: chosen.facts.recording.messages,
+    "sizes of collectives, which this recorder does not write",
+    # Without any collective there is nothing to ask.
+    lambda chosen: chosen.facts.recording.messages or not chosen.facts.traits.collective_ns,
+    lasting=True,
 )
 MODULES = Need(
-    "calls of modules: record with `with_stack=True`",
-    lambda chosen: chosen.facts.counts.get("module", 0) > 0,
+    _stacks,  # the calls of modules come with them
+    lambda chosen: chosen.facts.counts.get("module", 0) + chosen.facts.counts.get("python", 0) > 0,
 )
 THREADS = Need(
     "the number of threads and of cores: record with the handler of kinetoscope",
@@ -197,10 +247,14 @@ KERNELS_OF_OPS = Need(
         for one in step.devices
     ),
 )
+_NVIDIA = ("NVIDIA", "")  # or of an unknown vendor
 CAPABILITY = Need(
     "the compute capability of the device, which the file does not say",
-    lambda chosen: any(device.used and device.capability for device in chosen.facts.devices),
+    # That of NVIDIA's alone is asked for.
+    lambda chosen: _any_used(chosen, lambda one: one.capability or one.vendor not in _NVIDIA),
+    lasting=True,
 )
+CLOCKS = Need(_clocks, lambda chosen: chosen.facts.recording.clocks)
 MEMORY_TOTALS = Need(
     "totals of the device's allocator: record with `profile_memory=True`, torch 1.11 or later",
     lambda chosen: any(device.peak_allocated_bytes is not None for device in chosen.facts.devices),
@@ -211,13 +265,9 @@ MEMORY_EVENTS = Need(
 )
 CAPACITY = Need(
     "the memory size of the device, which the file does not say",
-    lambda chosen: any(
-        device.memory_bytes and device.peak_allocated_bytes is not None
-        for device in chosen.facts.devices
-    ),
+    lambda chosen: _any_used(chosen, lambda one: one.memory_bytes),
+    lasting=True,
 )
-
-
 # --- all rules ----------------------------------------------------------------------------
 
 _ORDER = {"high": 0, "medium": 1, "low": 2, "info": 3}
@@ -230,13 +280,24 @@ def check_each(
     findings: list[Finding] = []
     unchecked: list[Unchecked] = []
     for rule in rules:
-        missing = next((need for need in rule.needs if not need.met(selection)), None)
-        if missing is not None:
-            unchecked.append(Unchecked(rule.id, rule.title, missing.text))
+        need = missing(rule, selection)
+        if need is not None:
+            unchecked.append(Unchecked(rule.id, rule.title, need.said(selection)))
         elif (finding := rule.check(selection)) is not None:
             findings.append(finding)
     findings.sort(key=_rank)
     return findings, tuple(unchecked)
+
+
+def missing(rule: Rule, selection: Selection) -> Need | None:
+    """What a rule lacks: of several the one without which no other recording helps, else the first.
+
+    What a device is asked for is not missing where there is none.
+    """
+    lacks = [need for need in rule.needs if not need.met(selection)]
+    if not lacks or any(need in lacks for need in (TIME, WHOLE, DEVICE_ACTIVITY)):
+        return lacks[0] if lacks else None
+    return next((need for need in lacks if need.lasting), lacks[0])
 
 
 def unanswered(

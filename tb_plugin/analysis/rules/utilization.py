@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ...base.units import duration, plural, share
-from ..facts import IDLE_CAUSES, Idle, Partition
+from ..facts import IDLE_CAUSES, CopySum, Idle, Partition
 from ..overview.findings import Evidence, Finding, Gain, Reference, SeenEvent, at_time
 from ..overview.headline import is_compute_bound
 from ..steps import HeldSum, Selection
@@ -20,8 +21,10 @@ from ..wording import (
     short_frame,
     step_noun,
 )
+from .claims import MOST_EVENTS, seen_event
 from .rule import (
     CAUSE_RATIO,
+    COMPILE_DEVICES,
     DEVICE_ACTIVITY,
     MANY_LAUNCHES,
     NAMED_RATIO,
@@ -31,6 +34,7 @@ from .rule import (
     Remedy,
     Rule,
     ceiling,
+    given,
     remedy_of,
     sentences,
     severity_of,
@@ -39,7 +43,11 @@ from .rule import (
 _TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 _COMPILE = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _GRAPHS = "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html"
-SCHEDULE = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+_SCHEDULE = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+
+_PINNED = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+_ALLOCATOR = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-management"
+_PINNED_LINK = (Reference("How to copy without waiting", url=_PINNED),)
 
 # Blocking calls, and ops around them, by what they wait for; names of all vendors that have them.
 READS_BACK = r"^aten::(_local_scalar_dense|item|is_nonzero|nonzero|equal|_unique2?)$"
@@ -47,8 +55,6 @@ COPY_NAMES = r"Memcpy|[cC]opy"
 ALLOCATES = r"^(cuda|cu|hip)(Mem)?(Malloc|Free|Alloc|HostAlloc|HostFree|HostMalloc)"
 WAITS = r"[sS]ynchronize|QueueFinish|EventWait"
 
-COMPILE_DEVICES = ("GPU", "XPU")
-MOST_STRETCHES = 5
 LONG_NS = 1_000_000  # a call below this is no start of the runtime
 
 
@@ -117,6 +123,35 @@ def _copies(selection: Selection) -> bool:
     return part.exposed_copy_ns >= CAUSE_RATIO * max(_rest(selection), 1)
 
 
+def exposed_copies(selection: Selection) -> list[CopySum]:
+    """Kinds of copies that run with nothing else, those that take most time so first."""
+    kinds = [one for one in selection.copies if one.exposed_ns]
+    return sorted(kinds, key=lambda one: -one.exposed_ns)
+
+
+def _copies_most(kind: str, text: str) -> Fact:
+    """Most of the time of exposed copies is that of pageable ones of a kind."""
+
+    def holds(selection: Selection) -> bool:
+        first = exposed_copies(selection)[:1]
+        return any((one.kind, one.memory) == (kind, "pageable") for one in first)
+
+    return Fact(text, holds)
+
+
+def longest_held(held: Sequence[HeldSum]) -> tuple[Reference, ...]:
+    """A link to the longest event of the name that holds most idle time, in the Trace view."""
+    return tuple(
+        at_time(
+            f"The longest {short_frame(one.name)[:80]}",
+            one.longest.ts,
+            one.longest.dur_ns,
+            one.longest.spot.slice,
+        )
+        for one in held[:1]
+    )
+
+
 LAUNCH_CAUSES = ("idle_dispatch_ns", "idle_optimizer_ns", "idle_launch_ns", "idle_latency_ns")
 """What a device idles for while the host launches as fast as it can; Python between ops too."""
 
@@ -161,10 +196,11 @@ IN_PYTHON = Fact(
     ),
 )
 COPIES = Fact("copies are at least half of the time without kernels", _copies)
-PAGEABLE = Fact(
-    "copies from or to pageable memory were recorded",
-    lambda chosen: (chosen.facts.traits.pageable_copy_count or 0) > 0,
+LOADS = Fact(
+    "batches come from a DataLoader", lambda chosen: bool(chosen.facts.traits.dataloader_class)
 )
+PAGEABLE_IN = _copies_most("HtoD", "copies from pageable memory take most of the exposed time")
+PAGEABLE_OUT = _copies_most("DtoH", "copies to pageable memory take most of the exposed time")
 FIRST = Fact("one call that came for the first time holds half of the idle time", _is_first)
 LAUNCH_BOUND = Fact(
     "many short stretches that end with a launch are at least half of the idle time", _launch_bound
@@ -191,66 +227,94 @@ _LARGER = "Larger batches give each launch more work"
 _LARGER_TRAINING = f"{_LARGER} (check that the training still converges)"
 _COMPILES = "`torch.compile` launches fewer kernels."
 _REPLAYS = '`torch.compile(mode="reduce-overhead")` replays the launches as one graph.'
-COMPILE_LINK = (Reference("How torch.compile works", url=_COMPILE),)
-GRAPH_LINK = (Reference("How graphs are replayed", url=_GRAPHS),)
+_COMPILE_CODE = "model = torch.compile(model)"
+_REPLAY_CODE = 'model = torch.compile(model, mode="reduce-overhead")'
+_COMPILE_LINK = (Reference("How torch.compile works", url=_COMPILE),)
+_GRAPH_LINK = (Reference("How graphs are replayed", url=_GRAPHS),)
+_WHOLE_GRAPH = (COMPILED, NO_GRAPHS, CUDA)
+_CAN_BE_COMPILED = (NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS)
+
+# Remedies that several rules give; each adds the facts of its own.
+LAUNCH_REMEDIES = (
+    Remedy(
+        f"{_LARGER}. Graphs replay many launches at once: do not run the server in eager mode.",
+        (SERVES, NO_GRAPHS),
+    ),
+    Remedy(f"{_LARGER}.", (SERVES,)),
+    Remedy(
+        f"{_LARGER_TRAINING}; {_COMPILES}",
+        (TRAINS, *_CAN_BE_COMPILED),
+        _COMPILE_CODE,
+        _COMPILE_LINK,
+    ),
+    Remedy(f"{_LARGER}; {_COMPILES}", _CAN_BE_COMPILED, _COMPILE_CODE, _COMPILE_LINK),
+    Remedy(f"{_LARGER_TRAINING}; {_REPLAYS}", (TRAINS, *_WHOLE_GRAPH), _REPLAY_CODE, _GRAPH_LINK),
+    Remedy(f"{_LARGER}; {_REPLAYS}", _WHOLE_GRAPH, _REPLAY_CODE, _GRAPH_LINK),
+    Remedy(f"{_LARGER_TRAINING}.", (TRAINS,)),
+    Remedy(f"{_LARGER}.", ()),
+)
+FIRST_REMEDY = Remedy(
+    "A first call may start the runtime or load kernels, which later steps do not pay for: run "
+    "some steps before the recording starts.",
+    (),
+    "profile(…, schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1))",
+    (Reference("How to record after a warm-up", url=_SCHEDULE),),
+)
+READ_REMEDY = Remedy(
+    "Reading a value back (`.item()`, `if tensor:`, printing) waits for the device: do it less "
+    "often, or after the next work was launched.",
+    (),
+)
+WAITING_COPY_REMEDY = Remedy(
+    "Such a copy returns when it is done: keep the tensor on the device, or copy between "
+    "pinned memory and the device with `non_blocking=True`.",
+    (),
+    "x = x.to(device, non_blocking=True)  # x in pinned memory",
+    _PINNED_LINK,
+)
+ALLOCATOR_REMEDY = Remedy(
+    "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
+    "to step, and call no `empty_cache()` between steps.",
+    (),
+    "",
+    (Reference("How the allocator works", url=_ALLOCATOR),),
+)
+WAIT_REMEDY = Remedy(
+    "Nothing is launched until the call returns: wait for the device less often.", ()
+)
+COPY_REMEDIES = (
+    Remedy(
+        "Have the DataLoader put batches into pinned memory, and copy them with "
+        "`non_blocking=True` while kernels run.",
+        (LOADS, PAGEABLE_IN),
+        "DataLoader(…, pin_memory=True)\nx = x.to(device, non_blocking=True)",
+        _PINNED_LINK,
+    ),
+    Remedy(
+        "Copy from pinned memory with `non_blocking=True` while kernels run, or copy less.",
+        (PAGEABLE_IN,),
+        "x = x.to(device, non_blocking=True)  # x in pinned memory",
+        _PINNED_LINK,
+    ),
+    Remedy(
+        "Copy results to pinned memory with `non_blocking=True` and read them later, or copy less.",
+        (PAGEABLE_OUT,),
+        "results.copy_(y, non_blocking=True)  # results = torch.empty(…, pin_memory=True)",
+        _PINNED_LINK,
+    ),
+    Remedy("Copy less, or on a stream of its own while kernels run.", ()),
+)
 
 REMEDIES = (
     Remedy("Most of it is the DataLoader: see to that first.", (LOADER,)),
     Remedy("Most of it has findings of its own: see to these first.", (COVERED,)),
-    Remedy(
-        "Copy from pinned memory with `non_blocking=True` while kernels run, or copy less.",
-        (COPIES, PAGEABLE),
-    ),
-    Remedy("Copy less, or on a stream of its own while kernels run.", (COPIES,)),
-    Remedy(
-        "A first call may start the runtime or load kernels, which later steps do not pay for: run "
-        "some steps before the recording starts.",
-        (FIRST,),
-        "profile(…, schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1))",
-        (Reference("How to record after a warm-up", url=SCHEDULE),),
-    ),
-    Remedy(
-        "Reading a value back (`.item()`, `if tensor:`, printing) waits for the device: do it less "
-        "often, or after the next work was launched.",
-        (_blocks_in(op=READS_BACK),),
-    ),
-    Remedy(
-        "Such a copy returns when it is done: keep the tensor on the device, or copy between "
-        "pinned memory and the device with `non_blocking=True`.",
-        (_blocks_in(COPY_NAMES),),
-    ),
-    Remedy(
-        "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
-        "to step, and call no `empty_cache()` between steps.",
-        (_blocks_in(ALLOCATES),),
-    ),
-    Remedy(
-        "Nothing is launched until the call returns: wait for the device less often.",
-        (_blocks_in(WAITS),),
-    ),
-    Remedy(
-        f"{_LARGER}. Graphs replay many launches at once: do not run the server in eager mode.",
-        (LAUNCH_BOUND, SERVES, NO_GRAPHS),
-    ),
-    Remedy(f"{_LARGER}.", (LAUNCH_BOUND, SERVES)),
-    Remedy(
-        f"{_LARGER_TRAINING}; {_COMPILES}",
-        (LAUNCH_BOUND, TRAINS, NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
-        links=COMPILE_LINK,
-    ),
-    Remedy(
-        f"{_LARGER}; {_COMPILES}",
-        (LAUNCH_BOUND, NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
-        links=COMPILE_LINK,
-    ),
-    Remedy(
-        f"{_LARGER_TRAINING}; {_REPLAYS}",
-        (LAUNCH_BOUND, TRAINS, COMPILED, NO_GRAPHS, CUDA),
-        links=GRAPH_LINK,
-    ),
-    Remedy(f"{_LARGER}; {_REPLAYS}", (LAUNCH_BOUND, COMPILED, NO_GRAPHS, CUDA), links=GRAPH_LINK),
-    Remedy(f"{_LARGER_TRAINING}.", (LAUNCH_BOUND, TRAINS)),
-    Remedy(f"{_LARGER}.", (LAUNCH_BOUND,)),
+    *(given(one, COPIES) for one in COPY_REMEDIES),
+    given(FIRST_REMEDY, FIRST),
+    given(READ_REMEDY, _blocks_in(op=READS_BACK)),
+    given(WAITING_COPY_REMEDY, _blocks_in(COPY_NAMES)),
+    given(ALLOCATOR_REMEDY, _blocks_in(ALLOCATES)),
+    given(WAIT_REMEDY, _blocks_in(WAITS)),
+    *(given(one, LAUNCH_BOUND) for one in LAUNCH_REMEDIES),
     Remedy(
         "Look at that code first. Recording stacks slows Python down, too: compare with a "
         "recording without `with_stack=True`.",
@@ -372,12 +436,12 @@ def _finding(
         gain=gain,
         scope=scope(one),
         links=(
-            *_doors(one),
+            *longest_held(one.held),
             *remedy.links,
             Reference(f"How to keep the {device_noun(one)} busy", url=_TUNING),
         ),
         verify="Record again: utilization should rise; the step per sample should get shorter.",
-        events=_stretches(one),
+        events=_events(one),
         action=remedy.text,
     )
 
@@ -431,30 +495,24 @@ def _parts(selection: Selection) -> tuple[Evidence, ...]:
     )
 
 
-def _stretches(selection: Selection) -> tuple[SeenEvent, ...]:
-    """The longest idle stretches of the device; no event of the file is one."""
-    return tuple(
-        SeenEvent(
-            "idle",
-            -1,
-            -1,
-            gap.gap.ts,
-            gap.gap.dur_ns,
-            "",
-            at_time("Idle", gap.gap.ts, gap.gap.dur_ns),
-        )
-        for gap in selection.gaps[:MOST_STRETCHES]
-    )
-
-
-def _doors(selection: Selection) -> tuple[Reference, ...]:
-    """Links to the longest event of the name with most idle time, in the Trace view."""
-    top = _top(selection)
-    if top is None:
-        return ()
-    return (
-        at_time(f"The longest {short_frame(top.name)[:80]}", top.longest.ts, top.longest.dur_ns),
-    )
+def _events(selection: Selection) -> tuple[SeenEvent, ...]:
+    """What held the device in its longest idle stretches, or the work that ended them."""
+    found = []
+    for seen in selection.gaps[:MOST_EVENTS]:
+        gap = seen.gap
+        text = f"Idle for {duration(gap.dur_ns)}"
+        if seen.held is not None and gap.held_spot.slice >= 0:
+            where = (gap.held_spot, gap.held_ts, gap.held_dur_ns)
+            found.append(
+                seen_event(
+                    selection, seen.held.name, *where, f"{text}: {short_frame(seen.held.name)[:60]}"
+                )
+            )
+        elif gap.following_spot.slice >= 0:
+            where = (gap.following_spot, gap.ts + gap.dur_ns, gap.following_dur_ns)
+            name = f"{text}, until {short_frame(seen.following)[:60]}"
+            found.append(seen_event(selection, seen.following, *where, name))
+    return tuple({one.slice: one for one in reversed(found)}.values())[::-1]
 
 
 RULE = Rule(

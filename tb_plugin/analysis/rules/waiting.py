@@ -1,5 +1,6 @@
-"""Why does a device wait, cause by cause?
+"""What does a step wait for, cause by cause?
 
+IN1: does it wait for its batch?
 SY1: does the host sit in blocking calls? Without a device: are values read one by one?
 SY2: does the allocator ask the driver for memory?
 LA1: does the host launch no faster?
@@ -12,56 +13,209 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...base.units import duration, plural, share
-from ..overview.findings import Evidence, Finding, Reference, SeenEvent, at_time
-from ..steps import HeldSum, Selection
+from msgspec import structs
+
+from ...base.units import NBSP, duration, plural, share
+from ..overview.findings import Evidence, Finding, Reference
+from ..steps import HeldSum, Selection, step_parameter
 from ..wording import (
     called,
     device_noun,
     of_step,
     per_step,
     scope,
+    short_frame,
+    spread,
     step_noun,
     the_device,
     whereabouts,
 )
-from .operators import check_reads
+from .claims import MOST_EVENTS, events_of, patterns, seen_event
+from .operators import reads
 from .rule import (
     CALLS,
     DEVICE_ACTIVITY,
+    HOST_RANGES,
     TIME,
     WHOLE,
     Fact,
     Remedy,
     Rule,
     ceiling,
+    given,
     remedy_of,
     sentences,
     severity_of,
 )
 from .utilization import (
     ALLOCATES,
-    CAN_COMPILE,
-    COMPILE_LINK,
-    COMPILED,
-    CUDA,
-    GRAPH_LINK,
-    HAS_OPS,
-    NO_GRAPHS,
-    NOT_COMPILED,
-    PAGEABLE,
+    ALLOCATOR_REMEDY,
+    COPY_NAMES,
+    COPY_REMEDIES,
+    FIRST_REMEDY,
+    LAUNCH_REMEDIES,
+    READ_REMEDY,
     READS_BACK,
-    SCHEDULE,
-    SERVES,
-    TRAINS,
+    WAIT_REMEDY,
+    WAITING_COPY_REMEDY,
     WAITS,
     cause_ns,
+    exposed_copies,
     launch_causes,
+    longest_held,
 )
 
-MOST_EVENTS = 5
-_PINNED_DOCS = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
-_ALLOCATOR_DOCS = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-management"
+# --- batches --------------------------------------------------------------------------------------
+
+_LOADER_DOCS = (
+    "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
+)
+
+
+def _class(selection: Selection) -> str:
+    return selection.facts.traits.dataloader_class or ""
+
+
+IN_PROCESS = Fact(
+    "batches are made in the training process",
+    lambda chosen: _class(chosen).startswith("_SingleProcess"),
+)
+IN_WORKERS = Fact(
+    "batches come from worker processes",
+    lambda chosen: _class(chosen).startswith("_MultiProcess"),
+)
+PAGEABLE = Fact(
+    "copies from or to pageable memory were recorded",
+    lambda chosen: (chosen.facts.traits.pageable_copy_count or 0) > 0,
+)
+
+_GIVE = "The dataset is read in the training process itself: give the DataLoader workers."
+_MORE = "Use more workers or prefetch more, or do less work per sample."
+_PIN = ", pin_memory=True"
+_WORKERS = "DataLoader(…, num_workers=4{})  # now 0"
+_PREFETCH = "DataLoader(…, num_workers=8, prefetch_factor=4, persistent_workers=True{})"
+
+LOADER_REMEDIES = (
+    Remedy(_GIVE, (IN_PROCESS, PAGEABLE), _WORKERS.format(_PIN)),
+    Remedy(_GIVE, (IN_PROCESS,), _WORKERS.format("")),
+    Remedy(_MORE, (IN_WORKERS, PAGEABLE), _PREFETCH.format(_PIN)),
+    Remedy(_MORE, (IN_WORKERS,), _PREFETCH.format("")),
+    Remedy("Make batches ahead of time in other processes, or do less work per sample.", ()),
+)
+
+
+def check_loader(selection: Selection) -> Finding | None:
+    """Fires when the DataLoader, with nothing of higher priority, takes over 5 % of the steps."""
+    classic = selection.ratio(selection.breakdown.dataloader_ns)
+    limit = selection.limits.loader_ratio
+    if classic <= limit:
+        return None
+    seen = patterns(selection, "loading")
+    frame = seen[0].pattern.frame if seen else ""
+    waits = _waits(selection)
+    total = sum(waits)
+    gain = ceiling(
+        selection,
+        total,
+        "time in which nothing but the DataLoader ran"
+        if selection.device is None
+        # The device could work in all of it, if batches were there in time.
+        else "idle time of the device while a launching thread was in the DataLoader",
+        *(
+            ("idle_dataloader_ns",)
+            if selection.device is not None
+            else ("dataloader_ns", *(f"pattern {one.row}" for one in seen))
+        ),
+    )
+    remedy = remedy_of(LOADER_REMEDIES, selection)
+    worst = max(range(selection.count), key=waits.__getitem__)
+    return Finding(
+        id="IN1",
+        title=_loader_title(selection),
+        severity=severity_of(selection, gain, "low", shares=_loader_shares(selection), limit=limit),
+        confidence=0.95,
+        text=sentences(
+            _loader_evidence(selection, waits),
+            f"Most of it passes in `{short_frame(frame)}`." if frame else "",
+            remedy.text,
+        ),
+        snippet=remedy.snippet,
+        evidence=(
+            Evidence("DataLoader", classic, "ratio", limit),
+            Evidence("waiting for the DataLoader, per step", selection.mean(total), "ns"),
+        ),
+        gain=gain,
+        scope=scope(selection),
+        links=(
+            *_worst_step(selection, worst),
+            Reference("How to load in workers", url=_LOADER_DOCS),
+        ),
+        verify="Record again: DataLoader should fall below 5 % of the step.",
+        events=events_of(selection, seen),
+        action=remedy.text,
+        frame=frame,
+    )
+
+
+def _loader_shares(selection: Selection) -> list[float]:
+    """The DataLoader's part of each step."""
+    return [step.breakdown.dataloader_ns / max(step.dur_ns, 1) for step in selection.steps]
+
+
+def _waits(selection: Selection) -> list[int]:
+    """Per step: idle time under the DataLoader, or time in it where there is no device."""
+    if selection.device is None:
+        return [step.host.dataloader_ns if step.host else 0 for step in selection.steps]
+    return [
+        one.partition.idle_dataloader_ns if (one := selection.device_step(step)) else 0
+        for step in selection.steps
+    ]
+
+
+def _loader_title(selection: Selection) -> str:
+    if IN_PROCESS.holds(selection):
+        return "Input-bound: load batches in worker processes"
+    if IN_WORKERS.holds(selection):
+        return "Input-bound: the loader's workers do not keep up"
+    return "Input-bound: batches are not there in time"
+
+
+def _loader_evidence(selection: Selection, waits: list[int]) -> str:
+    mean = duration(selection.mean(sum(waits)))
+    doing = "prepares the batch" if IN_PROCESS.holds(selection) else "waits for the next batch"
+    steps = f" ({spread(waits)}, {selection.count}{NBSP}steps)" if selection.count > 1 else ""
+    if selection.device is None:
+        part = share(selection.ratio(sum(waits)))
+        noun = step_noun(selection.facts)
+        when = f"{mean} {per_step(selection)}{steps}, {part} of the {noun}"
+        return f"For {when}, the main thread {doing}."
+    where = the_device(selection)
+    return f"{where} idles {mean} {per_step(selection)} while the launching thread {doing}{steps}."
+
+
+def _worst_step(selection: Selection, worst: int) -> tuple[Reference, ...]:
+    """The step with the longest wait, and where the loader stands in it on the timeline."""
+    step = selection.steps[worst]
+    steps = {"steps": step_parameter(selection.facts, step.index)}
+    loader = Reference("The loader in the trace", "timeline", {**steps, "find": "enumerate(Data"})
+    if selection.count < 2:
+        return (loader,)
+    # Not the longest range of the loader: only the part in which the device idles counts here.
+    what = "most time in the loader" if selection.device is None else "most idle under the loader"
+    return (Reference(f"Step {step.number}, {what}", "overview", steps), loader)
+
+
+LOADER = Rule(
+    "IN1",
+    "Steps that wait for their batch",
+    (TIME, WHOLE, HOST_RANGES),
+    check_loader,
+    frozenset({"idle_dataloader_ns", "dataloader_ns"}),
+    LOADER_REMEDIES,
+)
+
+
+# --- causes of a device's idle time ---------------------------------------------------------------
 
 
 def _named(cause: str, call: str = "", op: str = "") -> Fact:
@@ -130,9 +284,12 @@ def cause_finding(selection: Selection, advice: CauseAdvice) -> Finding | None:
         ),
         gain=gain,
         scope=scope(selection),
-        links=(*_doors(held), *remedy.links),
+        links=(*longest_held(held), *remedy.links),
         verify=advice.verify,
-        events=tuple(map(_event, held[:MOST_EVENTS])),
+        events=tuple(
+            seen_event(selection, one.name, one.longest.spot, one.longest.ts, one.longest.dur_ns)
+            for one in held[:MOST_EVENTS]
+        ),
         action=remedy.text,
         frame=next((one.place.frame for one in held[:1] if one.place), ""),
         headline=advice.headline,
@@ -153,43 +310,18 @@ def _where(held: HeldSum) -> str:
     return whereabouts(held.place, held.name)
 
 
-def _event(held: HeldSum) -> SeenEvent:
-    """The longest event of a name. Its stretch of time is known, its number is not."""
-    ts, dur = held.longest.ts, held.longest.dur_ns
-    return SeenEvent(held.name, -1, -1, ts, dur, "", at_time(held.name[:80], ts, dur))
-
-
-def _doors(held: tuple[HeldSum, ...]) -> tuple[Reference, ...]:
-    return tuple(
-        at_time("The longest in the trace", one.longest.ts, one.longest.dur_ns) for one in held[:1]
-    )
-
-
 _BLOCKING = ("idle_blocking_ns",)
 SYNC_REMEDIES = (
-    Remedy(
-        "Reading a value back (`.item()`, `if tensor:`, printing) waits for the device: do it less "
-        "often, or after the next work was launched.",
-        (_named(_BLOCKING[0], op=READS_BACK),),
-    ),
-    Remedy(
-        "Such a copy returns when it is done: keep the tensor on the device, or copy between "
-        "pinned memory and the device with `non_blocking=True`.",
-        (_named(_BLOCKING[0], "Memcpy|[cC]opy"),),
-        "x = x.to(device, non_blocking=True)  # x in pinned memory",
-        (Reference("How to copy without waiting", url=_PINNED_DOCS),),
-    ),
-    Remedy(
-        "Nothing is launched until the call returns: wait for the device less often.",
-        (_named(_BLOCKING[0], WAITS),),
-    ),
+    given(READ_REMEDY, _named(_BLOCKING[0], op=READS_BACK)),
+    given(WAITING_COPY_REMEDY, _named(_BLOCKING[0], COPY_NAMES)),
+    given(WAIT_REMEDY, _named(_BLOCKING[0], WAITS)),
 )
 
 
 def check_blocking(selection: Selection) -> Finding | None:
     """Fires when a device idles under blocking calls for over 5 %; on the host see ``reads``."""
     if selection.device is None:
-        return check_reads(selection)
+        return reads.check(selection)
     held = selection.held_of(*_BLOCKING)
     frame = f"{held[0].place.frame}" if held and held[0].place and held[0].place.frame else ""
     name = held[0].name if held else "A blocking call"
@@ -222,15 +354,7 @@ BLOCKING = Rule(
 )
 
 _ALLOCATOR = ("idle_allocator_ns",)
-ALLOCATOR_REMEDIES = (
-    Remedy(
-        "The allocator asks the driver for memory or gives it back: keep sizes the same from step "
-        "to step, and call no `empty_cache()` between steps.",
-        (_named(_ALLOCATOR[0], ALLOCATES),),
-        "",
-        (Reference("How the allocator works", url=_ALLOCATOR_DOCS),),
-    ),
-)
+ALLOCATOR_REMEDIES = (given(ALLOCATOR_REMEDY, _named(_ALLOCATOR[0], ALLOCATES)),)
 
 
 def check_allocator(selection: Selection) -> Finding | None:
@@ -258,42 +382,6 @@ ALLOCATOR = Rule(
     check_allocator,
     frozenset({"idle_allocator_ns", "idle_sync_ns"}),
     ALLOCATOR_REMEDIES,
-)
-
-_LARGER = "Larger batches give each launch more work"
-_LARGER_TRAINING = f"{_LARGER} (check that the training still converges)"
-_COMPILES = "`torch.compile` launches fewer kernels."
-_REPLAYS = '`torch.compile(mode="reduce-overhead")` replays the launches as one graph.'
-_COMPILE_CODE = "model = torch.compile(model)"
-_REPLAY_CODE = 'model = torch.compile(model, mode="reduce-overhead")'
-
-LAUNCH_REMEDIES = (
-    Remedy(
-        f"{_LARGER}. Graphs replay many launches at once: do not run the server in eager mode.",
-        (SERVES, NO_GRAPHS),
-    ),
-    Remedy(f"{_LARGER}.", (SERVES,)),
-    Remedy(
-        f"{_LARGER_TRAINING}; {_COMPILES}",
-        (TRAINS, NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
-        _COMPILE_CODE,
-        COMPILE_LINK,
-    ),
-    Remedy(
-        f"{_LARGER}; {_COMPILES}",
-        (NOT_COMPILED, NO_GRAPHS, CAN_COMPILE, HAS_OPS),
-        _COMPILE_CODE,
-        COMPILE_LINK,
-    ),
-    Remedy(
-        f"{_LARGER_TRAINING}; {_REPLAYS}",
-        (TRAINS, COMPILED, NO_GRAPHS, CUDA),
-        _REPLAY_CODE,
-        GRAPH_LINK,
-    ),
-    Remedy(f"{_LARGER}; {_REPLAYS}", (COMPILED, NO_GRAPHS, CUDA), _REPLAY_CODE, GRAPH_LINK),
-    Remedy(f"{_LARGER_TRAINING}.", (TRAINS,)),
-    Remedy(f"{_LARGER}.", ()),
 )
 
 
@@ -335,16 +423,6 @@ LAUNCHES = Rule(
     LAUNCH_REMEDIES,
 )
 
-FIRST_REMEDIES = (
-    Remedy(
-        "A first call may start the runtime or load kernels, which later steps do not pay for: run "
-        "some steps before the recording starts.",
-        (),
-        "profile(…, schedule=torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1))",
-        (Reference("How to record after a warm-up", url=SCHEDULE),),
-    ),
-)
-
 
 def check_first(selection: Selection) -> Finding | None:
     """Fires when a device idles for over 2 % in slow first launches, or while code is loaded."""
@@ -356,7 +434,7 @@ def check_first(selection: Selection) -> Finding | None:
             title="First launches take long",
             causes=("idle_first_launch_ns",),
             limit=selection.limits.first_launch_ratio,
-            remedies=FIRST_REMEDIES,
+            remedies=(FIRST_REMEDY,),
             method="in launches that come for the first time, or load the code of a kernel",
             confidence=0.85,
             verify="Record later steps: no first launch in them.",
@@ -370,17 +448,7 @@ FIRST_LAUNCHES = Rule(
     (TIME, WHOLE, DEVICE_ACTIVITY),
     check_first,
     frozenset({"idle_first_launch_ns", "idle_host_ns"}),
-    FIRST_REMEDIES,
-)
-
-COPY_REMEDIES = (
-    Remedy(
-        "Copy from pinned memory with `non_blocking=True` while kernels run, or copy less.",
-        (PAGEABLE,),
-        "DataLoader(…, pin_memory=True)\nx = x.to(device, non_blocking=True)",
-        (Reference("How to copy without waiting", url=_PINNED_DOCS),),
-    ),
-    Remedy("Copy less, or on a stream of its own while kernels run.", ()),
+    (FIRST_REMEDY,),
 )
 
 
@@ -397,8 +465,10 @@ def check_copies(selection: Selection) -> Finding | None:
         "copies under which neither a kernel nor a collective runs",
         "exposed_copy_ns",
     )
-    kinds = [one for one in selection.copies if one.exposed_ns]
-    kinds.sort(key=lambda one: -one.exposed_ns)
+    kinds = exposed_copies(selection)
+    events = tuple(
+        seen_event(selection, one.name, one.spot, one.ts, one.dur_ns) for one in kinds[:2]
+    )
     told = "; ".join(
         f"{duration(selection.mean(one.exposed_ns))} {one.kind or 'copies'}"
         f"{f' with {one.memory} memory' if one.memory else ''} ({one.count:,} in all)"
@@ -423,25 +493,20 @@ def check_copies(selection: Selection) -> Finding | None:
             remedy.text,
         ),
         snippet=remedy.snippet,
-        evidence=(
-            Evidence("copies alone", selection.ratio(part.exposed_copy_ns), "ratio", limit),
-        ),
+        evidence=(Evidence("copies alone", selection.ratio(part.exposed_copy_ns), "ratio", limit),),
         gain=gain,
         scope=scope(selection),
         links=(
-            *(at_time("The longest copy in the trace", one.ts, one.dur_ns) for one in kinds[:1]),
+            *(
+                structs.replace(one.link, text="The longest copy in the trace")
+                for one in events[:1]
+            ),
             *remedy.links,
         ),
         verify="Record again: copies should lie under kernels.",
-        events=tuple(
-            SeenEvent(
-                f"Memcpy {one.kind}", -1, -1, one.ts, one.dur_ns, "",
-                at_time(f"Memcpy {one.kind}", one.ts, one.dur_ns),
-            )
-            for one in kinds[:2]
-        ),
+        events=events,
         action=remedy.text,
-    )  # fmt: skip
+    )
 
 
 COPYING = Rule(
@@ -453,4 +518,4 @@ COPYING = Rule(
     COPY_REMEDIES,
 )
 
-RULES = (BLOCKING, ALLOCATOR, LAUNCHES, FIRST_LAUNCHES, COPYING)
+RULES = (LOADER, BLOCKING, ALLOCATOR, LAUNCHES, FIRST_LAUNCHES, COPYING)

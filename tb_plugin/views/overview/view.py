@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec import Struct
 
 from ...analysis.facts import IDLE_CAUSES, Breakdown, DeviceFacts, Facts, HostPartition, Partition
 from ...analysis.overview.findings import (
     Explanation,
     Finding,
+    Lacking,
     Reference,
     Sentence,
-    Unchecked,
     at_time,
+    by_need,
 )
 from ...analysis.overview.headline import headline
 from ...analysis.overview.utilization import measures
@@ -149,7 +152,7 @@ class Overview(Struct, frozen=True):
     findings: tuple[Finding, ...]
     # Why what the sentence blames has no finding; None where it has one, or blames nothing.
     unanswered: Explanation | None
-    unchecked: tuple[Unchecked, ...]
+    unchecked: tuple[Lacking, ...]  # by what the recording lacks
     rule_count: int
     missing: dict[str, str]  # part of the page → "not available, because …, record with …"
     taints: tuple[str, ...]  # titles of health notes that touch these figures
@@ -174,7 +177,7 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=findings,
         unanswered=unanswered(RULES, selection, sentence, findings),
-        unchecked=unchecked,
+        unchecked=by_need(unchecked),
         rule_count=len(RULES),
         missing={key: why for key, why in facts.unavailable.items() if key in ("steps", "devices")},
         taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
@@ -475,11 +478,27 @@ def _configuration_table(answer: Overview) -> Table:
 
 def _unchecked_table(answer: Overview) -> Table:
     columns = (
-        Column("id", "Rule"),
-        Column("title", "Finding", kind="words"),
-        Column("needs", "Needs", kind="text"),
+        Column("needs", "Needs", kind="words"),
+        Column("ids", "For rules", kind="words"),
+        Column("titles", "Which look for", kind="words", is_minor=True),
     )
-    return table_from("Not checked", columns, answer.unchecked)
+    rows = [
+        _Needed(
+            one.needs,
+            ", ".join(rule.id for rule in one.rules),
+            "; ".join(rule.title for rule in one.rules),
+        )
+        for one in answer.unchecked
+    ]
+    return table_from("Not checked", columns, rows)
+
+
+class _Needed(NamedTuple):
+    """One row of that table."""
+
+    needs: str
+    ids: str
+    titles: str
 
 
 def unavailable(facts: Facts) -> str | None:  # noqa: ARG001  # the form of View.unavailable

@@ -377,6 +377,66 @@ def contended(by: float) -> Trace:
     return device_run(*works)
 
 
+def hidden(compute: int) -> Trace:
+    """A collective of 8 % of the step, and so many of its tenths under a kernel."""
+    covered = "b" * compute + " " * (8 - compute)
+    return draw(
+        f"""
+        step   |{"1" * 100}|
+        call   |anbc{" " * 96}|
+        gpu    | {"a" * 46}{covered}{"c" * 44}|
+        gpu.9  | {" " * 46}{"n" * 8}|
+        """,
+        names={"n": NCCL},
+    )
+
+
+def broken(inside: str) -> Trace:
+    """A compiled function that goes on in another region, or not."""
+
+    def part(at: float) -> Iterator[Event]:
+        yield host("frame", "net.py(3): forward", at + 5, 390)
+        yield host("op", "Torch-Compiled Region: 0/0", at + 10, 380)
+        yield host("op", "## Call CompiledFxGraph abc ##", at + 20, 100)
+        if inside:
+            yield host("frame", "net.py(9): torch_dynamo_resume_in_forward_at_9", at + 150, 230)
+            yield host("op", inside, at + 155, 220)
+            yield host("op", "## Call CompiledFxGraph def ##", at + 260, 100)
+
+    return run(part, matmul)
+
+
+def replaying(launches: int) -> Trace:
+    """A compiled function that replays a graph, and one that launches so many kernels itself."""
+    calls = "".join("k " for _ in range(launches))
+    return draw(
+        f"""
+        step   |{"1" * (2 * launches + 30)}|
+        op     |R{"R" * 8}  {"S" * (2 * launches)}|
+        call   | g         {calls}|
+        gpu    |   gggggg   {calls}|
+        """,
+        names={
+            "R": "Torch-Compiled Region: 0/0",
+            "S": "Torch-Compiled Region: 1/0",
+            "call g": "cudaGraphLaunch",
+        },
+    )
+
+
+def sampled(low: float) -> Trace:
+    """Matrix products while the clock falls to so much of 1,980 MHz half-way."""
+    samples: list[Event] = [
+        {"ph": "C", "cat": "hardware_counters", "name": "SM Clock (MHz)", "pid": 0, "tid": 0,
+         "ts": at * 100.0, "args": {"": 1980.0 if at < 10 else 1980.0 * low}}
+        for at in range(21)
+    ]  # fmt: skip
+    return device_run(
+        *(work("aten::mm", 96, kernel="ampere_bf16_s16816gemm") for _ in range(20)),
+        extra=tuple(samples),
+    )
+
+
 FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "PY1": (
         lambda: run(python(300), matmul),
@@ -440,6 +500,10 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
         lambda: run(many("aten::add", 60, 5), matmul),
     ),
     "CP1": (lambda: run(compiling("0/3"), matmul), lambda: run(matmul)),
+    "CO2": (lambda: hidden(2), lambda: hidden(7)),
+    "CP2": (lambda: broken("Torch-Compiled Region: 1/0"), lambda: broken("")),
+    "CP3": (lambda: replaying(30), lambda: replaying(10)),
+    "CLK2": (lambda: sampled(0.85), lambda: sampled(1.0)),
     "CPU1": (lambda: threads(16), lambda: threads(2)),
     "IN5": (lambda: moved("aten::zeros"), lambda: moved("aten::cat")),
     "ME2": (lambda: reserved(24 << 30), lambda: reserved(11 << 30)),

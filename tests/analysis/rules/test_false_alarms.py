@@ -76,7 +76,10 @@ def is_there(seen: SeenEvent, raw: Raw, origin: float) -> bool:
     if seen.event >= 0:
         event = raw[seen.event]
         long = abs(microseconds(event.get("dur", 0)) * 1000 - seen.dur_ns) < 1001
-        return event.get("name") == seen.name and (long or event.get("ph") == "B")
+        name = str(event.get("name"))
+        # The reader completes the name of a copy by its arguments.
+        named = name == seen.name or (name == "Memcpy" and seen.name.startswith(name))
+        return named and (long or event.get("ph") == "B")
     for event in raw:
         if abs(microseconds(event.get("ts", 0)) - origin - seen.ts / 1000) < 1:
             long = abs(microseconds(event.get("dur", 0)) * 1000 - seen.dur_ns) < 1001

@@ -5,9 +5,9 @@ import type {
   Explanation,
   Finding,
   Gain,
+  Lacking,
   Reference,
   SeenEvent,
-  Unchecked,
 } from "../../api/types.gen";
 import { bytes, count, plural, share, time } from "../../base/text/format";
 import { CopyButton } from "../../components/controls/copy_button";
@@ -22,7 +22,7 @@ interface FindingsProps {
   readonly findings: readonly Finding[];
   /** Why what the sentence on top says has no finding; null where it has one. */
   readonly unanswered: Explanation | null;
-  readonly unchecked: readonly Unchecked[];
+  readonly unchecked: readonly Lacking[];
   readonly ruleCount: number;
   readonly isOld: boolean;
 }
@@ -195,24 +195,30 @@ function Item({ finding, place }: { finding: Finding; place: number }) {
   );
 }
 
-function UncheckedList({ rules, onClose }: { rules: readonly Unchecked[]; onClose: () => void }) {
+function UncheckedList({ needs, onClose }: { needs: readonly Lacking[]; onClose: () => void }) {
   return (
     <Modal title="Rules that could not be checked" width={620} onClose={onClose}>
       <table>
         <thead>
           <tr>
-            <th>Rule</th>
-            <th>needs</th>
+            <th>What they need</th>
+            <th>rules</th>
           </tr>
         </thead>
         <tbody>
-          {rules.map((rule) => (
-            <tr key={rule.id}>
-              <td className="wrapping">
-                <Prose text={rule.title} /> <span className="dim">{rule.id}</span>
+          {needs.map((one) => (
+            <tr key={one.needs}>
+              <td className="wrapping top">
+                <Prose text={capital(one.needs)} />
               </td>
               <td className="wrapping dim">
-                <Prose text={rule.needs} />
+                <ul className="plain">
+                  {one.rules.map((rule) => (
+                    <li key={rule.id}>
+                      {rule.id} <Prose text={rule.title} />
+                    </li>
+                  ))}
+                </ul>
               </td>
             </tr>
           ))}
@@ -220,6 +226,10 @@ function UncheckedList({ rules, onClose }: { rules: readonly Unchecked[]; onClos
       </table>
     </Modal>
   );
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** The sentence on top and the findings must agree: what has no finding is explained. */
@@ -237,6 +247,7 @@ function Unanswered({ explanation }: { explanation: Explanation }) {
 export function Findings({ findings, unanswered, unchecked, ruleCount, isOld }: FindingsProps) {
   const [open, setOpen] = useState(false);
   const rules = plural(ruleCount, "rule");
+  const uncheckedCount = unchecked.reduce((sum, one) => sum + one.rules.length, 0);
   return (
     <Panel
       title="Findings"
@@ -244,11 +255,11 @@ export function Findings({ findings, unanswered, unchecked, ruleCount, isOld }: 
       isOld={isOld}
       hasBody={false}
       controls={
-        unchecked.length === 0 ? (
+        uncheckedCount === 0 ? (
           <span className="hint">{rules}, all checked</span>
         ) : (
           <button type="button" className="btn quiet small hint" onClick={() => setOpen(true)}>
-            {rules}, {unchecked.length} could not be checked
+            {rules}, {uncheckedCount} could not be checked
           </button>
         )
       }
@@ -256,9 +267,9 @@ export function Findings({ findings, unanswered, unchecked, ruleCount, isOld }: 
       {unanswered === null ? null : <Unanswered explanation={unanswered} />}
       {findings.length === 0 ? (
         <p className="body ink2">
-          {ruleCount === unchecked.length
+          {ruleCount === uncheckedCount
             ? "No rule could be checked on this recording."
-            : `${plural(ruleCount - unchecked.length, "rule")} ran and had nothing to say.`}
+            : `${plural(ruleCount - uncheckedCount, "rule")} ran and had nothing to say.`}
         </p>
       ) : (
         <ol>
@@ -267,7 +278,7 @@ export function Findings({ findings, unanswered, unchecked, ruleCount, isOld }: 
           ))}
         </ol>
       )}
-      {open ? <UncheckedList rules={unchecked} onClose={() => setOpen(false)} /> : null}
+      {open ? <UncheckedList needs={unchecked} onClose={() => setOpen(false)} /> : null}
     </Panel>
   );
 }

@@ -99,7 +99,7 @@ describe("findings", () => {
     const { user } = await open();
     await user.click(screen.getByRole("button", { name: /7\srules, 2 could not be checked/ }));
     const list = within(screen.getByRole("dialog"));
-    expect(list.getByRole("row", { name: /Memory leak.*allocator events/ })).toBeDefined();
+    expect(list.getByRole("row", { name: /Allocator events.*ME1 Memory leak/ })).toBeDefined();
   });
 
   it("are explained where what the sentence says has none", async () => {

@@ -1,0 +1,328 @@
+"""Patterns of matrix products and attention of one device, against what it could do.
+
+* ``plain_products``: matrix work that uses no tensor cores
+* ``float32``: matrix products in float32 that use no tensor cores, on a device with TF32
+* ``roofline``, ``unaligned``: matrix products that take longer than arithmetic and memory allow,
+  and those of them with sizes that do not fit tensor cores
+* ``attention``: attention in single steps, with a softmax over a square of scores
+
+The fastest that a device can compute and move data is data (``device_peaks.json``): dense rates,
+each with the page of its vendor. A device that is not there gets no ceiling, rather than a wrong
+one. Where only a part of a device is there (MIG), its rates are scaled by its multiprocessors.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ...base.arrays import I64, Mask, cells, distinct_values, is_among, matches, of_names
+from ...base.intervals import Intervals, union
+from ...trace.model import Device, DeviceClass, Trace
+from ..operators.flops import flops_of
+from ..overview.utilization import MatrixUse, are_eligible, kernel_use
+from .host_code import Found, HostCode
+
+LEAST_SQUARE = 64  # scores of attention
+
+_PRODUCTS = re.compile(r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm)$")
+_SOFTMAX = re.compile(r"^aten::_softmax$")
+_BATCHED = re.compile(r"^aten::(bmm|baddbmm)$")
+_TF32 = re.compile(r"tf32|bf16x|s1688|s16816|xmma_\w*tf32", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """The activity of one device, and the host code that launched it."""
+
+    code: HostCode
+    device: int
+
+    @property
+    def trace(self) -> Trace:
+        return self.code.trace
+
+    @cached_property
+    def rows(self) -> I64:
+        """Its compute kernels, in order of their stream and time."""
+        found: I64 = self._of_class(DeviceClass.COMPUTE)
+        return found
+
+    @cached_property
+    def collectives(self) -> I64:
+        return self._of_class(DeviceClass.COMMUNICATION)
+
+    def _of_class(self, klass: DeviceClass) -> I64:
+        rows = self.trace.device.rows_of(self.device)
+        found = np.flatnonzero(self.trace.device.klass[rows] == klass)
+        result: I64 = np.asarray(found, np.int64) + rows.start
+        return result
+
+    def time(self, rows: I64) -> Intervals:
+        """When any of the rows ran."""
+        ts = self.trace.device.ts[rows]
+        return union(ts, ts + self.trace.device.dur[rows])
+
+    def op_names(self, rows: I64, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+        """Whether the op that launched each row has such a name."""
+        op = self.trace.device.op[rows]
+        result = np.zeros(len(rows), np.bool_)
+        known = op >= 0
+        result[known] = matches(self.trace.strings, self.trace.host.name[op[known]], pattern)
+        return result
+
+    def text(self, op: I64, column: str) -> I64:
+        """Codes of a text argument of ops; −1 where there is none."""
+        return cells(self.trace.host.args.get(column), op, -1)
+
+    def frame(self, rows: I64) -> str:
+        """The frame of the user's code whose ops took most of the time of these rows."""
+        op = self.trace.device.op[rows].astype(np.int64) - self.code.low
+        inside = (op >= 0) & (op < len(self.code.ts))
+        if not inside.any():
+            return ""
+        weight = self.trace.device.dur[rows[inside]]
+        best = self.code.by_owner(op[inside], weight, 1)
+        return best[0][0] if best else ""
+
+    def op_name(self, rows: I64) -> str:
+        """The op that took most of the time of these rows."""
+        op = self.trace.device.op[rows]
+        known = op >= 0
+        if not known.any():
+            return ""
+        names = self.trace.host.name[op[known]]
+        spent = np.bincount(names, self.trace.device.dur[rows[known]])
+        return self.trace.strings[int(spent.argmax())]
+
+    def found(self, kind: str, rows: I64, **figures: float) -> Found:
+        """A pattern of these rows."""
+        name = self.op_name(rows)
+        frame = self.frame(rows)
+        return Found(kind, name, self.time(rows), rows, frame, figures, on_device=True)
+
+
+# --- data sheets ----------------------------------------------------------------------------------
+
+
+class DevicePeak(Struct, frozen=True):
+    """One row of the table; ``device`` is a pattern of its name."""
+
+    device: str
+    half_tflops: float  # float16 and bfloat16, dense, on tensor or matrix cores
+    tf32_tflops: float | None
+    float_tflops: float  # float32, without tensor cores
+    bandwidth_gb_s: float
+    multiprocessors: int
+    source: str
+
+    def flops(self, dtype: str, device: Device) -> float | None:
+        """Operations per second for an input type as the recorder names it; None unknown."""
+        rate = {
+            "c10::BFloat16": self.half_tflops,
+            "c10::Half": self.half_tflops,
+            "float": self.float_tflops,
+        }.get(dtype)
+        return None if rate is None else rate * 1e12 * self._part(device)
+
+    def tf32(self, device: Device) -> float | None:
+        """Operations per second of float32 products in TF32; None where it has none."""
+        return None if self.tf32_tflops is None else self.tf32_tflops * 1e12 * self._part(device)
+
+    def bandwidth(self, device: Device) -> float:
+        """Bytes per second of its memory."""
+        return self.bandwidth_gb_s * 1e9 * self._part(device)
+
+    def _part(self, device: Device) -> float:
+        have = device.multiprocessor_count
+        return min(1.0, have / self.multiprocessors) if have else 1.0
+
+
+@cache
+def device_peaks() -> tuple[DevicePeak, ...]:
+    """All rows."""
+    text = resources.files(__package__).joinpath("device_peaks.json").read_bytes()
+    return msgspec.json.decode(text, type=tuple[DevicePeak, ...])
+
+
+def peak_of(device: Device) -> DevicePeak | None:
+    """The row of a device; None where its name is not there."""
+    return next((one for one in device_peaks() if re.search(one.device, device.name)), None)
+
+
+def json_of(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote
+    """The value of a text; None for what is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """Sizes and type of a matrix product."""
+
+    sizes: tuple[int, int, int]  # m, n, k
+    batch: int
+    dtype: str
+
+    @property
+    def bytes(self) -> float:
+        m, n, k = self.sizes
+        width = 4 if self.dtype == "float" else 2
+        return float(self.batch * (m * k + k * n + m * n) * width)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether rows of all three matrices begin at multiples of 16 bytes.
+
+        NVIDIA, Matrix Multiplication Background User's Guide: tensor cores are used best then. The
+        number of rows, m, does not decide where they begin.
+        """
+        step = 4 if self.dtype == "float" else 8
+        return all(size % step == 0 for size in self.sizes[1:])
+
+
+def _product(dims: Any, types: Any, first: int) -> _Product | None:  # noqa: ANN401
+    """The product of an op's inputs; None for what is none."""
+    try:
+        a, b = dims[first], dims[first + 1]
+        *batch, m, k = map(int, a)
+        n, dtype = int(b[-1]), str(types[first])
+    except (TypeError, ValueError, IndexError):
+        return None
+    if min(m, n, k) <= 0 or len(batch) > 1:
+        return None
+    return _Product((m, n, k), batch[0] if batch else 1, dtype)
+
+
+def products(one: DeviceCode) -> Iterator[Found]:
+    """Products in float32 without TF32, and what products waste beyond their roofline."""
+    trace, device = one.trace, one.trace.devices[one.device]
+    rows = one.rows[trace.device.op[one.rows] >= 0]
+    eligible = rows[are_eligible(trace, trace.device.op[rows])]
+    plain = kernel_use(trace, eligible) == MatrixUse.NO
+    if plain.any():
+        yield one.found("plain_products", eligible[plain])
+    if device.vendor == "NVIDIA" and (device.capability or (0, 0)) >= (8, 0) and len(eligible):
+        types = one.text(trace.device.op[eligible].astype(np.int64), "input_types")
+        single = _told(trace, types, _is_float32)
+        plain &= ~matches(trace.strings, trace.device.name[eligible], _TF32)
+        if (single & plain).any():
+            yield one.found("float32", eligible[single & plain])
+    peak = peak_of(device)
+    if peak is not None:
+        yield from _roofline(one, rows[one.op_names(rows, _PRODUCTS)], peak)
+
+
+def _told(trace: Trace, texts: I64, ask: Callable[[str], bool]) -> Mask:
+    """The answer for each of these codes; False where there is no text."""
+    said = np.zeros(len(texts), np.bool_)
+    known = texts >= 0
+    said[known] = of_names(trace.strings, texts[known].astype(np.int32), ask, np.bool_)
+    return said
+
+
+def _is_float32(text: str) -> bool:
+    types = json_of(text)
+    tensors = [one for one in types if one in ("float", "double", "c10::Half", "c10::BFloat16")] \
+        if isinstance(types, list) else []  # fmt: skip
+    return bool(tensors) and set(tensors) == {"float"}
+
+
+def _roofline(one: DeviceCode, rows: I64, peak: DevicePeak) -> Iterator[Found]:
+    """What products take beyond max(operations ÷ peak rate, bytes ÷ bandwidth), by op call."""
+    trace, device = one.trace, one.trace.devices[one.device]
+    op = distinct_values(trace.device.op[rows].astype(np.int64))
+    if not len(op):
+        return
+    dims, types = one.text(op, "input_dims"), one.text(op, "input_types")
+    flops, _ = flops_of(trace, op.astype(np.int32), dims.astype(np.int32))
+    spent = np.bincount(np.searchsorted(op, trace.device.op[rows]), trace.device.dur[rows], len(op))
+    tf32 = (peak.tf32(device) or 0.0) if _uses_tf32(one, rows) else 0.0
+    kinds, kind_of = _kinds_of_calls(np.stack([trace.host.name[op], dims, types]))
+    rate, least, aligned = (np.full(len(kinds), np.nan) for _ in range(3))
+    for at, (call, d, t) in enumerate(kinds.tolist()):
+        if d < 0 or t < 0:
+            continue
+        first = int(trace.strings[call] in ("aten::addmm", "aten::baddbmm"))
+        product = _product(json_of(trace.strings[d]), json_of(trace.strings[t]), first)
+        most = peak.flops(product.dtype, device) if product else None
+        if product is None or most is None:
+            continue
+        # A product in float32 may run in TF32: of two ceilings the one that promises less.
+        rate[at] = max(most, tf32) if product.dtype == "float" else most
+        least[at] = product.bytes / peak.bandwidth(device)
+        aligned[at] = product.is_aligned
+    best = np.maximum(flops / rate[kind_of], least[kind_of]) * 1e9
+    waste = np.where(np.isfinite(best), np.maximum(0.0, spent - best), 0.0)
+    odd = (aligned[kind_of] == 0) & (spent > 2 * best)
+    for kind, chosen in (("roofline", waste > 0), ("unaligned", odd)):
+        if not chosen.any():
+            continue
+        mine = rows[is_among(trace.device.op[rows].astype(np.int64), op[chosen])]
+        total = float(spent[chosen].sum())
+        yield one.found(kind, mine, part=float(waste[chosen].sum()) / total if total else 0.0)
+
+
+def _kinds_of_calls(keys: NDArray[Any]) -> tuple[I64, I64]:
+    """The distinct columns of ``keys`` as rows, and the number of each column's."""
+    order = np.lexsort(keys[::-1])
+    ordered = keys[:, order]
+    new = np.any(np.diff(ordered, axis=1, prepend=-2) != 0, axis=0)
+    kind_of = np.empty(len(order), np.int64)
+    kind_of[order] = np.cumsum(new) - 1
+    return ordered[:, new].T.astype(np.int64), kind_of
+
+
+def _uses_tf32(one: DeviceCode, rows: I64) -> bool:
+    return bool(matches(one.trace.strings, one.trace.device.name[rows], _TF32).any())
+
+
+def attention(one: DeviceCode) -> Iterator[Found]:
+    """A softmax over square scores, and the batched products that make and use them."""
+    trace = one.trace
+    softmax = one.rows[one.op_names(one.rows, _SOFTMAX)]
+    if not len(softmax):
+        return
+    shapes = one.text(trace.device.op[softmax].astype(np.int64), "input_dims")
+    keep = _told(trace, shapes, lambda text: _square_size(text) >= LEAST_SQUARE)
+    square = {_square_size(trace.strings[code]) for code in distinct_values(shapes[keep]).tolist()}
+    if not keep.any():
+        return
+    batched = one.rows[one.op_names(one.rows, _BATCHED)]
+    products = one.text(trace.device.op[batched].astype(np.int64), "input_dims")
+    near = _told(trace, products, lambda text: _has_square(text, square))
+    rows = np.sort(np.concatenate([softmax[keep], batched[near] if len(batched) else batched]))
+    yield one.found("attention", rows, size=float(max(square)))
+
+
+def _square_size(text: str) -> int:
+    """The size of the first input's last two dimensions, if they are equal; else 0."""
+    dims = json_of(text)
+    size = dims[0][-2:] if isinstance(dims, list) and dims and isinstance(dims[0], list) else []
+    is_square = len(size) == 2 and size[0] == size[1] and isinstance(size[0], int)
+    return size[0] if is_square else 0
+
+
+def _has_square(text: str, sizes: set[int]) -> bool:
+    """Whether an input is a matrix with one of these sizes on both sides, or the product is."""
+    dims = json_of(text)
+    shapes = [one for one in dims if isinstance(one, list) and len(one) >= 2] \
+        if isinstance(dims, list) else []  # fmt: skip
+    if any(one[-1] == one[-2] and one[-1] in sizes for one in shapes):
+        return True
+    return len(shapes) >= 2 and shapes[-2][-2] == shapes[-1][-1] and shapes[-1][-1] in sizes
