@@ -59,6 +59,8 @@ export function workerOf(name: string, states: readonly State[]): WorkerInfo {
   return {
     name,
     rank: rank === undefined ? null : Number(rank),
+    node: "",
+    process: null,
     spans: states.map((state, i) =>
       spanOf(String(i + 1), state, { file: `${name}.${i + 1}.pt.trace.json.gz` }),
     ),

@@ -20,6 +20,7 @@ from ..base.arrays import Sparse, distinct, distinct_values, of_names
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
 from ..trace.model import DeviceClass, DeviceKind, HostKind, Trace
+from ..trace.worker_names import process_behind, worker_of_file
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 from .kernel_families import family_of
 from .modules.sources import source_of
@@ -186,6 +187,7 @@ def configuration(facts: Facts) -> dict[str, str]:
     """Label → value, in the order shown; unknown values are left out."""
     used = [device for device in facts.devices if device.used]
     kind = used[0].type if used else ""
+    node, process = node_and_process(facts)
     rows = {
         "Device type": facts.device_type,
         "Devices": f"{len(used)} of {plural(len(facts.devices), 'visible ' + kind)} used"
@@ -194,12 +196,19 @@ def configuration(facts: Facts) -> dict[str, str]:
         "Device": " · ".join(sorted({_device_text(device) for device in used} - {""})),
         "Rank": "" if facts.rank is None else _rank(facts),
         "Communication": ", ".join(facts.traits.communication_backends),
-        "Host": facts.host_name or "",
-        "Process": str(facts.recording.process or ""),
+        "Host": node,
+        "Process": process,
         "Steps": _steps_text(facts),
         "DataLoader": facts.traits.dataloader_class or "",
     }
     return {label: value for label, value in rows.items() if value}
+
+
+def node_and_process(facts: Facts) -> tuple[str, str]:
+    """The host and the number of the process, by the file, else by its name; "" unknown."""
+    told = facts.host_name, facts.recording.process
+    node, process = process_behind(worker_of_file(facts.path), *told)
+    return node, str(process or "")
 
 
 def _device_text(device: DeviceFacts) -> str:

@@ -124,7 +124,8 @@ def _run(
             index[name, worker, key] = record.key
             shown.append(_span(key, record, view))
         ranks = [r.rank for r in mine if r.rank is not None]
-        workers.append(WorkerInfo(worker, ranks[0] if ranks else None, tuple(shown)))
+        rank, (node, process) = ranks[0] if ranks else None, mine[-1].process
+        workers.append(WorkerInfo(worker, rank, tuple(shown), node, process))
     # What is shown first is a trace, where there is one.
     alone = {worker: all(r.is_snapshot for r in mine) for worker, mine in by_worker.items()}
     workers.sort(key=lambda w: (alone[w.name], w.rank is None, w.rank or 0, natural(w.name)))

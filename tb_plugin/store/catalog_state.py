@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
+from ..trace.worker_names import process_behind
 from .contract import ErrorInfo, State, StepFigures
 from .discovery import file_names, stability
 from .discovery.file_names import TraceName
@@ -35,7 +36,7 @@ from .ingest.events import (
     SummaryOnly,
     Unmade,
 )
-from .ingest.worker import rank_of, steps_of, truncation_of
+from .ingest.worker import process_of, rank_of, steps_of, truncation_of
 
 MOST_TRIES = 3  # to make an artifact that is gone each time
 EAGER_SPANS = 64
@@ -88,6 +89,7 @@ class ReadResult:
     note: str  # why it is not in the cache, or what happened to the cached copy
     columns: bool = False  # they are on disk
     missing: str = ""  # why they are not, and will not be
+    process: tuple[str, int | None] = ("", None)  # its host, its number there
     rereads: int = 0  # times the columns were lost and read again
     artifacts: Mapping[tuple[str, str], MakingState] = field(default_factory=dict)  # name, variant
 
@@ -166,6 +168,12 @@ class Record:
         """The rank in the file, else the one in its name."""
         told = self.answer.rank if self.answer else None
         return told if told is not None else self.rank_hint
+
+    @property
+    def process(self) -> tuple[str, int | None]:
+        """Host and number of the process, by the file, else by its name."""
+        told = self.answer.process if self.answer else ("", None)
+        return process_behind(self.name.worker if self.name.by_rule else "", *told)
 
     def state(self, running: Collection[Key]) -> State:
         """The state shown. An older result counts until there is a newer one, or none any more."""
@@ -531,6 +539,7 @@ def _answer(before: ReadResult | None, event: Answered[S]) -> ReadResult:
         seconds=event.stored.seconds,
         from_cache=event.from_cache,
         rank=rank_of(event.summary),
+        process=process_of(event.summary),
         truncated=truncation_of(event.summary),
         steps=steps_of(event.summary),
         note=again.note if again else _note(event.note),

@@ -79,6 +79,8 @@ class WorkerInfo(Struct, frozen=True):
     name: str
     rank: int | None
     spans: tuple[SpanInfo, ...]
+    node: str = ""  # its host, by the file once it was read, else by the name; "" unknown
+    process: int | None = None  # its number there
 
 
 class RunInfo(Struct, frozen=True):

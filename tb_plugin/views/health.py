@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ..analysis.facts import Facts, UserValue
 from ..analysis.overview.findings import Sentence
-from ..analysis.recording import answerable
+from ..analysis.recording import answerable, node_and_process
 from ..base.units import count as count_text
 from ..base.units import plural, size
 from ..trace.model import HealthRecord, Note, worst_first
@@ -195,6 +195,7 @@ def _snippet(facts: Facts) -> tuple[SnippetLine, ...]:
 
 def _recording(facts: Facts) -> dict[str, str]:
     told = facts.recording
+    node, process = node_and_process(facts)
     flags = {
         "shapes": told.record_shapes,
         "memory": told.profile_memory,
@@ -204,7 +205,8 @@ def _recording(facts: Facts) -> dict[str, str]:
     }
     rows = {
         "Recorded by": _ERAS.get(facts.torch_era, "unknown"),
-        "Host": facts.host_name or "",
+        "Host": node,
+        "Process": process,
         "Rank": "" if facts.rank is None else str(facts.rank),
         "World size": "" if facts.world_size is None else count_text(facts.world_size),
         "Back end": told.backend or "",

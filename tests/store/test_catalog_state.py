@@ -423,6 +423,23 @@ def test_an_artifact(
     check(record(DONE, answer=result(artifacts=before)), event, changed, commands)
 
 
+@pytest.mark.parametrize(
+    ("file", "told", "process"),
+    [
+        ("run/gpu17_4711.1.pt.trace.json", ("", None), ("gpu17", 4711)),
+        ("run/gpu17_4711.1.pt.trace.json", ("gpu18", 12), ("gpu18", 12)),
+        ("run/train_50.json", ("", None), ("", None)),  # not named by a handler
+    ],
+)
+def test_node_and_process_by_file_and_name(
+    file: str, told: tuple[str, int | None], process: tuple[str, int | None]
+) -> None:
+    unread = Record.of((0, file), found(path=file), 0.0)
+    assert replace(unread, answer=result(process=told)).process == process
+    named = unread.process
+    assert named == (process if told == ("", None) else ("gpu17", 4711))
+
+
 def test_an_artifact_of_columns_that_are_gone_has_the_file_read_again() -> None:
     before = record(DONE, answer=result(artifacts=making(is_queued=True, tries=1)))
     after, commands = of(before).apply(Unmade(MAKE, None))

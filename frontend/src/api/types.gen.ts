@@ -2982,6 +2982,10 @@ export interface WorkerInfo {
   readonly name: string;
   readonly rank: number | null;
   readonly spans: readonly SpanInfo[];
+  /** its host, by the file once it was read, else by the name; "" unknown */
+  readonly node: string;
+  /** its number there */
+  readonly process: number | null;
 }
 
 /** The answer of each view, by its stem. */

@@ -92,6 +92,29 @@ describe("nothing to show", () => {
   });
 });
 
+describe("the choice of a worker", () => {
+  it("tells node, process and rank where the name does not, and finds them", async () => {
+    const plain = { spans: [spanOf("1", "ready")] };
+    const workers = [
+      { name: "host_7", rank: 0, node: "host", process: 7, ...plain },
+      { name: "trainer", rank: 1, node: "gpu17", process: 4711, ...plain },
+    ];
+    server.answer("catalog", catalogOf([{ ...ranks, workers }]));
+    const { user } = openPage("#run=ranks&worker=trainer");
+    await heading(/waits for the DataLoader/);
+    const button = screen.getByRole("button", { name: /^Worker trainer/ });
+    expect(button.textContent).toContain("gpu17 · process 4711 · rank 1");
+    await user.click(button);
+    const [first, second] = screen.getAllByRole("option");
+    expect(first?.textContent).toContain("rank 0");
+    expect(first?.textContent).not.toContain("process");
+    expect(first?.querySelector("[title]")?.getAttribute("title")).toBe(
+      "Worker host_7 · node host · process 7 · rank 0",
+    );
+    expect(second?.textContent).toContain("gpu17 · process 4711 · rank 1");
+  });
+});
+
 describe("a trace that is not there yet, or never", () => {
   it("shows how far reading is, and offers what is ready", async () => {
     server.answer("trace", { status: 202, body: { reading: spanOf("1", "reading").progress } });
@@ -109,7 +132,12 @@ describe("a trace that is not there yet, or never", () => {
   it("asks at once how it went with a file that is read when it is opened", async () => {
     const queued = spanOf("1", "queued", { progress: null });
     const later = (span: typeof queued) =>
-      catalogOf([{ ...resnet, workers: [{ name: "worker0", rank: null, spans: [span] }] }]);
+      catalogOf([
+        {
+          ...resnet,
+          workers: [{ name: "worker0", rank: null, spans: [span], node: "", process: null }],
+        },
+      ]);
     server.answer("catalog", later(queued));
     server.answer("trace", () => {
       server.answer("catalog", later(spanOf("1", "refused")));
@@ -179,7 +207,7 @@ describe("trouble while the page is open", () => {
     openPage();
     await heading(/waits for the DataLoader/);
     const span = spanOf("1", "ready", { digest: "digest-new" });
-    const workers = [{ name: "worker0", rank: null, spans: [span] }];
+    const workers = [{ name: "worker0", rank: null, spans: [span], node: "", process: null }];
     server.answer("catalog", catalogOf([{ ...resnet, workers }, ranks], { version: "2" }));
     const sentence = { headline: "Now it is faster.", detail: "", agreement: "" };
     server.answer("view/overview", { ...OVERVIEW, sentence });

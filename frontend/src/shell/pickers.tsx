@@ -23,7 +23,7 @@ import {
   stepTimeTitle,
   stepTimeWords,
 } from "../state/step_times";
-import { rankNote, stateNote } from "./states/words";
+import { placeNotes, placeTitle, rankNote, stateNote } from "./states/words";
 
 const SEARCH_FROM = 9;
 
@@ -34,6 +34,8 @@ interface Item {
   readonly patch: Patch;
   readonly notes: readonly string[];
   readonly state: State;
+  /** What its name stands for, in full. */
+  readonly about?: string;
   /** What its notes say, in full. */
   readonly title?: string;
 }
@@ -41,16 +43,20 @@ interface Item {
 interface PickerProps {
   readonly label: string;
   readonly value: string;
+  /** What the value stands for, in full; without it the value itself. */
+  readonly about?: string;
   readonly note?: string;
   readonly items: readonly Item[];
   readonly selected: string;
 }
 
-function itemContent({ name, notes, state, title = "" }: Item): ReactNode {
+function itemContent({ name, notes, state, about = "", title = "" }: Item): ReactNode {
   const words = [...notes, stateNote(state)].filter((word) => word !== "");
   return (
     <>
-      <span className="grow">{name}</span>
+      <span className="grow" title={harmless(about)}>
+        {name}
+      </span>
       <span className="hint nowrap" title={harmless(title)}>
         {words.join(" · ")}
       </span>
@@ -58,7 +64,7 @@ function itemContent({ name, notes, state, title = "" }: Item): ReactNode {
   );
 }
 
-function Picker({ label, value, note = "", items, selected }: PickerProps) {
+function Picker({ label, value, about = value, note = "", items, selected }: PickerProps) {
   const address = useAddress();
   return (
     <Popover
@@ -66,7 +72,7 @@ function Picker({ label, value, note = "", items, selected }: PickerProps) {
       button={
         <>
           <span className="label wide-seen">{label} </span>
-          <b className="clip" title={value}>
+          <b className="clip" title={harmless(about)}>
             {value}
           </b>
           {note === "" ? null : <span className="dim wide-only"> {note}</span>}
@@ -81,7 +87,7 @@ function Picker({ label, value, note = "", items, selected }: PickerProps) {
           placeholder={`Search ${items.length} ${label.toLowerCase()}s`}
           options={items.map((item) => ({
             key: item.key,
-            text: [item.name, ...item.notes].join(" "),
+            text: [item.name, item.about ?? "", ...item.notes].join(" "),
             content: itemContent(item),
             isSelected: item.key === selected,
           }))}
@@ -147,7 +153,8 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
     <Picker
       label="Worker"
       value={choice.worker.name}
-      note={rankNote(choice.worker)}
+      about={placeTitle(choice.worker)}
+      note={[...placeNotes(choice.worker), rankNote(choice.worker)].filter(Boolean).join(" · ")}
       items={workers.map((worker) => {
         const step = stepTimeOfWorker(worker, before);
         return {
@@ -156,10 +163,12 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
           patch: patchForWorker(worker, values),
           notes: [
             ...stepTimeWords(step),
+            ...placeNotes(worker),
             rankNote(worker),
             worker.spans.length > 1 ? `${worker.spans.length} spans` : "",
           ],
           state: bestState(worker.spans),
+          about: placeTitle(worker),
           title: stepTimeTitle(step),
         };
       })}

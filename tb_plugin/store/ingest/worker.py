@@ -65,6 +65,13 @@ def rank_of(summary: msgspec.Struct) -> int | None:
     return rank if isinstance(rank, int) else None
 
 
+def process_of(summary: msgspec.Struct) -> tuple[str, int | None]:
+    """Host and number of the process in a summary; "" and None for unknown."""
+    node = getattr(summary, "host_name", None)
+    process = getattr(getattr(summary, "recording", None), "process", None)
+    return node or "", process or None
+
+
 def truncation_of(summary: msgspec.Struct) -> str:
     """The health note that the file ends before the recording did, else ""."""
     health = getattr(summary, "health", None)

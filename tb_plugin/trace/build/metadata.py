@@ -194,13 +194,14 @@ def describe(
     metadata = raw.metadata
     distributed = metadata.get("distributedInfo")
     info: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
-    handler = metadata.get(_HANDLER_KEY)
+    told = metadata.get(_HANDLER_KEY)
+    handler: Mapping[str, Any] = told if isinstance(told, dict) else {}
     categories = {texts[code] for code in census.categories()}
     return Recording(
         torch_era=era(raw, texts, identity, census, start, resolution),
         resolution_ns=resolution,
         trace_id=_text(metadata.get("trace_id")),
-        host_name=_text(metadata.get("host_name")),
+        host_name=_text(metadata.get("host_name")) or _text(handler.get("host")),
         backend=_text(info.get("backend")),
         rank=_number(info.get("rank")),
         world_size=_number(info.get("world_size")),
@@ -213,7 +214,7 @@ def describe(
         record_shapes=_flag(metadata, "record_shapes") or "input_dims" in raw.texts,
         profile_memory=_flag(metadata, "profile_memory") or "memory_bytes" in raw.ints,
         with_flops=_flag(metadata, "with_flops"),
-        handler=handler if isinstance(handler, dict) else {},
+        handler=handler,
         metadata={key: value for key, value in metadata.items() if key not in _OWN_KEYS},
         file_format=file_format(metadata),
     )

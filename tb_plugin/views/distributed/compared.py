@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...analysis.steps import parse_steps
 from ...base.arrays import I64
+from ...trace.worker_names import process_role
 from ..view import Gathered, Recordings, RunWorker, Subject
 
 KEPT = 2
@@ -186,42 +186,6 @@ def step_of(comparison: Comparison) -> I64:
         here = np.flatnonzero((row[:, m] >= 0) & (step < 0))
         step[here] = digest.calls.step[row[here, m]]
     return step
-
-
-ROLE_WORDS = (
-    "prefill|decode|actor|rollout|critic|reward|reference|learner|trainer|generator|router|encoder"
-    "|decoder"
-)
-ROLES = re.compile(rf"(?:^|[^a-z])({ROLE_WORDS})(?:[^a-z]|$)", re.IGNORECASE)
-NODE = re.compile(r"^(?P<node>.+?)_(?:(?P<process>\d+)(?:_rank\d+)?|rank[-_]?\d+)$", re.IGNORECASE)
-"""Names as the handlers write them, ``host_pid`` and ``host_pid_rank3``; and ``host_rank3``."""
-NO_HOST = re.compile(
-    rf"(?:.*[^a-z])?(?:(?:worker|rank|step|span|[tdpecs]p)[-_.\d]*|activities|gpu|cuda|{ROLE_WORDS})",
-    re.IGNORECASE,
-)
-"""What may stand before a number, and is no host."""
-
-
-def node_of(worker: str) -> tuple[str, str]:
-    """Host and process of a worker, as far as its name tells; "" where it does not.
-
-    >>> node_of("gpu-node17_4711"), node_of("host_12_rank3"), node_of("worker0_step_12")
-    (('gpu-node17', '4711'), ('host', '12'), ('', ''))
-    """
-    found = NODE.match(worker)
-    if found is None or NO_HOST.fullmatch(found["node"]):
-        return "", ""
-    return found["node"], found["process"] or ""
-
-
-def process_role(name: str) -> str:
-    """The role that the name of a worker tells: "prefill", "actor"; "" none.
-
-    >>> process_role("host_prefill-3")
-    'prefill'
-    """
-    found = ROLES.search(name)
-    return found[1].lower() if found else ""
 
 
 def roles_of_processes(names: Sequence[str], digests: Sequence[RankDigest]) -> tuple[str, ...]:

@@ -18,8 +18,9 @@ from ...analysis.distributed.model import RankDigest
 from ...analysis.distributed.pictures import OperationRow, operations
 from ...base.arrays import I64
 from ...base.units import size
+from ...trace.worker_names import node_of, process_role
 from . import contract as answers
-from .compared import Compared, node_of, process_role, roles_of_processes, step_of
+from .compared import Compared, roles_of_processes, step_of
 
 SMALL_BYTES = 256 << 10
 SLOW_RATIO = 0.1  # of the group's fast collectives: slower and small is bound by latency

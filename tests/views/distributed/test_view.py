@@ -14,7 +14,8 @@ import pytest
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import QueryError, UnavailableError
 from kinetoscope.session.session import choose
-from kinetoscope.views.distributed.compared import READ, READING, node_of
+from kinetoscope.trace.worker_names import node_of
+from kinetoscope.views.distributed.compared import READ, READING
 from kinetoscope.views.distributed.contract import (
     Distributed,
     DistributedQuery,

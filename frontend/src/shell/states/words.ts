@@ -23,3 +23,25 @@ export function rankNote(worker: WorkerInfo): string {
   }
   return `rank ${worker.rank}`;
 }
+
+/** The node and the process of a worker, unless its name says so already. */
+export function placeNotes({ name, node, process }: WorkerInfo): readonly string[] {
+  return [
+    node !== "" && !name.includes(node) ? node : "",
+    process !== null && !new RegExp(`(^|\\D)${process}(\\D|$)`).test(name)
+      ? `process ${process}`
+      : "",
+  ];
+}
+
+/** The same in full, for a tooltip: `Worker a_7 · node a · process 7 · rank 0`. */
+export function placeTitle({ name, node, process, rank }: WorkerInfo): string {
+  return [
+    `Worker ${name}`,
+    node === "" ? "" : `node ${node}`,
+    process === null ? "" : `process ${process}`,
+    rank === null ? "" : `rank ${rank}`,
+  ]
+    .filter((word) => word !== "")
+    .join(" · ");
+}

@@ -75,7 +75,10 @@ describe("going elsewhere", () => {
 
 it("is not busy for files that are read when they are opened", () => {
   const span = spanOf("1", "queued", { progress: null });
-  const run = { ...older, workers: [{ name: "w", rank: null, spans: [span] }] };
+  const run = {
+    ...older,
+    workers: [{ name: "w", rank: null, spans: [span], node: "", process: null }],
+  };
   expect(isBusy(catalogOf([run]))).toBe(false);
   expect(isBusy(catalogOf([runOf("r", { workers: { w: ["queued"] } })]))).toBe(true);
 });
