@@ -99,6 +99,11 @@ const signOf = (part: DiffPart) =>
       ? "better"
       : "worse";
 
+/** From the end of a bar to where the next one begins. */
+function Level({ at }: { at: number }) {
+  return <span className="diff-level" style={{ top: at }} aria-hidden="true" />;
+}
+
 function Change({ bar, y }: { bar: Bar; y: (ns: number) => number }) {
   const { part, from, to } = bar;
   const [top, bottom] = [Math.min(y(from), y(to)), Math.max(y(from), y(to))];
@@ -108,6 +113,7 @@ function Change({ bar, y }: { bar: Bar; y: (ns: number) => number }) {
   const { other_at, find } = part.door;
   return (
     <>
+      <Level at={y(to)} />
       <i
         className={`diff-delta ${signOf(part)} ${part.is_real === true ? "" : "pale"}`}
         style={{ top, height: Math.max(2, bottom - top) }}
@@ -215,6 +221,7 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
         >
           <div className="diff-column">
             <div style={{ height: HEIGHT }}>
+              <Level at={y(base_ns)} />
               <Stack parts={answer.parts} side="base_ns" y={y} />
               <b className="diff-amount" style={{ top: y(base_ns) - 18 }}>
                 {inScale(base_ns, scale)}

@@ -168,6 +168,15 @@ it("goes into a piece and back again", async () => {
   expect(environment.address.get()["diff.path"]).toBeUndefined();
 });
 
+it("draws the pieces as a trend, and goes inside from there", async () => {
+  const { environment } = openPage("#view=diff&run=resnet50");
+  const panel = within(await screen.findByRole("region", { name: "Pieces of the step" }));
+  await userEvent.click(panel.getByRole("radio", { name: "Trend" }));
+  expect(panel.getByText(/all pieces up to it/)).toBeTruthy();
+  await userEvent.click(panel.getByRole("button", { name: /DataLoader/ }));
+  expect(environment.address.get()["diff.path"]).toBe("0");
+});
+
 it("swaps the two recordings", async () => {
   const { environment } = openPage("#view=diff&run=resnet50");
   await userEvent.click(await screen.findByRole("button", { name: "⇄ Swap" }));

@@ -14,6 +14,7 @@ import { CodeName } from "../../components/text/code_name";
 import { useAddress, useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
 import { ChangeCell, percent } from "./table_view";
+import { Trend } from "./trend";
 
 type Time = "host" | "device";
 
@@ -53,7 +54,7 @@ function Bars({
     <div className="diff-pieces">
       <span />
       <span />
-      <span className="hint num">change</span>
+      <span className="hint num">change per step</span>
       <span className="hint num" title="Changes of this piece and of all before it">
         so far
       </span>
@@ -163,7 +164,9 @@ export function PieceRows({ query }: { query: DiffQuery }) {
 
 export function Pieces({ query }: { query: DiffQuery }) {
   const address = useAddress();
-  const path = useValues()["diff.path"] ?? "";
+  const values = useValues();
+  const path = values["diff.path"] ?? "";
+  const isTrend = values["diff.pieces"] === "trend";
   const [which, setWhich] = useState<Time>("host");
   const state = usePart("diff/pieces", useAsked(), { ...query, path }, true);
   const enter = (next: string) => address.navigate({ "diff.path": next === "" ? undefined : next });
@@ -171,10 +174,21 @@ export function Pieces({ query }: { query: DiffQuery }) {
   return (
     <Panel
       title="Pieces of the step"
-      hint="per step"
+      hint=""
       isOld={state.isOld}
       controls={
         <>
+          <Segmented
+            label="Drawn as"
+            options={[
+              ["list", "List"],
+              ["trend", "Trend"],
+            ]}
+            value={isTrend ? "trend" : "list"}
+            onChange={(next) =>
+              address.replace({ "diff.pieces": next === "trend" ? next : undefined })
+            }
+          />
           <Segmented
             label="Time"
             options={[
@@ -215,14 +229,21 @@ export function Pieces({ query }: { query: DiffQuery }) {
                 ))}
               </nav>
             )}
-            {answer.pieces.length > 0 ? (
+            {answer.pieces.length > 0 && isTrend ? (
+              <Trend
+                key={path}
+                pieces={answer.pieces}
+                of={(piece) => of(piece, which)}
+                onEnter={enter}
+              />
+            ) : answer.pieces.length > 0 ? (
               <Bars answer={answer} which={which} onEnter={enter} />
             ) : (
               <p className="empty dim">
                 {answer.missing || "There is nothing further inside that both have."}
               </p>
             )}
-            <p className="hint">
+            <p className="hint diff-pieces-note">
               {steps.length === 0
                 ? "Press a piece to go inside it. With modules in both recordings the pieces are modules."
                 : "Its operators are below."}

@@ -87,6 +87,9 @@ export function percent(base: number, other: number): string {
     return other === 0 ? "" : "new";
   }
   const ratio = (other / base - 1) * 100;
+  if (Math.abs(ratio) < 0.5) {
+    return `0${NBSP}%`;
+  }
   return `${ratio < 0 ? MINUS : "+"}${fixed(Math.abs(ratio), 0)}${NBSP}%`;
 }
 
@@ -137,6 +140,7 @@ function callsWords(value: number): string {
 function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Column<DiffRow>[] {
   const metric = query.metric ?? "self_ns";
   const most = scaleOf(rows);
+  const isByRole = query.group === "kernels" && query.kernels_by === "role";
   const words = amount(metric);
   const heads = {
     operators: "Operator",
@@ -155,7 +159,7 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
       key: "name",
       head: heads[query.group ?? "operators"],
       sort: true,
-      width: 180,
+      width: isByRole ? 300 : 180,
       grow: 4,
       cell: (row) => (
         <span className="diff-name">

@@ -223,11 +223,18 @@ function Labels({ sides, moved }: { sides: readonly Lined[]; moved: Cell<Moved> 
         const side = sides.find(({ tag }) => tag === row.key);
         const words = side === undefined ? labelOf(sides, row) : side.asked.key.run;
         return (
-          <div key={row.key} style={{ top, height }} title={harmless(words)}>
+          <div
+            key={row.key}
+            className={side === undefined ? "" : "diff-heading"}
+            style={{ top, height }}
+            title={harmless(words)}
+          >
             {side === undefined ? null : (
               <span className={side.tag === "A" ? "diff-tag" : "diff-tag other"}>{side.tag}</span>
             )}
-            <span className={side === undefined ? "clip dim" : "clip"}>{harmless(words, 60)}</span>
+            <span className={side === undefined ? "clip dim" : "clip"}>
+              {harmless(words, side === undefined ? 60 : 200)}
+            </span>
           </div>
         );
       })}
