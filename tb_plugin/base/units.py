@@ -79,6 +79,16 @@ def plural(number: int, one: str, many: str = "") -> str:
     return f"{count(number)}{NBSP}{one if number == 1 else many or one + 's'}"
 
 
+def ordinal(number: int) -> str:
+    """A place in an order.
+
+    >>> ordinal(2), ordinal(11), ordinal(23), ordinal(100)
+    ('2nd', '11th', '23rd', '100th')
+    """
+    last = number % 10 if number // 10 % 10 != 1 else 0
+    return f"{number}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"
+
+
 def listing(items: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     if len(items) < 2:

@@ -8,6 +8,7 @@ the last arrival to the first release where several ranks are there, so it holds
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,6 @@ from .waiting import Waiting
 SMALL_BYTES = 256 * 1024
 SLOW_LINK = 0.6
 IMBALANCED = 1.3
-SMALL_SHARE, SMALL_COUNT = 0.3, 50
 
 
 def bus_factor(kind: str, ranks: int) -> float | None:
@@ -79,6 +79,15 @@ class Imbalance:
     expert_ns: int  # time of these collectives and per step
 
 
+@dataclass(frozen=True, slots=True)
+class SmallMessages:
+    """Collectives below 256 KiB, means over the ranks."""
+
+    share: float  # of the time of all collectives
+    count: int  # per step
+    exposed_ns: int  # per step: nothing computed meanwhile
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Bandwidth:
     """One entry per collective of the run (I,); NaN and −1 where it is not available."""
@@ -92,8 +101,7 @@ class Bandwidth:
     why: tuple[str, ...]  # why there is no bandwidth, "" where there is
     slow_links: tuple[SlowLink, ...]
     imbalance: tuple[Imbalance, ...]
-    small_share: float  # of the time of all collectives
-    small_count: int  # per rank and step
+    small: SmallMessages
 
 
 def bandwidth(
@@ -134,6 +142,7 @@ def bandwidth(
             algorithm[i] = moved / took
             bus[i] = algorithm[i] * factor
     present = (matches.row >= 0).sum(axis=1)
+    steps = max((len(one.steps) for one in digests), default=1)
     result = Bandwidth(
         bytes=size,
         ranks=ranks,
@@ -144,19 +153,9 @@ def bandwidth(
         why=tuple(why),
         slow_links=(),
         imbalance=imbalance(digests, groups, matches, waiting),
-        small_share=0.0,
-        small_count=0,
+        small=_small(digests, steps),
     )
-    steps = max((len(one.steps) for one in digests), default=1)
-    share, small = _small(digests, steps)
-    return Bandwidth(
-        **{
-            **{name: getattr(result, name) for name in Bandwidth.__slots__},
-            "slow_links": slow_links(matches, result, steps),
-            "small_share": share,
-            "small_count": small,
-        }
-    )
+    return dataclasses.replace(result, slow_links=slow_links(matches, result, steps))
 
 
 def _reason(kind: str, moved: int, factor: float | None, took: int) -> str:
@@ -264,13 +263,14 @@ def slow_links(matches: Matches, found: Bandwidth, steps: int) -> tuple[SlowLink
     return tuple(sorted(result, key=lambda one: -one.extra_ns))
 
 
-def _small(digests: Sequence[RankDigest], steps: int) -> tuple[float, int]:
-    """The share of time in messages below 256 KiB, and their number per rank and step."""
-    spent = small = count = 0
+def _small(digests: Sequence[RankDigest], steps: int) -> SmallMessages:
+    spent = small = count = exposed = 0
     for one in digests:
         dur = one.calls.release_ns - one.calls.arrival_ns
         tiny = (one.calls.in_bytes >= 0) & (one.calls.in_bytes < SMALL_BYTES)
         spent += int(dur.sum())
         small += int(dur[tiny].sum())
         count += int(tiny.sum())
-    return (small / spent if spent else 0.0), count // max(len(digests) * steps, 1)
+        exposed += int(one.calls.exposed_ns[tiny].sum())
+    each = max(len(digests) * steps, 1)
+    return SmallMessages(small / spent if spent else 0.0, count // each, exposed // each)

@@ -33,7 +33,7 @@ from .matching import Matches, RunGroup, match
 from .model import DigestSteps, RankDigest
 from .pictures import Pictures, pictures
 from .pipeline import Pipeline, pipelines
-from .roles import GroupRole, guess_role
+from .roles import GroupRole, guess_roles
 from .waiting import Waiting, wait
 
 MOST_SAID = 8
@@ -128,8 +128,7 @@ def compare(
         missing=missing,
         notes=tuple(notes),
         groups=groups,
-        roles=tuple(guess_role(aligned, group, number, matches)
-                    for number, group in enumerate(groups)),
+        roles=guess_roles(aligned, groups, matches),
         matches=matches,
         clocks=clocks,
         waiting=waiting,

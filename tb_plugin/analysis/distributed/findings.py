@@ -1,5 +1,6 @@
 """What should be done about a run of several ranks? Findings of the set of recordings.
 
+CO3: many small messages take a large part of the time of collectives.
 CO4: a group's links are much slower than those of others.
 CO5: a rank makes the others wait by its own work.
 EP1: experts get unequal parts.
@@ -16,7 +17,8 @@ import numpy as np
 
 from ...base.units import duration, share, size, times
 from ..overview.findings import Evidence, Finding, Gain, Reference, Severity, Unchecked
-from .bandwidth import IMBALANCED, SLOW_LINK
+from ..thresholds import thresholds
+from .bandwidth import IMBALANCED, SLOW_LINK, SMALL_BYTES
 from .comparison import Comparison
 from .lateness.stragglers import LEAST_GAIN
 from .pipeline import BUBBLE_FACTOR
@@ -52,6 +54,7 @@ def findings(run: Comparison) -> RunFindings:
     length = mean_step_ns(run)
     results = (
         _straggler(run, length),
+        _small_messages(run, length),
         *_slow_links(run, length),
         *_imbalance(run, length),
         *_bubbles(run, length),
@@ -235,6 +238,38 @@ def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
         )
         found.append(_of_group(run, "CO4", link.group, said, gain, beside, 0.7))
     return found
+
+
+# --- CO3 ------------------------------------------------------------------------------------------
+
+
+def _small_messages(run: Comparison, length: float) -> Finding | None:
+    """As the rule of one recording, with its thresholds; here over all ranks."""
+    small, limits = run.bandwidth.small, thresholds()
+    if small.share <= limits.small_message_ratio or small.count <= limits.small_message_count:
+        return None
+    gain = _gain(small.exposed_ns, length, "their time in which nothing computes")
+    action = "Join them: larger buckets of gradients, or tensors joined before they are sent."
+    return Finding(
+        id="CO3",
+        title="Communication sends many small messages",
+        severity=_severity(gain),
+        confidence=0.7,
+        text=f"{small.count:,} collectives of a rank and step are below {size(SMALL_BYTES)}, "
+        f"{share(small.share)} of the time of all: each pays for its start. {action}",
+        snippet="DistributedDataParallel(model, bucket_cap_mb=100)",
+        evidence=(
+            Evidence("small messages of a rank, per step", float(small.count), "count",
+                     limits.small_message_count),
+            Evidence("of the time of collectives", small.share, "ratio",
+                     limits.small_message_ratio),
+        ),
+        gain=gain,
+        scope=_scope(run),
+        links=(_view("Bandwidth by size"),),
+        verify="Record again: fewer collectives per step.",
+        action=action,
+    )  # fmt: skip
 
 
 # --- EP1 ------------------------------------------------------------------------------------------

@@ -1,23 +1,33 @@
-"""What is a process group for? A guess by its members and what they exchange.
+"""What is a process group for? A guess by its ranks and by what they exchange.
 
-Pipelines send and receive; experts exchange all-to-all; shards are gathered and reduced in large
-pieces; tensor-parallel groups are neighbours with many small collectives in each step; groups that
-reduce large pieces once a step are data-parallel. A description that the program gave its group
-goes before all of that. The page lets the reader say otherwise.
+A description that the program gave its group goes before all. Then what only one kind of group
+does: stages of a pipeline send and receive, experts exchange all-to-all. Then the place of its
+ranks among the other groups of the run: launchers number ranks so that those of one model lie next
+to each other and replicas a stride apart,
+
+    tensor parallel   0 1 2 3 | 4 5 6 7      4 neighbours
+    data parallel     0 4 | 1 5 | 2 6 | 3 7  every 4th rank
+
+so neighbours that reduce, beside groups of every n-th rank, are tensor-parallel, and those of every
+n-th rank data-parallel; neighbours that gather and scatter are shards. Groups are told by their
+ranks, never by their names. The page says that it is a guess, and lets the reader say otherwise.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.units import ordinal
 from .matching import Matches, RunGroup
 from .model import RankDigest
 
 ROLES = ("data", "sharded", "tensor", "pipeline", "expert", "context", "")
+_CERTAIN = ("pipeline", "expert")
 _MANY = 8  # collectives a step
 _SMALL = 32 * 1024 * 1024
 _NODE = 8  # ranks of a node at most
@@ -39,39 +49,94 @@ class GroupRole:
     why: str
 
 
-def guess_role(  # noqa: PLR0911  one role each
-    digests: Sequence[RankDigest], group: RunGroup, number: int, matches: Matches
+def guess_roles(
+    digests: Sequence[RankDigest], groups: Sequence[RunGroup], matches: Matches
+) -> tuple[GroupRole, ...]:
+    """The role of each group of a run; O(groups + collectives)."""
+    of_group: dict[int, list[int]] = {}
+    for i, number in enumerate(matches.group.tolist()):
+        of_group.setdefault(number, []).append(i)
+    strides = {stride for group in groups if (stride := stride_of(group.ranks)) is not None}
+    return tuple(
+        _guess(digests, group, matches, of_group.get(number, []), strides)
+        for number, group in enumerate(groups)
+    )
+
+
+def stride_of(ranks: Sequence[int]) -> int | None:
+    """The distance from each rank of a group to the next; None where it is not the same.
+
+    >>> stride_of((1, 5, 9)), stride_of((0, 1, 3))
+    (4, None)
+    """
+    steps = set(np.diff(np.array(ranks, np.int64)).tolist())
+    return steps.pop() if len(steps) == 1 else None
+
+
+def place_of(ranks: Sequence[int]) -> str:
+    """The place of a group's ranks among all: "4 neighbours", "every 4th rank"; "" irregular."""
+    stride = stride_of(ranks)
+    if stride is None:
+        return ""
+    return f"{len(ranks)} neighbours" if stride == 1 else f"every {ordinal(stride)} rank"
+
+
+def _guess(
+    digests: Sequence[RankDigest],
+    group: RunGroup,
+    matches: Matches,
+    here: Sequence[int],
+    strides: AbstractSet[int],
 ) -> GroupRole:
-    """The role of one group of a run."""
     for role, pattern in _DESCRIBED:
         if re.search(pattern, group.label, re.IGNORECASE):
             return GroupRole(role, f"its description is “{group.label}”")
-    here = [i for i in range(len(matches)) if matches.group[i] == number]
     kinds = [matches.kind[i] for i in here]
     if not kinds:
         return GroupRole("", "it has no collectives in these recordings")
-    steps = max((len(one.steps) for one in digests), default=1)
+    role, why = _by_exchange(kinds)
+    if role not in _CERTAIN:
+        role, why = _by_place(digests, group, matches, here, strides) or (role, why)
+    place = place_of(group.ranks) if group.known else ""
+    return GroupRole(role, f"{place}: {why}" if place else why)
+
+
+def _by_exchange(kinds: Sequence[str]) -> tuple[str, str]:
+    """The role by what is exchanged alone, and why."""
     if kinds.count("send") * 4 >= len(kinds):
-        return GroupRole("pipeline", "its ranks send and receive")
+        return "pipeline", "its ranks send and receive"
     if "all_to_all" in kinds or "expert_exchange" in kinds:
-        return GroupRole("expert", "its ranks exchange all-to-all")
-    gathers = sum(kind in ("all_gather", "reduce_scatter") for kind in kinds)
-    size = _usual_bytes(digests, matches, here)
-    neighbours = group.ranks == tuple(range(group.ranks[0], group.ranks[-1] + 1))
-    many = len(kinds) >= _MANY * steps
-    if (
-        neighbours
-        and many
-        and len(group.ranks) <= _NODE
-        and 0 < size <= _SMALL
-        and gathers * 2 < len(kinds)
-    ):
-        return GroupRole("tensor", "neighbouring ranks with many small collectives in each step")
-    if gathers * 2 >= len(kinds):
-        return GroupRole("sharded", "parameters are gathered and gradients scattered")
+        return "expert", "its ranks exchange all-to-all"
+    if _gathers(kinds):
+        return "sharded", "parameters are gathered and gradients scattered"
     if "all_reduce" in kinds:
-        return GroupRole("data", "gradients are reduced over its ranks")
-    return GroupRole("", "its collectives fit no usual pattern")
+        return "data", "gradients are reduced over its ranks"
+    return "", "its collectives fit no usual pattern"
+
+
+def _gathers(kinds: Sequence[str]) -> bool:
+    return sum(kind in ("all_gather", "reduce_scatter") for kind in kinds) * 2 >= len(kinds)
+
+
+def _by_place(
+    digests: Sequence[RankDigest],
+    group: RunGroup,
+    matches: Matches,
+    here: Sequence[int],
+    strides: AbstractSet[int],
+) -> tuple[str, str] | None:
+    """Tensor-parallel, if neighbours reduce and others lie a stride apart, or reduce very often."""
+    kinds = [matches.kind[i] for i in here]
+    if stride_of(group.ranks) != 1 or _gathers(kinds) or "all_reduce" not in kinds:
+        return None
+    apart = sorted(stride for stride in strides if stride >= len(group.ranks) > 1)
+    if apart:
+        return "tensor", f"they reduce, beside groups of every {ordinal(apart[0])} rank"
+    steps = max((len(one.steps) for one in digests), default=1)
+    size = _usual_bytes(digests, matches, here)
+    if len(kinds) >= _MANY * steps and len(group.ranks) <= _NODE and 0 < size <= _SMALL:
+        return "tensor", "many small collectives in each step"
+    return None
 
 
 def _usual_bytes(digests: Sequence[RankDigest], matches: Matches, here: Sequence[int]) -> int:

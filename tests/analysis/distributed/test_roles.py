@@ -1,0 +1,109 @@
+"""What is a group for? By what it exchanges, and by the place of its ranks among all.
+
+8 ranks, two of them next to each other hold one layer, and every 2nd rank its replica:
+
+    tensor   0 1 | 2 3 | 4 5 | 6 7          data   0 2 4 6 | 1 3 5 7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kinetoscope.analysis.distributed.comparison import Comparison, compare
+from kinetoscope.analysis.distributed.roles import place_of, stride_of
+
+from .drawn import Drawn, call, rank
+
+WORLD = 8
+PAIRS = [tuple(range(at, at + 2)) for at in range(0, WORLD, 2)]
+EVERY_SECOND = [tuple(range(at, WORLD, 2)) for at in range(2)]
+
+
+def run_of(*calls: tuple[str, Sequence[tuple[int, ...]]], world: int = WORLD) -> Comparison:
+    """Each rank makes one call of each kind, in its own group of the list."""
+
+    def of_rank(number: int) -> list[Drawn]:
+        return [
+            call(kind, at * 100, at * 100 + 50, group, elements=1 << 18)
+            for at, (kind, groups) in enumerate(calls)
+            for group in groups
+            if number in group
+        ]
+
+    ranks = [rank(number, of_rank(number), world=world) for number in range(world)]
+    return compare(ranks, [str(number) for number in range(world)])
+
+
+def roles(run: Comparison) -> dict[tuple[int, ...], tuple[str, str]]:
+    return {
+        group.ranks: (role.role, role.why)
+        for group, role in zip(run.groups, run.roles, strict=True)
+    }
+
+
+def test_neighbours_that_reduce_beside_groups_a_stride_apart_are_tensor_parallel() -> None:
+    found = roles(run_of(("all_reduce", PAIRS), ("all_reduce", EVERY_SECOND)))
+    assert [found[pair][0] for pair in PAIRS] == ["tensor"] * 4
+    assert found[PAIRS[0]][1] == "2 neighbours: they reduce, beside groups of every 2nd rank"
+    assert [found[group][0] for group in EVERY_SECOND] == ["data"] * 2
+    assert found[EVERY_SECOND[1]][1] == "every 2nd rank: gradients are reduced over its ranks"
+
+
+def test_neighbours_that_gather_beside_groups_that_reduce_are_shards() -> None:
+    """Hybrid sharding: parameters are gathered within a node, gradients reduced across nodes."""
+    found = roles(
+        run_of(("all_gather", PAIRS), ("reduce_scatter", PAIRS), ("all_reduce", EVERY_SECOND))
+    )
+    assert {found[pair][0] for pair in PAIRS} == {"sharded"}
+    assert {found[group][0] for group in EVERY_SECOND} == {"data"}
+
+
+def test_one_group_of_all_ranks_is_data_parallel() -> None:
+    found = roles(run_of(("all_reduce", [tuple(range(WORLD))])))
+    assert found == {
+        tuple(range(WORLD)): ("data", "8 neighbours: gradients are reduced over its ranks")
+    }
+
+
+def test_neighbours_alone_with_many_small_reductions_are_tensor_parallel() -> None:
+    found = roles(run_of(*(("all_reduce", [(0, 1)]) for _ in range(9)), world=2))
+    assert found[(0, 1)][0] == "tensor"
+    few = roles(run_of(*(("all_reduce", [(0, 1)]) for _ in range(3)), world=2))
+    assert few[(0, 1)][0] == "data"
+
+
+def test_experts_exchange_wherever_their_ranks_lie() -> None:
+    found = roles(run_of(("all_to_all", PAIRS), ("all_reduce", EVERY_SECOND)))
+    assert {found[pair][0] for pair in PAIRS} == {"expert"}
+    found = roles(run_of(("all_to_all", EVERY_SECOND), ("all_reduce", PAIRS)))
+    assert {found[group][0] for group in EVERY_SECOND} == {"expert"}
+
+
+def test_stages_send_and_receive() -> None:
+    """Rank 0 sends to rank 4: they are stages of one pipeline, a stride of 4 apart."""
+    group = (0, 4)
+    run = compare(
+        [
+            rank(0, [call("send", 0, 10, group, peer=4)], world=WORLD),
+            rank(4, [call("recv", 0, 10, group, peer=0)], world=WORLD),
+        ],
+        ["0", "4"],
+    )
+    assert roles(run)[group] == ("pipeline", "every 4th rank: its ranks send and receive")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "stride", "place"),
+    [
+        ((0, 1, 2, 3), 1, "4 neighbours"),
+        ((4, 5), 1, "2 neighbours"),
+        ((1, 9, 17), 8, "every 8th rank"),
+        ((0, 1, 4), None, ""),
+        ((3,), None, ""),
+        ((), None, ""),
+    ],
+)
+def test_the_place_of_ranks(ranks: tuple[int, ...], stride: int | None, place: str) -> None:
+    assert (stride_of(ranks), place_of(ranks)) == (stride, place)

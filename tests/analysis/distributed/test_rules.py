@@ -1,0 +1,204 @@
+"""Each rule on a run of several ranks fires where its fault is drawn, and is silent beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kinetoscope.analysis.distributed.comparison import Comparison, compare
+from kinetoscope.analysis.distributed.findings import RunFindings, findings
+
+from .drawn import US, Drawn, call, rank
+
+MEGABYTE = 1 << 18  # elements of 4 bytes
+STEPS = (1, 2, 3)
+LENGTH = 1000
+
+
+def run_of(
+    calls: Sequence[Sequence[Drawn]], *, steps: Sequence[int] = (0,), length: int = LENGTH
+) -> Comparison:
+    """One rank for each list of calls."""
+    world = len(calls)
+    ranks = [
+        rank(number, mine, world=world, host="a", steps=steps, length=length)
+        for number, mine in enumerate(calls)
+    ]
+    return compare(ranks, [str(number) for number in range(world)])
+
+
+def said(run: Comparison) -> tuple[list[str], list[str]]:
+    """Ids of the findings, and of the rules that could not be checked."""
+    answer: RunFindings = findings(run)
+    return [one.id for one in answer.found], [one.id for one in answer.unchecked]
+
+
+# --- CO3: small messages --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "elements", "fires"),
+    [(60, 256, True), (40, 256, False), (60, MEGABYTE, False)],
+    ids=["many and small", "few", "large"],
+)
+def test_many_small_messages(count: int, elements: int, fires: bool) -> None:
+    calls = [call("all_reduce", at * 10, at * 10 + 8, elements=elements) for at in range(count)]
+    run = run_of([calls, calls])
+    found = {one.id: one for one in findings(run).found}
+    assert ("CO3" in found) is fires
+    if fires:
+        assert run.bandwidth.small.count == count
+        assert run.bandwidth.small.share == 1.0
+        gain = found["CO3"].gain
+        assert gain is not None
+        assert gain.ns_per_step == count * 8 * US  # nothing computes under them
+
+
+# --- CO4: slow links ------------------------------------------------------------------------------
+
+
+def in_pairs(took: Sequence[int], elements: Sequence[int]) -> Comparison:
+    """Two pairs of ranks; each reduces four times in its pair, for so long and with so much."""
+    pairs = ((0, 1), (0, 1), (2, 3), (2, 3))
+    return run_of(
+        [
+            [call("all_reduce", n * 200, n * 200 + took[r // 2], pairs[r],
+                  elements=elements[r // 2]) for n in range(4)]
+            for r in range(4)
+        ]
+    )  # fmt: skip
+
+
+def test_a_group_far_below_another_at_the_same_size_is_slow() -> None:
+    run = in_pairs((10, 40), (MEGABYTE, MEGABYTE))
+    (found,) = findings(run).found
+    assert found.id == "CO4"
+    assert "ranks 2, 3" in found.title
+    # Its transfers take four times as long as they would at the other's bandwidth.
+    assert found.gain is not None
+    assert found.gain.ns_per_step == 4 * 30 * US
+
+
+@pytest.mark.parametrize(
+    ("took", "elements"),
+    [((30, 40), (MEGABYTE, MEGABYTE)), ((10, 160), (MEGABYTE, 16 * MEGABYTE))],
+    ids=["nearly as fast", "another size"],
+)
+def test_groups_that_are_not_to_be_compared_are_not_slow(
+    took: tuple[int, int], elements: tuple[int, int]
+) -> None:
+    found, unchecked = said(in_pairs(took, elements))
+    assert "CO4" not in found + unchecked
+
+
+def test_one_group_alone_has_nothing_to_be_compared_with() -> None:
+    calls = [call("all_reduce", n * 200, n * 200 + 10, elements=MEGABYTE) for n in range(4)]
+    found, unchecked = said(run_of([calls, calls]))
+    assert found == []
+    assert sorted(unchecked) == ["CO4", "CO5"]  # nor have two ranks a median
+
+
+# --- CO5: a straggler -----------------------------------------------------------------------------
+
+
+def with_late_rank(late: int) -> Comparison:
+    """Of four ranks the third comes so much later to one reduction a step, by its own work."""
+
+    def calls(mine: int) -> list[Drawn]:
+        return [
+            call("all_reduce", at * LENGTH + 100 + mine, at * LENGTH + 100 + late + 50, step=at)
+            for at in range(len(STEPS))
+        ]
+
+    return run_of([calls(late if r == 2 else 0) for r in range(4)], steps=STEPS)
+
+
+def test_a_rank_whose_own_work_is_longer_is_named() -> None:
+    run = with_late_rank(300)
+    (found,) = (one for one in findings(run).found if one.id == "CO5")
+    assert found.title == "Rank 2 makes the others wait"
+    assert found.gain is not None
+    assert found.gain.ns_per_step == pytest.approx(300 * US, rel=0.01)
+
+
+@pytest.mark.parametrize("late", [0, 5], ids=["alike", "half a percent"])
+def test_ranks_that_differ_by_less_than_2_percent_are_not_named(late: int) -> None:
+    run = with_late_rank(late)
+    assert run.verdict.member == -1
+    assert "CO5" not in said(run)[0]
+
+
+# --- EP1: unequal parts ---------------------------------------------------------------------------
+
+
+def exchanging(parts: tuple[int, ...]) -> Comparison:
+    """Each of the ranks sends these bytes to the others, four times."""
+    calls = [
+        call("all_to_all", n * 100, n * 100 + 90, elements=800, dtype_bytes=1, splits=parts)
+        for n in range(4)
+    ]
+    return run_of([calls] * 4)
+
+
+def test_experts_with_unequal_parts() -> None:
+    run = exchanging((100, 100, 400, 200))
+    found = {one.id: one for one in findings(run).found}
+    assert "most often rank 2" in found["EP1"].text
+    gain = found["EP1"].gain
+    assert gain is not None
+    assert gain.ns_per_step == 4 * 90 * US // 2  # half of the time: twice the mean
+
+
+@pytest.mark.parametrize("parts", [(200, 200, 200, 200), (180, 200, 250, 170)])
+def test_nearly_equal_parts_are_no_finding(parts: tuple[int, ...]) -> None:
+    run = exchanging(parts)
+    assert run.bandwidth.imbalance
+    assert "EP1" not in said(run)[0]
+
+
+def test_an_exchange_without_sizes_of_its_parts_is_not_judged() -> None:
+    calls = [call("all_to_all", n * 100, n * 100 + 90, elements=800) for n in range(4)]
+    found, unchecked = said(run_of([calls] * 4))
+    assert "EP1" not in found
+    assert "EP1" in unchecked
+
+
+# --- PP1: bubbles ---------------------------------------------------------------------------------
+
+
+def pipeline(messages: int, waits: int) -> Comparison:
+    """Two stages; the second receives so many parts of the batch and waits for each."""
+    room = LENGTH // messages
+    sends = [call("send", n * room, n * room + 5, peer=1) for n in range(messages)]
+    receives = [
+        call("recv", max(n * room + 5 - waits, 0), n * room + 5, peer=0) if n else
+        call("recv", 0, 5, peer=0)
+        for n in range(messages)
+    ]  # fmt: skip
+    return run_of([sends, receives])
+
+
+def test_stages_that_wait_longer_than_they_must() -> None:
+    """Four parts on two stages allow a bubble of a fifth; the second waits for 600 of 1000 µs."""
+    run = pipeline(4, 200)
+    (line,) = run.pipelines
+    assert line.theory == pytest.approx(0.2)
+    assert (line.bubble_ns // US).tolist() == [20, 605]
+    found = {one.id: one for one in findings(run).found}
+    assert "4 parts of the batch" in found["PP1"].text
+    assert line.receiver_waited == 0.75  # all but the first
+    assert (line.slack_ns // US).tolist() == [0, -195, -195, -195]
+
+
+def test_stages_within_what_the_parts_of_the_batch_allow() -> None:
+    found, unchecked = said(pipeline(4, 50))
+    assert "PP1" not in found + unchecked
+
+
+def test_stages_without_matched_messages_are_not_judged() -> None:
+    """The sends name no peer: there is no pipeline to be seen, and no bubble is claimed."""
+    lost = [[call("send", 0, 5)], [call("recv", 0, 5)]]
+    run = run_of(lost)
+    assert run.pipelines == ()
+    assert "PP1" not in said(run)[0]
