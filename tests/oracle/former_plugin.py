@@ -33,6 +33,22 @@ profile = RunGenerator("worker", None, data).generate_run_profile()
 print(json.dumps({"overview": profile.overview, "devices": profile.gpu_summary}))
 """
 
+_SCRIPT_OF_RANKS = """
+import json, logging, pathlib, sys, tempfile
+logging.disable(logging.CRITICAL)
+from torch_tb_profiler.profiler.data import DistributedRunProfileData, RunProfileData
+from torch_tb_profiler.profiler.loader import RunLoader
+from torch_tb_profiler.profiler.run_generator import RunGenerator
+ranks = []
+for number, file in enumerate(sorted(pathlib.Path(sys.argv[1]).glob("*.json*"))):
+    data = RunProfileData.parse(f"worker{number}", None, str(file), tempfile.mkdtemp())
+    RunGenerator(f"worker{number}", None, data).generate_run_profile()
+    ranks.append(DistributedRunProfileData(data))
+found = RunLoader("run", sys.argv[1], None)._process_distributed_profiles(ranks, None)
+print(json.dumps({"devices": found.gpu_info, "overlap": found.steps_to_overlap,
+                  "wait": found.steps_to_wait, "operations": found.comm_ops}))
+"""
+
 # Its names → the fields of Breakdown.
 CATEGORIES = {
     "Kernel": "kernel_ns",
@@ -71,6 +87,15 @@ def former_overview(path: Path) -> Former:
         devices=[(one["title"], one["value"]) for one in told["devices"] or []],
         recommendations=overview["recommendations"],
     )
+
+
+def former_distributed(folder: Path) -> dict[str, Any]:
+    """The data of the four pictures of its Distributed view, by picture."""
+    done = subprocess.run(
+        [PYTHON, "-c", _SCRIPT_OF_RANKS, str(folder)], capture_output=True, text=True, check=True
+    )
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return {picture: (found or {}).get("data") for picture, found in told.items()}
 
 
 def _row(names: list[str], row: list[Any]) -> tuple[str, dict[str, float]]:
