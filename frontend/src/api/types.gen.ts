@@ -681,8 +681,7 @@ export interface Distributed {
   readonly steps: HeatColumns;
   readonly collectives: HeatColumns;
   readonly groups: readonly DistributedGroup[];
-  /** "TP 8 × PP 4 × DP 32, guessed" */
-  readonly layout: string;
+  readonly layout: RankLayout;
   readonly table: readonly DistributedCollective[];
   /** collectives matched in all */
   readonly count: number;
@@ -801,6 +800,8 @@ export interface DistributedRank {
   readonly step: RankStep | null;
   /** its own time per step: what it needs if it waits for nobody */
   readonly own_ns: number | null;
+  /** own work before its arrivals beyond that of its peers, per step */
+  readonly excess_ns: number | null;
   /** others waited for it, per step */
   readonly cost_ns: number | null;
   /** it waited for others, per step */
@@ -1119,7 +1120,7 @@ export interface HeatColumns {
   /** "1.50 MiB" */
   readonly details: readonly string[];
   readonly waiting: readonly RankCell[];
-  /** own time, or own work before it; () not available */
+  /** own work before arrival beyond its peers'; () not available */
   readonly own: readonly RankCell[];
   /** behind the first; () not available */
   readonly start: readonly RankCell[];
@@ -1405,6 +1406,21 @@ export interface LaunchedKernel {
   readonly mean_ns: number;
   /** slice id */
   readonly longest: number;
+}
+
+/** One kind of parallelism. */
+export interface LayoutAxis {
+  /** "TP"; "other" where groups do not tell ranks apart */
+  readonly name: string;
+  readonly size: number;
+}
+
+/** The place of a rank along each axis. */
+export interface LayoutCell {
+  readonly rank: number;
+  /** of `Distributed.ranks`; null: without a recording */
+  readonly row: number | null;
+  readonly place: readonly number[];
 }
 
 /** A layout, for the manifest and for every answer that names tracks. */
@@ -2206,7 +2222,7 @@ export interface PiecesQuery extends DiffQuery {
 /** One stage of a pipeline. */
 export interface PipelineStage {
   readonly ranks: string;
-  /** idle and waiting for messages, of the step */
+  /** idle and waiting for messages, of the step; mean of its ranks */
   readonly bubble_ratio: number | null;
   /** median between a send and its receive */
   readonly slack_ns: number | null;
@@ -2220,7 +2236,7 @@ export interface RangeQuery {
   readonly layout?: LayoutName;
 }
 
-/** The value of a rank in a column: waiting, own time or lateness; `null` = not there. */
+/** The value of a rank in a column: waiting, own work or lateness; `null` = not there. */
 export interface RankCell {
   readonly values: readonly (number | null)[];
   /** it came last: in most collectives of the step, or in this one */
@@ -2247,6 +2263,14 @@ export interface RankClocks {
   readonly sentence: string;
   /** of which that is known: those asked for, and those that were digested before */
   readonly ranks: number;
+}
+
+/** All ranks of the job by their places in process groups. */
+export interface RankLayout {
+  /** "TP 8 × PP 4 × DP 32"; "" where no role is known */
+  readonly text: string;
+  readonly axes: readonly LayoutAxis[];
+  readonly cells: readonly LayoutCell[];
 }
 
 /** All calls of one operation in one group and of one size, over the chosen steps. */
@@ -2962,6 +2986,28 @@ export interface ViewState {
   readonly badge: number | null;
 }
 
+/** The step replayed with a change, means over the steps that no rank leaves out. */
+export interface WhatIfAnswer {
+  /** why there is no answer; "" where there is */
+  readonly refused: string;
+  readonly sentence: string;
+  /** replayed without a change */
+  readonly step_ns: number | null;
+  readonly edited_ns: number | null;
+  /** null: none is claimed */
+  readonly gain_ns: number | null;
+  /** of the replay without a change: share of the step */
+  readonly error_median: number | null;
+  readonly error_most: number | null;
+}
+
+/** What is to be like the median of its peers; `input`: the next batch is always there. */
+export interface WhatIfQuery {
+  readonly kind?: "group" | "input" | "node" | "rank" | "stage";
+  /** row of ranks or groups; number from 0 */
+  readonly target?: number;
+}
+
 /** Three ranks to look at together. */
 export interface WhoWaits {
   /** row */
@@ -3054,6 +3100,7 @@ export interface PartAnswers {
   readonly "modules/flame": Flame;
   readonly "distributed/ops": RankOperations;
   readonly "distributed/sentence": RanksSentence;
+  readonly "distributed/what_if": WhatIfAnswer;
   readonly "distributed/hang": HangAnswer;
   readonly "distributed/clocks": RankClocks;
   readonly "distributed/joined": JoinedCollectives;
@@ -3106,6 +3153,7 @@ export interface PartQueries {
   readonly "modules/flame": ModuleFlameQuery;
   readonly "distributed/ops": OperationsQuery;
   readonly "distributed/sentence": RanksQuery;
+  readonly "distributed/what_if": WhatIfQuery;
   readonly "distributed/hang": HangQuery;
   readonly "distributed/clocks": AxisQuery;
   readonly "distributed/joined": JoinedQuery;

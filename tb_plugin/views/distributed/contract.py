@@ -1,10 +1,10 @@
 """The JSON of the Distributed view (contract). Durations are ns; ``None`` = not known.
 
 The view answers with ``Distributed``; its parts: ``ops`` → RankOperations (OperationsQuery),
-``hang`` → HangAnswer (HangQuery), ``sentence`` → RanksSentence (RanksQuery); for the Trace view
-``clocks`` → RankClocks (AxisQuery), ``joined`` → JoinedCollectives (JoinedQuery). Ranks are named
-by their row in ``Distributed.ranks``; the rows of matrices are ranks, their columns steps or
-collectives.
+``what_if`` → WhatIfAnswer (WhatIfQuery), ``hang`` → HangAnswer (HangQuery), ``sentence`` →
+RanksSentence (RanksQuery); for the Trace view ``clocks`` → RankClocks (AxisQuery), ``joined`` →
+JoinedCollectives (JoinedQuery). Ranks are named by their row in ``Distributed.ranks``; the rows of
+matrices are ranks, their columns steps or collectives.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class DistributedRank(Struct, frozen=True):
     capability: str
     step: RankStep | None
     own_ns: int | None  # its own time per step: what it needs if it waits for nobody
+    excess_ns: int | None  # own work before its arrivals beyond that of its peers, per step
     cost_ns: int | None  # others waited for it, per step
     lost_ns: int | None  # it waited for others, per step
     times_last: int | None
@@ -82,7 +83,7 @@ class DistributedRank(Struct, frozen=True):
 
 
 class RankCell(Struct, frozen=True):
-    """The value of a rank in a column: waiting, own time or lateness; ``None`` = not there."""
+    """The value of a rank in a column: waiting, own work or lateness; ``None`` = not there."""
 
     values: tuple[int | None, ...]
     last: tuple[bool, ...]  # it came last: in most collectives of the step, or in this one
@@ -94,7 +95,7 @@ class HeatColumns(Struct, frozen=True):
     columns: tuple[str, ...]  # "12", or "all_reduce"
     details: tuple[str, ...]  # "1.50 MiB"
     waiting: tuple[RankCell, ...]
-    own: tuple[RankCell, ...]  # own time, or own work before it; () not available
+    own: tuple[RankCell, ...]  # own work before arrival beyond its peers'; () not available
     start: tuple[RankCell, ...]  # behind the first; () not available
 
 
@@ -115,6 +116,29 @@ class DistributedGroup(Struct, frozen=True):
     exposed_ns: int  # mean of its ranks, per step: nothing computed meanwhile …
     blocking_ns: int  # … and of that, the host had issued the next work
     note: str
+
+
+class LayoutAxis(Struct, frozen=True):
+    """One kind of parallelism."""
+
+    name: str  # "TP"; "other" where groups do not tell ranks apart
+    size: int
+
+
+class LayoutCell(Struct, frozen=True):
+    """The place of a rank along each axis."""
+
+    rank: int
+    row: int | None  # of ``Distributed.ranks``; None: without a recording
+    place: tuple[int, ...]
+
+
+class RankLayout(Struct, frozen=True):
+    """All ranks of the job by their places in process groups."""
+
+    text: str  # "TP 8 × PP 4 × DP 32"; "" where no role is known
+    axes: tuple[LayoutAxis, ...]
+    cells: tuple[LayoutCell, ...]
 
 
 class DistributedCollective(Struct, frozen=True):
@@ -162,7 +186,7 @@ class PipelineStage(Struct, frozen=True):
     """One stage of a pipeline."""
 
     ranks: str
-    bubble_ratio: float | None  # idle and waiting for messages, of the step
+    bubble_ratio: float | None  # idle and waiting for messages, of the step; mean of its ranks
     slack_ns: int | None  # median between a send and its receive
 
 
@@ -191,7 +215,7 @@ class Distributed(Struct, frozen=True):
     steps: HeatColumns
     collectives: HeatColumns
     groups: tuple[DistributedGroup, ...]
-    layout: str  # "TP 8 × PP 4 × DP 32, guessed"
+    layout: RankLayout
     table: tuple[DistributedCollective, ...]
     count: int  # collectives matched in all
     unmatched: int  # calls without a counterpart
@@ -253,6 +277,25 @@ class RanksSentence(Struct, frozen=True):
     ranks: int
     waiting: int  # recordings that are still being read
     roles: str  # "4 prefill, 8 decode", where names tell it; "" otherwise
+
+
+class WhatIfQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be like the median of its peers; ``input``: the next batch is always there."""
+
+    kind: Literal["rank", "node", "stage", "group", "input"] = "input"
+    target: Annotated[int, Meta(ge=0, lt=1 << 20)] = 0  # row of ranks or groups; number from 0
+
+
+class WhatIfAnswer(Struct, frozen=True):
+    """The step replayed with a change, means over the steps that no rank leaves out."""
+
+    refused: str  # why there is no answer; "" where there is
+    sentence: str = ""
+    step_ns: int | None = None  # replayed without a change
+    edited_ns: int | None = None
+    gain_ns: int | None = None  # None: none is claimed
+    error_median: float | None = None  # of the replay without a change: share of the step
+    error_most: float | None = None
 
 
 class HangQuery(Struct, frozen=True, forbid_unknown_fields=True):

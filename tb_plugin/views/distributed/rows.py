@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import structs
@@ -21,6 +21,7 @@ from ...base.units import size
 from ...trace.worker_names import node_of, process_role
 from . import contract as answers
 from .compared import Compared, roles_of_processes, step_of
+from .layout import ROLE_NAMES, GroupOfRanks, layout_of
 
 SMALL_BYTES = 256 << 10
 SLOW_RATIO = 0.1  # of the group's fast collectives: slower and small is bound by latency
@@ -45,8 +46,11 @@ class RunRows:
         self.cost = np.zeros(count, np.int64)
         np.add.at(self.cost, last[self.known], waits.sum(axis=1))
         self.lost: I64 = waits.sum(axis=0) if len(waits) else np.zeros(count, np.int64)
+        own = self.of.replay.own
+        self.excess: I64 = own.excess_ns[inside].sum(axis=0) if own else np.zeros(count, np.int64)
         self.times_last = np.bincount(last[self.known], minlength=count)
         names = [one.place.worker for one in compared.workers]
+        self.labels = _labels([(group.label, group.ranks) for group in self.of.groups])
         self.process_roles = roles_of_processes(names, self.of.digests)
 
     # --- ranks ----------------------------------------------------------------------------------
@@ -71,6 +75,7 @@ class RunRows:
             role=self.process_roles[at],
             step=self._step(at, digest),
             own_ns=_mean(own.own_ns[at, self.steps]) if own is not None else None,
+            excess_ns=int(self.excess[at]) // self.per if own is not None else None,
             cost_ns=int(self.cost[at]) // self.per,
             lost_ns=int(self.lost[at]) // self.per,
             times_last=int(self.times_last[at]),
@@ -149,6 +154,14 @@ class RunRows:
         most = last.max(axis=0, initial=0)
         is_last = (last == most) & (last > 0) & ((last == most).sum(axis=0) == 1)
         own = self.of.replay.own
+        excess = np.zeros(waiting.shape, np.int64)
+        if own is not None:
+            chosen = np.flatnonzero(self.chosen)
+            np.add.at(
+                excess.T,
+                np.array([column[int(s)] for s in self.step[chosen]], np.int64),
+                own.excess_ns[chosen],
+            )
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable:
             begin = np.stack(
@@ -163,7 +176,7 @@ class RunRows:
             columns=tuple(map(str, numbers.tolist())),
             details=(),
             waiting=_cells(waiting, present, is_last) if self.of.waiting.instances else (),
-            own=_cells(own.own_ns[:, self.steps], present, is_last) if own is not None else (),
+            own=_cells(excess, present, is_last) if own is not None else (),
             start=start,
         )
 
@@ -183,8 +196,8 @@ class RunRows:
             start = _cells(begin - np.nanmin(begin, axis=0), present, is_last)
         work: tuple[answers.RankCell, ...] = ()
         if own is not None:
-            found = own.work_ns[rows].T
-            work = _cells(found, present & (found >= 0), is_last)
+            there = present & (own.work_ns[rows].T >= 0)
+            work = _cells(own.excess_ns[rows].T, there, is_last)
         bytes_ = self.of.bandwidth.bytes[rows].tolist()
         return answers.HeatColumns(
             columns=tuple(self.of.matches.kind[row] for row in rows.tolist()),
@@ -215,7 +228,7 @@ class RunRows:
         return answers.DistributedCollective(
             number=row + 1,
             step=str(of.step_numbers[step]) if step >= 0 and len(of.step_numbers) else "",
-            group=of.groups[group].label,
+            group=self.labels[group],
             operation=of.matches.kind[row],
             bytes=_known(bytes_),
             ranks=int((of.matches.row[row] >= 0).sum()),
@@ -248,7 +261,7 @@ class RunRows:
             members.setdefault(key, []).append(row)
         return tuple(
             answers.BandwidthPoint(
-                group=self.of.groups[group].label,
+                group=self.labels[group],
                 operation=kind,
                 bytes=bytes_,
                 count=len(those),
@@ -280,7 +293,7 @@ class RunRows:
                     key=key,
                     shape=shapes[number],
                     alike=alike[shapes[number]] if shapes[number] else 1,
-                    label=group.label,
+                    label=self.labels[number],
                     backend=group.backend,
                     size=len(group.ranks),
                     missing=said_ranks(group.missing) if group.missing else "",
@@ -297,6 +310,13 @@ class RunRows:
                 )
             )
         return tuple(found)
+
+    def layout(self, groups: Sequence[answers.DistributedGroup]) -> answers.RankLayout:
+        """The ranks by their places in the groups, whose roles are given or guessed."""
+        pairs = zip(self.of.groups, groups, strict=True)
+        parts = [GroupOfRanks(group.ranks, shown.role) for group, shown in pairs]
+        rows = {digest.rank: at for at, digest in enumerate(self.of.digests)}
+        return layout_of(parts, self.of.world_size, rows)
 
     def _exposure(self) -> tuple[I64, I64]:
         """Exposed and blocking time of each group, summed over ranks."""
@@ -329,7 +349,7 @@ class RunRows:
         transfer = _known(row.transfer_ns)
         return answers.RankOperation(
             operation=row.kind,
-            group=self.of.groups[row.group].label if row.group >= 0 else "",
+            group=self.labels[row.group] if row.group >= 0 else "",
             calls=row.calls,
             alone=row.alone,
             total_bytes=_known(row.bytes),
@@ -341,6 +361,14 @@ class RunRows:
             algorithm_gbs=_figure(row.algorithm_gbps),
             bus_gbs=_figure(row.bus_gbps),
         )
+
+
+def _labels(groups: Sequence[tuple[str, Sequence[int]]]) -> list[str]:
+    """What each group is called; several of one name have their ranks beside it."""
+    count = Counter(label for label, _ in groups)
+    return [
+        label if count[label] == 1 else f"{label} {range_text(ranks)}" for label, ranks in groups
+    ]
 
 
 def _bare_rank(
@@ -364,6 +392,7 @@ def _bare_rank(
         capability=first.capability if first else "",
         step=None,
         own_ns=None,
+        excess_ns=None,
         cost_ns=None,
         lost_ns=None,
         times_last=None,
@@ -371,33 +400,6 @@ def _bare_rank(
         gain_ns=None,
         uncertainty_ns=None,
     )
-
-
-ROLE_NAMES = {
-    "data": "data parallel",
-    "sharded": "sharded data parallel",
-    "tensor": "tensor parallel",
-    "expert": "expert parallel",
-    "context": "context parallel",
-}
-SHORT_ROLES = {
-    "tensor parallel": "TP",
-    "pipeline": "PP",
-    "expert parallel": "EP",
-    "context parallel": "CP",
-    "sharded data parallel": "FSDP",
-    "data parallel": "DP",
-}
-
-
-def layout_of(groups: Iterable[answers.DistributedGroup]) -> str:
-    """The sizes of the groups by role: ``TP 8 × PP 4 × DP 32``; "" where none has a role."""
-    sizes: dict[str, int] = {}
-    for group in groups:
-        if group.role in SHORT_ROLES:
-            sizes[group.role] = max(sizes.get(group.role, 0), group.size)
-    parts = [f"{short} {sizes[role]}" for role, short in SHORT_ROLES.items() if role in sizes]
-    return " × ".join(parts)
 
 
 LEAST_STRIDED = 4

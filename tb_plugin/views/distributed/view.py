@@ -20,9 +20,11 @@ from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..shared import Column, Table
 from ..view import Part, Subject, View
 from . import contract as answers
+from . import what_if
 from .axis import clocks, joined
 from .compared import Compared, among, chosen_steps, compared
-from .rows import RunRows, layout_of
+from .rows import RunRows
+from .what_if import stages
 
 MOST_LOG_BYTES = 256 << 20
 """Logs of a hang that the page reads; more of them are for ``kinetoscope hang``."""
@@ -47,6 +49,9 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "cost": "What all others together waited in collectives that it started last, per step.",
         "lost": "What this rank waited for others in collectives, per step.",
         "own": "What a step of it takes if it waits for nobody: its recording replayed alone.",
+        "excess": "Own work before each of its collectives beyond the median of the ranks that make"
+        " the same calls, added up over a step: its recording replayed alone, so no clock and no"
+        " other rank's delay is in it.",
         "start": "Later than the first rank, by the clocks as far as they can be compared.",
         "brought_in": "Later than the first rank before the first collective of the recording.",
         "last": "Collectives that this rank started last.",
@@ -104,7 +109,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         steps=rows.step_map(),
         collectives=rows.collective_map(),
         groups=groups,
-        layout=layout_of(groups),
+        layout=rows.layout(groups),
         table=rows.table(),
         count=int(rows.chosen.sum()),
         unmatched=int(of.matches.unmatched.sum()),
@@ -321,17 +326,16 @@ def _reasons(of: Comparison) -> dict[str, str]:
 
 
 def _stages(of: Comparison) -> tuple[answers.PipelineStage, ...]:
-    if not of.pipelines:
-        return ()
-    first = of.pipelines[0]
-    slack = int(np.median(first.slack_ns)) if len(first.slack_ns) else None
+    """The stages of all pipelines of the run; the slack of a stage is that of what it receives."""
+    slack = [one.slack_ns for one in of.pipelines if len(one.slack_ns)]
+    median = int(np.median(np.concatenate(slack))) if slack else None
     return tuple(
         answers.PipelineStage(
-            ranks=f"rank {of.rank(stage)}",
-            bubble_ratio=None if np.isnan(ratio) else float(ratio),
-            slack_ns=slack,
+            ranks=said_ranks(of.rank(rank) for rank in ranks),
+            bubble_ratio=None if np.isnan(shares).all() else float(np.nanmean(shares)),
+            slack_ns=median if number else None,
         )
-        for stage, ratio in zip(first.stages, first.bubble_share, strict=True)
+        for number, (shares, ranks) in enumerate(stages(of))
     )
 
 
@@ -340,10 +344,12 @@ def _pipeline_text(of: Comparison) -> str:
         return ""
     one = of.pipelines[0]
     said = f"{plural(len(one.stages), 'stage')}"
+    if len(of.pipelines) > 1:
+        said += f" in each of {len(of.pipelines)} pipelines; of the first"
     if one.micro_batches > 0 and not np.isnan(one.theory):
+        batches = f"{one.micro_batches} micro-batch{'' if one.micro_batches == 1 else 'es'}"
         said += (
-            f", {one.micro_batches} micro-batches a step: a bubble of at least {share(one.theory)}"
-            " by (p − 1) / (m + p − 1)"
+            f", {batches} a step: a bubble of at least {share(one.theory)} by (p − 1) / (m + p − 1)"
         )
     if len(one.slack_ns):
         said += f"; the receiver waited for {share(one.receiver_waited)} of the messages"
@@ -395,6 +401,7 @@ def _rank_table(answer: answers.Distributed) -> Table:
         Column("memory_bytes", "Memory", is_minor=True),
         Column("capability", "Capability", is_minor=True),
         Column("own_ns", "Own time", DEFINITIONS["own"]),
+        Column("excess_ns", "Beyond peers", DEFINITIONS["excess"], is_minor=True),
         Column("cost_ns", "Cost others", DEFINITIONS["cost"]),
         Column("lost_ns", "Lost to others", DEFINITIONS["lost"]),
         Column("times_last", "Last", DEFINITIONS["last"]),
@@ -509,6 +516,7 @@ VIEW = View(
     parts=(
         Part("ops", answers.OperationsQuery, answers.RankOperations, operations),
         Part("sentence", answers.RanksQuery, answers.RanksSentence, sentence),
+        Part("what_if", answers.WhatIfQuery, answers.WhatIfAnswer, what_if.build),
         Part("hang", answers.HangQuery, answers.HangAnswer, hang),
         Part("clocks", answers.AxisQuery, answers.RankClocks, clocks),
         Part("joined", answers.JoinedQuery, answers.JoinedCollectives, joined),

@@ -210,7 +210,8 @@ def test_a_role_is_guessed_and_can_be_said_otherwise(tmp_path: Path) -> None:
     assert group.key == "0-3"
     (group,) = answer(run, roles="0-3=tensor parallel").groups
     assert (group.role, group.why) == ("tensor parallel", "chosen")
-    assert answer(run, roles="0-3=tensor parallel").layout == "TP 4"
+    assert answer(run, roles="0-3=tensor parallel").layout.text == "TP 4"
+    assert answer(run, roles="4x1=tensor parallel").layout.text == "TP 4"
     with pytest.raises(QueryError):
         answer(run, roles="0-3=emperor")
 

@@ -125,7 +125,9 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     <Panel
       title="Process groups"
       hint={
-        answer.layout === "" ? "" : `${answer.layout}, ${given.size > 0 ? "edited" : "guessed"}`
+        answer.layout.text === ""
+          ? ""
+          : `${answer.layout.text}, ${given.size > 0 ? "edited" : "guessed"}`
       }
       isOld={isOld}
       hasBody={false}

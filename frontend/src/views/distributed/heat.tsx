@@ -6,29 +6,38 @@ import { inScale, plural, type Scale, time, timeScale } from "../../base/text/fo
 import { capital, harmless } from "../../base/text/shown_name";
 import { LiveCanvas } from "../../components/charts/live_canvas";
 import { CopyTable } from "../../components/controls/copy_table";
+import { SearchField } from "../../components/controls/search_field";
 import { Segmented } from "../../components/controls/segmented";
 import { Panel } from "../../components/states/panel";
 import { Paragraph } from "../../components/text/prose";
 import { useAddress, useThemeName, useValues } from "../../state/host/environment";
-import { linesOf, RAMP, type RankLine, rampClass, rampStep, rankName } from "./rank_names";
+import {
+  linesOf,
+  RAMP,
+  type RankLine,
+  rampClass,
+  rampStep,
+  rankName,
+  useFoundRank,
+} from "./rank_names";
 
 type Columns = "steps" | "collectives";
 type Metric = "waiting" | "own" | "start";
 
 const METRICS: Readonly<Record<Metric, string>> = {
   waiting: "Waiting",
-  own: "Own time",
+  own: "Work before arrival",
   start: "Start",
 };
 const HINTS: Readonly<Record<Columns, Readonly<Record<Metric, string>>>> = {
   steps: {
     waiting: "waiting for others in collectives; a frame marks who came last most often",
-    own: "what the step takes if nobody is waited for",
+    own: "own work before collectives, beyond that of its peers",
     start: "behind the first rank at the start of the step",
   },
   collectives: {
     waiting: "those with most waiting; a frame marks who came last",
-    own: "own work since the collective before; a frame marks who came last",
+    own: "own work since the collective before, beyond that of its peers; a frame marks who came last",
     start: "behind the first rank; a frame marks who came last",
   },
 };
@@ -44,7 +53,12 @@ interface Grid {
   readonly cells: readonly RankCell[];
   readonly most: number;
   readonly scale: Scale;
+  /** The row of the rank that is looked for. */
+  readonly found: number | null;
 }
+
+const isFound = ({ found }: Grid, { rows }: RankLine): boolean =>
+  found !== null && rows.length === 1 && rows[0] === found;
 
 /** The largest value of a line in a column, and whether one of its ranks came last. */
 function cellOf({ lines, cells }: Grid, line: number, column: number) {
@@ -112,9 +126,9 @@ function LaidOut({ grid, metric, lost }: { grid: Grid; metric: Metric; lost: rea
           </tr>
         </thead>
         <tbody>
-          {grid.lines.map(({ label }, line) => (
-            <tr key={label}>
-              <th scope="row">{label}</th>
+          {grid.lines.map((one, line) => (
+            <tr key={one.label} className={isFound(grid, one) ? "found" : ""}>
+              <th scope="row">{one.label}</th>
               {places.map((column) => (
                 <Cell key={column} grid={grid} metric={metric} line={line} column={column} />
               ))}
@@ -272,9 +286,9 @@ function paintHeat(
       context.strokeRect(left + 1, top + 1, Math.max(2, wide - 3), Math.max(2, height - 3));
     }
     if (top - named >= 14) {
-      context.fillStyle = token("--ink-3");
-      const label = grid.lines[line]?.label ?? "";
-      context.fillText(label, 0, top + Math.max(6, height / 2), GUTTER - 8);
+      const one = grid.lines[line];
+      context.fillStyle = token(one !== undefined && isFound(grid, one) ? "--accent" : "--ink-3");
+      context.fillText(one?.label ?? "", 0, top + Math.max(6, height / 2), GUTTER - 8);
       named = top;
     }
     top += height;
@@ -303,6 +317,47 @@ function Legend({ grid, isPainted }: { grid: Grid; isPainted: boolean }) {
 const isLarge = (lines: number, columns: number) =>
   lines > MOST_ROWS || columns > MOST_LAID_OUT || lines * columns > MOST_CELLS;
 
+/** Fewer ranks are found by eye. */
+const MOST_WITHOUT_SEARCH = 16;
+
+function foundWords(answer: Distributed, row: number): string {
+  const rank = answer.ranks[row];
+  if (rank === undefined) {
+    return "";
+  }
+  const figures = [
+    rank.cost_ns === null ? "" : `cost others ${time(rank.cost_ns)} a step`,
+    rank.lost_ns === null ? "" : `lost ${time(rank.lost_ns)}`,
+  ].filter(Boolean);
+  return `${capital(rankName(rank))}${rank.node === "" ? "" : ` on ${harmless(rank.node, 40)}`}: ${figures.join(", ")}.`;
+}
+
+function FindRank({ answer, found }: { answer: Distributed; found: number | null }) {
+  const address = useAddress();
+  const text = useValues()["distributed.find"] ?? "";
+  if (answer.ranks.length <= MOST_WITHOUT_SEARCH) {
+    return null;
+  }
+  const said = found === null ? "There is no such rank." : foundWords(answer, found);
+  return (
+    <div className="find-rank">
+      <SearchField
+        words="Find a rank or a node"
+        value={text}
+        onChange={(next) => address.replace({ "distributed.find": next || undefined })}
+      />
+      <span className="hint" role="status">
+        {text === "" ? "" : said}
+      </span>
+    </div>
+  );
+}
+
+/** The metric that is asked for, as far as there are figures. */
+function metricOf(map: HeatColumns, asked: string | undefined): Metric {
+  return (asked === "own" || asked === "start") && map[asked].length > 0 ? asked : "waiting";
+}
+
 const isColumns = (text: string | undefined): text is Columns =>
   text === "steps" || text === "collectives";
 
@@ -316,13 +371,13 @@ export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean
       ? "steps"
       : "collectives";
   const map = answer[columns];
-  const wanted = values["distributed.metric"] as Metric | undefined;
-  const metric: Metric = wanted !== undefined && map[wanted]?.length > 0 ? wanted : "waiting";
+  const metric = metricOf(map, values["distributed.metric"]);
   const cells = map[metric];
   const worst = answer.look_at.find(({ kind }) => kind === "culprit")?.rank ?? null;
-  const lines = linesOf(answer, worst);
+  const found = useFoundRank(answer);
+  const lines = linesOf(answer, found ?? worst);
   const most = Math.max(0, ...cells.flatMap(({ values: row }) => row.map((value) => value ?? 0)));
-  const grid: Grid = { lines, columns: map, cells, most, scale: timeScale(most) };
+  const grid: Grid = { lines, columns: map, cells, most, scale: timeScale(most), found };
   const count = map.columns.length;
   const isPainted = isLarge(lines.length, count);
   const lost = lines.map(({ rows }) => {
@@ -365,6 +420,7 @@ export function HeatMap({ answer, isOld }: { answer: Distributed; isOld: boolean
         </>
       }
     >
+      <FindRank answer={answer} found={found} />
       {count === 0 || cells.length === 0 ? (
         <Paragraph
           className="ink2 small"

@@ -6,6 +6,7 @@ import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
 import type { Distributed, DistributedRank, RankCell } from "../../api/types.gen";
+import { arrange } from "./layout";
 import { linesOf, rampStep } from "./rank_names";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
@@ -34,6 +35,7 @@ const rankOf = (rank: number, more: Partial<DistributedRank> = {}): DistributedR
     transferring_ns: 100_000,
   },
   own_ns: 700_000,
+  excess_ns: rank === 1 ? 100_000 : 0,
   cost_ns: rank === 1 ? 400_000 : 0,
   lost_ns: rank === 1 ? 0 : 200_000,
   times_last: rank === 1 ? 3 : 0,
@@ -98,7 +100,11 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
       note: "",
     },
   ],
-  layout: "DP 3",
+  layout: {
+    text: `DP ${ranks}`,
+    axes: [{ name: "DP", size: ranks }],
+    cells: Array.from({ length: ranks }, (_, rank) => ({ rank, row: rank, place: [rank] })),
+  },
   table: [
     {
       number: 1,
@@ -137,6 +143,15 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
   ...more,
 });
 
+const REFUSED = {
+  refused: "Rank 3 is missing from a group.",
+  sentence: "",
+  step_ns: null,
+  edited_ns: null,
+  gain_ns: null,
+  error_median: null,
+  error_most: null,
+};
 const runs = [runOf("resnet50", { workers: { worker0: ["ready"], worker1: ["ready"] } })];
 let server: FakeServer;
 
@@ -154,6 +169,7 @@ beforeEach(() => {
   server.answer("trace", { ...TRACE, views: [...TRACE.views, shown] });
   server.answer("view/distributed", answerOf(3, 3));
   server.answer("view/distributed/ops", { rows: [], reason: "" });
+  server.answer("view/distributed/what_if", REFUSED);
 });
 
 const panel = async (name: RegExp | string) => within(await screen.findByRole("region", { name }));
@@ -204,6 +220,52 @@ it("shows what each rank cost and lost, and that both sums are one", async () =>
   const row = blame.getByRole("row", { name: /rank 1/ });
   expect(plain(row.textContent)).toBe("rank 1400 µs–");
   expect(blame.getByText(/add up to/).textContent).toContain("share one host's clock");
+});
+
+it("says why a change is not answered, and asks about the rank that is chosen", async () => {
+  openPage("#view=distributed");
+  const whatIf = await panel("What if");
+  expect(await whatIf.findByText(/No answer: Rank 3 is missing/)).toBeTruthy();
+  server.answer("view/distributed/what_if", {
+    ...REFUSED,
+    refused: "",
+    step_ns: 1_000_000,
+    edited_ns: 800_000,
+    gain_ns: 200_000,
+    error_median: 0.0001,
+    error_most: 0.002,
+  });
+  await userEvent.selectOptions(whatIf.getByRole("combobox", { name: "Which one" }), "rank 2");
+  const said = await whatIf.findByText(/a step:/);
+  expect(plain(said.textContent)).toBe("Up to 200 µs of 1.00 ms a step: 20.0 % less.");
+  expect(plain(whatIf.getByText(/own error/).textContent)).toContain("0.01 % of the step");
+  expect(server.asked.at(-1)?.search).toContain("target=2");
+  await userEvent.selectOptions(whatIf.getByRole("combobox", { name: "What if" }), "input");
+  expect(whatIf.queryByRole("combobox", { name: "Which one" })).toBeNull();
+});
+
+it("places 1,024 ranks by stage, with as many columns as fit", () => {
+  const axes = [
+    { name: "TP", size: 8 },
+    { name: "PP", size: 4 },
+    { name: "DP", size: 32 },
+  ];
+  const cells = Array.from({ length: 1024 }, (_, rank) => ({
+    rank,
+    row: rank,
+    place: [rank % 8, Math.floor(rank / 256), Math.floor((rank % 256) / 8)],
+  }));
+  const found = arrange({ text: "", axes, cells });
+  expect([found.columns, found.blocks.length]).toEqual([32, 4]);
+  expect([found.across, found.down]).toEqual(["TP 8 × DP 4", "DP 8"]);
+  const spots = new Set(found.blocks[1]?.map(({ column, row }) => `${column} ${row}`));
+  expect(spots.size).toBe(256);
+});
+
+it("says of each rank where it stands and what it cost", async () => {
+  openPage("#view=distributed");
+  const layout = await panel("Layout");
+  expect(plain(layout.getByTitle(/^rank 1 on node0 \(DP 1\)/).title)).toContain("100 µs");
 });
 
 it("shows every pair when it is asked to", async () => {

@@ -14,9 +14,11 @@ import { Blame } from "./blame";
 import distributedCss from "./distributed.css?inline";
 import { Groups } from "./groups";
 import { HeatMap } from "./heat";
+import { Layout } from "./layout";
 import { Collectives, Operations, Ranks } from "./lists";
 import { Findings, Hang, Notes } from "./notes";
 import { RankSteps } from "./rank_steps";
+import { WhatIf } from "./what_if";
 
 adoptStyles(distributedCss);
 
@@ -136,19 +138,26 @@ export default function DistributedView() {
   );
 }
 
+/** More ranks are looked at in the layout first. */
+const MANY = 32;
+
 /** What several ranks say together. */
 function Compared({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const isMany = answer.ranks.length > MANY;
+  const shown = { answer, isOld };
   return (
     <>
       <div className="distributed-grid">
-        <HeatMap answer={answer} isOld={isOld} />
-        <Blame answer={answer} isOld={isOld} />
-        <RankSteps answer={answer} isOld={isOld} />
-        <Bandwidth answer={answer} isOld={isOld} />
+        <HeatMap {...shown} />
+        {isMany ? <Layout {...shown} /> : <Blame {...shown} />}
+        <RankSteps {...shown} />
+        {isMany ? <Blame {...shown} /> : <Bandwidth {...shown} />}
+        <WhatIf {...shown} />
+        {isMany ? <Bandwidth {...shown} /> : <Layout {...shown} />}
       </div>
-      <Collectives answer={answer} isOld={isOld} />
-      <Operations answer={answer} isOld={isOld} />
-      <Groups answer={answer} isOld={isOld} />
+      <Collectives {...shown} />
+      <Operations {...shown} />
+      <Groups {...shown} />
     </>
   );
 }

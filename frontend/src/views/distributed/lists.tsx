@@ -1,5 +1,5 @@
 /** Devices, collectives, operations: the tables of the view. */
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type {
   Distributed,
   DistributedCollective,
@@ -19,7 +19,7 @@ import { Prose } from "../../components/text/prose";
 import { useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
 import { speed } from "./bandwidth";
-import { rankName } from "./rank_names";
+import { isMeant, rankName } from "./rank_names";
 
 export const none = <span className="dim">{DASH}</span>;
 const known = <V,>(value: V | null, words: (value: V) => string) =>
@@ -37,6 +37,7 @@ const plainRanks = plainTable<DistributedRank>([
   "memory_bytes",
   "capability",
   "own_ns",
+  "excess_ns",
   "cost_ns",
   "lost_ns",
   "times_last",
@@ -132,6 +133,14 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       sort: ({ own_ns }) => own_ns,
       help: answer.definitions["own"] ?? "",
     }),
+    numberColumn("excess", "Beyond peers", ({ excess_ns }) => known(excess_ns, time), {
+      sort: ({ excess_ns }) => excess_ns,
+      help: answer.definitions["excess"] ?? "",
+    }),
+    numberColumn("cost", "Cost others", ({ cost_ns }) => known(cost_ns, time), {
+      sort: ({ cost_ns }) => cost_ns,
+      help: answer.definitions["cost"] ?? "",
+    }),
     numberColumn("last", "Last", ({ times_last }) => known(times_last, count), {
       sort: ({ times_last }) => times_last,
       help: answer.definitions["last"] ?? "",
@@ -141,11 +150,17 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       help: answer.definitions["brought_in"] ?? "",
     }),
   ];
-  const sorted = useSorted(answer.ranks, columns, null);
+  const find = useValues()["distributed.find"] ?? "";
+  const meant = useMemo(
+    () => (find === "" ? answer.ranks : answer.ranks.filter((one) => isMeant(one, find))),
+    [answer.ranks, find],
+  );
+  const sorted = useSorted(meant, columns, null);
+  const all = plural(answer.ranks.length, "worker");
   return (
     <Panel
       title="Devices and ranks"
-      hint={plural(answer.ranks.length, "worker")}
+      hint={find === "" ? all : `${count(meant.length)} of ${all} for “${harmless(find, 40)}”`}
       isOld={isOld}
       hasBody={false}
       className="ranks-panel"
@@ -157,7 +172,7 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
         {...sorted}
         keyOf={({ worker }) => worker}
         toPlain={plainRanks}
-        empty="No rank."
+        empty={find === "" ? "No rank." : "No such rank or node."}
         isOld={isOld}
       />
     </Panel>

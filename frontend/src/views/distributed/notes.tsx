@@ -97,7 +97,7 @@ export function Findings({ answer }: { answer: Distributed }) {
 }
 
 export function Notes({ answer }: { answer: Distributed }) {
-  const notes = [...answer.notes, answer.replay].filter(Boolean);
+  const { notes } = answer;
   if (notes.length === 0) {
     return null;
   }

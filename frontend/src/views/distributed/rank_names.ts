@@ -1,10 +1,27 @@
 /** Names of ranks and groups of ranks, and the ramp that figures of ranks are drawn with. */
 import type { Distributed, DistributedRank } from "../../api/types.gen";
 import { harmless } from "../../base/text/shown_name";
+import { useValues } from "../../state/host/environment";
 
 /** "rank 3", or the worker where its rank is not known. */
 export const rankName = ({ rank, worker }: DistributedRank): string =>
   rank === null ? harmless(worker, 40) : `rank ${rank}`;
+
+/** Whether a rank is meant by what was typed: its number, or a part of its worker's or node's name. */
+export function isMeant({ rank, worker, node }: DistributedRank, text: string): boolean {
+  const words = text.trim().toLowerCase();
+  const number = /^(?:rank )?(\d+)$/.exec(words)?.[1];
+  return number !== undefined
+    ? rank === Number(number) || (rank === null && worker.includes(number))
+    : worker.toLowerCase().includes(words) || node.toLowerCase().includes(words);
+}
+
+/** The row of the rank that is looked for; null: none is, or there is none. */
+export function useFoundRank(answer: Distributed): number | null {
+  const text = useValues()["distributed.find"] ?? "";
+  const row = text === "" ? -1 : answer.ranks.findIndex((rank) => rank.used && isMeant(rank, text));
+  return row < 0 ? null : row;
+}
 
 /** Rows of ranks that are drawn as one line: a rank, a node, or neighbours. */
 export interface RankLine {

@@ -1,0 +1,141 @@
+/** What if a rank, a node, a stage or a group of links were like the others? */
+import type { Distributed, WhatIfAnswer } from "../../api/types.gen";
+import { share, time } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { fillClass } from "../../components/charts/category";
+import { Select } from "../../components/controls/select";
+import { Answered } from "../../components/states/answered";
+import { Panel } from "../../components/states/panel";
+import { Paragraph } from "../../components/text/prose";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useAsked, usePart } from "../../state/parts";
+import { rankName } from "./rank_names";
+
+type Kind = "rank" | "node" | "stage" | "group" | "input";
+const KINDS: readonly (readonly [Kind, string])[] = [
+  ["rank", "one rank worked like the median of its peers"],
+  ["node", "all ranks of a node did"],
+  ["stage", "all ranks of a pipeline stage did"],
+  ["group", "a group's transfers took as long as the others'"],
+  ["input", "the next batch were always there"],
+];
+
+/** What each kind can be asked about, by its number on the server. */
+function targetsOf(answer: Distributed, kind: Kind): readonly (readonly [string, string])[] {
+  const used = answer.ranks.flatMap((rank, row) => (rank.used ? [{ rank, row }] : []));
+  switch (kind) {
+    case "rank":
+      return used.map(({ rank, row }) => [String(row), rankName(rank)]);
+    case "node":
+      return [...new Set(used.map(({ rank }) => rank.node).filter(Boolean))].map((node, at) => [
+        String(at),
+        harmless(node, 40),
+      ]);
+    case "stage":
+      return answer.pipeline.map(({ ranks }, at) => [String(at), `stage ${at}, ${ranks}`]);
+    case "group":
+      return answer.groups.map(({ label, key }, at) => [
+        String(at),
+        harmless(label.includes(key) ? label : `${label} ${key}`, 60),
+      ]);
+    case "input":
+      return [];
+  }
+}
+
+function Bars({ step_ns, edited_ns }: { step_ns: number; edited_ns: number }) {
+  const most = Math.max(step_ns, edited_ns, 1);
+  const rows: readonly (readonly [string, number])[] = [
+    ["as recorded", step_ns],
+    ["with the change", edited_ns],
+  ];
+  return (
+    <ul className="rank-steps what-if-bars">
+      {rows.map(([name, ns]) => (
+        <li key={name}>
+          <span>{name}</span>
+          <span className="rank-bar" style={{ width: `${(ns / most) * 100}%` }} aria-hidden="true">
+            <i className={fillClass("compute", false)} style={{ flex: "1 0 0" }} />
+          </span>
+          <span className="num">{time(ns)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Result({ answer: one }: { answer: WhatIfAnswer }) {
+  const { refused, step_ns, edited_ns, gain_ns, error_median, error_most } = one;
+  if (refused !== "") {
+    return <Paragraph className="ink2 small" text={`No answer: ${refused}`} />;
+  }
+  if (step_ns === null || edited_ns === null) {
+    return null;
+  }
+  return (
+    <>
+      <p className="strong" role="status">
+        {gain_ns === null
+          ? "Nothing is gained that can be told from what removing any other rank's excess would give, or from the replay's own error."
+          : `Up to ${time(gain_ns)} of ${time(step_ns)} a step: ${share(gain_ns / step_ns)} less.`}
+      </p>
+      <Bars step_ns={step_ns} edited_ns={edited_ns} />
+      {error_median === null || error_most === null ? null : (
+        <p className="hint">
+          The replay's own error, without any change: {share(error_median, 2)} of the step in the
+          median, {share(error_most, 2)} at most.
+        </p>
+      )}
+    </>
+  );
+}
+
+const isKind = (text: string | undefined): text is Kind => KINDS.some(([key]) => key === text);
+
+export function WhatIf({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
+  const address = useAddress();
+  const [kindAsked, targetAsked = ""] = (useValues()["distributed.what_if"] ?? "").split(":");
+  const worst = answer.look_at.find(({ kind }) => kind === "culprit")?.rank ?? 0;
+  const kinds = KINDS.filter(([key]) => key === "input" || targetsOf(answer, key).length > 0);
+  const kind: Kind =
+    isKind(kindAsked) && kinds.some(([key]) => key === kindAsked) ? kindAsked : "rank";
+  const targets = targetsOf(answer, kind);
+  const isKnown = targets.some(([key]) => key === targetAsked);
+  const first = kind === "rank" ? String(worst) : (targets[0]?.[0] ?? "0");
+  const target = isKnown ? targetAsked : first;
+  const query = answer.waiting > 0 ? null : { kind, target: Number(target) };
+  const state = usePart("distributed/what_if", useAsked(), query, true);
+  const choose = (next: Kind, to: string) =>
+    address.replace({ "distributed.what_if": to === "" ? next : `${next}:${to}` });
+  return (
+    <Panel
+      title="What if"
+      hint="the step replayed with a change"
+      isOld={isOld || state.isOld}
+      className="what-if-panel"
+    >
+      <p className="ink2 small what-if-error">{answer.replay}</p>
+      {answer.waiting > 0 ? null : (
+        <>
+          <p className="row wrap">
+            <Select
+              label="What if"
+              value={kind}
+              options={kinds}
+              onChange={(next) => choose(next, "")}
+            />
+            {targets.length > 0 ? (
+              <Select
+                label="Which one"
+                value={target}
+                options={targets}
+                onChange={(next) => choose(kind, next)}
+              />
+            ) : null}
+          </p>
+          <Answered state={state}>{(said) => <Result answer={said} />}</Answered>
+        </>
+      )}
+    </Panel>
+  );
+}
