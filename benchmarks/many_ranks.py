@@ -42,6 +42,7 @@ from kinetoscope.views.distributed.view import VIEW
 from kinetoscope.views.view import Subject
 
 NODE, TENSOR, STEP_US, SEGMENT_US, STEPS = 8, 8, 20_000, 1_500.0, 12
+HOST_US = 200  # of a step: the device ends it
 REDUCE_US, SEND_US, GRADIENTS_US = 60.0, 40.0, 400.0
 SEGMENTS, FACTOR = 4, 1.19
 BASE_NS = 1_700_000_000_000_000_000
@@ -70,7 +71,7 @@ class Layout:
         return cls(ranks, stages, rank // TENSOR, data, stage, inside)
 
     def members(self, groups: I64, rank: int) -> list[int]:
-        return np.flatnonzero(groups == groups[rank]).tolist()
+        return [int(one) for one in np.flatnonzero(groups == groups[rank])]
 
 
 @dataclass
@@ -170,7 +171,7 @@ def _trace(layout: Layout, played: Sequence[Played], rank: int) -> dict[str, Any
     for step, one in enumerate(played):
         start = step * STEP_US
         events.append(_event("user_annotation", f"ProfilerStep#{step + 1}", 99, 1, start,
-                             STEP_US - 10, {}))  # fmt: skip
+                             HOST_US, {}))  # fmt: skip
         items: list[tuple[float, str, Any]] = []
         items += [(begin[rank], "gemm", end[rank]) for begin, end in one.work
                   if not np.isnan(begin[rank])]  # fmt: skip

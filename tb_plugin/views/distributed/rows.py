@@ -243,12 +243,17 @@ class RunRows:
         )
 
     def _fast(self) -> dict[int, float]:
-        """Bus bandwidth of the fast collectives of each group: the 95 % quantile."""
-        speed, found = self.of.bandwidth.bus_gbps, {}
+        """Bus bandwidth of the fast large collectives of each group: the 95 % quantile.
+
+        A group without a large one is held against those of the run.
+        """
+        speed = self.of.bandwidth.bus_gbps
+        large = ~np.isnan(speed) & (self.of.bandwidth.bytes >= SMALL_BYTES)
+        usual = float(np.quantile(speed[large], 0.95)) if large.any() else 0.0
+        found = {}
         for group in range(len(self.of.groups)):
-            here = speed[(self.of.matches.group == group) & ~np.isnan(speed)]
-            if len(here):
-                found[group] = float(np.quantile(here, 0.95))
+            here = speed[large & (self.of.matches.group == group)]
+            found[group] = float(np.quantile(here, 0.95)) if len(here) else usual
         return found
 
     def bandwidth(self) -> tuple[answers.BandwidthPoint, ...]:
@@ -458,8 +463,8 @@ def _cells(
 def _verdict(bytes_: int, speed: float, fast: float) -> str:
     if np.isnan(speed) or fast <= 0:
         return ""
-    if bytes_ < SMALL_BYTES and speed < SLOW_RATIO * fast:
-        return "latency-bound"
+    if bytes_ < SMALL_BYTES:
+        return "latency-bound" if speed < SLOW_RATIO * fast else ""
     return "bandwidth-bound" if speed >= FAST_RATIO * fast else ""
 
 

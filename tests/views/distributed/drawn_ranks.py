@@ -24,20 +24,26 @@ def write_run(
     left_out: tuple[int, ...] = (),
     host: str = "node",
     ranks_of_node: int = 8,
+    host_us: int = STEP_US - 10,
 ) -> Path:
-    """The traces of a run; ``slower_us``: rank → how much longer its kernel takes."""
+    """The traces of a run; ``slower_us``: rank → how much longer its kernel takes.
+
+    ``host_us``: how long the host is in a step; where that is short, the device ends it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     slower = slower_us or {}
     for rank in range(ranks):
         if rank not in left_out:
             name = f"{host}{rank // ranks_of_node}_{1000 + rank}.{rank}.pt.trace.json"
-            text = json.dumps(_trace(rank, ranks, steps, slower, f"{host}{rank // ranks_of_node}"))
+            text = json.dumps(
+                _trace(rank, ranks, steps, slower, f"{host}{rank // ranks_of_node}", host_us)
+            )
             (folder / name.replace(f".{rank}.", ".1.")).write_text(text)
     return folder
 
 
 def _trace(
-    rank: int, ranks: int, steps: int, slower: Mapping[int, int], host: str
+    rank: int, ranks: int, steps: int, slower: Mapping[int, int], host: str, host_us: int
 ) -> dict[str, Any]:
     events: list[dict[str, Any]] = []
     latest = max([0, *slower.values()])
@@ -48,7 +54,7 @@ def _trace(
         comms = _comms(rank, ranks, step)
         begin, end = start + 50 + mine, start + 50 + WORK_US + latest + MOVE_US
         events += [
-            _host("user_annotation", f"ProfilerStep#{step + 1}", start, STEP_US - 10),
+            _host("user_annotation", f"ProfilerStep#{step + 1}", start, host_us),
             _host("cpu_op", "aten::mm", start + 10, 20, number),
             _launch(start + 15, number),
             _kernel("gemm", start + 50, mine, 7, number),

@@ -23,7 +23,7 @@ from kinetoscope.views.distributed.contract import (
     OperationsQuery,
     RanksQuery,
 )
-from kinetoscope.views.distributed.rows import range_text
+from kinetoscope.views.distributed.rows import _verdict, range_text
 from kinetoscope.views.distributed.view import VIEW, hang, operations, sentence
 from kinetoscope.views.view import Gathered, Recordings, RunWorker, Subject, TracePlace
 from tests.conftest import TRACES, requires_traces
@@ -270,3 +270,12 @@ def test_two_ranks_of_128_say_what_is_missing() -> None:
     assert found.world_size == 128
     assert found.missing.startswith("ranks 2–127")
     assert "not available" in found.replay
+
+
+def test_the_words_of_a_small_message_are_about_latency(tmp_path: Path) -> None:
+    """Without a large one in its group, nobody knows how fast its links are."""
+    assert _verdict(4096, 0.1, 100.0) == "latency-bound"
+    assert _verdict(4096, 80.0, 100.0) == ""
+    assert _verdict(1 << 20, 80.0, 100.0) == "bandwidth-bound"
+    (row, *_) = answer(write_run(tmp_path / "run", 2)).table
+    assert row.verdict == "bandwidth-bound"

@@ -143,17 +143,23 @@ const MANY = 32;
 
 /** What several ranks say together. */
 function Compared({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
-  const isMany = answer.ranks.length > MANY;
   const shown = { answer, isOld };
   return (
     <>
       <div className="distributed-grid">
         <HeatMap {...shown} />
-        {isMany ? <Layout {...shown} /> : <Blame {...shown} />}
+        {answer.ranks.length > MANY ? (
+          <div className="side-panels">
+            <Layout {...shown} />
+            <Blame {...shown} />
+          </div>
+        ) : (
+          <Blame {...shown} />
+        )}
         <RankSteps {...shown} />
-        {isMany ? <Blame {...shown} /> : <Bandwidth {...shown} />}
+        <Bandwidth {...shown} />
         <WhatIf {...shown} />
-        {isMany ? <Bandwidth {...shown} /> : <Layout {...shown} />}
+        {answer.ranks.length > MANY ? null : <Layout {...shown} />}
       </div>
       <Collectives {...shown} />
       <Operations {...shown} />

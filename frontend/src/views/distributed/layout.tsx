@@ -16,9 +16,9 @@ const BLOCKS = "PP";
 
 type Metric = "excess_ns" | "cost_ns" | "lost_ns";
 const METRICS: readonly (readonly [Metric, string, string])[] = [
-  ["excess_ns", "Work before arrival", "own work before its collectives, beyond that of its peers"],
+  ["excess_ns", "Own work", "own work before its collectives, beyond that of its peers"],
   ["cost_ns", "Cost others", "what others waited for it"],
-  ["lost_ns", "Lost to others", "what it waited for others"],
+  ["lost_ns", "Lost", "what it waited for others"],
 ];
 
 interface Spot {

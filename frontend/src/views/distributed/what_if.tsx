@@ -76,7 +76,7 @@ function Result({ answer: one }: { answer: WhatIfAnswer }) {
     <>
       <p className="strong" role="status">
         {gain_ns === null
-          ? "Nothing is gained that can be told from what removing any other rank's excess would give, or from the replay's own error."
+          ? "No gain is claimed: another rank's change would give as much, or it is within the replay's error."
           : `Up to ${time(gain_ns)} of ${time(step_ns)} a step: ${share(gain_ns / step_ns)} less.`}
       </p>
       <Bars step_ns={step_ns} edited_ns={edited_ns} />
