@@ -2,9 +2,9 @@
 
 use super::bytes::byte;
 use super::keys::{Kind, Place, Widths};
+use super::nested::{literal, value};
 use super::number::number;
 use super::shapes::{Shapes, Target, ROOT};
-use super::skip::{literal, value};
 use super::values::{int_of, is_canonical, Values};
 use super::Stop;
 

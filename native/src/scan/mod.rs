@@ -5,22 +5,20 @@
 //! has then taken nothing, and the reference reads that one. So what it reads means the same by construction, and
 //! everything that is damaged or odd is decided in one place.
 //!
-//! `bytes` white space and strings, `number` numbers, `skip` values nobody asks for, `compact` nested values as texts,
+//! `bytes` white space and strings, `number` numbers and times, `nested` values within values,
 //! `keys` which argument goes to which column, `event` one event, `texts` texts as codes, `columns` what has been read,
 //! `blocks` the way through the text, on several threads.
 
 pub mod blocks;
 pub mod bytes;
 pub mod columns;
-pub mod compact;
-pub mod decimal;
 pub mod event;
 pub mod ffi;
 pub mod keys;
+pub mod nested;
 pub mod number;
 pub mod scanner;
 pub mod shapes;
-pub mod skip;
 pub mod texts;
 pub mod values;
 

@@ -3,9 +3,9 @@
 use super::blocks::{Helper, Trust};
 use super::bytes::{blanks, byte, stop_at, unescape, Key};
 use super::columns::Columns;
-use super::compact::compact;
 use super::event::{Event, Form, Reader, Text};
 use super::keys::{Keys, Widths, MAX_COLUMNS};
+use super::nested::compact;
 use super::shapes::Shapes;
 use super::texts::{Meanings, Texts};
 use super::values::Values;

@@ -4,8 +4,8 @@
 
 use super::bytes::{byte, quoted, stop_at, word, Key, Quoted};
 use super::event::{Form, Text};
+use super::nested::{literal, nested, value};
 use super::number::number;
-use super::skip::{literal, nested, value};
 use super::Stop;
 
 /// A longer number is no integer to the reference (`values.py`).
