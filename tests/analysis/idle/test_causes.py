@@ -330,6 +330,7 @@ def test_the_frame_that_holds_half_is_the_innermost_of_the_users_code() -> None:
         ("torch/nn/modules/module.py(1739): _call_impl", False),
         ("/opt/venv/lib/python3.12/site-packages/torch/cuda/graphs.py(9): replay", False),
         ("/usr/lib/python3.12/threading.py(1012): run", False),
+        ("/tmp/torchinductor_me/ov/cov46.py(2533): call", False),
         ("multiprocessing/connection.py(379): _recv", False),
         ("<built-in method run_backward>", False),
         ("<frozen os>(709): __getitem__", False),

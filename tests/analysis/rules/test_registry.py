@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -14,8 +15,8 @@ from kinetoscope.analysis.rules.rule import is_noise
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from tests.analysis.rules.checks import NCCL, finding
-from tests.analysis.rules.drawn import FIRES
-from tests.drawing import LOADER, V100, draw, memory
+from tests.analysis.rules.drawn import FIRES, host, run
+from tests.drawing import LOADER, V100, Event, draw, memory
 
 OF_DEVICES = ("IN1", "CO1", "CO7", "CO9", "UT1", "DT2", "ME1")
 
@@ -124,6 +125,20 @@ def test_severity_follows_the_gain() -> None:
     for one in everything():
         if one.gain is not None:
             assert one.gain.ratio >= limits[one.severity]
+
+
+def test_a_row_of_tiny_ops_goes_on_where_the_thread_was_interrupted() -> None:
+    def interrupted(at: float) -> Iterator[Event]:
+        ts = at + 10
+        for i in range(130):
+            dur = 150.0 if i == 40 else 2.0  # an op during which another program ran
+            yield host("op", "aten::add", ts, dur)
+            ts += dur + (140.0 if i == 80 else 1.0)  # and a pause of the same kind
+
+    found = finding(run(interrupted), "LA2")
+    assert found is not None
+    assert found.gain is not None
+    assert found.gain.ns_per_step == 676_000  # from the first op to the last
 
 
 def test_a_share_that_varies_more_than_its_excess_is_noise() -> None:

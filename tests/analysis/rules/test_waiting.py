@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kinetoscope.analysis.rules import RULES
+from kinetoscope.analysis.rules.claims import check_all
+from kinetoscope.analysis.steps import select
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.trace.read import read
 from tests.analysis.rules.checks import WORKERS, finding, needs, plain
+from tests.conftest import TRACES, requires_traces
 from tests.drawing import LOADER, draw
 
 WAITING = """
@@ -96,3 +102,23 @@ def test_a_loader_hidden_under_kernels_is_no_matter() -> None:
 
 def test_what_it_needs() -> None:
     assert "ProfilerActivity.CPU" in needs(draw("gpu |aaa|"), "IN1")
+
+
+@requires_traces
+def test_the_ceiling_of_a_real_training_covers_what_workers_won() -> None:
+    # One training on a V100, recorded without workers and with four: the means of all steps.
+    alone, with_four = (
+        select(summarize(read(next((TRACES / "kineto_tb_samples" / folder).glob("*.gz")))))
+        for folder in ("resnet50_num_workers_0", "resnet50_num_workers_4")
+    )
+    findings = check_all(RULES, alone)[0]
+    first = findings[0]
+    assert (first.id, first.severity) == ("IN1", "high")
+    assert first.gain is not None
+    step, shorter = (one.mean(one.total_ns) for one in (alone, with_four))
+    won = step - shorter
+    assert (round(step / 1e6, 1), round(shorter / 1e6, 1)) == (177.6, 141.1)
+    assert 0 < won <= first.gain.ns_per_step
+    assert round(first.gain.ns_per_step / 1e6, 1) == 58.7
+    # The loader is no finding any more.
+    assert "IN1" not in {one.id for one in check_all(RULES, with_four)[0]}
