@@ -4,8 +4,9 @@
 
 The training is made up: layers whose activations wait for the backward pass, temporaries,
 and gradients that `zero_grad` releases. Ranges are random, every width as likely as another.
-One server reads the trace; another, just started, is asked. Times are of the client; ``units`` are
-CPU time of the server per answer, by that of decoding 20 MB of JSON (``calibration_seconds``).
+One server reads the trace; another, just started, is asked. Times are of the client; ``cpu`` are
+CPU seconds of the server per answer, ``units`` the same by those of decoding 20 MB of JSON
+(``calibration_seconds``).
 """
 
 from __future__ import annotations
@@ -159,6 +160,7 @@ def figures(trace: Path, requests: int) -> dict[str, float]:
                 found[f"{name}_p50"] = percentile(seconds, 0.5)
                 found[f"{name}_p95"] = percentile(seconds, 0.95)
                 spent = (again.cpu_seconds() - cpu) / requests
+                found[f"{name}_cpu"] = spent
                 found[f"{name}_units"] = spent / unit
             for name, part, asked in (
                 ("alive", "alive", {"at": "time", "at_ns": str(end_ns // 2)}),

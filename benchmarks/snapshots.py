@@ -4,12 +4,14 @@
 
 The snapshot is made up: a training whose activations wait for the backward pass, each allocation
 with a stack of forty frames, pickled as torch does (protocol 4, repeated objects by number). Memory
-is that of all processes of the server, as high as it rose.
+is that of all processes of the server, as high as it rose. The address map is dragged in a headless
+Chromium, if there is one; CPU time per frame is that of the page's main thread.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import os
 import struct
 import tempfile
@@ -25,6 +27,14 @@ from benchmarks._measure import sampled, tree_cpu_seconds
 from benchmarks._server import Server, linked, server
 from benchmarks._viewports import percentile
 from benchmarks.memory import ranges
+from benchmarks.timeline_fps import (
+    SIZE,
+    WATCH,
+    chromium,
+    chromium_path,
+    main_thread_seconds,
+    watched,
+)
 from kinetoscope.trace.pickles.snapshot import read_snapshot
 
 LAYERS, DEPTH = 48, 40
@@ -231,7 +241,48 @@ def figures(snapshot: Path, requests: int) -> dict[str, float]:
             began = time.perf_counter()
             first.fetch("view/memory/free", span)
             found["free"] = time.perf_counter() - began
+            executable = chromium_path()
+            if executable is not None:
+                found |= panned(f"{first.page}#view=memory", executable)
     return found
+
+
+def panned(address: str, executable: str) -> dict[str, float]:
+    """Frames of the address map in a browser while it is dragged to and fro."""
+    with chromium(executable) as browser:
+        page = browser.new_page(viewport=SIZE)
+        page.add_init_script(WATCH)
+        page.goto(address)
+        drawn = page.locator(".mem-map[aria-busy=false]")
+        drawn.wait_for(timeout=60_000)
+        drawn.focus()
+        for _ in range(4):
+            page.keyboard.press("+")
+        drawn.wait_for()
+        box = drawn.bounding_box()
+        assert box is not None
+        middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+        def drag() -> None:
+            page.mouse.move(*middle)
+            page.mouse.down()
+            for step in range(240):
+                swing = math.sin(step / 30)
+                page.mouse.move(middle[0] + 500 * swing, middle[1] + 60 * swing)
+                time.sleep(1 / 60)
+            page.mouse.up()
+
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        cpu = main_thread_seconds(session)
+        seen = watched(page, drag)
+        spent = main_thread_seconds(session) - cpu
+        return {
+            "map_frame_ms_p50": 1000 / seen["fps"],
+            "map_frame_ms_p95": seen["frame_ms_p95"],
+            "map_frame_cpu_ms": 1000 * spent / seen["frames"],
+            "map_tasks_over_100ms": seen["tasks_over_100ms"],
+        }
 
 
 def _answers(
