@@ -6,6 +6,7 @@ blocks of a transformer; ``spread_of`` says how equal their times are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from ..steps import LEAST_RATIO, SIGMAS, sigma_of
 from .model import NONE, ModuleColumns, ModuleTree, Outside, Phase
 
 Steps = tuple[int, ...] | None
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,16 +195,19 @@ def children_of(tree: ModuleTree) -> dict[int, list[int]]:
     return below
 
 
+def kind_of(tree: ModuleTree, strings: Sequence[str], row: int) -> str:
+    """The class of a module; where it is not known, its name with any number: "blocks.*"."""
+    type_ = int(tree.type[row])
+    return strings[type_] if type_ >= 0 else _DIGITS.sub("*", strings[int(tree.name[row])])
+
+
 def shapes_of(tree: ModuleTree, strings: Sequence[str]) -> list[int]:
     """A number for the type of each module and of all below it: equal numbers, equal structure."""
     below = children_of(tree)
     known: dict[tuple[str, tuple[int, ...]], int] = {}
     shapes = [0] * len(tree)
     for row in range(len(tree) - 1, -1, -1):
-        type_ = int(tree.type[row])
-        label = strings[int(tree.name[row])]
-        # Where the class is not known, a name with other digits is of the same kind.
-        kind = strings[type_] if type_ >= 0 else "#" + "".join(c for c in label if not c.isdigit())
+        kind = kind_of(tree, strings, row)
         inside = tuple(shapes[one] for one in below.get(row, ()))
         shapes[row] = known.setdefault((kind, inside), len(known))
     return shapes

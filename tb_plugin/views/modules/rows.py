@@ -14,6 +14,7 @@ from ...analysis.modules.figures import (
     alike,
     children_of,
     figures_of,
+    kind_of,
     shapes_of,
     spread_of,
 )
@@ -175,7 +176,7 @@ class TreeRows:
             key=f"{first}{_FOLDED}" if several else f"{first}",
             parent=above,
             depth=place.depth,
-            name=(type_ or name) if several else name,
+            name=kind_of(self.tree, self.columns.strings, first) if several else name,
             type=type_,
             qualified=None if several else self.text(self.tree.qualified, first),
             path=self._path(first),

@@ -12,6 +12,7 @@ from ...analysis.modules.figures import (
     alike,
     device_busy_ns,
     flame_tree_of,
+    kind_of,
     outside_of,
 )
 from ...analysis.modules.model import NONE, ModuleColumns, Outside, Phase
@@ -193,8 +194,8 @@ def _headline(rows: TreeRows, whole: answers.ModuleWhole) -> str:
     groups = alike(siblings, rows.shapes)
     largest = max(groups, key=lambda group: sum(int(rows.total[one]) for one in group))
     ratio = sum(int(rows.total[one]) for one in largest) / rows.whole
-    type_ = rows.text(rows.tree.type, largest[0]) or rows.text(rows.tree.name, largest[0])
     if len(largest) > 1:
+        type_ = kind_of(rows.tree, rows.columns.strings, largest[0])
         inside = f" in {rows.text(rows.tree.name, around)}" if around >= 0 else ""
         return f"{len(largest)} × {type_}{inside}: {share(ratio)} of the {what} in modules."
     name = rows.text(rows.tree.qualified, largest[0]) or rows.text(rows.tree.name, largest[0])

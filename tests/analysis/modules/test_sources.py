@@ -8,7 +8,7 @@ import pytest
 
 from kinetoscope.analysis.memory.artifact import memory_of
 from kinetoscope.analysis.modules.artifact import modules_of
-from kinetoscope.analysis.modules.figures import figures_of
+from kinetoscope.analysis.modules.figures import figures_of, kind_of
 from kinetoscope.analysis.modules.model import ModuleColumns, Phase
 from kinetoscope.analysis.modules.sharded import sharded_name
 from kinetoscope.analysis.modules.sources import hierarchy_parts, range_name, source_of
@@ -313,6 +313,7 @@ def test_a_real_recording_of_fsdp() -> None:
     columns = modules_of(read(path))
     assert paths(columns) == ["(root)", "(root)/blocks.0", "(root)/blocks.1"]
     assert [path for path, *_ in calls(columns)] == 2 * paths(columns)
+    assert kind_of(columns.tree, columns.strings, 1) == "blocks.*"
     backward = figures_of(columns, None).op_own_ns[Phase.BACKWARD]
     assert (backward > 0).all()
 

@@ -67,6 +67,7 @@ export function Icicle({ answer, steps, isOld }: IcicleProps) {
   const needsDevice = (key: ModuleMetric) => (key === "device" || key === "idle" ? missing : "");
   return (
     <Panel
+      className="module-icicle"
       title={TITLES[query.metric]}
       hint={data === undefined ? "" : perStep(data.total, answer.step_count)}
       isOld={isOld}
@@ -147,7 +148,11 @@ function Chosen({ node, steps, whole }: { node: FlameNode | null; steps: string;
   const isModule = node !== null && node.node >= 0;
   const { data } = usePart("modules/row", asked, isModule ? { module: node.node, steps } : null);
   if (!isModule) {
-    return <p className="module-chosen dim">Press a module to see it here, twice to zoom.</p>;
+    return (
+      <p className="module-chosen dim">
+        Press a module to see its share, and the way to its longest call.
+      </p>
+    );
   }
   return (
     <p className="module-chosen" role="status">

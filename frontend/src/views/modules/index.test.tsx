@@ -6,6 +6,8 @@ import { openPage } from "../../../test-fixtures/page";
 import { INFO, TRACE } from "../../../test-fixtures/resnet";
 import { type FakeServer, fakeServer } from "../../../test-fixtures/server";
 import type { ModuleRow, Modules } from "../../api/types.gen";
+import { time } from "../../base/text/format";
+import { spanOf } from "./columns";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
@@ -119,7 +121,7 @@ it("opens by its title and shows the tree", async () => {
   openPage("#view=module");
   expect(await names()).toEqual(["Net_0", "Block", HOSTILE]);
   const block = (await table()).getByRole("row", { name: /× 3/ });
-  expect(plain(block.textContent)).toContain("2.00 µs to 4.50 µs, outlier Block_2");
+  expect(plain(block.textContent)).toContain("2.00 to 4.50 µs, outlier Block_2");
   expect(block.getAttribute("aria-expanded")).toBe("false");
 });
 
@@ -139,6 +141,15 @@ it("asks for what several siblings hold as they are opened", async () => {
   );
   const asked = server.asked.filter(({ pathname }) => pathname.endsWith("modules/table"));
   expect(asked.map(({ searchParams }) => searchParams.get("below"))).toEqual(["1+"]);
+});
+
+it("says the unit of two times once where it is the same", () => {
+  expect(spanOf(time(3_470_000), time(4_150_000)).replaceAll("\u00a0", " ")).toBe(
+    "3.47 to 4.15 ms",
+  );
+  expect(spanOf(time(900_000), time(4_150_000)).replaceAll("\u00a0", " ")).toBe(
+    "900 µs to 4.15 ms",
+  );
 });
 
 it("leads to the longest call, with some of what is around it", async () => {

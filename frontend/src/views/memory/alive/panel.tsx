@@ -25,8 +25,9 @@ import { type AliveBox, aliveBoxes, lineage } from "./squarify";
 const HEIGHT = 330;
 const LINE_PX = 14;
 const PADDING_PX = 8;
-/** A box narrower than this has no room for words. */
-const LEAST_WORDS = 40;
+/** A box narrower than this has no room for words, but for its size; and narrower yet for nothing. */
+const LEAST_WORDS = 76;
+const LEAST_FIGURE = 56;
 
 /** What a node is called where its parents are known. */
 export function nodeName(node: AliveNode, labels: Readonly<Record<string, string>>): string {
@@ -53,8 +54,11 @@ export function boxWords(
   const room = Math.floor((box.height - PADDING_PX) / LINE_PX);
   const path = lineage(nodes, box.node);
   const node = path.at(-1);
-  if (node === undefined || box.width < LEAST_WORDS || room < 1) {
+  if (node === undefined || box.width < LEAST_FIGURE || room < 1) {
     return [];
+  }
+  if (box.width < LEAST_WORDS) {
+    return [bytes(node.bytes)];
   }
   const named = path.filter(
     ({ kind, name }) => (kind === "module" || kind === "op") && name !== "",
@@ -153,8 +157,8 @@ function Treemap({ tree, labels, chosen, onChoose }: TreemapProps) {
               type="button"
               className={words.length === 0 ? "treemap-box bare" : "treemap-box"}
               title={text}
-              // Where there are words in it, they are its name.
-              aria-label={words.length === 0 ? text : undefined}
+              // Where there are words in it, not a size alone, they are its name.
+              aria-label={words.length < 2 ? text : undefined}
               aria-pressed={box.node === chosen}
               tabIndex={at === active ? 0 : -1}
               style={{
