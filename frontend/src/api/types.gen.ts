@@ -2107,6 +2107,37 @@ export interface Partition {
   readonly idle_unattributed_ns: number;
 }
 
+/** Where the path goes over from a thread or stream to another one. */
+export interface PathArrow {
+  readonly source: SliceRef;
+  readonly target: SliceRef;
+  /** the instant within `source` … */
+  readonly leave_ns: number;
+  /** … and within `target` */
+  readonly arrive_ns: number;
+  /** what the path does then: "Compute", "Blocking call" */
+  readonly label: string;
+  /** of the part that is left; −1: not limited */
+  readonly slack_ns: number;
+  readonly inferred: boolean;
+}
+
+/** The arrows of the path in a window; of many those that begin the longest parts. */
+export interface PathArrows {
+  /** in order of time */
+  readonly arrows: readonly PathArrow[];
+  /** all that there are */
+  readonly count: number;
+}
+
+/** A window of time, and the layout in which the arrows are drawn. */
+export interface PathArrowsQuery {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly layout?: LayoutName;
+  readonly inferred?: boolean;
+}
+
 /** The path in a window; outside of steps there is none. */
 export interface PathBand {
   readonly pieces: readonly PathPiece[];
@@ -3085,6 +3116,7 @@ export interface PartAnswers {
   readonly "timeline/flows": FlowAnswer;
   readonly "timeline/bundles": FlowAnswer;
   readonly "timeline/path": PathBand;
+  readonly "timeline/path_arrows": PathArrows;
   readonly "memory/curve": MemoryCurve;
   readonly "memory/events": MemoryEventTable;
   readonly "memory/statistics": StatisticsTable;
@@ -3137,6 +3169,7 @@ export interface PartQueries {
   readonly "timeline/flows": FlowsQuery;
   readonly "timeline/bundles": BundlesQuery;
   readonly "timeline/path": PathBandQuery;
+  readonly "timeline/path_arrows": PathArrowsQuery;
   readonly "timeline/export": ExportQuery;
   readonly "memory/curve": MemoryQuery;
   readonly "memory/events": MemoryEventQuery;

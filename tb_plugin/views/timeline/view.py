@@ -58,7 +58,7 @@ from .contract import (
     TimelineStepMark,
     TimelineTrack,
 )
-from .path import PathBand, PathBandQuery, path_band
+from .path import PathArrows, PathArrowsQuery, PathBand, PathBandQuery, path_arrows, path_band
 from .queries import (
     AreaQuery,
     BundlesQuery,
@@ -313,6 +313,7 @@ PARTS = (
     Part("flows", FlowsQuery, FlowAnswer, arrows.flows),
     Part("bundles", BundlesQuery, FlowAnswer, arrows.bundles),
     Part("path", PathBandQuery, PathBand, path_band),
+    Part("path_arrows", PathArrowsQuery, PathArrows, path_arrows),
     Part("export", ExportQuery, None, export, file_name),
 )
 

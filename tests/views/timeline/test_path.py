@@ -7,7 +7,12 @@ import pytest
 from kinetoscope.base.errors import QueryError
 from kinetoscope.session.session import TraceSession
 from kinetoscope.views.overview.idle import IdleQuery, PathQuery, flame, path
-from kinetoscope.views.timeline.path import PathBandQuery, path_band
+from kinetoscope.views.timeline.path import (
+    PathArrowsQuery,
+    PathBandQuery,
+    path_arrows,
+    path_band,
+)
 from kinetoscope.views.timeline.view import VIEW
 from kinetoscope.views.view import Subject
 from tests.drawing import draw
@@ -45,6 +50,44 @@ def test_what_is_narrower_than_a_column_is_one_piece_with_its_neighbours() -> No
         (0, 5_000, 3), (5_000, 5_000, 1), (10_000, 5_000, 3), (15_000, 5_000, 1),
     ]  # fmt: skip
     assert found.pieces[0].label in ("Host dispatch", "Launch API")
+
+
+def test_arrows_lead_from_track_to_track_at_the_instant_of_release() -> None:
+    """op → its call stays on the thread; call → kernel goes over, when the call has returned."""
+    found = path_arrows(subject(), PathArrowsQuery(start_ns=0, end_ns=20_000))
+    told = [
+        (one.source.name, one.leave_ns, one.target.name, one.arrive_ns, one.label, one.slack_ns)
+        for one in found.arrows
+    ]
+    assert told == [
+        ("cudaLaunchKernel", 4_000, "kernel_l", 5_000, "Launch latency", -1),
+        ("cudaLaunchKernel", 14_000, "kernel_m", 15_000, "Launch latency", 2_000),
+    ]
+    assert found.count == 2
+    assert found.arrows[0].source.track != found.arrows[0].target.track
+    later = path_arrows(subject(), PathArrowsQuery(start_ns=10_000, end_ns=20_000))
+    assert [one.target.name for one in later.arrows] == ["kernel_m"]
+
+
+def test_a_blocking_call_is_let_go_by_the_device() -> None:
+    trace = draw(
+        """
+        step   |111111111111|
+        call   |a ssssssss  |
+        gpu    | aaaaaaaa   |
+        op     |          oo|
+        """,
+        names={"call s": "cudaStreamSynchronize"},
+    )
+    opened = TraceSession(trace).subject(VIEW)
+    assert isinstance(opened, Subject)
+    found = path_arrows(opened, PathArrowsQuery(start_ns=0, end_ns=12_000))
+    assert [
+        (one.source.name, one.leave_ns, one.target.name, one.arrive_ns) for one in found.arrows
+    ] == [
+        ("cudaLaunchKernel", 1_000, "kernel_a", 1_000),
+        ("kernel_a", 9_000, "cudaStreamSynchronize", 9_000),
+    ]
 
 
 def test_an_empty_window_is_refused() -> None:

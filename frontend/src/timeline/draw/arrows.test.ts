@@ -4,7 +4,7 @@ import type { PlacedSlice, TimelineArrow, TimelineRow } from "../contract";
 import { Plan } from "../rows/plan";
 import { SourceState } from "../tiles/sources";
 import { TileStore } from "../tiles/store";
-import { arrowAt, arrowLabels, arrowPaths } from "./arrows";
+import { apart, arrowAt, arrowLabels, arrowPaths } from "./arrows";
 
 const sources = new Map([[0, new SourceState(fakeSource(randomTrace(1, 1, 1, 1e6)))]]);
 const row = (track: number): TimelineRow => ({
@@ -98,5 +98,16 @@ describe("labels", () => {
       "kernel +5 ▸",
     ]);
     expect(texts(arrow(from, at(9, 3000, 3100), { count: 40 }))).toEqual(["40 ▸"]);
+  });
+});
+
+describe("labels of arrows", () => {
+  it("cover no other: the first of those that would lie over each other is shown", () => {
+    const at = (left: number, middle: number) => ({ left, middle, width: 100 });
+    expect(apart([at(0, 50), at(60, 55), at(100, 50), at(60, 80)])).toEqual([
+      at(0, 50),
+      at(100, 50),
+      at(60, 80),
+    ]);
   });
 });

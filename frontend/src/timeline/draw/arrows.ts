@@ -110,11 +110,39 @@ export function drawArrows(
     context.globalAlpha = 1;
     drawHead(context, path, color);
   }
-  for (const label of arrowLabels(paths)) {
+  const pills = arrowLabels(paths).map((label) => {
     const width = context.measureText(label.text).width + 12;
-    const left = label.x - width * label.align;
-    drawPill(context, label.text, left, label.y, width, palette, colorOf(label.arrow, palette));
+    return { label, width, left: label.x - width * label.align, middle: label.y };
+  });
+  for (const { label, width, left, middle } of apart(pills)) {
+    drawPill(context, label.text, left, middle, width, palette, colorOf(label.arrow, palette));
   }
+}
+
+/** Where a label would lie, in CSS px. */
+interface Pill {
+  readonly left: number;
+  readonly middle: number;
+  readonly width: number;
+}
+
+const PILL_PX = 19;
+
+/** Those that cover no earlier one: a text over another could not be read. */
+export function apart<P extends Pill>(pills: readonly P[]): readonly P[] {
+  const shown: P[] = [];
+  for (const pill of pills) {
+    const isFree = shown.every(
+      ({ left, middle, width }) =>
+        Math.abs(middle - pill.middle) >= PILL_PX ||
+        pill.left >= left + width ||
+        pill.left + pill.width <= left,
+    );
+    if (isFree) {
+      shown.push(pill);
+    }
+  }
+  return shown;
 }
 
 /** So many arrows are a current; singly they would be a black knot. */
@@ -148,10 +176,14 @@ function drawHead(context: CanvasRenderingContext2D, path: ArrowPath, color: str
 /** Kernels are blue like kernels, collectives like them; what belongs together on the host is ink. */
 const LAUNCH = 0;
 const JOINED = 2;
+const PATH = 3;
 const COMPUTE = 8;
 const COMMUNICATION = 9;
 
 const colorOf = ({ kind }: TimelineArrow, palette: TimelinePalette): string => {
+  if (kind === PATH) {
+    return palette.accent;
+  }
   const like = kind === LAUNCH ? COMPUTE : kind === JOINED ? COMMUNICATION : -1;
   return like < 0 ? palette.ink : (palette.kinds[like]?.fills[0] ?? palette.accent);
 };

@@ -17,8 +17,8 @@ import type {
   TimelineSource,
 } from "../../../timeline/contract";
 import { openTimeline } from "../../../timeline/engine";
-import { useArrows } from "../tracks/arrows";
 import { timelinePalette } from "../../../timeline/palette";
+import { useArrows } from "../tracks/arrows";
 import { type RowModel, rowModel, rowOfTrack } from "../tracks/rows";
 import { makeActions, type Target } from "./actions";
 import { type Link, type Range, sameSlice, useLink } from "./address";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { recordingOf, sliceOf } from "../../../../test-fixtures/timeline";
-import type { Arrow, JoinedArrow } from "../../../api/types.gen";
+import type { Arrow, JoinedArrow, PathArrow } from "../../../api/types.gen";
 import { align } from "../state/sources";
-import { bundled, drawnArrows, joinedArrows } from "./arrows";
+import { bundled, drawnArrows, joinedArrows, pathArrows } from "./arrows";
 
 const [source] = align(recordingOf("rank0"), [], "clock").sources;
 
@@ -77,5 +77,30 @@ describe("collectives of several workers", () => {
 
   it("are left out where a worker is not there any more", () => {
     expect(joinedArrows([{ ...arrow(7, 0), end_source: 5 }], placed)).toEqual([]);
+  });
+});
+
+describe("arrows of the critical path", () => {
+  const arrow: PathArrow = {
+    source: sliceOf(1, { ts: 100, dur: 50 }),
+    target: sliceOf(2, { ts: 160, dur: 500, track: 4, lane: 0 }),
+    leave_ns: 150,
+    arrive_ns: 160,
+    label: "Launch latency",
+    slack_ns: 2000,
+    inferred: false,
+  };
+  const words = (of: PathArrow) =>
+    pathArrows([of], source).map(({ label }) => label.replaceAll("\u00a0", " "))[0];
+
+  it("go from the instant of leaving to that of arriving, on the axis of the view", () => {
+    const [drawn] = pathArrows([arrow], { ...source, offset: 7000 });
+    expect(drawn?.from).toMatchObject({ key: { slice: 1 }, start: 7150, end: 7150 });
+    expect(drawn?.to).toMatchObject({ key: { slice: 2 }, track: 4, start: 7160, end: 7160 });
+  });
+
+  it("say what comes, and by how much the part before can get shorter", () => {
+    expect(words(arrow)).toBe("Launch latency, slack 2.00 µs");
+    expect(words({ ...arrow, slack_ns: -1, inferred: true })).toBe("Launch latency, inferred");
   });
 });

@@ -1,9 +1,11 @@
-/** Which arrows are drawn: those of the selection, or bundles of all in view. */
+/** Which arrows are drawn: those of the selection, or bundles of all in view; the critical path. */
 import { useMemo } from "react";
-import type { Arrow, FlowAnswer, JoinedArrow, JoinedEnd } from "../../../api/types.gen";
+import type { Arrow, FlowAnswer, JoinedArrow, JoinedEnd, PathArrow } from "../../../api/types.gen";
 import { plural, time } from "../../../base/text/format";
+import { useValues } from "../../../state/host/environment";
 import { NOBODY, usePart, useParts } from "../../../state/parts";
 import type { TimelineArrow } from "../../../timeline/contract";
+import { PATH_SHOWN } from "../ruler/path_band";
 import { type ArrowChoice, formatNames, type Link, type Range } from "../state/address";
 import type { Selection } from "../state/context";
 import { placedOf } from "../state/selection";
@@ -15,6 +17,8 @@ const BACKWARD = 1;
 /** A kind of its own: collectives joined across workers. */
 const JOINED = 2;
 const JOINED_LABELS_MAX = 4;
+/** Where the critical path goes over from one track to another. */
+const PATH = 3;
 /** Which kinds are bundled; "" = all. Other choices bundle nothing. */
 const BUNDLED: Partial<Readonly<Record<ArrowChoice, string>>> = {
   launches: String(LAUNCH),
@@ -170,6 +174,51 @@ function useJoined(
   );
 }
 
+/** At the instant of each handover, with what the part before it can gain. */
+export function pathArrows(arrows: readonly PathArrow[], source: Source): readonly TimelineArrow[] {
+  return arrows.map((arrow) => ({
+    from: pointOf(arrow.source, source, arrow.leave_ns + source.offset),
+    to: pointOf(arrow.target, source, arrow.arrive_ns + source.offset),
+    kind: PATH,
+    count: 1,
+    label: [
+      arrow.label,
+      arrow.slack_ns < 0 ? "" : `slack ${time(arrow.slack_ns)}`,
+      arrow.inferred ? "inferred" : "",
+    ]
+      .filter((words) => words !== "")
+      .join(", "),
+  }));
+}
+
+/** The critical path of the view, while its band is shown. */
+function usePathArrows(
+  { layout }: Link,
+  source: Source | undefined,
+  view: Range | null,
+): ArrowsShown {
+  const isWanted = useValues()[PATH_SHOWN] === "1" && view !== null && source !== undefined;
+  const { data } = usePart(
+    "timeline/path_arrows",
+    source ?? NOBODY,
+    isWanted
+      ? {
+          start_ns: Math.floor(view.start - source.offset),
+          end_ns: Math.ceil(view.end - source.offset) + 1,
+          layout,
+        }
+      : null,
+    true,
+  );
+  return useMemo(
+    () =>
+      data === undefined || source === undefined || !isWanted
+        ? NONE
+        : { arrows: pathArrows(data.arrows, source), leftOut: data.count - data.arrows.length },
+    [data, source, isWanted],
+  );
+}
+
 /** What is drawn, and how many arrows the server left out because no screen shows so many. */
 export interface ArrowsShown {
   readonly arrows: readonly TimelineArrow[];
@@ -254,12 +303,13 @@ export function useArrows(
   const selected = useSelectedArrows(link, selection);
   const bundles = useBundles(link, sources, restedView, width);
   const joined = useJoined(link, sources, restedView);
+  const path = usePathArrows(link, sources[0], restedView);
   const own = BUNDLED[link.arrows] === undefined ? selected : bundles;
-  return useMemo(
-    () =>
-      joined.arrows.length === 0
-        ? own
-        : { arrows: [...joined.arrows, ...own.arrows], leftOut: own.leftOut + joined.leftOut },
-    [own, joined],
-  );
+  return useMemo(() => {
+    const parts = [joined, path, own].filter(({ arrows }) => arrows.length > 0);
+    return {
+      arrows: parts.flatMap(({ arrows }) => arrows),
+      leftOut: own.leftOut + joined.leftOut + path.leftOut,
+    };
+  }, [own, joined, path]);
 }

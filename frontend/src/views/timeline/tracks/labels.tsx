@@ -1,6 +1,6 @@
 /** The labels beside the rows, placed where the canvas says its rows are. */
 import { type KeyboardEvent, memo, useMemo, useRef } from "react";
-import { bytes, count, plural, share } from "../../../base/text/format";
+import { count, inUnit, plural, share } from "../../../base/text/format";
 import { harmless } from "../../../base/text/shown_name";
 import { Menu, MenuItem } from "../../../components/overlays/menu";
 import { Chevron } from "../../../components/text/icons";
@@ -81,22 +81,12 @@ const TWO_LINES = 30;
 /** Less of a row than this shows no button that could be pressed: the panel below lies over it. */
 const LEAST = 12;
 
-function counterText(value: number, unit: string): string {
-  switch (unit) {
-    case "bytes":
-      return bytes(value);
-    case "ratio":
-      return share(value, 0);
-    default:
-      return count(Math.round(value * 100) / 100);
-  }
-}
-
 /** The second line: the thread, the peak, or that something is amiss. */
 export function detailOf({ counter, track, detail }: RowInfo): string {
   if (counter !== null) {
     const word = counter.kind === "memory" ? "peak" : "max";
-    return `${word} ${counterText(counter.high, counter.unit)}`;
+    const { high, unit } = counter;
+    return `${word} ${unit === "ratio" ? share(high, 0) : inUnit(high, unit)}`;
   }
   const overlaps = track?.overlaps ?? 0;
   const hidden = track?.hidden ?? 0;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { MANIFEST, recordingOf, trackOf } from "../../../../test-fixtures/timeline";
+import type { TimelineCounter } from "../../../api/types.gen";
 import { type Arrangement, idOf, UNARRANGED, withMoved } from "../state/arrangement";
 import { align, type Source } from "../state/sources";
-import { rowModel, rowOfTrack, shortLabel, siblingsOf, trackList } from "./rows";
+import { detailOf } from "./labels";
+import { type RowInfo, rowModel, rowOfTrack, shortLabel, siblingsOf, trackList } from "./rows";
 
 const one = align(recordingOf("rank0"), [], "clock").sources;
 const ids = (...keys: string[]) => keys.map(idOf);
@@ -150,4 +152,17 @@ it("does not repeat the heading in a label", () => {
 it("writes lists of tracks as requests do", () => {
   expect(trackList([4, 1, 2, 4], 9)).toBe("1-2,4");
   expect(trackList(MANIFEST.tracks.keys(), MANIFEST.tracks.length)).toBe("");
+});
+
+describe("the peak of a counter", () => {
+  const peak = (unit: string, high: number) => {
+    const counter = { kind: "queue", unit, high } as TimelineCounter;
+    return detailOf({ counter } as RowInfo).replaceAll("\u00a0", " ");
+  };
+
+  it("has its unit", () => {
+    expect(peak("ns", 192_551)).toBe("max 193 µs");
+    expect(peak("count", 1024)).toBe("max 1,024");
+    expect(peak("ratio", 0.256)).toBe("max 26 %");
+  });
 });
