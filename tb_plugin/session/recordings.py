@@ -20,8 +20,6 @@ class _Session(Protocol):
 
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T: ...
 
-    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None: ...
-
 
 @dataclass(frozen=True, slots=True)
 class CatalogRecordings:
@@ -30,6 +28,7 @@ class CatalogRecordings:
     own: TracePlace | None
     catalog: Callable[[], Catalog]
     open: Callable[[TracePlace], _Session]
+    stored_of: Callable[[TracePlace, ArtifactSpec[Any]], Any | None]
     view: View
 
     def workers(self) -> Sequence[RunWorker]:
@@ -62,7 +61,7 @@ class CatalogRecordings:
         found: dict[TracePlace, Any] = {}
         for place in places:
             with contextlib.suppress(KinetoscopeError, OSError):
-                known = self.open(place).stored_artifact(self.view.artifact)
+                known = self.stored_of(place, self.view.artifact)
                 if known is not None:
                     found[place] = known
         return found

@@ -74,6 +74,8 @@ from .recordings import Alone, CatalogRecordings
 if TYPE_CHECKING:  # what reaches other machines is imported when an address asks for it
     from ..store.filesystems.listing import RemoteObject
 
+T = TypeVar("T")
+
 NO_PATIENCE = Patience(old=0.0, quiet=0.0, incomplete=0.0)
 """A named file is read as it is now."""
 
@@ -108,6 +110,13 @@ class Folder:
         found = pick(self.catalog, *place)
         file = self.files[TracePlace(*found)]
         return _opened(file.absolute, file.origin)
+
+    def stored(self, place: TracePlace, spec: ArtifactSpec[T]) -> T | None:
+        """An artifact of one of them, if it was made before; a file that is far is not fetched."""
+        file = self.files.get(place)
+        if file is None or file.origin is not None:
+            return None
+        return FileSession(file.absolute).stored_artifact(spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +281,6 @@ def _nothing(folder: str, catalog: Catalog) -> KinetoscopeError:
     )
 
 
-T = TypeVar("T")
-
 FILES_KEPT = 4
 OF_PYTORCH = (
     "This Perfetto file was not written by PyTorch: it has no operators, kernels or steps to"
@@ -298,10 +305,6 @@ class Session(ABC):
     @abstractmethod
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
         """What ``spec`` opens; "" means its first variant."""
-
-    @abstractmethod
-    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
-        """What ``spec`` opens, if it was made before; None costs no reading."""
 
     @abstractmethod
     def event(self, row: int) -> Mapping[str, Any]:
@@ -393,16 +396,14 @@ class CatalogSession(Session):
     def artifact(self, spec: ArtifactSpec[T], variant: str = "") -> T:
         return self._catalog.artifact(self._entry, spec, variant)
 
-    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
-        return self._catalog.stored_artifact(self._entry, spec)
-
     def event(self, row: int) -> Mapping[str, Any]:
         return self._files.of(self._entry, self.trace()).event(row)
 
     def recordings(self, view: View) -> Recordings:
         entry = self._entry
         own = TracePlace(entry.run, entry.worker, entry.span)
-        return CatalogRecordings(own, self._catalog.snapshot, self._beside, view)
+        catalog = self._catalog
+        return CatalogRecordings(own, catalog.snapshot, self._beside, catalog.stored_artifact, view)
 
     def _beside(self, place: TracePlace) -> CatalogSession:
         return CatalogSession(self._catalog, self._catalog.locate(*place), self._files)
@@ -437,10 +438,6 @@ class TraceSession(Session):
                 self._opened[key] = made_here(self._trace, spec, variant)
             found: T = self._opened[key]
             return found
-
-    def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
-        with self._lock:
-            return self._opened.get((spec.name, spec.variants[0]))
 
     def event(self, row: int) -> Mapping[str, Any]:
         return self._file.event(row)
@@ -516,6 +513,7 @@ class FileSession(Session):
             return self._in_memory.artifact(spec, variant)
 
     def stored_artifact(self, spec: ArtifactSpec[T]) -> T | None:
+        """What ``spec`` opens, if it was made before; None costs no reading."""
         with self._lock:
             return self._artifacts.get(self._digest, spec, spec.variants[0])
 
@@ -530,7 +528,7 @@ class FileSession(Session):
         if self._beside is None:
             return Alone()
         own, folder = self._beside
-        return CatalogRecordings(own, lambda: folder.catalog, folder.session, view)
+        return CatalogRecordings(own, lambda: folder.catalog, folder.session, folder.stored, view)
 
     def _read(self) -> tuple[Trace, Facts]:
         """Read the file and store the result."""

@@ -340,11 +340,16 @@ class CatalogService(Generic[S]):
         trace = self.trace(entry)
         return self._artifacts.make_here(entry.digest, trace, spec, variant, missing or "")
 
-    def stored_artifact(self, entry: Entry, spec: ArtifactSpec[T]) -> T | None:
-        """The first variant of an artifact, if the trace was read and it was made before."""
-        if not entry.digest:
+    def stored_artifact(self, place: tuple[str, str, str], spec: ArtifactSpec[T]) -> T | None:
+        """The first variant of an artifact of the trace at a place, if it was made before.
+
+        Nothing is made urgent by it, unlike by ``locate``.
+        """
+        key = self._published.index.get(place)
+        record = self._state.records.get(key) if key is not None else None
+        if record is None or record.answer is None:
             return None
-        return self._artifacts.get(entry.digest, spec, spec.variants[0])
+        return self._artifacts.get(record.answer.digest, spec, spec.variants[0])
 
     def _have_copy(self, entry: Entry) -> None:
         """Have the file itself here: events and exports are read from it."""

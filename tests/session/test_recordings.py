@@ -107,6 +107,17 @@ def test_the_command_line_finds_them_in_the_folder(log: Path) -> None:
     assert found.other_ns == 2 * session.facts().duration_ns
 
 
+def test_what_is_stored_of_others_is_opened_and_nothing_is_made_of_the_rest(log: Path) -> None:
+    session = choose(str(log), Wanted(run="run")).session()
+    beside = session.subject(VIEW).recordings
+    places = [one.place for one in beside.workers()]
+    assert beside.stored(places) == {}
+    assert beside.artifact(places[1], ROWS) == "9"
+    assert beside.stored(places) == {places[1]: "9"}
+    with pytest.raises(NotFoundError):
+        beside.artifact(TracePlace("run", "nobody", "default"), ROWS)
+
+
 def test_a_file_alone_has_none_beside_it(log: Path) -> None:
     session = FileSession(str(log / "run" / "0.pt.trace.json"))
     assert session.unavailable(VIEW) == "This run has one worker."
@@ -132,12 +143,15 @@ def test_the_server_answers_anew_as_soon_as_more_is_there(log: Path) -> None:
         answer = asked("run")
         return answer.status_code == 200 and not answer.get_json()["waiting"]
 
+    place = TracePlace("run", "0", "default")
     with facts_catalog(resolve(str(log), None)) as catalog:
+        assert catalog.stored_artifact(place, ROWS) is None
         site = Client(create_app(catalog, (VIEW,), "standalone"))
         wait_for(whole)
         found = asked("run").get_json()
         assert found["rows"] == {"0": "9", "1": "9"}
         assert found["workers"][2][2] != ""
+        assert catalog.stored_artifact(place, ROWS) == "9"
         alone = asked("other")
         assert (alone.status_code, alone.get_json()["error"]["message"]) == (
             409,

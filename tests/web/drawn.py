@@ -239,7 +239,7 @@ class DrawnCatalog:
     def trace(self, entry: Entry) -> Trace:
         raise AssertionError(f"no drawn view reads columns of {entry.path}")
 
-    def stored_artifact(self, entry: Entry, spec: ArtifactSpec[Any]) -> Any:  # noqa: ARG002
+    def stored_artifact(self, place: Any, spec: ArtifactSpec[Any]) -> Any:  # noqa: ARG002
         return None
 
     def artifact(self, entry: Entry, spec: ArtifactSpec[Any], variant: str) -> Any:
