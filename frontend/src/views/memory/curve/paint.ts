@@ -166,10 +166,12 @@ function halo(context: Context, tokens: Tokens, text: string, x: number, y: numb
 }
 
 function paintCapacity(context: Context, scene: CurveScene, tokens: Tokens) {
-  const { frame, capacity } = scene;
+  const { frame, capacity, curve } = scene;
   if (capacity === null) {
     return;
   }
+  // At the side where the peak is not: its words may be as high.
+  const isLeft = xOf(frame, curve.peak_ns) > (frame.left + frame.right) / 2;
   const y = Math.round(yOf(frame, capacity)) + 0.5;
   context.strokeStyle = tokens("--err");
   context.lineWidth = 1;
@@ -178,10 +180,11 @@ function paintCapacity(context: Context, scene: CurveScene, tokens: Tokens) {
   context.lineTo(frame.right, y);
   context.stroke();
   context.font = FONT;
-  context.textAlign = "right";
+  context.textAlign = isLeft ? "left" : "right";
   context.textBaseline = "bottom";
   context.fillStyle = tokens("--err");
-  halo(context, tokens, `capacity ${bytes(capacity)}`, frame.right - 4, y - 1);
+  const x = isLeft ? frame.left + 4 : frame.right - 4;
+  halo(context, tokens, `capacity ${bytes(capacity)}`, x, y - 1);
 }
 
 function paintPeak(context: Context, { curve, frame }: CurveScene, tokens: Tokens) {
