@@ -77,13 +77,30 @@ pub fn us(out: &mut Vec<u8>, ns: i64) {
     ]);
 }
 
-/// Appends the shortest text that reads as this number; null where it is none.
+/// Of as many digits, no two texts read as one number.
+const SAFE_DIGITS: usize = 15;
+
+/// Appends the shortest text that reads as this number, of several the least; null where it is none.
 pub fn decimal(out: &mut Vec<u8>, value: f64) {
-    if value.is_finite() {
-        put(out, format_args!("{:?}", value));
-    } else {
+    if !value.is_finite() {
         out.extend_from_slice(b"null");
+        return;
     }
+    let mut text = format!("{:?}", value).into_bytes();
+    let digits = text
+        .iter()
+        .position(|&byte| byte == b'e')
+        .unwrap_or(text.len());
+    // Languages differ in which of two texts they choose that are equally near.
+    while digits > SAFE_DIGITS && !text[..digits].ends_with(b".0") && text[digits - 1] != b'0' {
+        text[digits - 1] -= 1;
+        let less = std::str::from_utf8(&text).map_or(Ok(f64::NAN), str::parse);
+        if less != Ok(value) {
+            text[digits - 1] += 1;
+            break;
+        }
+    }
+    out.extend_from_slice(&text);
 }
 
 /// Called with the number of a name that the file does not explain.

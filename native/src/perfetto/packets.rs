@@ -194,7 +194,7 @@ impl Packets {
                 sequence,
                 &mut self.offsets,
                 &part?,
-                first.then(|| &mut self.equal_clocks),
+                first.then_some(&mut self.equal_clocks),
             )?;
         }
         for part in message.messages(12) {

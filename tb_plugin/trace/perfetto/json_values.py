@@ -21,6 +21,8 @@ _ESCAPES = {
     ord('"'): '\\"',
     ord("\\"): "\\\\",
 }
+_SAFE_DIGITS = 15
+"""Of as many digits, no two texts read as one number."""
 _EXPONENT = re.compile(r"e\+?(-?)0*")
 
 
@@ -45,12 +47,21 @@ def double_at(data: Bytes, at: int) -> float:
 
 
 def decimal(value: float) -> str:
-    """The shortest text that reads as this number; null where it is none.
+    """The shortest text that reads as this number, of several the least; null where it is none.
 
     >>> decimal(1e16), decimal(0.5), decimal(2.5e-7)
     ('1e16', '0.5', '2.5e-7')
     """
-    return _EXPONENT.sub(r"e\1", repr(value)) if math.isfinite(value) else "null"
+    if not math.isfinite(value):
+        return "null"
+    digits, mark, exponent = _EXPONENT.sub(r"e\1", repr(value)).partition("e")
+    # Languages differ in which of two texts they choose that are equally near.
+    while len(digits) > _SAFE_DIGITS and not digits.endswith(".0"):
+        less = digits[:-1] + chr(ord(digits[-1]) - 1)
+        if digits[-1] == "0" or float(f"{less}{mark}{exponent}") != value:
+            break
+        digits = less
+    return f"{digits}{mark}{exponent}"
 
 
 Interned = Callable[[dict[int, str], int], str]
