@@ -3,21 +3,27 @@
 use std::io::Write;
 
 use super::packets::Sequence;
-use super::wire::{BadPacket, Message};
+use super::wire::{each_field, BadPacket, Field, Wire};
 
 /// Of lists and objects in an argument.
 pub const MOST_DEPTH: usize = 32;
 
 /// Appends `text` as a string of JSON, without its quotes.
 pub fn escape(out: &mut Vec<u8>, text: &str) {
-    for &byte in text.as_bytes() {
-        match byte {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest
+        .iter()
+        .position(|&byte| byte < 32 || byte == b'"' || byte == b'\\')
+    {
+        out.extend_from_slice(&rest[..at]);
+        match rest[at] {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
-            0..=31 => put(out, format_args!("\\u{:04x}", byte)),
-            _ => out.push(byte),
+            byte => put(out, format_args!("\\u{:04x}", byte)),
         }
+        rest = &rest[at + 1..];
     }
+    out.extend_from_slice(rest);
 }
 
 /// Appends `text` as a string of JSON.
@@ -106,10 +112,50 @@ pub fn decimal(out: &mut Vec<u8>, value: f64) {
 /// Called with the number of a name that the file does not explain.
 pub type OnLost<'a> = &'a mut dyn FnMut(u64);
 
+/// The last value of each kind that an argument may have.
+#[derive(Default)]
+struct Values<'a> {
+    name: Option<&'a [u8]>,
+    iid: Option<u64>,
+    texts: [Option<&'a [u8]>; 2],
+    real: Option<f64>,
+    signed: Option<u64>,
+    whole: Option<u64>,
+    truth: Option<u64>,
+    pointer: Option<u64>,
+    text_iid: Option<u64>,
+    members: bool,
+    items: bool,
+}
+
+impl<'a> Values<'a> {
+    fn take(&mut self, one: &Field, data: &'a [u8]) {
+        match (one.number, one.wire) {
+            (10, Wire::Bytes) => self.name = Some(one.bytes(data)),
+            (1, Wire::Varint) => self.iid = Some(one.value),
+            (6, Wire::Bytes) => self.texts[0] = Some(one.bytes(data)),
+            (9, Wire::Bytes) => self.texts[1] = Some(one.bytes(data)),
+            (5, Wire::Fixed64) => {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(one.bytes(data));
+                self.real = Some(f64::from_le_bytes(bytes));
+            }
+            (4, Wire::Varint) => self.signed = Some(one.value),
+            (3, Wire::Varint) => self.whole = Some(one.value),
+            (2, Wire::Varint) => self.truth = Some(one.value),
+            (7, Wire::Varint) => self.pointer = Some(one.value),
+            (17, Wire::Varint) => self.text_iid = Some(one.value),
+            (11, Wire::Bytes) => self.members = true,
+            (12, Wire::Bytes) => self.items = true,
+            _ => {}
+        }
+    }
+}
+
 /// Appends name and value of an argument, or its value alone.
 pub fn argument(
     out: &mut Vec<u8>,
-    message: &Message,
+    data: &[u8],
     sequence: &Sequence,
     on_lost: OnLost,
     depth: usize,
@@ -118,10 +164,12 @@ pub fn argument(
     if depth > MOST_DEPTH {
         return Err(BadPacket);
     }
+    let mut values = Values::default();
+    each_field(data, |one| values.take(one, data))?;
     let before = out.len();
-    if message.has(10) {
-        quote(out, &message.text(10));
-    } else if let Some(iid) = message.int(1) {
+    if let Some(name) = values.name {
+        quote(out, &String::from_utf8_lossy(name));
+    } else if let Some(iid) = values.iid {
         sequence.arg_names.put(out, iid, on_lost);
     } else {
         out.extend_from_slice(b"\"\"");
@@ -130,38 +178,45 @@ pub fn argument(
     if !named {
         out.truncate(before);
     }
-    for (number, open, close) in [(11, b'{', b'}'), (12, b'[', b']')] {
-        if !message.has(number) {
-            continue;
-        }
-        out.push(open);
-        for (index, one) in message.messages(number).enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            argument(out, &one?, sequence, on_lost, depth + 1, number == 11)?;
-        }
-        out.push(close);
+    if !values.members && !values.items {
+        scalar(out, &values, sequence, on_lost);
         return Ok(());
     }
-    scalar(out, message, sequence, on_lost);
-    Ok(())
+    let (number, open, close) = if values.members {
+        (11, b'{', b'}')
+    } else {
+        (12, b'[', b']')
+    };
+    out.push(open);
+    let first = out.len();
+    let mut done = Ok(());
+    each_field(data, |one| {
+        if done.is_ok() && one.number == number && one.wire == Wire::Bytes {
+            if out.len() > first {
+                out.push(b',');
+            }
+            let inner = one.bytes(data);
+            done = argument(out, inner, sequence, on_lost, depth + 1, number == 11);
+        }
+    })?;
+    out.push(close);
+    done
 }
 
-fn scalar(out: &mut Vec<u8>, message: &Message, sequence: &Sequence, on_lost: OnLost) {
-    if let Some(number) = [6, 9].into_iter().find(|&number| message.has(number)) {
-        quote(out, &message.text(number));
-    } else if let Some(value) = message.double(5) {
+fn scalar(out: &mut Vec<u8>, values: &Values, sequence: &Sequence, on_lost: OnLost) {
+    if let Some(text) = values.texts[0].or(values.texts[1]) {
+        quote(out, &String::from_utf8_lossy(text));
+    } else if let Some(value) = values.real {
         decimal(out, value);
-    } else if let Some(value) = message.int(4) {
+    } else if let Some(value) = values.signed {
         signed(out, value as i64);
-    } else if let Some(value) = message.int(3) {
+    } else if let Some(value) = values.whole {
         int(out, value);
-    } else if let Some(value) = message.int(2) {
+    } else if let Some(value) = values.truth {
         out.extend_from_slice(if value > 0 { b"true" } else { b"false" });
-    } else if let Some(value) = message.int(7) {
+    } else if let Some(value) = values.pointer {
         put(out, format_args!("\"{:#x}\"", value));
-    } else if let Some(iid) = message.int(17) {
+    } else if let Some(iid) = values.text_iid {
         sequence.arg_texts.put(out, iid, on_lost);
     } else {
         out.extend_from_slice(b"[]");

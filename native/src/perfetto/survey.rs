@@ -1,6 +1,7 @@
 //! The first pass over a file: what stands behind the place where it is used.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::packets::{Event, Kind, Packets, Sequence};
 use super::slices::{Groups, Slices, Stacks};
@@ -51,7 +52,7 @@ impl Notes {
 }
 
 /// A lane of a device in a file of torch's: number and label, from "[000007] stream 7".
-pub fn lane_of(sequence: &Sequence, iid: u64) -> (String, String) {
+pub fn lane_of(sequence: &Sequence, iid: u64) -> (u64, Cow<'_, str>) {
     let spec = sequence.specs.get(iid).map_or("", String::as_str);
     if let Some((number, label)) = spec
         .strip_prefix('[')
@@ -60,18 +61,19 @@ pub fn lane_of(sequence: &Sequence, iid: u64) -> (String, String) {
         let digits = number.bytes().all(|byte| byte.is_ascii_digit());
         if digits && (1..=9).contains(&number.len()) {
             if let Ok(lane) = number.parse::<u64>() {
-                return (lane.to_string(), label.to_owned());
+                return (lane, Cow::Borrowed(label));
             }
         }
     }
-    (iid.to_string(), format!("lane {}", iid))
+    (iid, Cow::Owned(format!("lane {}", iid)))
 }
 
 /// Where work of a device ended: event id, ns, and which lane of which device.
 struct End {
     event: u64,
     ns: i64,
-    lane: u32,
+    gpu: u64,
+    lane: u64,
 }
 
 #[derive(Default)]
@@ -84,8 +86,6 @@ pub struct Survey {
     pub event_bytes: u64,
     lost_before: bool,
     ends: Vec<End>,
-    lanes: Vec<(u64, String)>,
-    lane_numbers: HashMap<(u64, String), u32>,
 }
 
 impl Survey {
@@ -179,32 +179,22 @@ impl Survey {
         if let (Some(work), Some(sequence)) =
             (&event.message, self.packets.sequences.get(&sequence))
         {
-            let place = (work.number(11), lane_of(sequence, work.number(13)).0);
-            let next = self.lanes.len() as u32;
-            let lane = match self.lane_numbers.get(&place) {
-                Some(&lane) => lane,
-                None => {
-                    self.lanes.push(place.clone());
-                    self.lane_numbers.insert(place, next);
-                    next
-                }
-            };
             self.ends.push(End {
                 event: work.number(1),
                 ns: event.ts.wrapping_add(work.number(2) as i64),
-                lane,
+                gpu: work.number(11),
+                lane: lane_of(sequence, work.number(13)).0,
             });
         }
     }
 
     /// End in ns, GPU and lane of the last work with this event id.
-    pub fn end_of(&self, event: u64) -> Option<(i64, u64, &str)> {
+    pub fn end_of(&self, event: u64) -> Option<(i64, u64, u64)> {
         let behind = self.ends.partition_point(|end| end.event <= event);
         let found = self.ends.get(behind.checked_sub(1)?)?;
         if found.event != event {
             return None;
         }
-        let (gpu, lane) = &self.lanes[found.lane as usize];
-        Some((found.ns, *gpu, lane))
+        Some((found.ns, found.gpu, found.lane))
     }
 }

@@ -27,11 +27,20 @@ pub enum Wire {
 #[derive(Clone, Copy)]
 pub struct Field {
     pub number: u64,
-    pub wire: Wire,
     /// An integer, or where the bytes start, up to `end`.
     pub value: u64,
-    pub end: usize,
+    pub end: u32, // a packet is smaller
+    pub wire: Wire,
 }
+
+const NO_FIELD: Field = Field {
+    number: 0,
+    value: 0,
+    end: 0,
+    wire: Wire::Fixed32,
+};
+/// Most messages have fewer fields: they need no memory of their own.
+const FEW: usize = 4;
 
 /// An integer of at most ten bytes, and the place behind it.
 #[inline]
@@ -67,7 +76,7 @@ fn field(data: &[u8], at: usize, end: usize) -> Result<(Field, usize), BadPacket
                 number,
                 wire: Wire::Varint,
                 value,
-                end: at,
+                end: 0,
             };
             return Ok((found, at));
         }
@@ -87,31 +96,91 @@ fn field(data: &[u8], at: usize, end: usize) -> Result<(Field, usize), BadPacket
         number,
         wire,
         value: at as u64,
-        end: behind,
+        end: behind as u32,
     };
     Ok((found, behind))
+}
+
+/// Calls `take` with each field of a message, which needs no memory.
+#[inline]
+pub fn each_field(data: &[u8], mut take: impl FnMut(&Field)) -> Result<(), BadPacket> {
+    let mut at = 0;
+    while at < data.len() {
+        let (found, behind) = field(data, at, data.len())?;
+        take(&found);
+        at = behind;
+    }
+    Ok(())
+}
+
+impl Field {
+    /// The bytes of the field.
+    pub fn bytes<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        &data[self.value as usize..self.end as usize]
+    }
+}
+
+/// The last texts with the numbers 1 and 2.
+pub fn pair(data: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), BadPacket> {
+    let mut found: [&[u8]; 2] = [&[], &[]];
+    each_field(data, |one| {
+        if one.wire == Wire::Bytes && (one.number == 1 || one.number == 2) {
+            found[one.number as usize - 1] = one.bytes(data);
+        }
+    })?;
+    Ok((
+        String::from_utf8_lossy(found[0]),
+        String::from_utf8_lossy(found[1]),
+    ))
 }
 
 /// The fields of a message.
 pub struct Message<'a> {
     data: &'a [u8],
-    fields: Vec<Field>,
+    few: [Field; FEW],
+    count: usize,
+    many: Vec<Field>,
 }
 
 impl<'a> Message<'a> {
     pub fn new(data: &'a [u8], at: usize, end: usize) -> Result<Message<'a>, BadPacket> {
-        let mut fields = Vec::with_capacity(8);
-        let mut at = at;
-        while at < end {
-            let (found, behind) = field(data, at, end)?;
-            fields.push(found);
+        // Places count from the start of the message, so that they are small.
+        let data = &data[at..end];
+        let mut made = Message {
+            data,
+            few: [NO_FIELD; FEW],
+            count: 0,
+            many: Vec::new(),
+        };
+        let mut at = 0;
+        while at < data.len() {
+            let (found, behind) = field(data, at, data.len())?;
+            if made.count < FEW {
+                made.few[made.count] = found;
+            } else {
+                if made.count == FEW {
+                    made.many.reserve(32);
+                    made.many.extend_from_slice(&made.few);
+                }
+                made.many.push(found);
+            }
+            made.count += 1;
             at = behind;
         }
-        Ok(Message { data, fields })
+        Ok(made)
+    }
+
+    #[inline]
+    fn fields(&self) -> &[Field] {
+        if self.count > FEW {
+            &self.many
+        } else {
+            &self.few[..self.count]
+        }
     }
 
     fn with(&self, number: u64, wire: Wire) -> impl DoubleEndedIterator<Item = &Field> + '_ {
-        self.fields
+        self.fields()
             .iter()
             .filter(move |one| one.number == number && one.wire == wire)
     }
@@ -132,7 +201,7 @@ impl<'a> Message<'a> {
     pub fn double(&self, number: u64) -> Option<f64> {
         self.with(number, Wire::Fixed64).next_back().map(|one| {
             let mut bytes = [0; 8];
-            bytes.copy_from_slice(&self.data[one.value as usize..one.end]);
+            bytes.copy_from_slice(&self.data[one.value as usize..one.end as usize]);
             f64::from_le_bytes(bytes)
         })
     }
@@ -146,12 +215,12 @@ impl<'a> Message<'a> {
     pub fn parts(&self, number: u64) -> impl DoubleEndedIterator<Item = &'a [u8]> + '_ {
         let data = self.data;
         self.with(number, Wire::Bytes)
-            .map(move |one| &data[one.value as usize..one.end])
+            .map(move |one| &data[one.value as usize..one.end as usize])
     }
 
     /// The numbers of all fields with bytes.
     pub fn part_numbers(&self) -> impl Iterator<Item = u64> + '_ {
-        self.fields
+        self.fields()
             .iter()
             .filter(|one| one.wire == Wire::Bytes)
             .map(|one| one.number)
@@ -171,7 +240,7 @@ impl<'a> Message<'a> {
     ) -> impl Iterator<Item = Result<Message<'a>, BadPacket>> + '_ {
         let data = self.data;
         self.with(number, Wire::Bytes)
-            .map(move |one| Message::new(data, one.value as usize, one.end))
+            .map(move |one| Message::new(data, one.value as usize, one.end as usize))
     }
 
     /// All integers with this number, packed ones too.

@@ -1,6 +1,8 @@
 //! The second pass over a file: packets as the JSON text of a trace.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
 
 use super::json_values::{
     argument, decimal, escape, int, put, quote, quoted, signed, us, MOST_DEPTH,
@@ -8,7 +10,7 @@ use super::json_values::{
 use super::packets::{counter_names, CounterNames, Event, Kind, Packets, Sequence, Track, STAGES};
 use super::slices::{LOST, OPEN};
 use super::survey::{lane_of, Notes, Odd, Survey};
-use super::wire::{BadPacket, Frames, Message, Taken};
+use super::wire::{pair, BadPacket, Frames, Message, Taken};
 
 const FIRST_DEPENDENCY: u64 = 1 << 40;
 const CATEGORIES: [&str; 6] = [
@@ -22,41 +24,78 @@ const CATEGORIES: [&str; 6] = [
 const HOST_NODE: &str = "HostNode";
 const MASKED: i64 = 0x7fff_ffff;
 
-/// Which arguments are integers, and which have another name in torch's JSON.
-pub struct Names {
-    ints: HashSet<String>,
-    renamed: HashMap<String, String>,
+/// How an argument of a device's work is written: its name as JSON, and whether it is an integer.
+struct Known {
+    name: Vec<u8>,
+    int: bool,
+}
+
+/// Which arguments are integers, and which have another name in torch's JSON. Keys are not of the file, so a
+/// simple hash does.
+pub struct Names(HashMap<String, Known, BuildHasherDefault<Fnv>>);
+
+#[derive(Default)]
+pub struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Names {
+    /// `table` has lines "int\tkey" and "name\tkey\tname".
     pub fn new(table: &[u8]) -> Names {
         let text = String::from_utf8_lossy(table);
-        let mut names = Names {
-            ints: HashSet::new(),
-            renamed: HashMap::new(),
-        };
-        for line in text.split('\n') {
-            let mut parts = line.split('\t');
-            match (parts.next(), parts.next(), parts.next()) {
-                (Some("int"), Some(key), None) => {
-                    names.ints.insert(key.to_owned());
-                }
-                (Some("name"), Some(key), Some(name)) => {
-                    names.renamed.insert(key.to_owned(), name.to_owned());
-                }
-                _ => {}
+        let lines: Vec<Vec<&str>> = text
+            .split('\n')
+            .map(|one| one.split('\t').collect())
+            .collect();
+        let ints: HashSet<&str> = lines
+            .iter()
+            .filter(|line| line.len() == 2)
+            .map(|line| line[1])
+            .collect();
+        let mut names = Names(HashMap::default());
+        for line in &lines {
+            if line.len() < 2 {
+                continue;
+            }
+            let name = line[line.len() - 1];
+            if line.len() == 3 || !names.0.contains_key(name) {
+                let known = Known {
+                    name: quoted(name),
+                    int: ints.contains(name),
+                };
+                names.0.insert(line[1].to_owned(), known);
             }
         }
         names
     }
 
-    fn name<'a>(&'a self, key: &'a str) -> &'a str {
-        self.renamed.get(key).map_or(key, String::as_str)
+    /// Appends the name of an argument; whether it is an integer.
+    fn put(&self, out: &mut Vec<u8>, key: &str) -> bool {
+        match self.0.get(key) {
+            Some(known) => {
+                out.extend_from_slice(&known.name);
+                known.int
+            }
+            None => {
+                quote(out, key);
+                false
+            }
+        }
     }
 }
 
 /// Process and thread of a row, as JSON.
-type Place = (Vec<u8>, Vec<u8>);
+type Place = Rc<(Vec<u8>, Vec<u8>)>;
 
 pub struct RowWriter {
     pub survey: Survey,
@@ -76,10 +115,11 @@ struct Rows {
     dependency: u64,
     places: HashMap<u64, Place>,
     named: HashSet<u64>,
-    named_lanes: HashSet<(u64, String)>,
+    named_lanes: HashSet<(u64, u64)>,
     named_gpus: HashSet<u64>,
     sums: HashMap<u64, i64>,
     double_sums: HashMap<u64, f64>,
+    scratch: Vec<u8>,
 }
 
 impl RowWriter {
@@ -102,6 +142,7 @@ impl RowWriter {
                 named_gpus: HashSet::new(),
                 sums: HashMap::new(),
                 double_sums: HashMap::new(),
+                scratch: Vec::new(),
             },
             begun: false,
         }
@@ -215,8 +256,14 @@ impl Of<'_> {
         };
         if track.tid != -1 {
             if !track.thread.is_empty() {
-                let (pid, tid) = self.place(&track);
-                self.meta("thread_name", &pid, &tid, "name", &quoted(&track.thread));
+                let place = self.place(&track);
+                self.meta(
+                    "thread_name",
+                    &place.0,
+                    &place.1,
+                    "name",
+                    &quoted(&track.thread),
+                );
             }
         } else if track.pid != -1 && !track.process.is_empty() {
             if self.rows.torch && is_gpu(&track.process) {
@@ -269,7 +316,7 @@ impl Of<'_> {
                 _ => {}
             }
         }
-        (self.pid(track.pid), tid.to_string().into_bytes())
+        Rc::new((self.pid(track.pid), tid.to_string().into_bytes()))
     }
 
     fn place_of(&mut self, uuid: u64) -> Place {
@@ -310,7 +357,7 @@ impl Of<'_> {
         if !name.is_empty() && self.rows.named.insert(uuid) {
             self.meta("thread_name", &pid, &tid, "name", &quoted(name));
         }
-        (pid, tid)
+        Rc::new((pid, tid))
     }
 
     // --- events of tracks ---
@@ -344,8 +391,9 @@ impl Of<'_> {
         message: &Message,
         dur: Option<i64>,
     ) -> Result<(), BadPacket> {
-        let (pid, tid) = self.place_of(event.track);
-        let mut name = Vec::new();
+        let place = self.place_of(event.track);
+        let mut name = std::mem::take(&mut self.rows.scratch);
+        name.clear();
         if message.has(23) {
             quote(&mut name, &message.text(23));
         } else if let Some(iid) = message.int(10) {
@@ -363,9 +411,10 @@ impl Of<'_> {
                 self.add(b",");
             }
             some = true;
-            let mut text = Vec::new();
-            self.sequence.categories.put(&mut text, iid, self.on_lost);
-            self.add(&text[1..text.len() - 1]);
+            let at = self.out.len();
+            self.sequence.categories.put(self.out, iid, self.on_lost);
+            self.out.pop(); // its quotes
+            self.out.remove(at);
         }
         for part in message.parts(22) {
             if some {
@@ -380,18 +429,19 @@ impl Of<'_> {
         }
         self.add(b"\",\"name\":");
         self.add(&name);
-        self.at(&pid, &tid);
+        self.rows.scratch = name;
+        self.at(&place.0, &place.1);
         self.ts(event.ts);
         if let Some(dur) = dur {
             self.add(b",\"dur\":");
             us(self.out, dur);
         }
         self.add(b",\"args\":{");
-        for (index, one) in message.messages(4).enumerate() {
+        for (index, one) in message.parts(4).enumerate() {
             if index > 0 {
                 self.add(b",");
             }
-            argument(self.out, &one?, self.sequence, self.on_lost, 0, true)?;
+            argument(self.out, one, self.sequence, self.on_lost, 0, true)?;
         }
         self.add(b"}}");
         Ok(())
@@ -411,7 +461,7 @@ impl Of<'_> {
     fn value(&mut self, event: &Event, message: &Message) -> Result<(), BadPacket> {
         let uuid = event.track;
         let track = self.tracks.get(&uuid).cloned().unwrap_or_default();
-        let (pid, _) = self.place_of(uuid);
+        let place = self.place_of(uuid);
         let mut text = Vec::new();
         if let Some(real) = message.double(44) {
             let mut real = real * track.unit_factor as f64;
@@ -435,7 +485,7 @@ impl Of<'_> {
         self.add(b",\n{\"ph\":\"C\",\"name\":");
         quote(self.out, &track.name);
         self.add(b",\"pid\":");
-        self.add(&pid);
+        self.add(&place.0);
         self.ts(event.ts);
         self.add(b",\"args\":{");
         let unit = if track.unit.is_empty() {
@@ -470,9 +520,8 @@ impl Of<'_> {
             quote(&mut title, &spec);
         }
         let mut extras = Vec::new();
-        for one in message.messages(6) {
-            let one = one?;
-            extras.push((one.text(1), one.text(2)));
+        for one in message.parts(6) {
+            extras.push(pair(one)?);
         }
         let dur = message.number(2) as i64;
         if !self.rows.torch {
@@ -502,11 +551,12 @@ impl Of<'_> {
                 title = quoted(&format!("{}: {}", HOST_NODE, function));
             }
         }
-        let (tid, label) = lane_of(self.sequence, message.number(13));
+        let (lane, label) = lane_of(self.sequence, message.number(13));
+        let label = (!self.rows.named_lanes.contains(&(gpu, lane))).then(|| label.into_owned());
         self.name_unsigned_gpu(gpu);
-        let pid = gpu.to_string();
-        if !self.rows.named_lanes.contains(&(gpu, tid.clone())) {
-            self.rows.named_lanes.insert((gpu, tid.clone()));
+        let (pid, tid) = (gpu.to_string(), lane.to_string());
+        if let Some(label) = label {
+            self.rows.named_lanes.insert((gpu, lane));
             self.meta(
                 "thread_name",
                 pid.as_bytes(),
@@ -562,7 +612,7 @@ impl Of<'_> {
         let survey = self.survey;
         if let Some((ns, gpu, lane)) = survey.end_of(event) {
             put(self.out, format_args!(",\n{{\"ph\":\"s\",{}", flow));
-            self.at(gpu.to_string().as_bytes(), lane.as_bytes());
+            self.at(gpu.to_string().as_bytes(), lane.to_string().as_bytes());
             self.ts(ns);
             self.add(b"}");
         }
@@ -595,7 +645,7 @@ impl Of<'_> {
                 let key = self.sequence.launch_args.get(iid).cloned();
                 let key = key.unwrap_or_else(|| format!("#{}", iid));
                 self.add(b",");
-                quote(self.out, self.rows.names.name(&key));
+                self.rows.names.put(self.out, &key);
                 self.add(b":");
                 int(self.out, one.int(4).unwrap_or_else(|| one.number(3)));
             }
@@ -614,12 +664,10 @@ impl Of<'_> {
             }
             return;
         }
-        let name = self.rows.names.name(key);
-        let integer = integer && self.rows.names.ints.contains(name);
         self.out.push(b',');
-        quote(self.out, name);
+        let int = self.rows.names.put(self.out, key);
         self.add(b":");
-        self.text_or_int(value, integer);
+        self.text_or_int(value, integer && int);
     }
 
     fn text_or_int(&mut self, value: &str, integer: bool) {
