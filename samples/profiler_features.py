@@ -5,9 +5,13 @@
 | function | shows |
 |---|---|
 | `ranges` | `record_function`: ranges of your own, in Trace and in Operator's search |
+| `cycles` | `schedule` with `skip_first` and `repeat`: two cycles are two spans of a worker |
+| `activities` | all that this torch can record here: CPU, and CUDA, XPU, MTIA or HPU if there |
 | `by_hand` | `start()` and `stop()`, `add_metadata`, a trace under a name of your own |
 | `tables` | `key_averages().table()` and `events()`, before the handler saves the trace |
+| `stacks` | `export_stacks`: call paths as text, a flame graph in Operator |
 | `memory` | `profile_memory`: an activation that outlives its step, in Memory |
+| `memory_timeline` | `export_memory_timeline`: torch's own categories over time, in Memory |
 | `scalars` | SummaryWriter beside the trace: TensorBoard shows loss, graph and profile |
 | `itt` | `torch.profiler.itt`: ranges for VTune; they are not part of a trace |
 """
@@ -17,7 +21,8 @@ from pathlib import Path
 import click
 import torch
 from torch import nn
-from torch.profiler import profile, record_function, schedule
+from torch._C._profiler import _ExperimentalConfig
+from torch.profiler import profile, record_function, schedule, supported_activities
 
 from kinetoscope.handlers import tensorboard_trace_handler
 
@@ -37,6 +42,27 @@ def ranges(logdir: Path) -> None:
                 loss = model(batch).sum()
             with record_function("backward"):
                 loss.backward()
+    handler.flush()
+
+
+def cycles(logdir: Path) -> None:
+    model, batch = model_and_batch()
+    handler = tensorboard_trace_handler(logdir / "cycles", "worker0")
+    plan = schedule(skip_first=2, wait=1, warmup=1, active=2, repeat=2)
+    with profile(schedule=plan, on_trace_ready=handler, acc_events=True) as prof:
+        for _ in range(12):
+            model(batch).sum().backward()
+            prof.step()
+    handler.flush()
+
+
+def activities(logdir: Path) -> None:
+    model, batch = model_and_batch()
+    found = supported_activities()  # type: ignore[no-untyped-call]
+    print("recorded here:", ", ".join(sorted(one.name for one in found)))
+    handler = tensorboard_trace_handler(logdir / "activities", "worker0")
+    with profile(activities=found, on_trace_ready=handler):
+        model(batch).sum().backward()
     handler.flush()
 
 
@@ -63,6 +89,16 @@ def tables(logdir: Path) -> None:
     handler.flush()
 
 
+def stacks(logdir: Path) -> None:
+    model, batch = model_and_batch()
+    # Without `verbose` torch keeps no stacks of the operators, and the file stays empty.
+    verbose = _ExperimentalConfig(verbose=True)
+    with profile(with_stack=True, experimental_config=verbose) as prof:
+        model(batch).sum().backward()
+    (logdir / "stacks").mkdir(parents=True, exist_ok=True)
+    prof.export_stacks(str(logdir / "stacks" / "worker0.stacks"), "self_cpu_time_total")
+
+
 def memory(logdir: Path) -> None:
     model, batch = model_and_batch()
     kept = []  # the leak
@@ -79,6 +115,15 @@ def memory(logdir: Path) -> None:
             kept.append(output)  # and with it the graph that made it
             prof.step()
     handler.flush()
+
+
+def memory_timeline(logdir: Path) -> None:
+    model, batch = model_and_batch()
+    with profile(profile_memory=True, record_shapes=True, with_stack=True) as prof:
+        model(batch).sum().backward()
+    place = logdir / "memory_timeline"
+    place.mkdir(parents=True, exist_ok=True)
+    prof.export_memory_timeline(str(place / "worker0.raw.json.gz"), device=batch.device.type)
 
 
 def scalars(logdir: Path) -> None:
@@ -117,10 +162,15 @@ def itt(logdir: Path) -> None:
     handler.flush()
 
 
+FEATURES = (
+    ranges, cycles, activities, by_hand, tables, stacks, memory, memory_timeline, scalars, itt
+)  # fmt: skip
+
+
 @click.command()
 @click.option("--logdir", default="log/features", show_default=True, type=Path)
 def main(logdir: Path) -> None:
-    for show in (ranges, by_hand, tables, memory, scalars, itt):
+    for show in FEATURES:
         show(logdir)
     print(f"The traces are below {logdir}. To look at them: tensorboard --logdir {logdir}")
 

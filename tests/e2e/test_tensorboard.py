@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import runpy
+import warnings
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
+from tests.conftest import ROOT
+from tests.waiting import wait_for
+
 from .browser import Watch, watched
-from .servers import Server, tensorboard
+from .servers import Server, get_json, tensorboard
 
 LONG_MS = 30_000  # a slow machine, not a slow page
 
@@ -35,6 +40,22 @@ def test_each_view_opens_offline_and_in_silence(browser: Browser, board: Server,
         ).to_have_attribute("aria-current", "page")
         page.wait_for_timeout(500)
         clean(watch)
+
+
+def test_a_summary_writer_in_the_same_folder_is_shown_beside_us(tmp_path: Path) -> None:
+    """Loss and graph in TensorBoard's own tabs, the profile in ours, of one run."""
+    pytest.importorskip("torch")
+    sample = runpy.run_path(str(ROOT / "samples" / "profiler_features.py"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sample["scalars"](tmp_path / "log")
+    with tensorboard(tmp_path / "log", tmp_path) as server:
+        (run,) = server.wait_ready(1)["runs"]
+        assert run["name"] == "scalars"
+        data = server.page.partition("#")[0] + "data/plugin"
+        tags = wait_for(lambda: get_json(f"{data}/scalars/tags").get("scalars"))
+        assert "loss" in tags
+        assert wait_for(lambda: get_json(f"{data}/graphs/info").get("scalars"))["run_graph"]
 
 
 def test_the_tab_carries_our_title(browser: Browser, board: Server) -> None:

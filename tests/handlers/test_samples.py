@@ -156,24 +156,64 @@ def test_a_training_is_looked_at_while_it_runs(
     assert step_names(tmp_path / name) == {f"ProfilerStep#{number}" for number in range(12, 16)}
 
 
-def test_the_other_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def features(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the functions of the sample leave."""
+    logdir = tmp_path_factory.mktemp("features")
     pytest.importorskip("tensorboard")
-    features = loaded("profiler_features.py")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in ("ranges", "by_hand", "tables", "memory", "scalars", "itt"):
-            features[name](tmp_path)
+        for show in loaded("profiler_features.py")["FEATURES"]:
+            show(logdir)
+    return logdir
 
-    assert "Self CPU time total" in capsys.readouterr().out
-    for run in ("by_hand", "itt", "memory", "ranges", "scalars", "tables"):
-        assert kinetoscope.open(tmp_path, run=run) is not None
-    kept = read(tmp_path / "by_hand" / "monday.json")
+
+RUNS = (
+    "activities", "by_hand", "cycles", "itt", "memory", "memory_timeline", "ranges", "scalars",
+    "stacks", "tables",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_each_of_the_other_features_opens(features: Path, run: str) -> None:
+    assert tuple(files_in(features)) == RUNS
+    assert kinetoscope.open(features, run=run) is not None
+
+
+def only(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_ranges_cycles_and_activities(features: Path) -> None:
+    assert {"forward", "backward"} <= set(event_names(only(features / "ranges")))
+    found = [step_names(path) for path in sorted((features / "cycles").iterdir())]
+    assert found == [{"ProfilerStep#4", "ProfilerStep#5"}, {"ProfilerStep#8", "ProfilerStep#9"}]
+    told = read(only(features / "activities"))["kinetoscope"]["profiler"]["activities"]
+    assert "CPU" in told
+    kept = read(features / "by_hand" / "monday.json")
     assert (kept["purpose"], kept["learning rates"]) == ("a name of my own", [0.1, 0.01])
-    (trace,) = (tmp_path / "ranges").iterdir()
-    assert {"forward", "backward"} <= set(event_names(trace))
-    (trace,) = (tmp_path / "memory").iterdir()
-    assert "[memory]" in event_names(trace)
-    assert any(name.startswith("events.out") for name in files_in(tmp_path / "scalars"))
+
+
+def test_stacks_and_memory(features: Path) -> None:
+    lines = only(features / "stacks").read_text().splitlines()
+    assert any("_model_and_batch" in line or "_stacks" in line for line in lines)
+    flame = kinetoscope.open(features, run="stacks").table("operators")
+    assert len(flame) > 0
+    assert "[memory]" in event_names(only(features / "memory"))
+    curve = kinetoscope.open(features, run="memory_timeline").table("memory")
+    assert len(curve) > 0
+
+
+def test_loss_and_graph_stand_beside_the_profile(features: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    (path,) = (features / "scalars").glob("events.out*")
+    events = list(EventFileLoader(str(path)).Load())
+    tags = [value.tag for event in events for value in event.summary.value]
+    assert tags.count("loss") == 3
+    assert any(event.graph_def for event in events)
 
 
 # --- recorded -------------------------------------------------------------------------------------
