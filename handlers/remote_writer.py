@@ -252,6 +252,8 @@ def _put_and_rename(fs: Any, file: Path, target: str) -> None:  # noqa: ANN401
     try:
         fs.put_file(str(file), hidden)
         fs.mv(hidden, target)
+        if fs.exists(hidden):  # HDFS answers so when the name was taken meanwhile
+            raise FileExistsError(target)
     except BaseException:
         with contextlib.suppress(OSError):
             fs.rm_file(hidden)

@@ -17,13 +17,13 @@ from kinetoscope.store.catalog import Timing
 from kinetoscope.store.contract import Catalog
 from kinetoscope.store.discovery.stability import Patience
 from kinetoscope.store.discovery.walk import resolve
-from tests import remote_servers
+from tests import remote_servers, web_hdfs
 from tests.handlers.recording import StandIn
 from tests.remote_servers import Store
 from tests.waiting import wait_for
 
 QUICK = Timing(look=0.2, busy_look=0.2, look_share=1.0, patience=Patience(old=0.0, quiet=0.0))
-KINDS = ("s3", "google", "azure", "azure by https", "hdfs")
+KINDS = ("s3", "google", "azure", "azure by https", "webhdfs", "hdfs")
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Stor
             "s3": remote_servers.s3,
             "google": remote_servers.google,
             "azure": remote_servers.azure,
+            "webhdfs": remote_servers.web_hdfs,
         }
 
         class Started(dict[str, Store]):
@@ -126,3 +127,27 @@ def _remove_and_change(store: Store, first: Path, second: Path) -> None:
         wait_for(lambda: ready(catalog.snapshot()) == {first.name: 7, second.name: 5})
         far.call(lambda fs: fs.rm_file(f"{far.root}/{second.name}"))
         wait_for(lambda: ready(catalog.snapshot()) == {first.name: 7})
+
+
+def test_a_name_that_is_taken_at_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDFS does not rename over a file, and says so only in its answer."""
+    remote_servers.needs("fsspec", "requests")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("kinetoscope.handlers.trace_handler.time.time_ns", lambda: 7)
+    with web_hdfs.running() as server, remote_servers.no_proxy():
+        taken = [b"of another process"]
+
+        def take() -> None:
+            if taken:
+                server.nodes["/logs/w.7.pt.trace.json.gz"] = web_hdfs.Node(taken.pop())
+
+        server.before_rename = take
+        saved = record(f"webhdfs://127.0.0.1:{server.server_address[1]}/logs", "w", 3)
+        assert saved.name == "w.8.pt.trace.json.gz"
+        content = {path: node.content for path, node in server.nodes.items() if node.content}
+    assert content.pop("/logs/w.7.pt.trace.json.gz") == b"of another process"
+    ((path, packed),) = content.items()
+    assert path == "/logs/w.8.pt.trace.json.gz"
+    assert len(json.loads(gzip.decompress(packed))["traceEvents"]) == 3
