@@ -77,10 +77,24 @@ describe("nothing to show", () => {
   });
 
   it("says what is wrong with a logdir", async () => {
-    const problems = [{ kind: "not_found", message: "`/nope` does not exist.", hint: "Typo?" }];
+    const problems = [
+      { kind: "logdir_missing", message: "`/nope` does not exist.", hint: "Typo?" },
+    ];
     server.answer("catalog", catalogOf([], { problems }));
     openPage();
     expect((await screen.findByRole("alert")).textContent).toContain("/nope does not exist. Typo?");
+  });
+
+  it("says what to install, and does not promise to look where it cannot", async () => {
+    const message = "s3://b/logs: s3fs is not installed, which reads and writes s3://.";
+    const hint = "Install it with `pip install 'kinetoscope[s3]'`, and start it again.";
+    const problems = [{ kind: "remote_extra", message, hint }];
+    server.answer("catalog", catalogOf([], { logdirs: ["s3://b/logs"], problems }));
+    openPage();
+    const said = await screen.findByRole("alert");
+    expect(said.querySelector("code")?.textContent).toBe("pip install 'kinetoscope[s3]'");
+    expect(screen.queryByText(/fills by itself/)).toBeNull();
+    expect(screen.getByText(/Three lines in your training/)).toBeDefined();
   });
 
   it("chooses nothing in the place of a run that is gone", async () => {

@@ -137,7 +137,10 @@ def tag_of(info: Mapping[str, Any]) -> str:
 def as_info(error: RemoteError) -> ErrorInfo:
     """The error as the page gets it."""
     kind = "logdir_missing" if error.reason == "missing" else f"remote_{error.reason}"
-    return ErrorInfo(kind, f"{error.message}.", error.hint)
+    hint = error.hint
+    if error.reason == "extra" and hint.startswith("pip "):
+        hint = f"Install it with `{hint}` in the environment of this program, and start it again."
+    return ErrorInfo(kind, f"{error.message}.", hint)
 
 
 def as_error(error: RemoteError) -> KinetoscopeError:

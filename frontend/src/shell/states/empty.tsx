@@ -80,6 +80,10 @@ function Title({ catalog }: { catalog: Catalog }) {
   );
 }
 
+/** Whether a trace that is written there would be found: not where each logdir lacks its library. */
+const isReadable = ({ logdirs, problems }: Catalog): boolean =>
+  problems.filter((problem) => problem.kind === "remote_extra").length < logdirs.length;
+
 export function StateEmpty() {
   const { catalog, info } = usePage();
   const { look, isLooking } = useCatalogActions();
@@ -103,14 +107,18 @@ export function StateEmpty() {
     >
       {catalog.problems.map((problem) => (
         <p key={problem.message} role="alert">
-          <span className="bad">{problem.kind === "not_found" ? "Not found. " : "Problem. "}</span>
+          <span className="bad">
+            {problem.kind === "logdir_missing" ? "Not found. " : "Problem. "}
+          </span>
           <Prose text={problem.message} /> <Prose text={problem.hint} />
         </p>
       ))}
       <Instead files={catalog.files} total={catalog.files_total} />
       <p>
-        This page fills by itself as soon as a trace is written there. Three lines in your training
-        loop are enough:
+        {isReadable(catalog)
+          ? "This page fills by itself as soon as a trace is written there. "
+          : ""}
+        Three lines in your training loop are enough:
       </p>
       <Snippet lines={toLines(info.recipe, OURS)} hasCopy={false} />
     </PlaceState>
