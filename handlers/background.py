@@ -39,10 +39,12 @@ class Background:
             if self._is_busy:
                 return
             self._is_busy = True
-        try:
-            threading.Thread(target=self._run, name="kinetoscope-writer", daemon=False).start()
-        except RuntimeError:  # the interpreter ends, or the system gives no more threads
-            self._work_off()
+        # Behind the end of the main thread the interpreter waits for no thread that begins now.
+        if threading.main_thread().is_alive():
+            with contextlib.suppress(RuntimeError):  # the system gives no more threads
+                threading.Thread(target=self._run, name="kinetoscope-writer", daemon=False).start()
+                return
+        self._work_off()
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until all work is done. False if that took longer than `timeout_s`."""
