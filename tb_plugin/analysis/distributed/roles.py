@@ -73,9 +73,15 @@ def stride_of(ranks: Sequence[int]) -> int | None:
     return steps.pop() if len(steps) == 1 else None
 
 
-def place_of(ranks: Sequence[int]) -> str:
-    """The place of a group's ranks among all: "4 neighbours", "every 4th rank"; "" irregular."""
+def place_of(ranks: Sequence[int], world: int) -> str:
+    """The place of a group's ranks in a run of so many: "4 neighbours"; "" irregular.
+
+    >>> place_of((0, 1), 2), place_of((2, 3), 8), place_of((1, 5), 8)
+    ('all 2 ranks', '2 neighbours', 'every 4th rank')
+    """
     stride = stride_of(ranks)
+    if len(ranks) == world > 1:
+        return f"all {world} ranks"
     if stride is None:
         return ""
     return f"{len(ranks)} neighbours" if stride == 1 else f"every {ordinal(stride)} rank"
@@ -97,7 +103,8 @@ def _guess(
     role, why = _by_exchange(kinds)
     if role not in _CERTAIN:
         role, why = _by_place(digests, group, matches, here, strides) or (role, why)
-    place = place_of(group.ranks) if group.known else ""
+    world = max((one.world_size for one in digests), default=0)
+    place = place_of(group.ranks, world) if group.known else ""
     return GroupRole(role, f"{place}: {why}" if place else why)
 
 
@@ -106,7 +113,7 @@ def _by_exchange(kinds: Sequence[str]) -> tuple[str, str]:
     if kinds.count("send") * 4 >= len(kinds):
         return "pipeline", "its ranks send and receive"
     if "all_to_all" in kinds or "expert_exchange" in kinds:
-        return "expert", "its ranks exchange all-to-all"
+        return "expert", "its ranks exchange all-to-all, as experts and sharded embeddings do"
     if _gathers(kinds):
         return "sharded", "parameters are gathered and gradients scattered"
     if "all_reduce" in kinds:
