@@ -222,7 +222,18 @@ def _why(selection: Selection, cause: str, ns: int) -> str:
         case "exposed_copy_ns":
             return f" For {mean} copies run and nothing computes."
         case _:
-            return f" For {mean} no launching thread recorded any activity."
+            return _without_cause(selection, ns)
+
+
+def _without_cause(selection: Selection, ns: int) -> str:
+    """What is known of idle time that nothing explains: launched work, or a silent host."""
+    queued = selection.idle.queued_ns
+    if queued * 2 < ns:
+        mean = duration(selection.mean(ns))
+        return f" For {mean} no launching thread recorded any activity."
+    names = held_by(selection, NAMED_RATIO * ns, most=1)
+    host = f" Meanwhile the host is in {names}." if names else ""
+    return f" For {duration(selection.mean(queued))} work was launched and had not begun.{host}"
 
 
 def _named(selection: Selection, ns: int) -> str:

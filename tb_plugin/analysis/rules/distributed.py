@@ -271,7 +271,9 @@ def check_communication(selection: Selection) -> Finding | None:
         snippet=remedy.snippet,
         evidence=(
             Evidence("communication", classic, "ratio", selection.limits.communication_ratio),
-            Evidence("exposed communication, per step", selection.mean(exposed), "ns"),
+            Evidence(
+                f"exposed communication, {per_step(selection)}", selection.mean(exposed), "ns"
+            ),
             *_operations(selection.facts.traits),
         ),
         gain=gain,
@@ -432,7 +434,11 @@ def messages(selection: Selection, seen: Seen) -> PatternAdvice | None:
         snippet="DistributedDataParallel(model, bucket_cap_mb=100)" if ddp else "",
         method="their time in which no kernel computes",
         confidence=0.7,
-        evidence=(Evidence("small messages per step", count, "count", limits.small_message_count),),
+        evidence=(
+            Evidence(
+                f"small messages {per_step(selection)}", count, "count", limits.small_message_count
+            ),
+        ),
         verify=f"Record again: fewer collectives per {step_noun(selection.facts)}.",
         links=(Reference("How gradients are put into buckets", url=_NO_SYNC),) if ddp else (),
     )

@@ -222,8 +222,8 @@ def _without_tensor_cores(
         ),
         snippet=(f'with torch.autocast("cuda", dtype=torch.{dtype}):{scaler}\n    {body}{tf32}'),
         evidence=(
-            Evidence("kernel time of eligible ops", of_kernels, "ratio", 0.0),
-            Evidence("tensor-core time", 0.0, "ratio", 0.0),
+            Evidence("kernel time of eligible ops", of_kernels, "ratio"),
+            Evidence("tensor-core time", 0.0, "ratio"),
         ),
         gain=gain,
         scope=scope(seen),

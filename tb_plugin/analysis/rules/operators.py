@@ -30,6 +30,7 @@ from .rule import COMPILE_DEVICES, DEVICE_ACTIVITY, MODULES, OPS, SHAPES, TIME, 
 
 _FUSED = ("Adam", "AdamW", "SGD")
 _FUSED_ON_HOST = (*_FUSED, "Adagrad")  # its fused form is for the CPU alone
+_FUSING = ("GPU", "XPU", "HPU", "MPS")  # devices with fused forms of their own in torch
 _FOREACH = ("ASGD", "Adadelta", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop")
 # Eras of the trace format before torch 2.0, and before 2.4.
 _BEFORE_2_0 = ("A", "B", "C", "D")
@@ -44,7 +45,7 @@ def _update(selection: Selection, seen: Seen, how: str) -> PatternAdvice | None:
     """An optimizer that calls more ops than it has to; None where nothing helps."""
     name, ops = seen[0].pattern.name, seen[0].figure("ops")
     host, era = selection.device is None, selection.facts.torch_era
-    fused = _FUSED_ON_HOST if host else _FUSED
+    fused = _FUSED_ON_HOST if host else _FUSED if device_noun(selection) in _FUSING else ()
     option = ""
     if name in fused and era in (_BEFORE_2_4 if host else _BEFORE_2_0):
         since = "2.4" if host else "2.0"

@@ -440,7 +440,7 @@ def _finding(
             *remedy.links,
             Reference(f"How to keep the {device_noun(one)} busy", url=_TUNING),
         ),
-        verify="Record again: utilization should rise; the step per sample should get shorter.",
+        verify="Record again: utilization should rise, and as many samples take less time.",
         events=_events(one),
         action=remedy.text,
     )
@@ -489,7 +489,11 @@ def _causes(selection: Selection, idle: Idle) -> list[str]:
 def _parts(selection: Selection) -> tuple[Evidence, ...]:
     part = selection.partition or Partition()
     return tuple(
-        Evidence(f"idle, {CAUSE_NAMES[name]}, per step", selection.mean(getattr(part, name)), "ns")
+        Evidence(
+            f"idle, {CAUSE_NAMES[name]}, {per_step(selection)}",
+            selection.mean(getattr(part, name)),
+            "ns",
+        )
         for name in IDLE_CAUSES
         if getattr(part, name)
     )

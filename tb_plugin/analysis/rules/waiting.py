@@ -142,7 +142,9 @@ def check_loader(selection: Selection) -> Finding | None:
         snippet=remedy.snippet,
         evidence=(
             Evidence("DataLoader", classic, "ratio", limit),
-            Evidence("waiting for the DataLoader, per step", selection.mean(total), "ns"),
+            Evidence(
+                f"waiting for the DataLoader, {per_step(selection)}", selection.mean(total), "ns"
+            ),
         ),
         gain=gain,
         scope=scope(selection),
@@ -255,7 +257,8 @@ def cause_finding(selection: Selection, advice: CauseAdvice) -> Finding | None:
     if not causes or selection.ratio(total) <= limit:
         return None
     held = selection.held_of(*causes)
-    gain = ceiling(selection, total, method, *causes)
+    idle = f"idle time of the {device_noun(selection)} {method}"
+    gain = ceiling(selection, total, idle, *causes)
     shares = _shares(selection, causes)
     remedy = remedy_of(advice.remedies, selection)
     noun = step_noun(selection.facts)

@@ -80,13 +80,14 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
   if (evidence.length === 0) {
     return null;
   }
+  const compares = evidence.some(({ threshold }) => threshold !== null);
   return (
     <table className="plain evidence">
       <thead>
         <tr>
           <th>Figure</th>
           <th className="num">here</th>
-          <th className="num">compared with</th>
+          {compares ? <th className="num">compared with</th> : null}
         </tr>
       </thead>
       <tbody>
@@ -96,7 +97,11 @@ function EvidenceTable({ evidence }: { evidence: readonly Evidence[] }) {
               <Prose text={name} />
             </td>
             <td className="num">{evidenceValue(value, unit)}</td>
-            <td className="num dim">{threshold === null ? "" : evidenceValue(threshold, unit)}</td>
+            {compares ? (
+              <td className="num dim">
+                {threshold === null ? "" : evidenceValue(threshold, unit)}
+              </td>
+            ) : null}
           </tr>
         ))}
       </tbody>
