@@ -55,7 +55,6 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
     count = len(digests)
     base = np.array([one.base_ns - digests[0].base_ns for one in digests], np.int64)
     zero = np.zeros(count, np.int64)
-    arrival, release = extents(digests, matches, base)
     symmetric = np.flatnonzero(matches.symmetric & ((matches.row >= 0).sum(axis=1) > 1))
     if count < 2 or not len(symmetric):
         return Clocks(zero, zero - 1, False, count < 2 or _one_host(digests),
@@ -68,17 +67,18 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
         ]
     )
     tolerance = DEVICE_TOLERANCE_NS if on_device.all() else HOST_TOLERANCE_NS
+    arrival, release = extents(digests, matches.part(symmetric), base)  # of the symmetric ones
     usable = _usable(digests, matches, symmetric[on_device])
-    apart = _violation(arrival[symmetric], release[symmetric])
+    apart = _violation(arrival, release)
     same_host = _one_host(digests)
     if len(usable) >= LEAST_INSTANCES and _connected(matches, usable, count):
-        offset, residual = _fit(release[usable])
+        offset, residual = _fit(release[np.searchsorted(symmetric, usable)])
         spread = np.array([_spread(residual[:, m]) for m in range(count)])
         # An offset is off by the spread of its own ends and by that of the first rank's.
         uncertainty = np.ceil(2 * spread + spread[0] + _resolution(digests)).astype(np.int64)
         doubtful = np.abs(offset) <= BEYOND_DOUBT * np.maximum(uncertainty, 1)
         applied = np.where(same_host & doubtful, 0, offset).astype(np.int64)
-        left = _violation(arrival[symmetric] - applied, release[symmetric] - applied)
+        left = _violation(arrival - applied, release - applied)
         widened = np.maximum(uncertainty, left + np.where(applied == 0, np.abs(offset), 0))
         if not applied.any():
             return Clocks(
@@ -92,7 +92,7 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
         )
         return Clocks(applied, widened.astype(np.int64), True, True, said, base - applied)
     if apart <= tolerance:
-        return _as_recorded(digests, symmetric, release, apart, base, same_host=same_host)
+        return _as_recorded(digests, release, apart, base, same_host=same_host)
     why = (
         "ranges of a host back end are no measure of clocks"
         if not on_device.any()
@@ -108,8 +108,7 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
 
 def _as_recorded(
     digests: Sequence[RankDigest],
-    symmetric: I64,
-    release: F64,
+    ends: F64,
     apart: int,
     base: I64,
     *,
@@ -117,7 +116,6 @@ def _as_recorded(
 ) -> Clocks:
     """Clocks that are taken as they are, with what the ends of collectives say of them."""
     zero = np.zeros(len(digests), np.int64)
-    ends = release[symmetric]
     middle = known_median(ends, 1)
     apart_by = known_median(np.abs(ends - middle), 0)[0]
     spread = np.array([_spread((ends - middle)[:, m]) for m in range(len(digests))])

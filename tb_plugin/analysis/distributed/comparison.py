@@ -413,11 +413,11 @@ def _not_modelled(digests: Sequence[RankDigest], matches: Matches) -> str:
     """Operations that are replayed as they were; refused where they take a part of the step."""
     kinds = {"reduce", "gather", "scatter", "other"}
     kinds |= {"broadcast"} if digests[0].on_device else set()
+    told = matches.row[np.array([kind in kinds for kind in matches.kind], np.bool_)]
     spent = 0
     for m, one in enumerate(digests):
-        rows = [int(matches.row[i, m]) for i, kind in enumerate(matches.kind)
-                if kind in kinds and matches.row[i, m] >= 0]  # fmt: skip
-        spent += int(one.calls.exposed_ns[rows].sum())
+        rows = told[:, m]
+        spent += int(one.calls.exposed_ns[rows[rows >= 0]].sum())
     total = sum(int((one.steps.end_ns - one.steps.start_ns).sum()) for one in digests)
     if total and spent > 0.01 * total:
         present = sorted(kinds & set(matches.kind))

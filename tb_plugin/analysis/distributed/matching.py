@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,19 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self.group)
+
+    def part(self, rows: slice | I64) -> Matches:
+        """Some of the collectives; what is without a counterpart stays that of all."""
+        chosen = np.arange(len(self))[rows]
+        return replace(
+            self,
+            group=self.group[rows],
+            kind=tuple(self.kind[at] for at in chosen.tolist()),
+            method=self.method[rows],
+            row=self.row[rows],
+            complete=self.complete[rows],
+            root=self.root[rows],
+        )
 
     @property
     def symmetric(self) -> NDArray[np.bool_]:
@@ -405,10 +418,21 @@ def _match_pairs(
 
 
 def known_median(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """The median of what is known along an axis, which is kept; NaN where nothing is."""
-    lost = np.isnan(values).all(axis=axis, keepdims=True)
-    result: NDArray[np.float64] = np.nanmedian(
-        np.where(lost, 0.0, values), axis=axis, keepdims=True
-    )
-    result[lost] = np.nan
-    return result
+    """The median of what is known along an axis, which is kept; NaN where nothing is.
+
+    Of many ranks few are in a collective, so only what is known is sorted.
+    """
+    place = np.flatnonzero(~np.isnan(values).ravel())
+    line = place // values.shape[1] if axis == 1 else place % values.shape[1]
+    known = values.ravel()[place]
+    order = np.lexsort((known, line))
+    known = known[order]
+    lines = values.shape[1 - axis]
+    count = np.bincount(line, minlength=lines)
+    first = np.cumsum(count) - count
+    result = np.full(lines, np.nan)
+    there = np.flatnonzero(count)
+    low = known[first[there] + (count[there] - 1) // 2]
+    high = known[first[there] + count[there] // 2]
+    result[there] = (low + high) / 2
+    return result[:, None] if axis == 1 else result[None, :]

@@ -26,6 +26,9 @@ from .matching import Matches
 from .model import RankDigest
 from .rank.exposure import PARTS
 
+CELLS = 1 << 20
+"""Collectives × ranks that are looked at together."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
@@ -49,9 +52,52 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
     """Waits of all symmetric collectives; O(instances × ranks)."""
     count = len(digests)
     steps = max((len(one.steps) for one in digests), default=0)
+    chosen = matches.symmetric & ((matches.row >= 0).sum(axis=1) > 1)
+    whole = np.zeros(matches.row.shape, np.int64)
+    transfer = np.full(len(matches), -1, np.int64)
+    last, skew = np.full(len(matches), -1, np.int32), np.full(len(matches), -1, np.int64)
+    # A few at a time: a table of all of them on a thousand ranks takes a hundred megabytes.
+    for low in range(0, len(matches), max(CELLS // max(count, 1), 1)):
+        part = slice(low, low + max(CELLS // max(count, 1), 1))
+        whole[part], transfer[part], last[part], skew[part] = _waits(
+            digests, matches.part(part), clocks, chosen[part]
+        )
+    blame = np.zeros((count, count), np.int64)
+    known = np.flatnonzero(last >= 0)
+    for i in known.tolist():
+        blame[last[i]] += whole[i]
+    waiting, moving = np.zeros((count, steps), np.int64), np.zeros((count, steps), np.int64)
+    for m, digest in enumerate(digests):
+        here = np.flatnonzero((matches.row[:, m] >= 0) & chosen)
+        rows = matches.row[here, m]
+        step = digest.calls.step[rows]
+        inside = step >= 0
+        np.add.at(waiting[m], step[inside], whole[here[inside], m])
+        took = digest.calls.release_ns[rows] - digest.calls.arrival_ns[rows]
+        rest = (took - whole[here, m])[inside]
+        np.add.at(moving[m], step[inside], rest)
+    return Waiting(
+        by_clock=clocks.comparable,
+        blame_ns=blame,
+        exposed_ns=_exposed(digests, matches, whole, last),
+        synchronizing_ns=blame.sum(axis=0),
+        waiting_ns=waiting,
+        transferring_ns=moving,
+        times_last=np.bincount(last[known], minlength=count).astype(np.int64),
+        instances=int(chosen.sum()),
+        last=last,
+        skew_ns=skew,
+        transfer_ns=transfer,
+        wait_ns=whole,
+    )
+
+
+def _waits(
+    digests: Sequence[RankDigest], matches: Matches, clocks: Clocks, chosen: NDArray[np.bool_]
+) -> tuple[I64, I64, I32, I64]:
+    """Of each collective the waits by rank, the transfer, who came last and how late."""
     arrival, release = extents(digests, matches, clocks.shift_ns)
     dur = release - arrival
-    chosen = matches.symmetric & ((matches.row >= 0).sum(axis=1) > 1)
     if clocks.comparable:
         begin = arrival
         latest = _nanmax(arrival)
@@ -63,37 +109,8 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
         transfer = _nanmin(dur)
         waits = dur - transfer[:, None]
     whole: I64 = np.nan_to_num(np.where(chosen[:, None], waits, np.nan)).astype(np.int64)
-    last, skew = _last(begin, chosen)
-    own = _exposed(digests, matches, whole)
-    blame, exposed = np.zeros((count, count), np.int64), np.zeros((count, count), np.int64)
-    known = np.flatnonzero(last >= 0)
-    for i in known.tolist():
-        blame[last[i]] += whole[i]
-        exposed[last[i]] += own[i]
-    waiting, moving = np.zeros((count, steps), np.int64), np.zeros((count, steps), np.int64)
-    for m, digest in enumerate(digests):
-        here = np.flatnonzero((matches.row[:, m] >= 0) & chosen)
-        step = digest.calls.step[matches.row[here, m]]
-        inside = step >= 0
-        np.add.at(waiting[m], step[inside], whole[here[inside], m])
-        rest = (np.nan_to_num(dur[here, m]).astype(np.int64) - whole[here, m])[inside]
-        np.add.at(moving[m], step[inside], rest)
-    return Waiting(
-        by_clock=clocks.comparable,
-        blame_ns=blame,
-        exposed_ns=exposed,
-        synchronizing_ns=whole[known].sum(axis=0) if len(known) else np.zeros(count, np.int64),
-        waiting_ns=waiting,
-        transferring_ns=moving,
-        times_last=np.bincount(last[known], minlength=count).astype(np.int64),
-        instances=int(chosen.sum()),
-        last=last,
-        skew_ns=skew,
-        transfer_ns=np.where(chosen, np.nan_to_num(transfer, nan=-1), _nanmin(dur)).astype(
-            np.int64
-        ),
-        wait_ns=whole,
-    )
+    moved = np.where(chosen, np.nan_to_num(transfer, nan=-1), _nanmin(dur)).astype(np.int64)
+    return whole, moved, *_last(begin, chosen)
 
 
 def _last(begin: F64, chosen: NDArray[np.bool_]) -> tuple[I32, I64]:
@@ -107,17 +124,18 @@ def _last(begin: F64, chosen: NDArray[np.bool_]) -> tuple[I32, I64]:
     return last, skew
 
 
-def _exposed(digests: Sequence[RankDigest], matches: Matches, waits: I64) -> I64:
-    """The part of each wait in which nothing computed; compute is known by eighths of a call."""
-    result = np.zeros_like(waits)
+def _exposed(digests: Sequence[RankDigest], matches: Matches, waits: I64, last: I32) -> I64:
+    """The blame for waits in which nothing computed; compute is known by eighths of a call."""
+    result = np.zeros((len(digests), len(digests)), np.int64)
     for m, digest in enumerate(digests):
-        here = np.flatnonzero((matches.row[:, m] >= 0) & (waits[:, m] > 0))
+        here = np.flatnonzero((matches.row[:, m] >= 0) & (waits[:, m] > 0) & (last >= 0))
         rows = matches.row[here, m]
         dur = np.maximum(digest.calls.release_ns[rows] - digest.calls.arrival_ns[rows], 1)
         share = waits[here, m] / dur * PARTS
         parts = np.clip(share[:, None] - np.arange(PARTS), 0, 1)
         covered = (digest.calls.covered[rows] * parts).sum(axis=1)
-        result[here, m] = np.maximum(waits[here, m] - covered, 0).astype(np.int64)
+        own = np.maximum(waits[here, m] - covered, 0).astype(np.int64)
+        np.add.at(result[:, m], last[here], own)
     return result
 
 

@@ -41,13 +41,16 @@ class RunRows:
         self.chosen: NDArray[np.bool_] = inside
         last = self.of.waiting.last
         self.known = np.flatnonzero(inside & (last >= 0))
-        waits = self.of.waiting.wait_ns[self.known]
         count = len(self.of.digests)
+        waits = self.of.waiting.wait_ns
+        self.waited: I64 = waits.sum(axis=1)  # in each collective, of all ranks
         self.cost = np.zeros(count, np.int64)
-        np.add.at(self.cost, last[self.known], waits.sum(axis=1))
-        self.lost: I64 = waits.sum(axis=0) if len(waits) else np.zeros(count, np.int64)
+        np.add.at(self.cost, last[self.known], self.waited[self.known])
+        self.lost: I64 = waits.sum(axis=0, where=(inside & (last >= 0))[:, None])
         own = self.of.replay.own
-        self.excess: I64 = own.excess_ns[inside].sum(axis=0) if own else np.zeros(count, np.int64)
+        self.excess: I64 = (
+            own.excess_ns.sum(axis=0, where=inside[:, None]) if own else np.zeros(count, np.int64)
+        )
         self.times_last = np.bincount(last[self.known], minlength=count)
         names = [one.place.worker for one in compared.workers]
         self.labels = _labels([(group.label, group.ranks) for group in self.of.groups])
@@ -156,12 +159,8 @@ class RunRows:
         own = self.of.replay.own
         excess = np.zeros(waiting.shape, np.int64)
         if own is not None:
-            chosen = np.flatnonzero(self.chosen)
-            np.add.at(
-                excess.T,
-                np.array([column[int(s)] for s in self.step[chosen]], np.int64),
-                own.excess_ns[chosen],
-            )
+            for at, step in enumerate(self.steps.tolist()):
+                excess[:, at] = own.excess_ns.sum(axis=0, where=(self.step == step)[:, None])
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable:
             begin = np.stack(
@@ -182,14 +181,15 @@ class RunRows:
 
     def collective_map(self) -> answers.HeatColumns:
         """Ranks by those collectives that most was waited in, in time order."""
-        waits = self.of.waiting.wait_ns.sum(axis=1)
-        most = self.known[np.argsort(-waits[self.known], kind="stable")][: answers.MOST_COLUMNS]
+        waits = self.waited[self.known]
+        most = self.known[np.argsort(-waits, kind="stable")][: answers.MOST_COLUMNS]
         rows = np.sort(most)
         present = (self.of.matches.row[rows] >= 0).T
         is_last = np.zeros(present.shape, np.bool_)
         is_last[self.of.waiting.last[rows], np.arange(len(rows))] = True
-        arrival, _ = extents(self.of.digests, self.of.matches, self.of.clocks.shift_ns)
-        begin = arrival[rows].T
+        shown = self.of.matches.part(rows)
+        arrival, _ = extents(self.of.digests, shown, self.of.clocks.shift_ns)
+        begin = arrival.T
         own = self.of.replay.own
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable and len(rows):
@@ -211,8 +211,8 @@ class RunRows:
 
     def table(self) -> tuple[answers.DistributedCollective, ...]:
         """Collectives with most waiting first, then by time."""
-        of, rows = self.of, np.flatnonzero(self.chosen)
-        waits = of.waiting.wait_ns.sum(axis=1)
+        rows = np.flatnonzero(self.chosen)
+        waits = self.waited
         rows = rows[np.argsort(-waits[rows], kind="stable")][: answers.MOST_COLLECTIVES]
         fast = self._fast()
         return tuple(self._collective(int(row), int(waits[row]), fast) for row in rows.tolist())

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.arrays import F64, I64
+from ....base.arrays import F64, I32, I64
 from ..matching import Matches
 from ..model import SYMMETRIC, Edges, Junction, Junctions, RankDigest
 from .max_plus import DeadlockError, LeveledGraph, leveled
@@ -95,8 +95,8 @@ class JointGraph:
     first_point: I64  # (R + 1,)
     first_edge: I64  # (R + 1,)
     measured: I64  # the recorded times of all points, anchored
-    arrival: I64  # (I, R) points; −1
-    release: I64
+    arrival: I32  # (I, R) points; −1
+    release: I32
     steps: tuple[I64, ...]  # (S, 2) points of the start and end of each step, by digest
     transfer_ns: I64  # (I,)
 
@@ -137,8 +137,8 @@ def joint_graph(
     target = [one.edges.target + first_point[m] for m, one in enumerate(digests)]
     weight = [one.edges.weight_ns for one in digests]
     measured = np.concatenate([one.junctions.time_ns + offsets[m] for m, one in enumerate(digests)])
-    arrival = np.full(matches.row.shape, -1, np.int64)
-    release = np.full(matches.row.shape, -1, np.int64)
+    arrival = np.full(matches.row.shape, -1, np.int32)
+    release = np.full(matches.row.shape, -1, np.int32)
     local: list[tuple[int, int, int]] = []
     for m, digest in enumerate(digests):
         begin, end = _ends(digest.junctions, len(digest.calls))
@@ -425,9 +425,16 @@ def _sequence(
 
 def beyond_members(work: I64) -> I64:
     """Per row and column what is beyond the median of the other columns; three are needed."""
-    known = np.where(work >= 0, work.astype(np.float64), np.nan)
-    over = np.where((work >= 0).sum(axis=1, keepdims=True) >= 3, known - others_median(known), 0.0)
-    result: I64 = np.nan_to_num(np.maximum(over, 0)).astype(np.int64)
+    result = np.zeros(work.shape, np.int64)
+    known = work >= 0
+    count = known.sum(axis=1)
+    # Of many ranks few are in a collective: rows with equally many are put side by side.
+    for members in np.unique(count[count >= 3]).tolist():
+        rows = np.flatnonzero(count == members)
+        column = np.nonzero(known[rows])[1].reshape(len(rows), members)
+        values = np.take_along_axis(work[rows], column, axis=1).astype(np.float64)
+        over = np.maximum(values - others_median(values), 0)
+        result[rows[:, None], column] = np.nan_to_num(over).astype(np.int64)
     return result
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.arrays import F64, I64
+from ....base.arrays import F64, I32, I64
 from ....base.units import duration, share
 from ..matching import Matches
 from ..model import RankDigest
@@ -47,6 +47,7 @@ LEAST_STEPS = 3
 OUTLIER = 3.5
 MOST_CANDIDATES = 8
 TIE_NS = 20_000
+MOST_LATE_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +59,7 @@ class OwnTime:
     joint_ns: F64  # (R, S): replayed together, NaN where the replay is refused
     work_ns: I64  # (I, R): own work before each arrival, −1 unknown
     excess_ns: I64  # (I, R): beyond the median of the peers
-    lateness_ns: I64  # (I, R): replayed arrival after the first of the group, −1 absent
+    lateness_ns: I32  # (I, R): replayed arrival after the first of the group, to 2 s; −1 absent
     brought_in_ns: I64  # (R,): how much later than the first it began, by the anchored clocks
     longest_in: I64  # (R,): steps in which it has the longest own time
     gain_ns: I64  # (R,): shorter steps without its excess, per step; −1 not computed
@@ -94,12 +95,12 @@ def own_time(
     work = work_before_arrival(joint, alone)
     over = excess(digests, matches, work)
     count = len(digests)
-    late = np.full(joint.arrival.shape, -1, np.int64)
+    late = np.full(joint.arrival.shape, -1, np.int32)
     for i in range(len(matches)):
         here = np.flatnonzero(joint.arrival[i] >= 0)
         if len(here) > 1:
             times = together[joint.arrival[i, here]]
-            late[i, here] = times - times.min()
+            late[i, here] = np.minimum(times - times.min(), MOST_LATE_NS)
     gain, usual = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     if with_gains:
         end_over = end_excess(joint, alone)
