@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from benchmarks import _measure
 from kinetoscope.analysis.distributed.rank.digest import DIGEST
+from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.session.session import choose
 from kinetoscope.store.cache.content_key import BESIDE
 from kinetoscope.views.distributed import what_if
@@ -327,6 +328,12 @@ class _Opened:
 
     def gather(self, places: Sequence[TracePlace], variant: str = "") -> Gathered:  # noqa: ARG002
         return self.found
+
+    def stored(self, places: Sequence[TracePlace]) -> Mapping[TracePlace, Any]:
+        return self.whole.stored(places)
+
+    def artifact(self, place: TracePlace, spec: ArtifactSpec[Any], variant: str = "") -> Any:  # noqa: ANN401
+        return self.whole.artifact(place, spec, variant)
 
 
 HEAD = (
