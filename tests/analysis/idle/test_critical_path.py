@@ -191,8 +191,6 @@ def test_parts_tile_the_step_whatever_happens(events: list[Event]) -> None:
     path_of(trace, dependencies(trace).certain())
 
 
-@pytest.mark.parametrize(
-    "name", [one for one in FILES if "derived" not in one and "xdit" not in one]
-)
+@pytest.mark.parametrize("name", FILES)
 def test_real_steps_are_tiled(name: str) -> None:
     path_of(opened(name))
