@@ -168,13 +168,14 @@ def test_flops_count_once() -> None:
     assert figures_of(columns, None).flops.tolist() == [2.0 * 2 * 3 * 4]
 
 
-def test_memory_born_and_kept() -> None:
-    def event(ts: int, size: int, address: int) -> Event:
-        return memory(ts, size, 0) | {
-            "args": {"Device Type": 1, "Device Id": 0, "Bytes": size, "Addr": address,
-                     "Total Allocated": 0, "Total Reserved": 0},
-        }  # fmt: skip
+def at_address(ts: float, size: int, address: int) -> Event:
+    return memory(ts, size, 0) | {
+        "args": {"Device Type": 1, "Device Id": 0, "Bytes": size, "Addr": address,
+                 "Total Allocated": 0, "Total Reserved": 0},
+    }  # fmt: skip
 
+
+def test_memory_born_and_kept() -> None:
     columns = modules_of(
         draw(
             """
@@ -183,8 +184,8 @@ def test_memory_born_and_kept() -> None:
             op      | xxxx   yy z|
             """,
             events=[
-                event(2, 64, 1), event(3, 8, 2), event(4, -8, 2), event(8, 100, 3),
-                event(10, -64, 1), event(20, 5, 4),
+                at_address(2, 64, 1), at_address(3, 8, 2), at_address(4, -8, 2),
+                at_address(8, 100, 3), at_address(10, -64, 1), at_address(20, 5, 4),
             ],
         )
     )  # fmt: skip
@@ -194,6 +195,35 @@ def test_memory_born_and_kept() -> None:
     assert figures.kept_bytes.tolist() == [164, 64]
     assert int(columns.outside.born_bytes.sum()) == 5
     assert "memory" in modules_of(draw("module |aa|")).missing
+
+
+@pytest.mark.parametrize("form", ["ranges of FSDP", "ops of TorchScript"])
+def test_memory_is_kept_by_a_call_that_has_no_row_of_its_own(form: str) -> None:
+    """x is the first op of the call of b, y the second: 64 outlive the call, 8 do not."""
+    sharded = form == "ranges of FSDP"
+    path = "TOP(a)::forward.b(B)::forward."
+    columns = modules_of(
+        draw(
+            """
+            note    |pp    qq      |
+            op      |  x y   z     |
+            """
+            if sharded
+            else """
+            op      |  x y   z     |
+            """,
+            names={"p": "FSDP::pre_forward (b)", "q": "FSDP::post_forward (b)"},
+            args={} if sharded else {key: {"Module Hierarchy": path} for key in "xy"},
+            events=[
+                at_address(2, 4, 1), at_address(4, 64, 2), at_address(4.5, 8, 3),
+                at_address(4.8, -8, 3),
+            ],
+        )
+    )  # fmt: skip
+    figures = figures_of(columns, None)
+    place = [columns.strings[code] for code in columns.tree.name.tolist()].index("b")
+    assert int(figures.born_bytes[place]) == 76
+    assert int(figures.kept_bytes[place]) == 68
 
 
 def test_ops_inside_ops_do_not_count() -> None:
