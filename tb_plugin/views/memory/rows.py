@@ -142,7 +142,7 @@ def event_window(subject: Subject, query: answers.MemoryEventQuery) -> answers.M
         count=len(rows),
         bytes=int(blocks.bytes[rows].sum()),
         largest_bytes=int(blocks.bytes[mine].max(initial=0)),
-        missing="",
+        missing=columns.missing.get("blocks", ""),
     )
 
 

@@ -407,9 +407,10 @@ def tables(answer: answers.Memory) -> tuple[Table, ...]:
     """Ops, or the lines of a snapshot; blocks, categories of the peak, devices."""
     owner = _LINES if answer.is_snapshot else _OPS
     statistics = tuple(_cells(row, _STATISTICS, owner) for row in answer.statistics.rows)
-    found = [
-        Table(owner.title, _columns(_STATISTICS, owner), statistics, answer.statistics.count),
-    ]
+    found = []
+    if "blocks" not in answer.missing:  # an exported timeline has no ops either
+        columns = _columns(_STATISTICS, owner)
+        found.append(Table(owner.title, columns, statistics, answer.statistics.count))
     if not answer.events.missing:
         rows = tuple(_cells(row, _EVENTS, owner) for row in answer.events.rows)
         found.append(Table("Events", _columns(_EVENTS, owner), rows, answer.events.count))

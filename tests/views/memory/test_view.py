@@ -19,6 +19,8 @@ from kinetoscope.views.view import Subject
 from tests.analysis.memory.made import HIP, MadeMemory
 from tests.analysis.memory.snapshots.test_columns import DRAWN, stored
 from tests.drawing import V100, draw, memory
+from tests.trace.io.test_memory_timeline import SUMS
+from tests.trace.io.test_memory_timeline import stored as stored_timeline
 
 PICTURE = """
     step   |11111111111111111111|
@@ -269,6 +271,13 @@ def test_a_snapshot_has_lines_of_code_where_a_trace_has_operators(tmp_path: Path
     assert (words.count("Line of code"), words.count("Operator")) == (2, 0)
     assert OUTSIDE not in {row[0] for table in found for row in table.rows}
     assert not any(" op " in f" {text} " for text in answer.definitions.values())
+
+
+def test_an_exported_timeline_has_neither_blocks_nor_ops(tmp_path: Path) -> None:
+    path = stored_timeline(tmp_path, SUMS)
+    answer = ask(FileSession(str(path)).subject(VIEW))
+    assert "neither blocks nor ops" in answer.events.missing
+    assert [table.title for table in tables(answer)] == ["At the peak", "Devices"]
 
 
 @pytest.mark.parametrize(("offset", "limit"), [(0, 3), (2, 2), (4, 100), (9, 1), (0, 5)])

@@ -259,9 +259,11 @@ export function Churn({ answer, isOld, choice }: FactProps) {
         <Prose text={churn.sentence} />
       </p>
       <p className="row wrap">
-        <button type="button" className="link" onClick={() => choice.set("tab", "operators")}>
-          Which ops allocate
-        </button>
+        {(answer.missing["blocks"] ?? "") === "" ? (
+          <button type="button" className="link" onClick={() => choice.set("tab", "operators")}>
+            {answer.is_snapshot ? "Which lines allocate" : "Which ops allocate"}
+          </button>
+        ) : null}
         {churn.device_calls === 0 ? null : (
           <ViewLink stem="operators" params={{ kinds: "runtime", search: "malloc" }}>
             The calls to the device

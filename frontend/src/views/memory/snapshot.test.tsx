@@ -133,6 +133,18 @@ it("names lines of code where a trace has operators", async () => {
   expect(statisticsPlain(true)([]).header[0]).toBe("line_of_code");
 });
 
+it("has no tables of what an exported timeline does not tell", async () => {
+  server.answer("view/memory", {
+    ...SNAPSHOT,
+    is_snapshot: false,
+    missing: { ...SNAPSHOT.missing, blocks: "An exported memory timeline has no blocks." },
+  });
+  openPage("#view=memory");
+  const panel = within(await screen.findByRole("region", { name: "In the recording" }));
+  expect(panel.getByText(/Events and operators are not available/)).toBeTruthy();
+  expect(screen.queryByRole("button", { name: /Which ops allocate/ })).toBeNull();
+});
+
 it("says what is free and of no use, by pool", async () => {
   openPage("#view=memory");
   const panel = within(await screen.findByRole("region", { name: "Reserved and free" }));

@@ -27,7 +27,7 @@ const LINE_PX = 14;
 const PADDING_PX = 8;
 /** A box narrower than this has no room for words, but for its size; and narrower yet for nothing. */
 const LEAST_WORDS = 76;
-const LEAST_FIGURE = 56;
+const LEAST_FIGURE = 66;
 
 /** What a node is called where its parents are known. */
 export function nodeName(node: AliveNode, labels: Readonly<Record<string, string>>): string {

@@ -106,7 +106,7 @@ describe("the boxes of what is alive", () => {
     const low = { node: 3, place: 0, x: 0, y: 0, width: 200, height: 24 };
     expect(boxWords(NODES, low, LABELS)).toEqual(["Activations · layer1"]);
     expect(boxWords(NODES, { ...low, width: 20 }, LABELS)).toEqual([]);
-    expect(boxWords(NODES, { ...low, width: 60 }, LABELS)[0]).toMatch(/^\d.*B$/);
+    expect(boxWords(NODES, { ...low, width: 70 }, LABELS)[0]).toMatch(/^\d.*B$/);
   });
 
   it("know what they lie in", () => {

@@ -6,6 +6,7 @@ import { SearchField } from "../../../components/controls/search_field";
 import { Segmented } from "../../../components/controls/segmented";
 import { Select } from "../../../components/controls/select";
 import { PartTable } from "../../../components/data_table/part_table";
+import { Panel } from "../../../components/states/panel";
 import { Prose } from "../../../components/text/prose";
 import type { Cell } from "../../../state/cell";
 import { useValues } from "../../../state/host/environment";
@@ -247,5 +248,15 @@ function Events(props: TablesProps) {
 
 export function Tables(props: TablesProps) {
   const isByOperator = useValues()["memory.tab"] === "operators";
+  const missing = props.answer.missing["blocks"] ?? "";
+  if (missing !== "") {
+    return (
+      <Panel title="In the recording">
+        <p className="ink2">
+          Events and operators are not available. <Prose text={missing} />
+        </p>
+      </Panel>
+    );
+  }
   return props.noBlocks !== "" || isByOperator ? <Operators {...props} /> : <Events {...props} />;
 }
