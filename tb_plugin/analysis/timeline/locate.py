@@ -105,10 +105,10 @@ def ranges(low: I64, high: I64) -> tuple[I64, I64]:
 
 
 def slices_of_rows(slices: Slices, rows: I64) -> I64:
-    """The slices of rows of the file; −1 where a row is none."""
+    """The slices of rows of the file; −1 where a row is none, or is −1."""
     result = np.full(len(rows), -1, np.int64)
     order = np.argsort(rows)
-    found = np.flatnonzero(np.isin(slices.raw, rows))
+    found = np.flatnonzero(np.isin(slices.raw, rows[rows >= 0]))
     raw = slices.raw[found]
     low = np.searchsorted(rows, raw, side="left", sorter=order)
     high = np.searchsorted(rows, raw, side="right", sorter=order)
