@@ -69,6 +69,14 @@ def count(number: int) -> str:
     return f"{three_digits(number / 1e9)}{NBSP}G"
 
 
+def flops(number: float) -> str:
+    """Floating-point operations: ``487 MFLOP``, ``11.5 TFLOP``."""
+    for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= 0.9995 * factor:
+            return f"{three_digits(number / factor)}{NBSP}{unit}FLOP"
+    return f"{round(number)}{NBSP}FLOP"
+
+
 def times(ratio: float) -> str:
     """A factor: ``1.19×``, from ten on ``12×``."""
     return f"{ratio:.2f}×" if ratio < 9.995 else f"{ratio:,.0f}×"

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from ..base.units import NBSP, count, duration, size
+from ..base.units import NBSP, count, duration, flops, size
 from ..session.session import Wanted, choose
 from ..views.diff.contract import (
     Diff,
@@ -223,7 +223,7 @@ def amount(one: DiffCount, value: float) -> str:
     """A count in words."""
     if one.unit == "bytes":
         return size(value)
-    return f"{value:.4g}" if one.unit == "flop" else count(round(value))
+    return flops(value) if one.unit == "flop" else count(round(value))
 
 
 def changes_table(table: DiffTable) -> Table:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
-from ...base.units import count, duration, share, size
+from ...base.units import duration, share, size
 from ..idle.places import is_own_frame
 from ..operators.groups import in_steps
 from ..operators.stacks import frames_of
@@ -22,7 +22,7 @@ from .changes import ItemChange
 from .comparable import StepCount
 from .noise import BUDGET
 from .sides import Side
-from .verdict import PairVerdict, phrase
+from .verdict import PairVerdict, count_words, phrase
 
 CaseOutcome = Literal["ok", "worse", "cannot tell"]
 CULPRITS = 5
@@ -173,10 +173,8 @@ def _count(one: StepCount | None, key: str, most: float, found: Checked) -> Budg
         return BudgetCase(
             name, "cannot tell", f"Not both recordings tell how many {key} there are."
         )
-    write = size if one.unit == "bytes" else (lambda value: count(round(value)))
-    text = (
-        f"{one.label}: {write(one.base)} → {write(one.other)} per step; budget {share(most)} more."
-    )
+    values = f"{count_words(one, one.base)} → {count_words(one, one.other)}"
+    text = f"{one.label}: {values} per step; budget {share(most)} more."
     if one.other <= one.base * (1 + most):
         return BudgetCase(name, "ok", text)
     if not one.is_exact:

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.arrays import F64, B, median
+from ...base.units import share
 from ..steps import LEAST_RATIO, SIGMAS
 
 Outcome = Literal["better", "worse", "no change", "cannot tell"]
@@ -143,21 +144,21 @@ def _by_interval(  # the change, how far it is uncertain, and three limits
     """The verdict from a change and its interval, which reaches so far below and above it."""
     low, high, limit = change - below, change + above, needed * base_ns
     certain = (
-        f"The change of the median is above {needed:.1%} of the step, and all of its interval lies"
-        " on one side of zero."
+        f"The change of the median is above {share(needed)} of the step, and all of its interval"
+        " lies on one side of zero."
     )
     if change > limit and low > 0:
         return "worse", certain
     if change < -limit and high < 0:
         return "better", certain
     if -budget * base_ns <= low and high <= budget * base_ns:
-        return "no change", f"All of the interval lies within ±{budget:.1%} of the step."
+        return "no change", f"All of the interval lies within ±{share(budget)} of the step."
     if abs(change) > limit:
         return "cannot tell", "The interval of the change reaches over zero."
     if abs(change) > budget * base_ns:
-        text = f"Without repeats, changes of up to {needed:.1%} of the step are not claimed."
+        text = f"Without repeats, changes of up to {share(needed)} of the step are not claimed."
         return "cannot tell", text
-    return "cannot tell", f"The interval reaches over the limit of {budget:.1%} of the step."
+    return "cannot tell", f"The interval reaches over the limit of {share(budget)} of the step."
 
 
 def _steps_needed(count: int, half: float, budget: float, change: float, needed: float) -> int:
@@ -209,7 +210,9 @@ def _by_permutation(sides: list[list[F64]]) -> tuple[Outcome, str, tuple[int, in
     if p <= FEW_STEPS_P and abs(seen) > FEW_STEPS_RATIO * middle:
         how = f"T{few[1:]}, dealt to two sides at random, lie so far apart with p = {p:.3f}."
         return ("worse" if seen > 0 else "better"), how, aside
-    how = f"From {few} a change is claimed above {FEW_STEPS_RATIO:.0%} and with p ≤ {FEW_STEPS_P}"
+    how = (
+        f"From {few} a change is claimed above {share(FEW_STEPS_RATIO)} and with p ≤ {FEW_STEPS_P}"
+    )
     return "cannot tell", f"{how}; here p = {p:.3f}.", aside
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...base.units import count, duration, listing, plural, share, size
+from ...base.units import count, duration, flops, listing, plural, share, size, times
 from ..steps import step_parameter
 from ..wording import CAUSE_NAMES
 from .bridge import (
@@ -42,6 +42,7 @@ from .sides import Side
 
 MAIN_CAUSE = 0.5  # of the change: what explains as much is named in the headline
 MENTIONED = 0.1
+TWICE = 2.0  # from here on a ratio is told as a factor
 
 PHRASES: Mapping[str, str] = MappingProxyType(
     {
@@ -264,7 +265,8 @@ def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str
     if verdict is None:
         return _without_steps(found, sides, real)
     if found.adjusted is not None and found.drift is not None and not found.at_equal_clocks:
-        clocks = share(abs(found.drift.ratio - 1))
+        ratio = found.drift.ratio
+        clocks = share(abs(ratio - 1)) if ratio < TWICE else f"a factor of {times(ratio)[:-1]}"
         why = f"Without that, the verdict is “{found.adjusted.outcome}”. {real}"
         of = "clocks" if found.drift.of_device else "speeds of the hosts"
         return f"{said}, and the {of} differ by {clocks}.", why.strip()
@@ -300,17 +302,18 @@ def _counts_words(real: Sequence[StepCount]) -> str:
     if not real:
         return ""
     parts = [
-        f"{one.label.lower() if one.unit != 'flop' else one.label} {_count(one, one.base)} →"
-        f" {_count(one, one.other)}"
+        f"{one.label.lower() if one.unit != 'flop' else one.label} {count_words(one, one.base)} →"
+        f" {count_words(one, one.other)}"
         for one in real
     ]
     return f"Counted, and different in every step: {listing(parts)}."
 
 
-def _count(one: StepCount, value: float) -> str:
+def count_words(one: StepCount, value: float) -> str:
+    """A number per step in its unit."""
     if one.unit == "bytes":
         return size(value)
-    return f"{value:.3g}" if one.unit == "flop" else count(round(value))
+    return flops(value) if one.unit == "flop" else count(round(value))
 
 
 def _main_cause(between: Bridge, change: int) -> BridgePart | None:

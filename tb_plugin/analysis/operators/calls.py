@@ -209,7 +209,7 @@ def _add_device_time(add: Add, trace: Trace, matrix_use: I8, owner: I32, parent:
     for name, ns in (("device", spans), ("tensor_core", matrix_spans)):
         own = summed(ns, owner, count)
         add(f"{name}_self_ns", own)
-        add(f"{name}_total_ns", sums_below(own, parent))
+        add(f"{name}_total_ns", sums_below(own, parent) if own.any() else own)
     add("kernels", np.bincount(owner[owner >= 0], minlength=count).astype(np.int32))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I32, Sparse, distinct_values
+from ...base.arrays import I32, Sparse, distinct, distinct_values, take
 from ...trace.model import HostKind, Trace
 from .model import Stacks
 
@@ -131,13 +131,15 @@ def add_written_stacks(
     """
     if written is None:
         return tuple(strings), stacks, stack
-    rows = written.row[stack[written.row] == _NONE]
-    codes = written.value[stack[written.row] == _NONE]
+    bare = take(stack, written.row) == _NONE
+    rows, codes = written.row[bare], written.value[bare]
+    if not len(rows):
+        return tuple(strings), stacks, stack
     trie = _Trie(strings, stacks.parent.tolist(), stacks.frame.tolist())
-    distinct, index = np.unique(codes, return_inverse=True)
-    number = np.array([trie.row(strings[code]) for code in distinct.tolist()], np.int32)
+    number = np.full(len(strings), _NONE, np.int32)  # by code of a text
+    for code in distinct(codes, len(strings)).tolist():
+        number[code] = trie.row(strings[code])
     result = stack.copy()
-    if len(rows):
-        result[rows] = number[index]
+    result[rows] = take(number, codes)
     grown = Stacks(np.array(trie.parent, np.int32), np.array(trie.frame, np.int32))
     return (*strings, *trie.added), grown, result

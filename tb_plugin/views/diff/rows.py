@@ -128,7 +128,8 @@ class Pair:
             detail=found.detail,
             certainty=found.certainty,
             settle=found.settle,
-            reason=verdict.reason if verdict else "",
+            # The rule for the step times, where it is they that decided.
+            reason=verdict.reason if verdict and verdict.outcome == found.outcome else "",
             base=_side(self.base, found.noise_ratios[0]),
             other=_side(self.other, found.noise_ratios[1]),
             division=between.division,

@@ -82,7 +82,8 @@ function Bars({
               <i className="other" style={{ width: `${(other / most) * 100}%` }} />
             </span>
             <span className={`num nowrap ${changeClass(other - base)}`}>
-              {change(other - base)} <span className="dim">{percent(base, other)}</span>
+              {change(other - base)}{" "}
+              <span className="dim">{other === base ? "" : percent(base, other)}</span>
             </span>
             <span className={`num nowrap ${changeClass(sum)}`}>{change(sum)}</span>
           </div>

@@ -28,6 +28,7 @@ import type {
 } from "../../timeline/contract";
 import { openTimeline } from "../../timeline/engine";
 import { timelinePalette } from "../../timeline/palette";
+import { rowHeight } from "../../timeline/rows/layout";
 import { rulerTicks } from "../../timeline/ruler";
 import type { Base } from "./base";
 
@@ -36,6 +37,8 @@ const MAIN_LANES = 6;
 const OTHER_LANES = 3;
 const MOST_STREAMS = 4;
 const MARGIN = 0.04;
+const LEAST_HEIGHT = 160;
+const MOST_HEIGHT = 560;
 
 /** One of the two, as far as it is drawn. */
 export interface Lined {
@@ -290,6 +293,8 @@ function Canvas({ sides, view }: { sides: readonly Lined[]; view: readonly [numb
   }));
   const palette = usePalette();
   const engine = useCanvas(place, cells, sides, view);
+  const rows = rowsOf(sides).reduce((sum, row) => sum + rowHeight(row), 0);
+  const height = Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, rows + 8));
   const moves: Readonly<Record<string, () => void>> = {
     a: () => engine?.pan(-0.15),
     d: () => engine?.pan(0.15),
@@ -301,7 +306,7 @@ function Canvas({ sides, view }: { sides: readonly Lined[]; view: readonly [numb
   };
   return (
     <>
-      <div className="diff-timelines">
+      <div className="diff-timelines" style={{ gridTemplateRows: `22px ${height}px` }}>
         <span className="hint">from where both begin</span>
         <Ruler moved={cells.moved} palette={palette} />
         <Labels sides={sides} moved={cells.moved} />
