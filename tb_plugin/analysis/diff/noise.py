@@ -9,7 +9,8 @@ nothing below the deviation of a step: on a busy machine, recordings lie as far 
 A change is claimed if it is certain (all of its 95 % interval lies on one side of zero) and large
 (the change of the median, as measured, is above the budget and what was said before). To ask that
 all of the interval be above the budget would find a change of 5 % in 20 steps whose noise is 2 %
-only two times in three.
+only two times in three. Where steps vary by more than ``RESTLESS``, the machine was not at rest:
+then all of the interval has to lie beyond a limit that grows to the deviation of a step.
 
 Sources: moving blocks, H. R. Künsch, "The jackknife and the bootstrap for general stationary
 observations", Annals of Statistics 17 (1989); the variance of a mean of dependent values by their
@@ -43,6 +44,7 @@ FEWEST_STEPS = 4  # below, times are not compared at all
 ENOUGH_STEPS = 8  # from here on an interval is formed
 FEW_STEPS_P = 0.02
 FEW_STEPS_RATIO = 0.05  # with few steps, a smaller change is never claimed
+RESTLESS = 0.03  # of the median: a larger deviation of steps tells of other work on the machine
 UNKNOWN_SPREAD = 0.015  # of the median: how far two recordings of one code may lie apart
 BUDGET = 0.02
 CONFIDENCE = 0.95
@@ -120,13 +122,15 @@ def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> 
         outcome, reason, aside = _by_permutation(sides)
         few = replace(verdict(outcome, reason), set_aside=aside)
         return replace(few, more_steps=ENOUGH_STEPS) if outcome == "cannot tell" else few
-    unknown = 0.0 if min(len(base), len(other)) > 1 else max(UNKNOWN_SPREAD, *map(_spread, sides))
+    spread = 0.0 if min(len(base), len(other)) > 1 else max(map(_spread, sides))
+    unknown = 0.0 if min(len(base), len(other)) > 1 else max(UNKNOWN_SPREAD, spread)
     below, above = _half_widths(sides)
     needed = max(budget, unknown)
-    outcome, reason = _by_interval(b - a, below, above, a, budget, needed)
+    limits = _Limits(budget, needed, min(spread, 2 * max(spread - RESTLESS, 0.0)))
+    outcome, reason = _by_interval(b - a, below, above, a, limits)
     more = 0
     if outcome == "cannot tell":
-        more = _steps_needed(min(counts), max(below, above) / a, budget, abs(b - a) / a, needed)
+        more = _steps_needed(min(counts), max(below, above) / a, budget, abs(b - a) / a, limits)
     noise = max((below + above) / 2 / a, unknown)
     return verdict(outcome, reason, (b - a - below, b - a + above), noise, more)
 
@@ -138,39 +142,54 @@ def _spread(side: Sequence[F64]) -> float:
     return 1.4826 * float(np.median(np.abs(one - middle))) / middle if middle else 0.0
 
 
-def _by_interval(  # the change, how far it is uncertain, and three limits
-    change: float, below: float, above: float, base_ns: float, budget: float, needed: float
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Limits of a verdict, of the base."""
+
+    budget: float
+    needed: float  # a smaller change of the median is not claimed
+    beyond: float  # all of the interval lies beyond it; 0 on a machine at rest
+
+
+def _by_interval(  # noqa: PLR0911  # one line a verdict
+    change: float, below: float, above: float, base_ns: float, limits: _Limits
 ) -> tuple[Outcome, str]:
     """The verdict from a change and its interval, which reaches so far below and above it."""
-    low, high, limit = change - below, change + above, needed * base_ns
+    low, high = change - below, change + above
+    budget, least = limits.budget * base_ns, limits.needed * base_ns
+    beyond = limits.beyond * base_ns
+    edge = f"beyond {share(limits.beyond)}" if beyond else "on one side of zero"
     certain = (
-        f"The change of the median is above {share(needed)} of the step, and all of its interval"
-        " lies on one side of zero."
+        f"The change of the median is above {share(limits.needed)} of the step, and all of its"
+        f" interval lies {edge}."
     )
-    if change > limit and low > 0:
+    if change > least and low > beyond:
         return "worse", certain
-    if change < -limit and high < 0:
+    if change < -least and high < -beyond:
         return "better", certain
-    if -budget * base_ns <= low and high <= budget * base_ns:
-        return "no change", f"All of the interval lies within ±{share(budget)} of the step."
-    if abs(change) > limit:
-        return "cannot tell", "The interval of the change reaches over zero."
-    if abs(change) > budget * base_ns:
-        text = f"Without repeats, changes of up to {share(needed)} of the step are not claimed."
+    if -budget <= low and high <= budget:
+        return "no change", f"All of the interval lies within ±{share(limits.budget)} of the step."
+    if abs(change) > least and beyond:
+        text = f"Steps that vary so much tell of other work: the interval has to lie {edge}."
         return "cannot tell", text
-    return "cannot tell", f"The interval reaches over the limit of {share(budget)} of the step."
+    if abs(change) > least:
+        return "cannot tell", "The interval of the change reaches over zero."
+    if abs(change) > budget:
+        text = f"Without repeats, changes of up to {share(limits.needed)} are not claimed."
+        return "cannot tell", text
+    return "cannot tell", f"The interval reaches over the limit of {share(limits.budget)}."
 
 
-def _steps_needed(count: int, half: float, budget: float, change: float, needed: float) -> int:
+def _steps_needed(count: int, half: float, budget: float, change: float, limits: _Limits) -> int:
     """Further steps a side until the interval is short enough to decide; 0: no number would do.
 
-    The width falls with the root of the number of steps. It has to fit between the change and zero,
-    or between the change and the budget where the change is smaller. A change between the two
-    limits is decided by repeats alone.
+    The width falls with the root of the number of steps. It has to fit between the change and the
+    limit that it must not reach, or between the change and the budget where the change is smaller.
+    A change between the two limits is decided by repeats alone.
     """
-    if budget < change <= needed:
+    if budget < change <= max(limits.needed, limits.beyond):
         return 0
-    room = change if change > needed else max(budget - change, budget / 4)
+    room = change - limits.beyond if change > limits.needed else max(budget - change, budget / 4)
     return max(1, math.ceil(count * ((half / room) ** 2 - 1)))
 
 
