@@ -244,7 +244,7 @@ class Idle(Struct, frozen=True):
 
 
 class Communication(Struct, frozen=True, array_like=True):
-    """Collectives of one device in one step (idle/communication).
+    """Collectives of one device in one step (idle/costs).
 
     ``total_ns`` = what compute hides + ``exposed_ns``; the last three sum to ``exposed_ns``.
     """

@@ -21,10 +21,8 @@ from .facts import (
 )
 from .host_activity import hosts_of, traits
 from .idle.causes import CauseTable, IdleCauses
-from .idle.communication import communication
-from .idle.host import host_held, parallel
-from .idle.launches import copies, launches, lead
-from .idle.names import HeldNames
+from .idle.costs import communication, copies, launches, lead
+from .idle.names import HeldNames, host_held, parallel
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import gauges
 from .patterns.products import peak_of
