@@ -46,10 +46,10 @@ class RunRows:
         self.waited: I64 = waits.sum(axis=1)  # in each collective, of all ranks
         self.cost = np.zeros(count, np.int64)
         np.add.at(self.cost, last[self.known], self.waited[self.known])
-        self.lost: I64 = waits.sum(axis=0, where=(inside & (last >= 0))[:, None])
+        self.lost = _sum_of(waits, self.known)
         own = self.of.replay.own
-        self.excess: I64 = (
-            own.excess_ns.sum(axis=0, where=inside[:, None]) if own else np.zeros(count, np.int64)
+        self.excess = (
+            _sum_of(own.excess_ns, np.flatnonzero(inside)) if own else np.zeros(count, np.int64)
         )
         self.times_last = np.bincount(last[self.known], minlength=count)
         names = [one.place.worker for one in compared.workers]
@@ -160,7 +160,7 @@ class RunRows:
         excess = np.zeros(waiting.shape, np.int64)
         if own is not None:
             for at, step in enumerate(self.steps.tolist()):
-                excess[:, at] = own.excess_ns.sum(axis=0, where=(self.step == step)[:, None])
+                excess[:, at] = _sum_of(own.excess_ns, np.flatnonzero(self.step == step))
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable:
             begin = np.stack(
@@ -366,6 +366,14 @@ class RunRows:
             algorithm_gbs=_figure(row.algorithm_gbps),
             bus_gbs=_figure(row.bus_gbps),
         )
+
+
+def _sum_of(values: I64, rows: I64) -> I64:
+    """The sum of some rows of (I, R), a few at a time: a copy of all would double the memory."""
+    result = np.zeros(values.shape[1], np.int64)
+    for low in range(0, len(rows), 512):
+        result += values[rows[low : low + 512]].sum(axis=0)
+    return result
 
 
 def _labels(groups: Sequence[tuple[str, Sequence[int]]]) -> list[str]:
