@@ -154,7 +154,7 @@ export function WorkerPicker({ catalog, choice }: WorkerPickerProps) {
       label="Worker"
       value={choice.worker.name}
       about={placeTitle(choice.worker)}
-      note={[...placeNotes(choice.worker), rankNote(choice.worker)].filter(Boolean).join(" · ")}
+      note={rankNote(choice.worker)}
       items={workers.map((worker) => {
         const step = stepTimeOfWorker(worker, before);
         return {
