@@ -31,9 +31,12 @@ from kinetoscope.views import health
 from kinetoscope.views.kernels import view as kernels
 from kinetoscope.views.kernels.contract import KernelQuery, Kernels
 from kinetoscope.views.overview import view as overview
+from kinetoscope.views.timeline import view as timeline
+from kinetoscope.views.timeline.queries import LayoutQuery
 from tests.conftest import TRACES, requires_traces
 
 FOLDER = TRACES / "torch2.15_cuspy"
+WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 FILES = {
     "all_on": FOLDER / "node0_4242.1795335000000000000.pt.trace.json.gz",
     "all_off": FOLDER / "node0_4243.1795335000000000000.pt.trace.json.gz",
@@ -234,6 +237,8 @@ def test_counters_belong_to_their_gpu(which: str) -> None:
             found[one.label.replace("GPU 0 ", "GPU 0 Counters: ", 1)] += len(one.ts)
             assert groups.groups[one.group].label.startswith("GPU 0")
             assert ("not measured" in one.definition) == ("Cycles" in one.label)
+            written = one.label.rpartition(" (")[2].rstrip(")")
+            assert one.unit == {"W": "W", "C": "°C", "MHz": "MHz", "%": "%"}.get(written, "")
     assert found == truth["whole_trace"]["C_samples"]
     assert facts.counts["counter"] == sum(truth["whole_trace"]["C_samples"].values())
     assert [one.index for one in trace.devices] == [0], "no trace of the idle GPU"
@@ -278,3 +283,14 @@ def test_the_overview_says_how_long_the_device_was_busy(which: str) -> None:
     answer = overview.build(facts, overview.OverviewQuery(steps="all"))
     busy = [device_of(step)["partition"]["device_busy_ns"] for step in truth["steps"]]
     assert answer.ruler.busy_ns == pytest.approx(sum(busy) / len(busy))
+
+
+def test_what_waits_inside_a_graph_has_arrows_of_its_own(which: str) -> None:
+    trace, facts, truth = recorded(which)
+    session = TraceSession(trace, facts)
+    manifest = timeline.build(session.seen_by(timeline.VIEW), LayoutQuery())
+    arrows = {kind.label: kind.arrows for kind in manifest.flow_kinds}
+    launched = sum(truth["whole_trace"]["X_by_cat"][name] for name in WORK)
+    assert arrows["Launch to device activity"] == launched
+    edges = truth["whole_trace"]["dependency_edges"]
+    assert arrows["Node of a graph to the node that waits for it"] == edges

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import I32, I64
+from ...trace.build.categories import FIRST_DEPENDENCY
 from ...trace.model import Trace
 from ...trace.scan.json_values import NumberText, decode_strict, json_text
 from .model import FlowKind, SliceFlows
@@ -22,7 +23,7 @@ from .range.sums import Area, slices_in
 from .timeline import Opened
 
 _WHOLE = re.compile(rb'"ph"\s*:\s*"X"')
-_FLOWS = {FlowKind.LAUNCH: "ac2g", FlowKind.BACKWARD: "fwdbwd"}
+_FLOWS = {FlowKind.LAUNCH: "ac2g", FlowKind.BACKWARD: "fwdbwd", FlowKind.DEPENDENCY: "ac2g"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,8 +130,11 @@ class _Arrows:
                 to_come += 1
                 continue
             begin, end = (place, self._taken(other))[:: 1 if one == source else -1]
-            name = _FLOWS[FlowKind(self._flows.kind[arrow])]
-            common = {"cat": name, "name": name, "id": arrow + 1}
+            kind = FlowKind(self._flows.kind[arrow])
+            name = _FLOWS[kind]
+            # torch tells dependencies from launches by their numbers.
+            first = FIRST_DEPENDENCY if kind == FlowKind.DEPENDENCY else 1
+            common = {"cat": name, "name": name, "id": first + arrow}
             yield json_text({"ph": "s", **common, **begin}).encode("utf-8", "replace")
             yield json_text({"ph": "f", "bp": "e", **common, **end}).encode("utf-8", "replace")
         if to_come:

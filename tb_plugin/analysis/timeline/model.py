@@ -75,6 +75,7 @@ class FlowKind(IntEnum):
 
     LAUNCH = 0  # runtime call (or op, where no call was recorded) → device activity
     BACKWARD = 1  # forward op → backward op
+    DEPENDENCY = 2  # node of a graph → node that waits for it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -166,6 +166,7 @@ KINDS: Mapping[SliceKind, tuple[str, str]] = {
 FLOW_KINDS: Mapping[FlowKind, str] = {
     FlowKind.LAUNCH: "Launch to device activity",
     FlowKind.BACKWARD: "Forward op to backward op",
+    FlowKind.DEPENDENCY: "Node of a graph to the node that waits for it",
 }
 
 FLAGS: Mapping[SliceFlag, str] = {

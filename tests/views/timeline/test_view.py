@@ -47,6 +47,7 @@ def test_the_manifest_says_what_there_is(view: Asked) -> None:
     assert {kind.label: kind.arrows for kind in manifest.flow_kinds} == {
         "Launch to device activity": 2,
         "Forward op to backward op": 0,
+        "Node of a graph to the node that waits for it": 0,
     }
     assert [(step.name, step.ts, step.end) for step in manifest.steps] == [
         ("ProfilerStep#1", 0, 10 * US),
@@ -193,7 +194,7 @@ def test_counters_come_in_tiles(view: Asked) -> None:
         ("rows", {"start_ns": 9, "end_ns": 5}, "empty"),
         ("flame", {"start_ns": 0, "end_ns": 5, "tracks": "7"}, "no track 7"),
         ("search", {"text": "a", "tracks": "x"}, "`tracks` is no list"),
-        ("bundles", {"start_ns": 0, "end_ns": 5, "kinds": "2"}, "no kind of arrow 2"),
+        ("bundles", {"start_ns": 0, "end_ns": 5, "kinds": "3"}, "no kind of arrow 3"),
         ("export", {"start_ns": 5, "end_ns": 0}, "empty"),
     ],
 )

@@ -198,8 +198,10 @@ export function inUnit(value: number, unit: string): string {
       return share(value);
     case "ns":
       return time(value);
-    default:
-      return Number.isInteger(value) ? count(value) : fixed(value, 2);
+    default: {
+      const text = Number.isInteger(value) ? count(value) : fixed(value, 2);
+      return unit === "" || unit === "count" ? text : text + NBSP + unit;
+    }
   }
 }
 

@@ -175,8 +175,8 @@ function drawHead(context: CanvasRenderingContext2D, path: ArrowPath, color: str
 
 /** Kernels are blue like kernels, collectives like them; what belongs together on the host is ink. */
 const LAUNCH = 0;
-const JOINED = 2;
-const PATH = 3;
+const JOINED = 3;
+const PATH = 4;
 const COMPUTE = 8;
 const COMMUNICATION = 9;
 

@@ -96,6 +96,7 @@ const ARROWS: readonly Choice<ArrowChoice>[] = [
   ["chain", "Of the selection, all the way", "as far as they lead", "chain"],
   ["launches", "All launches in view", "call → kernel, bundled", "launches"],
   ["backward", "All gradients in view", "forward → backward, bundled", "backward"],
+  ["dependencies", "All waits inside graphs in view", "node → what waits for it, bundled", "waits"],
   ["view", "All in view", "bundled where they are close", "all"],
   ["none", "None", "", "none"],
 ];

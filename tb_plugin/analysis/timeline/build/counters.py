@@ -19,6 +19,7 @@ _MOST_BUCKETS = 100
 _RECORDER_SPAN = "PyTorch Profiler ("
 # The one series that the second engine of torch computes and writes as if it were a counter.
 _CYCLES = "Cycles (Current Kernel)"
+_UNITS = {"W": "W", "C": "°C", "MHz": "MHz", "%": "%"}
 _COMPUTED = (
     "Computed by the recorder, not measured: the duration of the kernel that starts here times the"
     " median SM clock of the recording."
@@ -244,11 +245,20 @@ def _recorded(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
             group=groups.of_device[device] if device >= 0 else groups.recorder,
             kind="counter",
             label=f"{_name(trace, device)} {label}" if device >= 0 else label,
-            unit="",
+            unit=_unit_in(name),
             definition=_COMPUTED if name == _CYCLES else "As recorded in the file.",
             ts=np.array(instants, np.int64),
             value=np.array(values[device, name, key], np.float64),
         )
+
+
+def _unit_in(name: str) -> str:
+    """The unit that a recorder wrote behind a counter's name; "" where it wrote none.
+
+    >>> _unit_in("SM Clock (MHz)"), _unit_in("NVLink TX")
+    ('MHz', '')
+    """
+    return next((unit for end, unit in _UNITS.items() if name.endswith(f" ({end})")), "")
 
 
 def _numbers(text: str) -> dict[str, float]:

@@ -39,16 +39,28 @@ def flows_of(trace: Trace, tables: Tables) -> SliceFlows:
     origin = np.where(trace.device.launch >= 0, trace.device.launch, trace.device.op)
     launched = np.flatnonzero(origin >= 0)
     backward = _backward(trace)
-    source = np.concatenate([origin[launched], trace.host.forward[backward]]) + tables.host
-    target = np.concatenate([launched + tables.device, backward + tables.host])
+    waited, waiting = (
+        _node_slices(trace, nodes, tables)
+        for nodes in (trace.graph_edges.source, trace.graph_edges.target)
+    )
+    hosts = np.concatenate([origin[launched], trace.host.forward[backward]]) + tables.host
+    source = np.concatenate([hosts, waited])
+    target = np.concatenate([launched + tables.device, backward + tables.host, waiting])
     kind = np.repeat(
-        np.array([FlowKind.LAUNCH, FlowKind.BACKWARD], np.uint8),
-        [len(launched), len(backward)],
+        np.array([FlowKind.LAUNCH, FlowKind.BACKWARD, FlowKind.DEPENDENCY], np.uint8),
+        [len(launched), len(backward), len(waited)],
     )
     order = np.lexsort((target, source))
     source, target = source[order].astype(np.int32), target[order].astype(np.int32)
     by_target = np.lexsort((source, target)).astype(np.int32)
     return SliceFlows(source, target, kind[order], by_target)
+
+
+def _node_slices(trace: Trace, nodes: I32, tables: Tables) -> I64:
+    """Slices of nodes of graphs: device activity, or behind it, waits."""
+    work = len(trace.device)
+    slices: I64 = np.where(nodes < work, nodes + tables.device, nodes - work + tables.syncs)
+    return slices
 
 
 def _backward(trace: Trace) -> I32:

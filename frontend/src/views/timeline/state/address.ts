@@ -19,7 +19,15 @@ export interface Range {
 
 export const MATCHES = ["text", "regex", "exact"] as const;
 export const UNITS = ["step", "trace", "wall"] as const;
-export const ARROWS = ["selected", "chain", "launches", "backward", "view", "none"] as const;
+export const ARROWS = [
+  "selected",
+  "chain",
+  "launches",
+  "backward",
+  "dependencies",
+  "view",
+  "none",
+] as const;
 export const ALIGNMENTS = ["clock", "start", "step"] as const;
 export const TABS = ["summary", "flame", "slices", "gpu", "counters", "notes", "details"] as const;
 export type Match = (typeof MATCHES)[number];

@@ -35,6 +35,16 @@ describe("arrows of a selection", () => {
     expect(words).toEqual(["2 kernels, 500 ns later", ""]);
   });
 
+  it("tell what waits inside a graph from what was launched", () => {
+    const [wait] = launches(1).map((arrow) => ({ ...arrow, kind: 2 }));
+    const words = (arrows: Arrow[]) =>
+      drawnArrows(arrows, source, wait?.source.slice ?? 0).map(({ label }) =>
+        label.replaceAll("\u00a0", " "),
+      );
+    expect(wait && words([wait])).toEqual(["waits for it, 500 ns later"]);
+    expect(wait && words([{ ...wait, count: 3 }])).toEqual(["3 nodes wait, 500 ns later"]);
+  });
+
   it("lie on the axis of the view", () => {
     const [arrow] = drawnArrows(launches(1), { ...source, source: 2, offset: 7000 }, null);
     expect(arrow?.from).toMatchObject({ key: { source: 2, slice: 1 }, start: 7000, end: 7005 });

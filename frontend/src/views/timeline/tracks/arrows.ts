@@ -14,15 +14,18 @@ import { useList } from "../state/sources";
 
 const LAUNCH = 0;
 const BACKWARD = 1;
+/** From a node of a graph to the one that waits for it: no launch. */
+const DEPENDENCY = 2;
 /** A kind of its own: collectives joined across workers. */
-const JOINED = 2;
+const JOINED = 3;
 const JOINED_LABELS_MAX = 4;
 /** Where the critical path goes over from one track to another. */
-const PATH = 3;
+const PATH = 4;
 /** Which kinds are bundled; "" = all. Other choices bundle nothing. */
 const BUNDLED: Partial<Readonly<Record<ArrowChoice, string>>> = {
   launches: String(LAUNCH),
   backward: String(BACKWARD),
+  dependencies: String(DEPENDENCY),
   view: "",
 };
 /** Px of the canvas for one column of the question: coarser columns make fewer, thicker bundles. */
@@ -36,6 +39,9 @@ const FAN_MAX = 12;
 function labelOf({ kind, source, target, count }: Arrow): string {
   const delay = target.ts - (source.ts + source.dur);
   const later = delay >= 0 ? `${time(delay)} later` : "while it runs";
+  if (kind === DEPENDENCY) {
+    return `${count === 1 ? "waits for it" : `${plural(count, "node")} wait`}, ${later}`;
+  }
   const what = kind === LAUNCH ? plural(count, "kernel") : "backward";
   return `${kind === LAUNCH && count === 1 ? "kernel" : what}, ${later}`;
 }
