@@ -15,7 +15,7 @@ from ...analysis.distributed.hang import PROBLEMS, explain_hang, said_ranks
 from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...base.errors import KinetoscopeError, QueryError
-from ...base.units import duration, plural, share
+from ...base.units import NBSP, duration, plural, share
 from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..shared import Column, Table
 from ..view import Part, Subject, View
@@ -307,8 +307,8 @@ def _replay(found: Compared) -> str:
     if error is None:
         return ""
     return (
-        f"Replayed without any change, a step is off by {error.median:.2%} in the median and"
-        f" {error.most:.2%} at most."
+        f"Replayed without any change, a step is off by {100 * error.median:.2f}{NBSP}% in the"
+        f" median and {100 * error.most:.2f}{NBSP}% at most."
     )
 
 

@@ -179,7 +179,7 @@ it("says first who makes the others wait, and leads to three ranks in Trace", as
   expect(plain((await screen.findByRole("heading", { level: 1 })).textContent)).toContain(
     "Rank 1 needs 20 % more",
   );
-  const link = screen.getByRole("link", { name: "Trace, by wall clock" });
+  const link = screen.getByRole("link", { name: "Open in Trace" });
   expect(link.getAttribute("href")).toContain("worker=worker1");
   expect(link.getAttribute("href")).toContain("timeline.workers=worker0");
 });

@@ -100,7 +100,7 @@ function LookAt({ answer }: { answer: Distributed }) {
             workers: others.map(({ found }) => escaped(found.worker)).join(","),
           }}
         >
-          Trace, by wall clock
+          Open in Trace
         </ViewLink>
       </span>
     </section>

@@ -474,7 +474,7 @@ it("puts another worker on the same axis, with rows of its own", async () => {
   expect(plain(details().getByText("Clock").nextElementSibling)).toContain("−700 ns ± 1.20 µs");
   await waitFor(() => expect(told.arrows).toHaveLength(1));
   expect(told.arrows[0]).toMatchObject({
-    kind: 2,
+    kind: 3,
     from: { key: { source: 1, slice: 9904 }, start: -200, end: -200 },
     to: { key: { source: 0, slice: 9904 }, start: 600, end: 600 },
   });
