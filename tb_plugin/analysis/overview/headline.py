@@ -132,11 +132,11 @@ def _device_sentence(selection: Selection, total: Partition) -> Sentence:
         said = f"The {noun} is compute-bound: {share(compute)} of it runs kernels."
         detail = _device_detail(selection, total) + _rest(selection, cause, parts[cause])
         return Sentence(said, detail, _agreement(selection, "compute_ns"), "compute_ns")
-    part = _part(selection, cause, parts[cause])
-    text = _DEVICE_CAUSES[cause]
-    if cause == "idle_unattributed_ns" and selection.idle.queued_ns * 2 >= total.idle_ns:
-        text = "{device} is idle for {part}, mostly with work launched that had not started."
-    said = text.format(device=the_device(selection), part=part)
+    text, ns = _DEVICE_CAUSES[cause], parts[cause]
+    queued = selection.idle.queued_ns
+    if cause == "idle_unattributed_ns" and queued * 2 >= total.idle_ns:
+        text, ns = "{device} idles for {part} although the next work was launched.", queued
+    said = text.format(device=the_device(selection), part=_part(selection, cause, ns))
     detail = _device_detail(selection, total) + _why(selection, cause, parts[cause])
     return Sentence(said, detail, _agreement(selection, cause), cause)
 
