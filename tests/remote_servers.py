@@ -81,6 +81,7 @@ def _running(command: list[str], port: int, folder: Path) -> Iterator[None]:
                 last = text.splitlines()[-1] if text else "it said nothing"
                 pytest.skip(f"the server cannot be started here: {last}")
             time.sleep(0.1)
+        _forget_filesystems()
         with no_proxy():
             yield
     finally:
@@ -91,6 +92,16 @@ def _running(command: list[str], port: int, folder: Path) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _forget_filesystems() -> None:
+    """Close what fsspec keeps by address: the same address is another server's now."""
+    import fsspec
+
+    kinds = [fsspec.AbstractFileSystem]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        kind.clear_instance_cache()
 
 
 @contextmanager

@@ -36,7 +36,8 @@ def test_the_speed_of_collectives_that_the_inspector_measured(tmp_path: Path) ->
     (tmp_path / "a.log").write_text(inspected(0, 2, 4))
     text = run("hang", tmp_path).stdout
     row = next(line for line in text.splitlines() if line.startswith("all_reduce "))
-    assert row.split() == ["all_reduce", "1,048,576", "4", "100.0", "100.0", "18.4"]
+    assert row.split() == ["all_reduce", "1.000", "4", "100.0", "100.0", "18.4"]
+    assert "(MiB)" in next(line for line in text.splitlines() if line.startswith("Operation "))
 
 
 def test_a_file_that_is_no_log_is_named_and_the_others_count(dumps: Path) -> None:

@@ -166,7 +166,10 @@ def lessened(which: str) -> bytes:
     for row in both.left:
         if category(row) != "ac2g" or row["id"] not in launched:
             continue
-        moved = ends.get((row["pid"], row["tid"], ns(row["ts"]))) if row["id"] >= 1 << 40 else None
+        # As doubles, times of this size are a nanosecond or two off the sum of begin and length.
+        near = [ns(row["ts"]) + off for off in (0, 1, -1, 2, -2)] if row["id"] >= 1 << 40 else []
+        found = (ends.get((row["pid"], row["tid"], end)) for end in near)
+        moved = next((end for end in found if end is not None), None)
         at = row["ts"]
         if row["ph"] == "s" and moved is not None:
             at = (ns(moved["ts"]) + ns(moved["dur"])) / 1000

@@ -772,6 +772,7 @@ export interface DistributedGroup {
 export interface DistributedQuery {
   /** steps by their numbers: "3", "2-5"; "" = those that are not left out */
   readonly steps?: string;
+  /** roles of groups, by ranks or shape: "0-7=tensor parallel;32x8=pipeline"; "" = guessed */
   readonly roles?: string;
   /** compare what is there while other recordings are being read */
   readonly so_far?: boolean;

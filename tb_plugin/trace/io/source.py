@@ -534,7 +534,7 @@ class _Transcoded:
 # --- reading ahead --------------------------------------------------------------------------------
 
 BLOCK_BYTES = 1024 * 1024
-BLOCKS = 10  # more than the scan takes at once
+BLOCKS = 6  # more than the scan takes at once
 PIECE_BYTES = 512 * 1024
 
 _Piece: TypeAlias = tuple[bytes, FaultLog]

@@ -210,7 +210,7 @@ def _after(text: str, at: int) -> int:
     return gap.end() if gap else at
 
 
-READ_BLOCKS = 16
+READ_BLOCKS = 8
 _COMMENT_BYTES = 64 * 1024
 _MAX_BLANKS = 1024 * 1024
 _MAX_SEEN = 1000

@@ -38,9 +38,8 @@ class DistributedQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A choice of steps, and what the user knows of groups."""
 
     steps: str = ""  # steps by their numbers: "3", "2-5"; "" = those that are not left out
-    roles: Words = (
-        ""  # of groups, by ranks or shape: "0-7=tensor parallel;32x8=pipeline"; "" guessed
-    )
+    # roles of groups, by ranks or shape: "0-7=tensor parallel;32x8=pipeline"; "" = guessed
+    roles: Words = ""
     so_far: bool = False  # compare what is there while other recordings are being read
 
 

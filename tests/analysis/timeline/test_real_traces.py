@@ -81,8 +81,9 @@ def check_flows(trace: Trace, timeline: Timeline) -> None:
     launched = flows.kind == FlowKind.LAUNCH
     linked = (trace.device.launch >= 0) | (trace.device.op >= 0)
     assert np.array_equal(np.sort(flows.target[launched]) - tables.device, np.flatnonzero(linked))
-    backward = flows.target[~launched]
-    assert (trace.host.forward[backward] == flows.source[~launched]).all()
+    to_backward = flows.kind == FlowKind.BACKWARD
+    backward = flows.target[to_backward]
+    assert (trace.host.forward[backward] == flows.source[to_backward]).all()
 
 
 def check_counters(timeline: Timeline) -> None:
