@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
@@ -571,9 +572,14 @@ class Ahead(PieceStream):
     def _block(self) -> list[_Piece]:
         # Most files have one block, which is read here.
         block = self._coming.popleft().result() if self._coming else self._read_block()
-        if block[-1][0] and machine.thread_count() > 1:
+        if block[-1][0] and self._has_thread:
             self._order()
         return block
+
+    @cached_property
+    def _has_thread(self) -> bool:
+        """Asked once a file: the answer is read from files of the system."""
+        return machine.thread_count() > 1
 
     def _order(self) -> None:
         if self._worker is None:

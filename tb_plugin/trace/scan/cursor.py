@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ...base.errors import TraceFormatError
-from ...base.machine import thread_count
 from ...base.units import parse_size, size
 from ..raw import FaultLog
 
@@ -48,7 +47,7 @@ def _number_of(variable: str, default: float) -> Callable[[], float]:
 class ScanLimits:
     """Limits of memory and time. ``docs/files.md`` lists those that a user may set."""
 
-    threads: int = field(default_factory=thread_count)  # The result is the same for any number.
+    threads: int = 1  # The result is the same for any number.
     block_bytes: int = 512 * 1024  # What a block becomes while it is decoded should fit a cache.
     value_bytes: int = 16 * MIB  # of one event or one top-level value
     metadata_bytes: int = 32 * MIB  # of all top-level values together

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ...base.errors import TraceFormatError
+from ...base.machine import thread_count
 from ...base.native import native
 from ..build.times import on_one_axis
 from ..io.source import SNIFF_BYTES, Source, TextAhead, looks_like_trace, python_repr, root_of
@@ -418,7 +419,7 @@ def scan_natively(
     *,
     limits: ScanLimits | None = None,
 ) -> RawTrace:
-    """As ``scan``, with the library.
+    """As ``scan``, with the library; on all cores, unless ``limits`` say how many threads.
 
     Raises:
         NativePanic: the library failed, and said nothing of the trace.
@@ -427,7 +428,7 @@ def scan_natively(
     def sink(faults: FaultLog) -> NativeSink:
         return NativeSink(NativeColumns(library), faults)
 
-    return _open_and_read(stream, sink, on_progress, limits or ScanLimits())
+    return _open_and_read(stream, sink, on_progress, limits or ScanLimits(threads=thread_count()))
 
 
 def scan_in_python(
