@@ -128,6 +128,18 @@ export interface PlacedSlice {
   readonly end: number;
 }
 
+/** Kinds of arrows. The first three are the server's; each of the others is made by the page. */
+export const ArrowKind = {
+  launch: 0,
+  backward: 1,
+  /** From a node of a graph to the one that waits for it: no launch. */
+  dependency: 2,
+  /** Collectives joined across workers. */
+  joined: 3,
+  /** Where the critical path goes over from one track to another. */
+  path: 4,
+} as const;
+
 export interface TimelineArrow {
   readonly from: PlacedSlice;
   readonly to: PlacedSlice;

@@ -1,5 +1,5 @@
 /** Arrows between slices: curves with a halo, and short stubs where an end is out of sight. */
-import type { TimelineArrow, TimelinePalette } from "../contract";
+import { ArrowKind, type TimelineArrow, type TimelinePalette } from "../contract";
 import { type Box, boxOfSlice, type Geometry } from "./places";
 
 const HALO_PX = 2.6;
@@ -174,17 +174,14 @@ function drawHead(context: CanvasRenderingContext2D, path: ArrowPath, color: str
 }
 
 /** Kernels are blue like kernels, collectives like them; what belongs together on the host is ink. */
-const LAUNCH = 0;
-const JOINED = 3;
-const PATH = 4;
 const COMPUTE = 8;
 const COMMUNICATION = 9;
 
 const colorOf = ({ kind }: TimelineArrow, palette: TimelinePalette): string => {
-  if (kind === PATH) {
+  if (kind === ArrowKind.path) {
     return palette.accent;
   }
-  const like = kind === LAUNCH ? COMPUTE : kind === JOINED ? COMMUNICATION : -1;
+  const like = kind === ArrowKind.launch ? COMPUTE : kind === ArrowKind.joined ? COMMUNICATION : -1;
   return like < 0 ? palette.ink : (palette.kinds[like]?.fills[0] ?? palette.accent);
 };
 

@@ -4,7 +4,7 @@ import type { Arrow, FlowAnswer, JoinedArrow, JoinedEnd, PathArrow } from "../..
 import { plural, time } from "../../../base/text/format";
 import { useValues } from "../../../state/host/environment";
 import { NOBODY, usePart, useParts } from "../../../state/parts";
-import type { TimelineArrow } from "../../../timeline/contract";
+import { ArrowKind, type TimelineArrow } from "../../../timeline/contract";
 import { PATH_SHOWN } from "../ruler/path_band";
 import { type ArrowChoice, formatNames, type Link, type Range } from "../state/address";
 import type { Selection } from "../state/context";
@@ -12,20 +12,12 @@ import { placedOf } from "../state/selection";
 import type { Source } from "../state/sources";
 import { useList } from "../state/sources";
 
-const LAUNCH = 0;
-const BACKWARD = 1;
-/** From a node of a graph to the one that waits for it: no launch. */
-const DEPENDENCY = 2;
-/** A kind of its own: collectives joined across workers. */
-const JOINED = 3;
 const JOINED_LABELS_MAX = 4;
-/** Where the critical path goes over from one track to another. */
-const PATH = 4;
 /** Which kinds are bundled; "" = all. Other choices bundle nothing. */
 const BUNDLED: Partial<Readonly<Record<ArrowChoice, string>>> = {
-  launches: String(LAUNCH),
-  backward: String(BACKWARD),
-  dependencies: String(DEPENDENCY),
+  launches: String(ArrowKind.launch),
+  backward: String(ArrowKind.backward),
+  dependencies: String(ArrowKind.dependency),
   view: "",
 };
 /** Px of the canvas for one column of the question: coarser columns make fewer, thicker bundles. */
@@ -39,11 +31,11 @@ const FAN_MAX = 12;
 function labelOf({ kind, source, target, count }: Arrow): string {
   const delay = target.ts - (source.ts + source.dur);
   const later = delay >= 0 ? `${time(delay)} later` : "while it runs";
-  if (kind === DEPENDENCY) {
+  if (kind === ArrowKind.dependency) {
     return `${count === 1 ? "waits for it" : `${plural(count, "node")} wait`}, ${later}`;
   }
-  const what = kind === LAUNCH ? plural(count, "kernel") : "backward";
-  return `${kind === LAUNCH && count === 1 ? "kernel" : what}, ${later}`;
+  const what = kind === ArrowKind.launch ? plural(count, "kernel") : "backward";
+  return `${kind === ArrowKind.launch && count === 1 ? "kernel" : what}, ${later}`;
 }
 
 /** Labels only where there is room for them: at the first of each kind and direction. */
@@ -129,7 +121,7 @@ export function joinedArrows(
       {
         from: pointOf(arrow.start, from, begin),
         to: pointOf(arrow.end, to, end),
-        kind: JOINED,
+        kind: ArrowKind.joined,
         count: 1,
         label: labels[place] ?? "",
       },
@@ -185,7 +177,7 @@ export function pathArrows(arrows: readonly PathArrow[], source: Source): readon
   return arrows.map((arrow) => ({
     from: pointOf(arrow.source, source, arrow.leave_ns + source.offset),
     to: pointOf(arrow.target, source, arrow.arrive_ns + source.offset),
-    kind: PATH,
+    kind: ArrowKind.path,
     count: 1,
     label: [
       arrow.label,
