@@ -1,6 +1,7 @@
 //! The second pass over a file: packets as the JSON text of a trace.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
@@ -267,7 +268,7 @@ impl Of<'_> {
             }
         } else if track.pid != -1 && !track.process.is_empty() {
             if self.rows.torch && is_gpu(&track.process) {
-                self.name_gpu(track.pid);
+                self.name_gpu(track.pid as u64, track.pid);
             } else {
                 let pid = self.pid(track.pid);
                 self.meta("process_name", &pid, b"0", "name", &quoted(&track.process));
@@ -286,9 +287,10 @@ impl Of<'_> {
         self.add(b"}}");
     }
 
-    fn name_gpu(&mut self, gpu: i64) {
-        if self.rows.named_gpus.insert(gpu as u64) {
-            let (pid, label) = (gpu.to_string(), format!("\"GPU {}\"", gpu));
+    /// Once for each GPU: `key` tells them apart, `number` is what is written.
+    fn name_gpu(&mut self, key: u64, number: impl Display) {
+        if self.rows.named_gpus.insert(key) {
+            let (pid, label) = (number.to_string(), format!("\"GPU {}\"", number));
             self.meta(
                 "process_labels",
                 pid.as_bytes(),
@@ -553,7 +555,7 @@ impl Of<'_> {
         }
         let (lane, label) = lane_of(self.sequence, message.number(13));
         let label = (!self.rows.named_lanes.contains(&(gpu, lane))).then(|| label.into_owned());
-        self.name_unsigned_gpu(gpu);
+        self.name_gpu(gpu, gpu);
         let (pid, tid) = (gpu.to_string(), lane.to_string());
         if let Some(label) = label {
             self.rows.named_lanes.insert((gpu, lane));
@@ -590,19 +592,6 @@ impl Of<'_> {
             self.waits(wait, &pid, &tid, event.ts);
         }
         Ok(())
-    }
-
-    fn name_unsigned_gpu(&mut self, gpu: u64) {
-        if self.rows.named_gpus.insert(gpu) {
-            let (pid, label) = (gpu.to_string(), format!("\"GPU {}\"", gpu));
-            self.meta(
-                "process_labels",
-                pid.as_bytes(),
-                b"0",
-                "labels",
-                label.as_bytes(),
-            );
-        }
     }
 
     fn waits(&mut self, event: u64, pid: &str, tid: &str, ts: i64) {

@@ -279,6 +279,7 @@ impl Trust {
 #[cfg(test)]
 mod tests {
     use super::super::bytes::Key;
+    use super::super::columns::{Ints, Values};
     use super::super::keys::Widths;
     use super::*;
 
@@ -331,8 +332,6 @@ mod tests {
         }
         all
     }
-
-    use super::super::columns::{Ints, Values};
 
     #[test]
     fn every_number_of_threads_reads_the_same() {
