@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinetoscope.analysis.distributed.lateness.excess import others_median
 from kinetoscope.analysis.distributed.lateness.max_plus import DeadlockError, leveled
-from kinetoscope.analysis.distributed.lateness.replay import _tree_needs, others_median
+from kinetoscope.analysis.distributed.lateness.replay import _tree_needs
 
 
 def test_each_point_comes_when_all_before_it_have() -> None:

@@ -29,15 +29,8 @@ from ..matching import Matches
 from ..model import RankDigest
 from ..waiting import Waiting
 from .causes import LatenessCause, OwnParts, cause_of, own_parts
-from .replay import (
-    JointGraph,
-    Residual,
-    excess,
-    lengths,
-    others_median,
-    without_excess,
-    work_before_arrival,
-)
+from .excess import end_excess, excess, without_excess, work_before_arrival
+from .replay import JointGraph, Residual, lengths
 
 DEVICE_SHARE, HOST_SHARE = 0.02, 0.10
 LEAST_GAIN = 0.02
@@ -164,29 +157,6 @@ def _candidates(over: I64) -> list[int]:
     total = over.sum(axis=0)
     order = np.argsort(-total, kind="stable")
     return [int(m) for m in order[:MOST_CANDIDATES] if total[m] > 0]
-
-
-def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
-    """Own work after the last collective of each step beyond the median of the peers."""
-    rest: list[list[float]] = []
-    for m, steps in enumerate(joint.steps):
-        arrivals = joint.arrival[:, m]
-        times = np.sort(alone[arrivals[arrivals >= 0]])
-        row = []
-        for _, end in steps.tolist():
-            if end < 0:
-                row.append(float("nan"))
-                continue
-            at = int(np.searchsorted(times, alone[end]))
-            row.append(float(alone[end] - times[at - 1]) if at else float("nan"))
-        rest.append(row)
-    most = max((len(row) for row in rest), default=0)
-    table = np.array([row + [float("nan")] * (most - len(row)) for row in rest])
-    if len(rest) < 3:
-        return {}
-    with np.errstate(invalid="ignore"):
-        over = np.nan_to_num(np.maximum(table - others_median(table.T).T, 0)).astype(np.int64)
-    return {m: over[m, : len(row)] for m, row in enumerate(rest) if row}
 
 
 def verdict(

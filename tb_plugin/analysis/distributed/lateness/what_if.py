@@ -15,8 +15,9 @@ from ....base.arrays import F64, I64
 from ....base.units import duration, share
 from ..comparison import Comparison
 from ..model import WorkPart
-from .replay import JointGraph, lengths, without_excess
-from .stragglers import CLEARLY, LEAST_GAIN, end_excess, mean_length
+from .excess import end_excess, without_excess
+from .replay import JointGraph, lengths
+from .stragglers import CLEARLY, LEAST_GAIN, mean_length
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,243 @@
+"""What does a rank do beyond its peers, and how would it have gone without that?
+
+The *excess* of a rank before a collective is its own work there beyond the median of the ranks that
+make the same calls. Without it, the rank comes to each of its collectives after the work of its
+median peer: the excess is taken off the way that binds its arrival in the solo replay, and where
+another way binds it then, off that one, until its own work is that of its peers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.arrays import F64, I64
+from ..matching import Matches
+from ..model import RankDigest
+from .max_plus import LeveledGraph, leveled
+from .replay import JointGraph
+
+ROUNDS = 8
+"""How often another way is looked for that binds an arrival once the longest is shorter."""
+
+
+def work_before_arrival(joint: JointGraph, alone: I64) -> I64:
+    """Own work before each collective (I, R): the distance of solo arrivals; −1 unknown."""
+    result = np.full(joint.arrival.shape, -1, np.int64)
+    for m in range(joint.arrival.shape[1]):
+        here = np.flatnonzero(joint.arrival[:, m] >= 0)
+        times = alone[joint.arrival[here, m]]
+        order = np.argsort(times, kind="stable")
+        begin = joint.steps[m][0, 0] if len(joint.steps[m]) else -1
+        first = alone[begin] if begin >= 0 else times.min(initial=0)
+        result[here[order], m] = np.diff(times[order], prepend=first)
+    return result
+
+
+def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
+    """Per collective and rank (I, R) the work beyond the median of its peers; 0 where unknown.
+
+    Peers are the ranks that call the same operations in the same order in every step, three at
+    least: their n-th calls are compared, whatever groups these are in. Else the other members are.
+    """
+    order = [_sequence(one, matches.row[:, m]) for m, one in enumerate(digests)]
+    result = beyond_members(work)
+    alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
+    for m, (_, tokens) in enumerate(order):
+        alike.setdefault(tokens, []).append(m)
+    for tokens, members in alike.items():
+        if len(members) < 3 or not tokens:
+            continue
+        rows = np.array([order[m][0] for m in members])  # (peers, calls): instances
+        own = np.array([work[rows[at], m] for at, m in enumerate(members)])
+        over = beyond_members(own.T)
+        for at, m in enumerate(members):
+            result[rows[at], m] = over[:, at]
+    return result
+
+
+def _sequence(
+    digest: RankDigest, row: NDArray[np.int32]
+) -> tuple[I64, tuple[tuple[int, str], ...]]:
+    """The instances of a digest in the order of its calls, and the step and operation of each."""
+    here = np.flatnonzero(row >= 0)
+    here = here[np.argsort(digest.calls.issue_ns[row[here]], kind="stable")]
+    calls = digest.calls
+    tokens = tuple(
+        (int(calls.step[at]), digest.text(int(calls.kind[at]))) for at in row[here].tolist()
+    )
+    return here, tokens
+
+
+def beyond_members(work: I64) -> I64:
+    """Per row and column what is beyond the median of the other columns; three are needed."""
+    result = np.zeros(work.shape, np.int64)
+    known = work >= 0
+    count = known.sum(axis=1)
+    # Of many ranks few are in a collective: rows with equally many are put side by side.
+    for members in np.unique(count[count >= 3]).tolist():
+        rows = np.flatnonzero(count == members)
+        column = np.nonzero(known[rows])[1].reshape(len(rows), members)
+        values = np.take_along_axis(work[rows], column, axis=1).astype(np.float64)
+        over = np.maximum(values - others_median(values), 0)
+        result[rows[:, None], column] = np.nan_to_num(over).astype(np.int64)
+    return result
+
+
+def others_median(values: F64) -> F64:
+    """For each cell the median of the other known cells of its row; NaN where there are none.
+
+    Each row is sorted once: without a cell, those behind it move up by one.
+    """
+    order = np.argsort(values, axis=1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=1)
+    place = np.argsort(order, axis=1, kind="stable")
+    known = ~np.isnan(values)
+    left = known.sum(axis=1, keepdims=True) - known  # how many others there are
+    middle = []
+    for at in ((left - 1) // 2, left // 2):
+        moved = at + (known & (place <= at))
+        middle.append(np.take_along_axis(ordered, np.clip(moved, 0, values.shape[1] - 1), axis=1))
+    result: F64 = np.where(left > 0, (middle[0] + middle[1]) / 2, np.nan)
+    return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RankAlone:
+    """The solo replay of one rank; points and edges are its own, counted from 0."""
+
+    graph: LeveledGraph
+    start: I64
+    source: I64
+    target: I64
+    transfers: I64  # of its collectives, behind its own edges
+    into: Mapping[int, list[int]]  # point → edges to it
+    released: Mapping[int, int]  # release → arrival
+
+    def times(self, weight: I64) -> I64:
+        return self.graph.times(self.start, np.concatenate([weight, self.transfers]))
+
+
+def _rank_alone(joint: JointGraph, member: int) -> _RankAlone:
+    first, end = joint.first_point[member : member + 2].tolist()
+    low, high = joint.first_edge[member : member + 2].tolist()
+    source, target = np.empty_like(joint.solo.source), np.empty_like(joint.solo.target)
+    source[joint.solo.order], target[joint.solo.order] = joint.solo.source, joint.solo.target
+    ranks = int(joint.first_edge[-1])  # behind the edges of all ranks are the transfers
+    mine = ranks + np.flatnonzero((source[ranks:] >= first) & (source[ranks:] < end))
+    rows = np.concatenate([np.arange(low, high), mine])
+    own_source, own_target = source[rows] - first, target[rows] - first
+    into: dict[int, list[int]] = {}
+    for edge, point in enumerate(own_target[: high - low].tolist()):
+        into.setdefault(point, []).append(edge)
+    return _RankAlone(
+        graph=leveled(end - first, own_source, own_target),
+        start=joint.start[first:end],
+        source=own_source,
+        target=own_target,
+        transfers=joint.solo_weight[mine],
+        into=into,
+        released=dict(
+            zip(own_target[high - low :].tolist(), own_source[high - low :].tolist(), strict=True)
+        ),
+    )
+
+
+def without_excess(
+    joint: JointGraph, alone: I64, excess_ns: I64, end_excess: Mapping[int, I64], member: int
+) -> I64:
+    """Weights of the joint graph with the excess of one rank taken off.
+
+    It is taken off the binding way back from each arrival, and from the end of each step, in the
+    solo replay: host and device edges alike, no further back than the arrival before. Where
+    another way binds the arrival then, it is taken off that one too: slow kernels are on all ways
+    that lead over them, and a rank like its median peer is late on none.
+    """
+    first = int(joint.first_point[member])
+    low, high = joint.first_edge[member : member + 2].tolist()
+    one = _rank_alone(joint, member)
+    wanted = _usual_work(joint, alone, excess_ns, end_excess, member)
+    own: I64 = joint.weight[low:high].copy()
+    for _ in range(ROUNDS):
+        times = one.times(own)
+        before = own.copy()
+        for point, since, work in wanted:
+            over = int(times[point - first] - times[since - first]) - work
+            floor = int(times[since - first])
+            _take_off(one, times, own, point - first, over, floor)
+        if (own == before).all():
+            break
+    weight: I64 = joint.weight.copy()
+    weight[low:high] = own
+    return weight
+
+
+def _usual_work(
+    joint: JointGraph, alone: I64, excess_ns: I64, end_excess: Mapping[int, I64], member: int
+) -> list[tuple[int, int, int]]:
+    """Points that are in excess, the arrival before each, and the work between without it."""
+    here = np.flatnonzero(joint.arrival[:, member] >= 0)
+    points = joint.arrival[here, member].astype(np.int64)
+    order = np.argsort(alone[points], kind="stable")
+    here, points = here[order], points[order]
+    steps = joint.steps[member]
+    begin = int(steps[0, 0]) if len(steps) and steps[0, 0] >= 0 else -1
+    found = []
+    since = begin
+    for i, point in zip(here.tolist(), points.tolist(), strict=True):
+        over = int(excess_ns[i, member])
+        if over > 0 and since >= 0:
+            found.append((point, since, int(alone[point] - alone[since]) - over))
+        since = point
+    for (_, end), over in zip(steps.tolist(), end_excess.get(member, ()), strict=False):
+        at = int(np.searchsorted(alone[points], alone[end])) if end >= 0 else 0
+        if at and over > 0:
+            since = int(points[at - 1])
+            found.append((end, since, int(alone[end] - alone[since]) - int(over)))
+    return found
+
+
+def _take_off(
+    one: _RankAlone, times: I64, weight: I64, point: int, amount: int, floor: int
+) -> None:
+    while amount > 0 and times[point] > floor:
+        if point in one.released:
+            point = one.released[point]
+            continue
+        edges = one.into.get(point)
+        if not edges:
+            return
+        edge = max(edges, key=lambda at: int(times[one.source[at]]) + int(weight[at]))
+        before = int(one.source[edge])
+        free = min(int(weight[edge]), int(times[point]) - max(int(times[before]), floor))
+        taken = max(min(free, amount), 0)
+        # The last part of all ways to a point is the same events: it is gone from each of them.
+        weight[edges] -= np.minimum(weight[edges], taken)
+        amount -= taken
+        point = before
+
+
+def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
+    """Own work after the last collective of each step beyond the median of the peers."""
+    rest: list[list[float]] = []
+    for m, steps in enumerate(joint.steps):
+        arrivals = joint.arrival[:, m]
+        times = np.sort(alone[arrivals[arrivals >= 0]])
+        row = []
+        for _, end in steps.tolist():
+            if end < 0:
+                row.append(float("nan"))
+                continue
+            at = int(np.searchsorted(times, alone[end]))
+            row.append(float(alone[end] - times[at - 1]) if at else float("nan"))
+        rest.append(row)
+    most = max((len(row) for row in rest), default=0)
+    table = np.array([row + [float("nan")] * (most - len(row)) for row in rest])
+    if len(rest) < 3:
+        return {}
+    with np.errstate(invalid="ignore"):
+        over = np.nan_to_num(np.maximum(table - others_median(table.T).T, 0)).astype(np.int64)
+    return {m: over[m, : len(row)] for m, row in enumerate(rest) if row}
