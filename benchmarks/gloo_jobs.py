@@ -5,6 +5,15 @@
 Each job is DistributedDataParallel over gloo with many small buckets. Its work is sleep, so that
 ranks do not fight for cores. One rank sleeps longer, or none does. The recordings are made by
 torch.profiler and read as any other. FOLDER keeps them, a folder a job.
+
+The true gain of a job without its delay is the delay: all ranks else sleep for the same time and
+wait for the late one in every step, so steps are shorter by what it sleeps longer. It is right as
+far as they arrive together without it, which is what jobs without a delay are for: where other
+programs take the cores, the others are late too, and the truth is less than the delay.
+
+The ranks run on one machine, so their clocks are one. To see whether a printed uncertainty holds,
+each job is also read as if its ranks had run on a machine each, with clocks that are off by a
+drawn time.
 """
 
 from __future__ import annotations
@@ -14,12 +23,15 @@ import socket
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from kinetoscope.analysis.distributed.clocks import fit_clocks
 from kinetoscope.analysis.distributed.comparison import Comparison, compare
+from kinetoscope.analysis.distributed.matching import match
+from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.distributed.rank.digest import digest_of
 from kinetoscope.trace.read import read
 
@@ -27,6 +39,9 @@ RANKS, STEPS, WARM, LAYERS = 4, 6, 3, 8
 FORWARD_S, BACKWARD_S, LOADER_S = 0.006, 0.012, 0.004
 FAULTS = ("none", "backward", "buckets", "none", "loader", "work")
 JOBS = 20
+CLOCK_DRAWS = 10
+CLOCK_ERROR_LOG_NS = (4.0, 7.7)
+"""Clocks are off by 10 µs to 50 ms, evenly by their logarithm."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +155,7 @@ class Outcome:
     residual: float
     refused: str
     step_ms: float
+    clocks: tuple[int, int] = (0, 0)  # drawn clocks with an uncertainty, and those that it holds
 
 
 def judged(plan: JobPlan, said: Comparison) -> Outcome:
@@ -167,7 +183,31 @@ def read_job(folder: Path) -> Outcome:
     """Reads the recordings of a job."""
     plan = JobPlan(**json.loads((folder / "plan.json").read_text()))
     files = sorted(folder.glob("*.json.gz"))
-    return judged(plan, compare([digest_of(read(file)) for file in files], [f.name for f in files]))
+    digests = [digest_of(read(file)) for file in files]
+    said = judged(plan, compare(digests, [file.name for file in files]))
+    return replace(said, clocks=clocks_inside(digests, plan.seed))
+
+
+def clocks_inside(digests: Sequence[RankDigest], seed: int) -> tuple[int, int]:
+    """Of clocks that are off by a drawn time, those with an uncertainty and those inside it.
+
+    The first is what all others are measured by, and counts as neither.
+    """
+    rng = np.random.default_rng(seed)
+    printed = inside = 0
+    for _ in range(CLOCK_DRAWS):
+        size = 10 ** rng.uniform(*CLOCK_ERROR_LOG_NS, len(digests))
+        true = np.rint(size * rng.choice((-1, 1), len(digests))).astype(np.int64)
+        true[0] = 0
+        moved = [
+            replace(one, base_ns=one.base_ns + int(off), host_name=f"machine{at}")
+            for at, (one, off) in enumerate(zip(digests, true, strict=True))
+        ]
+        found = fit_clocks(moved, match(moved)[1])
+        if found.comparable:
+            printed += len(digests) - 1
+            inside += int((np.abs(found.offset_ns - true) <= found.uncertainty_ns)[1:].sum())
+    return printed, inside
 
 
 def report(found: Sequence[Outcome]) -> str:
@@ -184,6 +224,10 @@ def report(found: Sequence[Outcome]) -> str:
         size = np.abs(gains)
         lines.append(f"gain of sleep in backward off by {np.median(size):.1f} points of the step "
                      f"in the median, {size.max():.1f} at most, in {len(gains)} jobs")  # fmt: skip
+    printed, inside = (sum(one.clocks[at] for one in found) for at in range(2))
+    drawn = len(found) * CLOCK_DRAWS * (RANKS - 1)
+    lines.append(f"{inside} of {printed} clock errors inside the printed uncertainty; the other "
+                 f"{drawn - printed} of {drawn} drawn clocks refused")  # fmt: skip
     lines.extend(
         f"  {one.plan.fault} rank {one.plan.rank} +{one.plan.delay_s * 1e3:.0f} ms of "
         f"{one.step_ms:.0f}: named {one.named} {one.cause} gain {one.gain_points:+.1f} points, "

@@ -119,7 +119,9 @@ def _as_recorded(
     middle = known_median(ends, 1)
     apart_by = known_median(np.abs(ends - middle), 0)[0]
     spread = np.array([_spread((ends - middle)[:, m]) for m in range(len(digests))])
-    uncertainty = np.maximum(np.nan_to_num(apart_by), apart) + 2 * spread + _resolution(digests)
+    # A clock is off the first rank's by as much as both are off the middle of the ends.
+    off = np.nan_to_num(apart_by)
+    uncertainty = np.maximum(off + off[0], apart) + 2 * spread + spread[0] + _resolution(digests)
     # Ends of one host differ because ranks do, not because its clock does.
     known = np.minimum(uncertainty, 20_000) if same_host else uncertainty
     return Clocks(

@@ -43,3 +43,14 @@ def test_the_planted_fault_is_named_and_nothing_else(fault: str) -> None:
         assert abs(gain - run.effect_ns) < 0.03 * step
     if fault == "brought_in":
         assert said.verdict.kind == "brought_in"
+
+
+def test_the_gain_is_that_of_twice_the_kernels_on_one_rank() -> None:
+    """Kernels lie on all ways through a step: those that bind once the longest is shorter, too."""
+    plan = Plan("more_work", ranks=6, steps=3, jitter=0.02, seed=649272946, device_bound=True,
+                two_groups=True, size=1.0)  # fmt: skip
+    run = made_run(digests("dlrm_8rank_v100")[0], plan)
+    said = compare(run.digests, [str(r) for r in range(plan.ranks)])
+    gain = what_if(said, Edit("ranks", (said.verdict.member,))).gain_ns
+    assert run.effect > 0.3
+    assert abs(gain - run.effect_ns) < 0.01 * run.effect_ns / run.effect

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinetoscope.analysis.distributed.comparison import compare
 from kinetoscope.analysis.distributed.lateness.excess import others_median
 from kinetoscope.analysis.distributed.lateness.max_plus import DeadlockError, leveled
 from kinetoscope.analysis.distributed.lateness.replay import _tree_needs
+from kinetoscope.analysis.distributed.lateness.what_if import Edit, what_if
+from kinetoscope.analysis.distributed.model import Edges, Junction, Junctions, WorkPart
+
+from .drawn import US, call, rank
 
 
 def test_each_point_comes_when_all_before_it_have() -> None:
@@ -65,3 +72,35 @@ def test_of_a_broadcast_of_gloo_a_rank_needs_its_way_to_the_root_and_its_childre
     assert _tree_needs(ranks, 0, 3) == [0, 1, 3, 7]
     assert _tree_needs(ranks, 0, 6) == [0, 2, 6]
     assert _tree_needs([4, 5, 6], 2, 2) == [6, 4, 5]
+
+
+def test_without_its_excess_a_rank_is_late_on_no_way_to_a_collective() -> None:
+    """Rank 2 comes at 410 µs, all others at 110. With 300 off the longest way the short one binds.
+
+    start ──200──► issue ──200──► ready ──10──► arrival
+      └──────────────395───────────►┘
+    """
+    ranks = [
+        rank(r, [call("all_reduce", 410 if r == 2 else 110, 450)], world=4, host="a")
+        for r in range(4)
+    ]
+    kinds = [Junction.STEP_START, Junction.ISSUE, Junction.READY, Junction.ARRIVAL,
+             Junction.RELEASE, Junction.STEP_END]  # fmt: skip
+    ways = [(0, 1, 200), (1, 2, 200), (0, 2, 395), (2, 3, 10), (4, 5, 550)]
+    source, target, weight = (np.array([way[at] for way in ways]) for at in range(3))
+    parts = np.zeros((len(ways), len(WorkPart)), np.int64)
+    parts[:, WorkPart.HOST] = weight * US
+    none = np.zeros(len(ways), np.int32)
+    ranks[2] = dataclasses.replace(
+        ranks[2],
+        junctions=Junctions(
+            kind=np.array(kinds, np.int8),
+            step=np.zeros(6, np.int32),
+            call=np.array([-1, 0, 0, 0, 0, -1], np.int32),
+            time_ns=np.array([0, 200, 400, 410, 450, 1000]) * US,
+        ),
+        edges=Edges(source.astype(np.int32), target.astype(np.int32), weight * US, parts, none,
+                    none, weight * US),
+    )  # fmt: skip
+    run = compare(ranks, [str(r) for r in range(4)])
+    assert what_if(run, Edit("ranks", (2,))).gain_ns == 300 * US
