@@ -297,3 +297,15 @@ def median(values: NDArray[Any] | Sequence[float]) -> float:
     ordered = np.sort(np.asarray(values))
     half = len(ordered) // 2
     return (float(ordered[half]) + float(ordered[~half])) / 2
+
+
+def rows_between(low: I64, high: I64) -> I64:
+    """All numbers of [low[i], high[i]), one range after the other.
+
+    >>> rows_between(np.array([3, 8]), np.array([5, 10])).tolist()
+    [3, 4, 8, 9]
+    """
+    count = high - low
+    offset = np.repeat(low - (np.cumsum(count) - count), count)
+    result: I64 = np.arange(int(count.sum())) + offset
+    return result

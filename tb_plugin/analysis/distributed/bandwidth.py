@@ -110,26 +110,21 @@ def bandwidth(
     matches: Matches,
     waiting: Waiting,
 ) -> Bandwidth:
-    """Bandwidth of every matched collective; O(instances × ranks)."""
+    """Bandwidth of every matched collective; O(calls)."""
     count = len(matches)
     size, ranks = np.full(count, -1, np.int64), np.zeros(count, np.int32)
     algorithm, bus = np.full(count, np.nan), np.full(count, np.nan)
     why = []
+    sent, received = matches.calls(digests, "in_bytes"), matches.calls(digests, "out_bytes")
     for i, kind in enumerate(matches.kind):
-        here = np.flatnonzero(matches.row[i] >= 0).tolist()
+        here = matches.entries(i)
         group = groups[matches.group[i]]
         ranks[i] = 2 if kind == "send" else len(group.ranks)
-        calls = [(digests[m].calls, int(matches.row[i, m])) for m in here]
-        moved = max(
-            (
-                known
-                for table, row in calls
-                if (known := message_bytes(kind, int(table.in_bytes[row]),
-                                           int(table.out_bytes[row]), int(ranks[i])))
-            ),
-            default=0,
-        )  # fmt: skip
-        split = _split_bytes(digests, matches, i, here)
+        # Most members say the same: each size is reckoned once.
+        said_bytes = set(zip(sent[here].tolist(), received[here].tolist(), strict=True))
+        sizes = (message_bytes(kind, *both, int(ranks[i])) for both in said_bytes)
+        moved = max((known for known in sizes if known), default=0)
+        split = _split_bytes(digests, matches, i)
         if split is not None:
             moved = split
         factor = 1.0 if split is not None else bus_factor(kind, int(ranks[i]))
@@ -141,7 +136,6 @@ def bandwidth(
         if not said and factor is not None:
             algorithm[i] = moved / took
             bus[i] = algorithm[i] * factor
-    present = (matches.row >= 0).sum(axis=1)
     steps = max((len(one.steps) for one in digests), default=1)
     result = Bandwidth(
         bytes=size,
@@ -149,7 +143,7 @@ def bandwidth(
         transfer_ns=waiting.transfer_ns,
         algorithm_gbps=algorithm,
         bus_gbps=bus,
-        includes_wait=present < 2,
+        includes_wait=matches.count < 2,
         why=tuple(why),
         slow_links=(),
         imbalance=imbalance(digests, groups, matches, waiting),
@@ -166,11 +160,9 @@ def _reason(kind: str, moved: int, factor: float | None, took: int) -> str:
     return "" if took > 0 else "its transfer took no measurable time"
 
 
-def _split_bytes(
-    digests: Sequence[RankDigest], matches: Matches, instance: int, members: Sequence[int]
-) -> int | None:
+def _split_bytes(digests: Sequence[RankDigest], matches: Matches, instance: int) -> int | None:
     """Most bytes that a rank sends or receives in an all_to_allv; None where splits are unknown."""
-    table = _splits(digests, matches, instance, members)
+    table = _splits(digests, matches, instance)
     if table is None:
         return None
     own = np.eye(len(table), dtype=bool)
@@ -178,13 +170,12 @@ def _split_bytes(
     return int(max(others.sum(axis=1).max(), others.sum(axis=0).max()))
 
 
-def _splits(
-    digests: Sequence[RankDigest], matches: Matches, instance: int, members: Sequence[int]
-) -> I64 | None:
+def _splits(digests: Sequence[RankDigest], matches: Matches, instance: int) -> I64 | None:
     """Bytes from each rank of a group to each; None unless all ranks say so."""
-    rows = []
-    for m in members:
-        first = int(digests[m].calls.splits[matches.row[instance, m]])
+    here, rows = matches.entries(instance), []
+    members = matches.member[here].tolist()
+    for m, call in zip(members, matches.call[here].tolist(), strict=True):
+        first = int(digests[m].calls.splits[call])
         if first < 0:
             return None
         part = digests[m].split_bytes[first : first + len(members)]
@@ -203,9 +194,8 @@ def imbalance(
     """How evenly the all_to_alls of each group spread their data."""
     found: dict[int, list[tuple[int, I64]]] = {}
     for i in np.flatnonzero([kind == "all_to_all" for kind in matches.kind]).tolist():
-        members = np.flatnonzero(matches.row[i] >= 0).tolist()
-        table = _splits(digests, matches, i, members)
-        if table is not None and len(members) == len(groups[matches.group[i]].ranks):
+        table = _splits(digests, matches, i)
+        if table is not None and matches.count[i] == len(groups[matches.group[i]].ranks):
             found.setdefault(int(matches.group[i]), []).append((i, table.sum(axis=0)))
     result = []
     steps = max((len(one.steps) for one in digests), default=1)

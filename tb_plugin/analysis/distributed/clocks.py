@@ -20,7 +20,7 @@ import numpy as np
 
 from ...base.arrays import F64, I64
 from ...base.units import duration
-from .matching import Matches, known_median
+from .matching import Matches, medians
 from .model import RankDigest
 
 LEAST_INSTANCES = 8
@@ -51,34 +51,33 @@ class Clocks:
 
 
 def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
-    """The clocks of a run; O(instances × ranks × rounds)."""
+    """The clocks of a run; O(calls × rounds)."""
     count = len(digests)
     base = np.array([one.base_ns - digests[0].base_ns for one in digests], np.int64)
     zero = np.zeros(count, np.int64)
-    symmetric = np.flatnonzero(matches.symmetric & ((matches.row >= 0).sum(axis=1) > 1))
+    symmetric = np.flatnonzero(matches.symmetric & (matches.count > 1))
     if count < 2 or not len(symmetric):
         return Clocks(zero, zero - 1, False, count < 2 or _one_host(digests),
                       "No collective is on all ranks, so clocks cannot be checked."
                       if count > 1 else "One rank has one clock.", base)  # fmt: skip
-    on_device = np.array(
-        [
-            all(digests[m].calls.on_device[row] for m, row in _present(matches, i))
-            for i in symmetric.tolist()
-        ]
-    )
+    shared = matches.some(symmetric)
+    on_device = shared.least(shared.calls(digests, "on_device")) == 1
     tolerance = DEVICE_TOLERANCE_NS if on_device.all() else HOST_TOLERANCE_NS
-    arrival, release = extents(digests, matches.part(symmetric), base)  # of the symmetric ones
-    usable = _usable(digests, matches, symmetric[on_device])
-    apart = _violation(arrival, release)
+    arrival, release = extents(digests, shared, base)
+    usable = _usable(digests, shared, np.flatnonzero(on_device))
+    apart = _violation(shared, arrival, release)
     same_host = _one_host(digests)
-    if len(usable) >= LEAST_INSTANCES and _connected(matches, usable, count):
-        offset, residual = _fit(release[np.searchsorted(symmetric, usable)])
-        spread = np.array([_spread(residual[:, m]) for m in range(count)])
+    chosen = shared.some(usable)
+    if len(usable) >= LEAST_INSTANCES and _connected(chosen, count):
+        ends = extents(digests, chosen, base)[1].astype(np.float64)
+        offset, residual = _fit(chosen, ends)
+        spread = np.array([_spread(residual[chosen.entries_of(m)]) for m in range(count)])
         # An offset is off by the spread of its own ends and by that of the first rank's.
         uncertainty = np.ceil(2 * spread + spread[0] + _resolution(digests)).astype(np.int64)
         doubtful = np.abs(offset) <= BEYOND_DOUBT * np.maximum(uncertainty, 1)
         applied = np.where(same_host & doubtful, 0, offset).astype(np.int64)
-        left = _violation(arrival - applied, release - applied)
+        moved = applied[shared.member]
+        left = _violation(shared, arrival - moved, release - moved)
         widened = np.maximum(uncertainty, left + np.where(applied == 0, np.abs(offset), 0))
         if not applied.any():
             return Clocks(
@@ -92,7 +91,7 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
         )
         return Clocks(applied, widened.astype(np.int64), True, True, said, base - applied)
     if apart <= tolerance:
-        return _as_recorded(digests, release, apart, base, same_host=same_host)
+        return _as_recorded(digests, shared, release, apart, base, same_host=same_host)
     why = (
         "ranges of a host back end are no measure of clocks"
         if not on_device.any()
@@ -108,7 +107,8 @@ def fit_clocks(digests: Sequence[RankDigest], matches: Matches) -> Clocks:
 
 def _as_recorded(
     digests: Sequence[RankDigest],
-    ends: F64,
+    matches: Matches,
+    release: I64,
     apart: int,
     base: I64,
     *,
@@ -116,9 +116,10 @@ def _as_recorded(
 ) -> Clocks:
     """Clocks that are taken as they are, with what the ends of collectives say of them."""
     zero = np.zeros(len(digests), np.int64)
-    middle = known_median(ends, 1)
-    apart_by = known_median(np.abs(ends - middle), 0)[0]
-    spread = np.array([_spread((ends - middle)[:, m]) for m in range(len(digests))])
+    ends, of = release.astype(np.float64), matches.collective
+    from_middle = ends - medians(ends, of, len(matches))[of]
+    apart_by = medians(np.abs(from_middle), matches.member, len(digests))
+    spread = np.array([_spread(from_middle[matches.entries_of(m)]) for m in range(len(digests))])
     # A clock is off the first rank's by as much as both are off the middle of the ends.
     off = np.nan_to_num(apart_by)
     uncertainty = np.maximum(off + off[0], apart) + 2 * spread + spread[0] + _resolution(digests)
@@ -136,84 +137,71 @@ def _as_recorded(
     )
 
 
-def extents(digests: Sequence[RankDigest], matches: Matches, shift: I64) -> tuple[F64, F64]:
-    """Arrival and release of each collective on each rank, shape (instances, digests); NaN absent.
-
-    Doubles hold these times exactly: they are differences to one instant of the same run.
-    """
-    shape = matches.row.shape
-    arrival, release = np.full(shape, np.nan), np.full(shape, np.nan)
-    for m, digest in enumerate(digests):
-        here = np.flatnonzero(matches.row[:, m] >= 0)
-        rows = matches.row[here, m]
-        arrival[here, m] = digest.calls.arrival_ns[rows] + shift[m]
-        release[here, m] = digest.calls.release_ns[rows] + shift[m]
-    return arrival, release
-
-
-def _present(matches: Matches, instance: int) -> list[tuple[int, int]]:
-    row = matches.row[instance]
-    return [(int(m), int(row[m])) for m in np.flatnonzero(row >= 0)]
-
-
-def _usable(digests: Sequence[RankDigest], matches: Matches, symmetric: I64) -> I64:
-    """Without the longer half of the messages, and without the first of each group."""
-    if not len(symmetric):
-        return symmetric
-    size = np.array(
-        [
-            max(int(digests[m].calls.in_bytes[row]) for m, row in _present(matches, i))
-            for i in symmetric.tolist()
-        ]
+def extents(digests: Sequence[RankDigest], matches: Matches, shift: I64) -> tuple[I64, I64]:
+    """Arrival and release of each entry of the collectives, on the common clock."""
+    moved = shift[matches.member]
+    return (
+        matches.calls(digests, "arrival_ns") + moved,
+        matches.calls(digests, "release_ns") + moved,
     )
-    first = np.zeros(len(symmetric), np.bool_)
-    for group in np.unique(matches.group[symmetric]).tolist():
-        first[np.argmax(matches.group[symmetric] == group)] = True
-    result: I64 = symmetric[~first & (size <= np.median(size))]
+
+
+def _usable(digests: Sequence[RankDigest], matches: Matches, rows: I64) -> I64:
+    """Without the longer half of the messages, and without the first of each group."""
+    if not len(rows):
+        return rows
+    size = matches.most(matches.calls(digests, "in_bytes"))[rows]
+    first = np.zeros(len(rows), np.bool_)
+    first[np.unique(matches.group[rows], return_index=True)[1]] = True
+    result: I64 = rows[~first & (size <= np.median(size))]
     return result
 
 
-def _connected(matches: Matches, instances: I64, count: int) -> bool:
+def _connected(matches: Matches, count: int) -> bool:
     """Whether shared collectives lead from every rank to every other."""
     reached = {0}
-    present = [frozenset(np.flatnonzero(matches.row[i] >= 0).tolist()) for i in instances.tolist()]
+    present = {
+        frozenset(matches.member[matches.entries(row)].tolist()) for row in range(len(matches))
+    }
     while True:
-        more = {m for one in set(present) if one & reached for m in one} | reached
+        more = {m for one in present if one & reached for m in one} | reached
         if more == reached:
             return len(reached) == count
         reached = more
 
 
-def _fit(ends: F64) -> tuple[I64, F64]:
+def _fit(matches: Matches, ends: F64) -> tuple[I64, F64]:
     """Offsets with the first rank at 0, and what is left of each end.
 
     Medians stay where groups of ranks agree among themselves, so they begin from a chain of shared
     collectives, the largest first, that leads from the first rank to all others.
     """
-    offset = _chained(ends)
+    of, member, count = matches.collective, matches.member, len(matches.unmatched)
+    offset = _chained(matches, ends)
     for _ in range(ROUNDS):
-        instant = known_median(ends - offset, 1)
-        offset = known_median(ends - instant, 0)[0]
+        instant = medians(ends - offset[member], of, len(matches))
+        offset = medians(ends - instant[of], member, count)
     offset = offset - offset[0]
-    instant = known_median(ends - offset, 1)
-    return np.rint(offset).astype(np.int64), ends - offset - instant
+    own = ends - offset[member]
+    return np.rint(offset).astype(np.int64), own - medians(own, of, len(matches))[of]
 
 
-def _chained(ends: F64) -> F64:
+def _chained(matches: Matches, ends: F64) -> F64:
     """A first guess: each rank by the collectives that it shares with ranks already known."""
-    offset = np.full(ends.shape[1], np.nan)
+    of, member, size = matches.collective, matches.member, matches.count
+    count = len(matches.unmatched)
+    offset = np.full(count, np.nan)
     offset[0] = 0.0
-    present = ~np.isnan(ends)
     while np.isnan(offset).any():
         known = ~np.isnan(offset)
-        shared = (present[:, known].any(axis=1)) & (present[:, ~known].any(axis=1))
+        there = known[member].astype(np.int64)
+        shared = (matches.most(there) == 1) & (matches.least(there) == 0)
         if not shared.any():
             offset[~known] = 0.0
             break
-        size = present.sum(axis=1)
-        rows = shared & (size == size[shared].max())
-        instant = known_median((ends - offset)[rows], 1)
-        more = known_median(ends[rows] - instant, 0)[0]
+        here = (shared & (size == size[shared].max()))[of]
+        instant = medians(np.where(here, ends - offset[member], np.nan), of, len(matches))
+        more = medians(np.where(here, ends - instant[of], np.nan), member, count)
         offset[~known] = more[~known]
     return offset
 
@@ -225,11 +213,10 @@ def _spread(values: F64) -> float:
     return MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known))))
 
 
-def _violation(arrival: F64, release: F64) -> int:
+def _violation(matches: Matches, arrival: I64, release: I64) -> int:
     """How much earlier than another's begin a rank ends the same collective, at most; ≥ 0."""
-    with np.errstate(invalid="ignore"):
-        over = np.nanmax(arrival, axis=1) - np.nanmin(release, axis=1)
-    return max(int(np.nanmax(over)), 0) if len(over) else 0
+    over = matches.most(arrival) - matches.least(release)
+    return max(int(over.max(initial=0)), 0)
 
 
 def _one_host(digests: Sequence[RankDigest]) -> bool:

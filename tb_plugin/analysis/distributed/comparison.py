@@ -2,7 +2,7 @@
 
 ``compare`` is the whole analysis of a run on the digests of its ranks: who is there, which
 collectives belong together, whose clock is off, who waited for whom, who is to blame and why, how
-fast data moved. Pure; O(collectives × ranks). What cannot be computed is said in ``notes``, in a
+fast data moved. Pure; O(calls). What cannot be computed is said in ``notes``, in a
 ``reason`` or in ``refused``, and the rest is computed without it.
 """
 
@@ -358,12 +358,13 @@ def _replay(
 
 def _host_tie(joint: JointGraph, matches: Matches) -> int:
     """Twice what ranges of a host back end usually last beyond their transfer; 20 µs at least."""
-    extra = []
-    for i in np.flatnonzero(matches.symmetric).tolist():
-        here = np.flatnonzero(joint.release[i] >= 0)
-        ends = joint.measured[joint.release[i, here]]
-        extra.extend((ends - ends.min()).tolist())
-    return max(TIE_NS, 2 * int(np.median(extra))) if extra else TIE_NS
+    collective = matches.collective
+    here = np.flatnonzero(matches.symmetric[collective] & (joint.release >= 0))
+    ends = joint.measured[joint.release[here]]
+    first = np.full(len(matches), np.iinfo(np.int64).max)
+    np.minimum.at(first, collective[here], ends)
+    extra = ends - first[collective[here]]
+    return max(TIE_NS, 2 * int(np.median(extra))) if len(extra) else TIE_NS
 
 
 def _refusal(  # noqa: PLR0911  one reason each
@@ -413,11 +414,8 @@ def _not_modelled(digests: Sequence[RankDigest], matches: Matches) -> str:
     """Operations that are replayed as they were; refused where they take a part of the step."""
     kinds = {"reduce", "gather", "scatter", "other"}
     kinds |= {"broadcast"} if digests[0].on_device else set()
-    told = matches.row[np.array([kind in kinds for kind in matches.kind], np.bool_)]
-    spent = 0
-    for m, one in enumerate(digests):
-        rows = told[:, m]
-        spent += int(one.calls.exposed_ns[rows[rows >= 0]].sum())
+    told = np.array([kind in kinds for kind in matches.kind], np.bool_)[matches.collective]
+    spent = int(matches.calls(digests, "exposed_ns")[told].sum())
     total = sum(int((one.steps.end_ns - one.steps.start_ns).sum()) for one in digests)
     if total and spent > 0.01 * total:
         present = sorted(kinds & set(matches.kind))

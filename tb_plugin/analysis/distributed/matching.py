@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64
+from ...base.arrays import F64, I8, I32, I64, rows_between
 from .model import POINT_TO_POINT, SYMMETRIC, RankDigest, RankGroup
 
 METHODS = ("comms_id", "sequence", "order", "lcs", "pairs")
@@ -45,31 +46,91 @@ class RunGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matches:
-    """Collectives of the run; ``row[i, m]`` is the call of member m, −1 where it has none."""
+    """Collectives of the run; I collectives, K entries, R digests.
 
-    group: I32  # row of groups
+    Of many ranks few are in a collective, so only those that take part have an *entry*: one of a
+    collective and a member. Entries are by collective and, within one, by member. What is known of
+    a member of a collective (when it came, what it waited) is a column beside them.
+    """
+
+    group: I32  # (I,) row of groups
     kind: tuple[str, ...]
     method: I8  # of METHODS
-    row: NDArray[np.int32]  # (instances, digests)
+    first: I64  # (I + 1,) first entry of each collective
+    member: I32  # (K,) digest
+    call: I32  # (K,) row of the calls of that digest
+    by_member: I64  # (K,) entries by member and, of one, by collective
+    first_of: I64  # (R + 1,) where those of each member begin
     complete: NDArray[np.bool_]  # every rank of the group has a digest and takes part
     root: I32  # digest of the root of a broadcast, −1
-    unmatched: I64  # calls without a counterpart, per digest
-    inside: I64  # of those, between matched ones: not cut off by the window
+    unmatched: I64  # (R,) calls without a counterpart
+    inside: I64  # (R,) of those, between matched ones: not cut off by the window
 
     def __len__(self) -> int:
         return len(self.group)
 
-    def part(self, rows: slice | I64) -> Matches:
+    @property
+    def count(self) -> I64:
+        """How many members take part in each collective."""
+        return np.diff(self.first)
+
+    @property
+    def collective(self) -> I64:
+        """The collective of each entry."""
+        return np.repeat(np.arange(len(self)), self.count)
+
+    def entries(self, collective: int) -> slice:
+        """The entries of a collective."""
+        return slice(int(self.first[collective]), int(self.first[collective + 1]))
+
+    def entries_of(self, member: int) -> I64:
+        """The entries of a member, in the order of the collectives."""
+        return self.by_member[self.first_of[member] : self.first_of[member + 1]]
+
+    def least(self, values: I64) -> I64:
+        """Of a column beside the entries the least of each collective."""
+        result: I64 = np.minimum.reduceat(values, self.first[:-1]) if len(self) else values[:0]
+        return result
+
+    def most(self, values: I64) -> I64:
+        """Of a column beside the entries the most of each collective."""
+        result: I64 = np.maximum.reduceat(values, self.first[:-1]) if len(self) else values[:0]
+        return result
+
+    def sum_of(self, values: I64) -> I64:
+        """Of a column beside the entries the sum of each collective."""
+        result: I64 = np.add.reduceat(values, self.first[:-1]) if len(self) else values[:0]
+        return result
+
+    def calls(self, digests: Sequence[RankDigest], name: str) -> NDArray[Any]:
+        """A column of ``DigestCalls`` for each entry."""
+        columns = [getattr(one.calls, name) for one in digests]
+        shape = (len(self.member), *(columns[0].shape[1:] if columns else ()))
+        result = np.zeros(shape, columns[0].dtype if columns else np.int64)
+        for member, column in enumerate(columns):
+            here = self.entries_of(member)
+            result[here] = column[self.call[here]]
+        return result
+
+    def table(self, values: NDArray[Any], rows: I64, fill: float = -1) -> NDArray[Any]:
+        """A column beside the entries as a table of some collectives by all digests."""
+        result = np.full((len(rows), len(self.first_of) - 1), fill, values.dtype)
+        for at, row in enumerate(rows.tolist()):
+            here = self.entries(row)
+            result[at, self.member[here]] = values[here]
+        return result
+
+    def some(self, rows: I64) -> Matches:
         """Some of the collectives; what is without a counterpart stays that of all."""
-        chosen = np.arange(len(self))[rows]
+        here = rows_between(self.first[rows], self.first[rows + 1])
         return replace(
             self,
             group=self.group[rows],
-            kind=tuple(self.kind[at] for at in chosen.tolist()),
+            kind=tuple(self.kind[at] for at in rows.tolist()),
             method=self.method[rows],
-            row=self.row[rows],
             complete=self.complete[rows],
             root=self.root[rows],
+            **_entries(self.count[rows], self.member[here], self.call[here], len(self.unmatched)),
         )
 
     @property
@@ -78,13 +139,25 @@ class Matches:
         return np.array([kind in SYMMETRIC for kind in self.kind], np.bool_)
 
 
+def _entries(count: I64, member: I32, call: I32, digests: int) -> dict[str, Any]:
+    """The columns of entries, of those of each collective one after the other."""
+    return {
+        "first": np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
+        "member": member,
+        "call": call,
+        "by_member": np.argsort(member, kind="stable"),
+        "first_of": np.concatenate([[0], np.cumsum(np.bincount(member, minlength=digests))]),
+    }
+
+
 def match(digests: Sequence[RankDigest]) -> tuple[tuple[RunGroup, ...], Matches]:
     """The groups of a run and its collectives; O(calls × ranks)."""
     found = _Found(len(digests))
     by_key: dict[object, dict[int, list[int]]] = defaultdict(dict)
     said: dict[object, list[RankGroup]] = defaultdict(list)
+    known: dict[object, object] = {}
     for m, digest in enumerate(digests):
-        keys = [_group_key(group) for group in digest.groups]
+        keys = [known.setdefault(key, key) for key in map(_group_key, digest.groups)]
         for group, key in zip(digest.groups, keys, strict=True):
             said[key].append(group)
         calls = digest.calls
@@ -102,12 +175,16 @@ def _group_key(group: RankGroup) -> object:
 
 
 class _Found:
-    """Groups and instances as they are found."""
+    """Groups and collectives as they are found."""
 
     def __init__(self, digests: int) -> None:
         self.digests = digests
         self.groups: list[RunGroup] = []
-        self.instances: list[tuple[int, str, int, Mapping[int, int]]] = []
+        self.group_of: list[int] = []
+        self.kinds: list[str] = []
+        self.methods: list[int] = []
+        self.rows: list[Mapping[int, int]] = []  # member → call
+        self.used: list[list[int]] = [[] for _ in range(digests)]
         self.unmatched = np.zeros(digests, np.int64)
         self.inside = np.zeros(digests, np.int64)
 
@@ -118,43 +195,54 @@ class _Found:
         self.groups.append(group)
         return len(self.groups) - 1
 
-    def result(self, digests: Sequence[RankDigest]) -> tuple[tuple[RunGroup, ...], Matches]:
-        def when(one: tuple[int, str, int, Mapping[int, int]]) -> float:
-            return float(
-                np.median(
-                    [digests[m].base_ns - digests[0].base_ns + int(digests[m].calls.arrival_ns[row])
-                     for m, row in one[3].items()]
-                )
-            )  # fmt: skip
+    def add(self, group: int, kind: str, method: int, rows: Mapping[int, int]) -> None:
+        self.group_of.append(group)
+        self.kinds.append(kind)
+        self.methods.append(method)
+        self.rows.append(rows)
+        for m, row in rows.items():
+            self.used[m].append(row)
 
-        self.instances.sort(key=when)
-        row = np.full((len(self.instances), self.digests), -1, np.int32)
-        for number, (_, _, _, rows) in enumerate(self.instances):
-            for m, call in rows.items():
-                row[number, m] = call
+    def result(self, digests: Sequence[RankDigest]) -> tuple[tuple[RunGroup, ...], Matches]:
+        count = np.array([len(rows) for rows in self.rows], np.int64)
+        pairs = np.array(
+            [pair for rows in self.rows for pair in sorted(rows.items())], np.int32
+        ).reshape(-1, 2)
+        arrival = np.zeros(len(pairs))
+        by_member = np.argsort(pairs[:, 0], kind="stable")
+        first_of = np.searchsorted(pairs[by_member, 0], np.arange(self.digests + 1))
+        for m, digest in enumerate(digests):
+            here = by_member[first_of[m] : first_of[m + 1]]
+            base = digest.base_ns - digests[0].base_ns
+            arrival[here] = digest.calls.arrival_ns[pairs[here, 1]] + base
+        when = medians(arrival, np.repeat(np.arange(len(count)), count), len(count))
+        order = np.argsort(when, kind="stable")
+        first = np.cumsum(count) - count
+        here = rows_between(first[order], first[order] + count[order])
         groups = tuple(self.groups)
-        complete = [
-            not groups[group].missing and set(rows) == set(groups[group].members)
-            if kind not in POINT_TO_POINT
-            else len(rows) == 2
-            for group, kind, _, rows in self.instances
-        ]
+        # The members of a group do not change: they are asked once.
+        members = [frozenset(group.members) for group in groups]
         rank_of = {digest.rank: m for m, digest in enumerate(digests)}
-        root = [
-            rank_of.get(int(digests[next(iter(rows))].calls.peer[next(iter(rows.values()))]), -1)
-            if kind == "broadcast"
-            else -1
-            for _, kind, _, rows in self.instances
-        ]
+        complete, root = [], []
+        for number in order.tolist():
+            rows, group, kind = self.rows[number], self.group_of[number], self.kinds[number]
+            complete.append(
+                not groups[group].missing and rows.keys() == members[group]
+                if kind not in POINT_TO_POINT
+                else len(rows) == 2
+            )
+            m, row = next(iter(rows.items()))
+            peer = int(digests[m].calls.peer[row])
+            root.append(rank_of.get(peer, -1) if kind == "broadcast" else -1)
         return groups, Matches(
-            group=np.array([one[0] for one in self.instances], np.int32),
-            kind=tuple(one[1] for one in self.instances),
-            method=np.array([one[2] for one in self.instances], np.int8),
-            row=row,
+            group=np.array(self.group_of, np.int32)[order],
+            kind=tuple(self.kinds[number] for number in order.tolist()),
+            method=np.array(self.methods, np.int8)[order],
             complete=np.array(complete, np.bool_),
             root=np.array(root, np.int32),
             unmatched=self.unmatched,
             inside=self.inside,
+            **_entries(count[order], pairs[here, 0], pairs[here, 1], self.digests),
         )
 
 
@@ -192,7 +280,7 @@ def _match_group(
         if not mine:
             continue
         found.unmatched[m] += len(mine)
-        used = [int(rows[m]) for _, _, _, rows in found.instances if m in rows]
+        used = found.used[m]
         issue = digests[m].calls.issue_ns
         low, high = (issue[used].min(), issue[used].max()) if used else (0, -1)
         found.inside[m] += sum(low < issue[row] < high for row in mine)
@@ -265,9 +353,8 @@ def _match_calls(
         if len(rows) > 1:
             return {alone: list(rows[alone])}
         # The only recording of its group: each call is a collective of which one member is known.
-        found.instances.extend(
-            (group, _kind(digests[alone], row), 2, {alone: row}) for row in rows[alone]
-        )
+        for row in rows[alone]:
+            found.add(group, _kind(digests[alone], row), 2, {alone: row})
         return {alone: []}
     for method, keys in (
         (0, {m: _ids(digests[m], rows[m]) for m in members}),
@@ -305,7 +392,7 @@ def _by_order(
             by_place[place][m] = rows[m][mine]
     for place, rows_here in enumerate(by_place):
         if len(rows_here) > 1:
-            found.instances.append((group, tokens[longest][place][0], 2 if same else 3, rows_here))
+            found.add(group, tokens[longest][place][0], 2 if same else 3, rows_here)
         else:
             for m, row in rows_here.items():
                 left[m].append(row)
@@ -353,7 +440,7 @@ def _by_key(
     for one in by_key.values():
         if len(one) > 1 and len({_token(digests[m], r) for m, r in one.items()}) == 1:
             m, row = next(iter(one.items()))
-            found.instances.append((how[0], _kind(digests[m], row), how[1], one))
+            found.add(how[0], _kind(digests[m], row), how[1], one)
         else:
             for m, row in one.items():
                 left[m].append(row)
@@ -414,25 +501,24 @@ def _match_pairs(
                 found.unmatched[m] += len(mine)
             continue
         for send, receive in zip(sends[1], receives[1], strict=True):
-            found.instances.append((group, "send", 4, {sends[0]: send, receives[0]: receive}))
+            found.add(group, "send", 4, {sends[0]: send, receives[0]: receive})
 
 
-def known_median(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """The median of what is known along an axis, which is kept; NaN where nothing is.
+# --- columns --------------------------------------------------------------------------------------
 
-    Of many ranks few are in a collective, so only what is known is sorted.
+
+def medians(values: F64, of: I64 | I32, count: int) -> F64:
+    """The median of the known values of each of ``count``; NaN where nothing is known.
+
+    ``of`` says to which of them a value belongs.
     """
-    place = np.flatnonzero(~np.isnan(values).ravel())
-    line = place // values.shape[1] if axis == 1 else place % values.shape[1]
-    known = values.ravel()[place]
-    order = np.lexsort((known, line))
-    known = known[order]
-    lines = values.shape[1 - axis]
-    count = np.bincount(line, minlength=lines)
-    first = np.cumsum(count) - count
-    result = np.full(lines, np.nan)
-    there = np.flatnonzero(count)
-    low = known[first[there] + (count[there] - 1) // 2]
-    high = known[first[there] + count[there] // 2]
-    result[there] = (low + high) / 2
-    return result[:, None] if axis == 1 else result[None, :]
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.lexsort((values[known], of[known]))]
+    there = np.bincount(of[order], minlength=count)
+    first = np.cumsum(there) - there
+    result = np.full(count, np.nan)
+    some = np.flatnonzero(there)
+    low = values[order[first[some] + (there[some] - 1) // 2]]
+    high = values[order[first[some] + there[some] // 2]]
+    result[some] = (low + high) / 2
+    return result

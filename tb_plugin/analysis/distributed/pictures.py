@@ -59,15 +59,13 @@ def _overlap(one: RankDigest) -> I64:
 def _shortest(digests: Sequence[RankDigest], matches: Matches) -> list[I64]:
     """For each call of each digest the shortest time that a member is in it; −1 unmatched."""
     result: list[I64] = [np.full(len(one.calls), -1, np.int64) for one in digests]
-    least = np.full(len(matches), np.iinfo(np.int64).max)
-    members = (matches.row >= 0).sum(axis=1)
-    for m, one in enumerate(digests):
-        here = np.flatnonzero(matches.row[:, m] >= 0)
-        rows = matches.row[here, m]
-        np.minimum.at(least, here, one.calls.release_ns[rows] - one.calls.arrival_ns[rows])
+    took = matches.calls(digests, "release_ns") - matches.calls(digests, "arrival_ns")
+    collective = matches.collective
+    least, shared = matches.least(took)[collective], (matches.count > 1)[collective]
     for m in range(len(digests)):
-        here = np.flatnonzero((matches.row[:, m] >= 0) & (members > 1))
-        result[m][matches.row[here, m]] = least[here]
+        here = matches.entries_of(m)
+        here = here[shared[here]]
+        result[m][matches.call[here]] = least[here]
     return result
 
 
@@ -127,14 +125,15 @@ def operations(  # what a run is made of
     """
     found: dict[tuple[int, str], _Sums] = {}
     instances: dict[tuple[int, str], list[I64]] = {}
+    collective = matches.collective
     by_ranks = {group.ranks: number for number, group in reversed(tuple(enumerate(groups)))}
     for m in members:
         one = digests[m]
         calls = one.calls
         inside = np.isin(calls.step, steps) if len(one.steps) else np.ones(len(calls), np.bool_)
         instance = np.full(len(calls), -1, np.int64)
-        here = np.flatnonzero(matches.row[:, m] >= 0)
-        instance[matches.row[here, m]] = here
+        here = matches.entries_of(m)
+        instance[matches.call[here]] = collective[here]
         own = np.array([by_ranks.get(group.ranks, -1) for group in one.groups] + [-1], np.int64)
         group = np.where(
             instance >= 0, matches.group[instance] if len(matches) else -1, own[calls.group]

@@ -112,8 +112,8 @@ def _slack(
     slack, left = [], []
     for i in messages.tolist():
         ends = {}
-        for m in np.flatnonzero(matches.row[i] >= 0).tolist():
-            row = int(matches.row[i, m])
+        here = matches.entries(i)
+        for m, row in zip(matches.member[here].tolist(), matches.call[here].tolist(), strict=True):
             ends[digests[m].text(int(digests[m].calls.kind[row]))] = (
                 m,
                 int(digests[m].calls.arrival_ns[row] + clocks.shift_ns[m]),

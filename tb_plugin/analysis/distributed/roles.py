@@ -149,7 +149,7 @@ def _by_place(
 def _usual_bytes(digests: Sequence[RankDigest], matches: Matches, here: Sequence[int]) -> int:
     sizes = []
     for i in here:
-        m = int(np.argmax(matches.row[i] >= 0))
-        sizes.append(int(digests[m].calls.in_bytes[matches.row[i, m]]))
+        first = matches.first[i]
+        sizes.append(int(digests[matches.member[first]].calls.in_bytes[matches.call[first]]))
     known = [size for size in sizes if size >= 0]
     return int(np.median(known)) if known else 0

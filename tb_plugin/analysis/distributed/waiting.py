@@ -20,19 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import F64, I32, I64
+from ...base.arrays import I32, I64
 from .clocks import Clocks, extents
 from .matching import Matches
 from .model import RankDigest
 from .rank.exposure import PARTS
 
-CELLS = 1 << 20
-"""Collectives × ranks that are looked at together."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiting:
-    """Waits of symmetric collectives; R digests, S steps, I instances."""
+    """Waits of symmetric collectives; R digests, S steps, I instances with K entries."""
 
     by_clock: bool  # else by durations
     blame_ns: I64  # (R, R): [last][who waited]
@@ -45,37 +42,28 @@ class Waiting:
     last: I32  # (I,) digest, −1: not symmetric, or nobody was clearly last
     skew_ns: I64  # (I,) between the first and the last start; −1
     transfer_ns: I64  # (I,) −1 unknown
-    wait_ns: I64  # (I, R) 0 where absent
+    wait_ns: I64  # (K,)
 
 
 def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Waiting:
-    """Waits of all symmetric collectives; O(instances × ranks)."""
+    """Waits of all symmetric collectives; O(calls)."""
     count = len(digests)
     steps = max((len(one.steps) for one in digests), default=0)
-    chosen = matches.symmetric & ((matches.row >= 0).sum(axis=1) > 1)
-    whole = np.zeros(matches.row.shape, np.int64)
-    transfer = np.full(len(matches), -1, np.int64)
-    last, skew = np.full(len(matches), -1, np.int32), np.full(len(matches), -1, np.int64)
-    # A few at a time: a table of all of them on a thousand ranks takes a hundred megabytes.
-    for low in range(0, len(matches), max(CELLS // max(count, 1), 1)):
-        part = slice(low, low + max(CELLS // max(count, 1), 1))
-        whole[part], transfer[part], last[part], skew[part] = _waits(
-            digests, matches.part(part), clocks, chosen[part]
-        )
+    chosen = matches.symmetric & (matches.count > 1)
+    arrival, release = extents(digests, matches, clocks.shift_ns)
+    whole, transfer, last, skew = _waits(
+        matches, arrival, release, chosen, by_clock=clocks.comparable
+    )
+    collective, member = matches.collective, matches.member
     blame = np.zeros((count, count), np.int64)
-    known = np.flatnonzero(last >= 0)
-    for i in known.tolist():
-        blame[last[i]] += whole[i]
+    known = np.flatnonzero(last[collective] >= 0)
+    np.add.at(blame, (last[collective[known]], member[known]), whole[known])
+    step = matches.calls(digests, "step")
+    inside = np.flatnonzero(chosen[collective] & (step >= 0))
+    place = member[inside], step[inside]
     waiting, moving = np.zeros((count, steps), np.int64), np.zeros((count, steps), np.int64)
-    for m, digest in enumerate(digests):
-        here = np.flatnonzero((matches.row[:, m] >= 0) & chosen)
-        rows = matches.row[here, m]
-        step = digest.calls.step[rows]
-        inside = step >= 0
-        np.add.at(waiting[m], step[inside], whole[here[inside], m])
-        took = digest.calls.release_ns[rows] - digest.calls.arrival_ns[rows]
-        rest = (took - whole[here, m])[inside]
-        np.add.at(moving[m], step[inside], rest)
+    np.add.at(waiting, place, whole[inside])
+    np.add.at(moving, place, (release - arrival - whole)[inside])
     return Waiting(
         by_clock=clocks.comparable,
         blame_ns=blame,
@@ -83,7 +71,7 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
         synchronizing_ns=blame.sum(axis=0),
         waiting_ns=waiting,
         transferring_ns=moving,
-        times_last=np.bincount(last[known], minlength=count).astype(np.int64),
+        times_last=np.bincount(last[last >= 0], minlength=count).astype(np.int64),
         instances=int(chosen.sum()),
         last=last,
         skew_ns=skew,
@@ -93,57 +81,43 @@ def wait(digests: Sequence[RankDigest], matches: Matches, clocks: Clocks) -> Wai
 
 
 def _waits(
-    digests: Sequence[RankDigest], matches: Matches, clocks: Clocks, chosen: NDArray[np.bool_]
+    matches: Matches, arrival: I64, release: I64, chosen: NDArray[np.bool_], *, by_clock: bool
 ) -> tuple[I64, I64, I32, I64]:
-    """Of each collective the waits by rank, the transfer, who came last and how late."""
-    arrival, release = extents(digests, matches, clocks.shift_ns)
-    dur = release - arrival
-    if clocks.comparable:
+    """Of each entry the wait; of each collective the transfer, who came last and how late."""
+    dur, collective = release - arrival, matches.collective
+    shortest = matches.least(dur)
+    if by_clock:
         begin = arrival
-        latest = _nanmax(arrival)
-        waits = np.clip(latest[:, None] - arrival, 0, dur)
-        spare = _nanmin(release) - latest
-        transfer = np.where(spare > 0, spare, _nanmin(dur))
+        latest = matches.most(arrival)
+        waits = np.clip(latest[collective] - arrival, 0, dur)
+        spare = matches.least(release) - latest
+        transfer = np.where(spare > 0, spare, shortest)
     else:
         begin = -dur  # who came later is in it for a shorter time
-        transfer = _nanmin(dur)
-        waits = dur - transfer[:, None]
-    whole: I64 = np.nan_to_num(np.where(chosen[:, None], waits, np.nan)).astype(np.int64)
-    moved = np.where(chosen, np.nan_to_num(transfer, nan=-1), _nanmin(dur)).astype(np.int64)
-    return whole, moved, *_last(begin, chosen)
-
-
-def _last(begin: F64, chosen: NDArray[np.bool_]) -> tuple[I32, I64]:
-    """The last of each collective, and how long after the first it came."""
-    last = np.full(len(begin), -1, np.int32)
-    skew = np.full(len(begin), -1, np.int64)
-    rows = np.flatnonzero(chosen)
-    if len(rows):
-        last[rows] = np.nanargmax(begin[rows], axis=1)
-        skew[rows] = np.nanmax(begin[rows], axis=1) - np.nanmin(begin[rows], axis=1)
-    return last, skew
+        waits = dur - shortest[collective]
+        transfer = shortest
+    whole: I64 = np.where(chosen[collective], waits, 0)
+    moved: I64 = np.where(chosen, transfer, shortest)
+    latest = matches.most(begin)
+    late = np.flatnonzero(begin == latest[collective])
+    first = late[np.unique(collective[late], return_index=True)[1]]
+    last = np.where(chosen, matches.member[first], -1).astype(np.int32)
+    skew = np.where(chosen, latest - matches.least(begin), -1)
+    return whole, moved, last, skew
 
 
 def _exposed(digests: Sequence[RankDigest], matches: Matches, waits: I64, last: I32) -> I64:
     """The blame for waits in which nothing computed; compute is known by eighths of a call."""
     result = np.zeros((len(digests), len(digests)), np.int64)
+    by = last[matches.collective]
     for m, digest in enumerate(digests):
-        here = np.flatnonzero((matches.row[:, m] >= 0) & (waits[:, m] > 0) & (last >= 0))
-        rows = matches.row[here, m]
+        here = matches.entries_of(m)
+        here = here[(waits[here] > 0) & (by[here] >= 0)]
+        rows = matches.call[here]
         dur = np.maximum(digest.calls.release_ns[rows] - digest.calls.arrival_ns[rows], 1)
-        share = waits[here, m] / dur * PARTS
+        share = waits[here] / dur * PARTS
         parts = np.clip(share[:, None] - np.arange(PARTS), 0, 1)
         covered = (digest.calls.covered[rows] * parts).sum(axis=1)
-        own = np.maximum(waits[here, m] - covered, 0).astype(np.int64)
-        np.add.at(result[:, m], last[here], own)
-    return result
-
-
-def _nanmax(values: F64) -> F64:
-    result: F64 = np.max(np.where(np.isnan(values), -np.inf, values), axis=1, initial=-np.inf)
-    return result
-
-
-def _nanmin(values: F64) -> F64:
-    result: F64 = np.min(np.where(np.isnan(values), np.inf, values), axis=1, initial=np.inf)
+        own = np.maximum(waits[here] - covered, 0).astype(np.int64)
+        np.add.at(result[:, m], by[here], own)
     return result

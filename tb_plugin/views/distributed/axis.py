@@ -117,11 +117,14 @@ class _Calls:
 
 
 def _calls(of: Comparison, shown: Sequence[_Shown]) -> _Calls:
-    row = of.matches.row[:, [one.digest for one in shown]]
-    raw, arrival, release = (np.full(row.shape, -1, np.int64) for _ in range(3))
+    shape = len(of.matches), len(shown)
+    row = np.full(shape, -1, np.int32)
+    raw, arrival, release = (np.full(shape, -1, np.int64) for _ in range(3))
+    collective = of.matches.collective
     for column, one in enumerate(shown):
-        here, calls = np.flatnonzero(row[:, column] >= 0), of.digests[one.digest].calls
-        at = row[here, column]
+        entries, calls = of.matches.entries_of(one.digest), of.digests[one.digest].calls
+        here, at = collective[entries], of.matches.call[entries]
+        row[here, column] = at
         raw[here, column] = calls.raw[at]
         arrival[here, column] = calls.arrival_ns[at] + one.offset_ns
         release[here, column] = calls.release_ns[at] + one.offset_ns

@@ -180,11 +180,12 @@ def chosen_steps(comparison: Comparison, facts: Facts, text: str) -> I64:
 
 def step_of(comparison: Comparison) -> I64:
     """The row of the step of each collective; −1 outside of all."""
-    row = comparison.matches.row
-    step = np.full(len(row), -1, np.int64)
-    for m, digest in enumerate(comparison.digests):
-        here = np.flatnonzero((row[:, m] >= 0) & (step < 0))
-        step[here] = digest.calls.step[row[here, m]]
+    matches = comparison.matches
+    told = matches.calls(comparison.digests, "step")
+    known = np.flatnonzero(told >= 0)
+    collective, first = np.unique(matches.collective[known], return_index=True)
+    step = np.full(len(matches), -1, np.int64)
+    step[collective] = told[known[first]]
     return step
 
 

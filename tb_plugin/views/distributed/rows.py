@@ -16,7 +16,7 @@ from ...analysis.distributed.hang import said_ranks
 from ...analysis.distributed.matching import METHODS
 from ...analysis.distributed.model import RankDigest
 from ...analysis.distributed.pictures import OperationRow, operations
-from ...base.arrays import I64
+from ...base.arrays import I32, I64
 from ...base.units import size
 from ...trace.worker_names import node_of, process_role
 from . import contract as answers
@@ -42,15 +42,20 @@ class RunRows:
         last = self.of.waiting.last
         self.known = np.flatnonzero(inside & (last >= 0))
         count = len(self.of.digests)
-        waits = self.of.waiting.wait_ns
-        self.waited: I64 = waits.sum(axis=1)  # in each collective, of all ranks
+        waits, matches = self.of.waiting.wait_ns, self.of.matches
+        self.waited: I64 = matches.sum_of(waits)  # in each collective, of all ranks
         self.cost = np.zeros(count, np.int64)
         np.add.at(self.cost, last[self.known], self.waited[self.known])
-        self.lost = _sum_of(waits, self.known)
+        self.collective = matches.collective
+        # Entries of collectives that somebody came last in, and of all that are inside.
+        self.known_entries = np.flatnonzero((inside & (last >= 0))[self.collective])
+        entries = np.flatnonzero(inside[self.collective])
+        self.lost = np.zeros(count, np.int64)
+        np.add.at(self.lost, matches.member[self.known_entries], waits[self.known_entries])
         own = self.of.replay.own
-        self.excess = (
-            _sum_of(own.excess_ns, np.flatnonzero(inside)) if own else np.zeros(count, np.int64)
-        )
+        self.excess = np.zeros(count, np.int64)
+        if own is not None:
+            np.add.at(self.excess, matches.member[entries], own.excess_ns[entries])
         self.times_last = np.bincount(last[self.known], minlength=count)
         names = [one.place.worker for one in compared.workers]
         self.labels = _labels([(group.label, group.ranks) for group in self.of.groups])
@@ -136,7 +141,9 @@ class RunRows:
         if count > answers.MOST_IN_MATRIX or not len(self.known):
             return ()
         matrix = np.zeros((count, count), np.int64)
-        np.add.at(matrix, self.of.waiting.last[self.known], self.of.waiting.wait_ns[self.known])
+        here, waiting = self.known_entries, self.of.waiting
+        pairs = waiting.last[self.collective[here]], self.of.matches.member[here]
+        np.add.at(matrix, pairs, waiting.wait_ns[here])
         return tuple(tuple(row) for row in (matrix // self.per).tolist())
 
     # --- heat maps ------------------------------------------------------------------------------
@@ -159,8 +166,10 @@ class RunRows:
         own = self.of.replay.own
         excess = np.zeros(waiting.shape, np.int64)
         if own is not None:
-            for at, step in enumerate(self.steps.tolist()):
-                excess[:, at] = _sum_of(own.excess_ns, np.flatnonzero(self.step == step))
+            step = self.step[self.collective]
+            here = np.flatnonzero(np.isin(step, self.steps))
+            place = np.searchsorted(self.steps, step[here])
+            np.add.at(excess, (self.of.matches.member[here], place), own.excess_ns[here])
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable:
             begin = np.stack(
@@ -184,25 +193,30 @@ class RunRows:
         waits = self.waited[self.known]
         most = self.known[np.argsort(-waits, kind="stable")][: answers.MOST_COLUMNS]
         rows = np.sort(most)
-        present = (self.of.matches.row[rows] >= 0).T
+        matches = self.of.matches
+
+        def table(values: I64 | I32) -> I64:
+            """A column beside the entries of these collectives: ranks by collectives."""
+            found: I64 = matches.table(values, rows).T
+            return found
+
+        present = table(matches.call) >= 0
         is_last = np.zeros(present.shape, np.bool_)
         is_last[self.of.waiting.last[rows], np.arange(len(rows))] = True
-        shown = self.of.matches.part(rows)
-        arrival, _ = extents(self.of.digests, shown, self.of.clocks.shift_ns)
-        begin = arrival.T
         own = self.of.replay.own
         start: tuple[answers.RankCell, ...] = ()
         if self.of.clocks.comparable and len(rows):
-            start = _cells(begin - np.nanmin(begin, axis=0), present, is_last)
+            arrival, _ = extents(self.of.digests, matches, self.of.clocks.shift_ns)
+            start = _cells(table(arrival) - matches.least(arrival)[rows], present, is_last)
         work: tuple[answers.RankCell, ...] = ()
         if own is not None:
-            there = present & (own.work_ns[rows].T >= 0)
-            work = _cells(own.excess_ns[rows].T, there, is_last)
+            there = present & (table(own.work_ns) >= 0)
+            work = _cells(table(own.excess_ns), there, is_last)
         bytes_ = self.of.bandwidth.bytes[rows].tolist()
         return answers.HeatColumns(
             columns=tuple(self.of.matches.kind[row] for row in rows.tolist()),
             details=tuple(size(one) if one >= 0 else "" for one in bytes_),
-            waiting=_cells(self.of.waiting.wait_ns[rows].T, present, is_last),
+            waiting=_cells(table(self.of.waiting.wait_ns), present, is_last),
             own=work,
             start=start,
         )
@@ -231,7 +245,7 @@ class RunRows:
             group=self.labels[group],
             operation=of.matches.kind[row],
             bytes=_known(bytes_),
-            ranks=int((of.matches.row[row] >= 0).sum()),
+            ranks=int(of.matches.count[row]),
             skew_ns=_known(int(of.waiting.skew_ns[row])) if of.clocks.comparable else None,
             waiting_ns=waited if is_known else None,
             transfer_ns=_known(int(of.bandwidth.transfer_ns[row])),
@@ -328,8 +342,10 @@ class RunRows:
         exposed = np.zeros(len(self.of.groups), np.int64)
         blocking = np.zeros(len(self.of.groups), np.int64)
         for m, digest in enumerate(self.of.digests):
-            here = np.flatnonzero((self.of.matches.row[:, m] >= 0) & self.chosen)
-            rows, group = self.of.matches.row[here, m], self.of.matches.group[here]
+            here = self.of.matches.entries_of(m)
+            here = here[self.chosen[self.collective[here]]]
+            rows = self.of.matches.call[here]
+            group = self.of.matches.group[self.collective[here]]
             np.add.at(exposed, group, digest.calls.exposed_ns[rows])
             np.add.at(blocking, group, digest.calls.blocking_ns[rows])
         return exposed, blocking
@@ -366,14 +382,6 @@ class RunRows:
             algorithm_gbs=_figure(row.algorithm_gbps),
             bus_gbs=_figure(row.bus_gbps),
         )
-
-
-def _sum_of(values: I64, rows: I64) -> I64:
-    """The sum of some rows of (I, R), a few at a time: a copy of all would double the memory."""
-    result = np.zeros(values.shape[1], np.int64)
-    for low in range(0, len(rows), 512):
-        result += values[rows[low : low + 512]].sum(axis=0)
-    return result
 
 
 def _labels(groups: Sequence[tuple[str, Sequence[int]]]) -> list[str]:

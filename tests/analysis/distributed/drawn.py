@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetoscope.analysis.distributed.comparison import Comparison
 from kinetoscope.analysis.distributed.model import (
     DigestCalls,
     DigestFamilies,
@@ -216,3 +217,10 @@ def _graph(calls: Sequence[Drawn], steps: int, length: int) -> tuple[Junctions, 
             op_ns=np.array(weight, np.int64),
         ),
     )
+
+
+def matched(run: Comparison) -> list[list[int]]:
+    """Of each collective the call of each digest, −1 of one that takes no part."""
+    matches = run.matches
+    found: list[list[int]] = matches.table(matches.call, np.arange(len(matches))).tolist()
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from kinetoscope.analysis.distributed.matching import METHODS
 from kinetoscope.analysis.distributed.model import RankDigest
 from kinetoscope.analysis.distributed.pipeline import theory
 
-from .drawn import US, Drawn, call, rank
+from .drawn import US, Drawn, call, matched, rank
 
 
 def said(*ranks: RankDigest) -> Comparison:
@@ -32,7 +33,7 @@ def test_calls_are_matched_by_comms_id_and_sequence_in_any_order() -> None:
                  call("all_reduce", 20, 30, sequence=5, comms_id="a")]),
     )  # fmt: skip
     assert {METHODS[one] for one in run.matches.method} == {"comms_id"}
-    assert sorted(map(tuple, run.matches.row.tolist())) == [(0, 1), (1, 0)]
+    assert sorted(map(tuple, matched(run))) == [(0, 1), (1, 0)]
 
 
 def test_a_window_that_begins_one_collective_later_is_not_shifted() -> None:
@@ -42,7 +43,7 @@ def test_a_window_that_begins_one_collective_later_is_not_shifted() -> None:
         rank(1, [call("all_reduce", at, at + 5, sequence=at) for at in (10, 20)]),
     )
     assert {METHODS[one] for one in run.matches.method} == {"sequence"}
-    assert run.matches.row.tolist() == [[1, 0], [2, 1]]
+    assert matched(run) == [[1, 0], [2, 1]]
     assert run.matches.unmatched.tolist() == [1, 0]
     assert run.matches.inside.tolist() == [0, 0]
     assert any(note.kind == "windows" for note in run.notes)
@@ -58,7 +59,7 @@ def test_without_numbers_a_common_subsequence_is_found_and_the_rest_is_said() ->
     calls = [call(kind, at * 10, at * 10 + 5, elements=n) for at, (kind, n) in enumerate(sizes)]
     run = said(rank(0, calls), rank(1, [calls[at] for at in (0, 1, 3, 4)]))
     assert {METHODS[one] for one in run.matches.method} == {"lcs"}
-    assert run.matches.row.tolist() == [[0, 0], [1, 1], [3, 2], [4, 3]]
+    assert matched(run) == [[0, 0], [1, 1], [3, 2], [4, 3]]
     assert run.matches.inside.tolist() == [1, 0]
     assert "that others do not" in run.replay.refused
 
@@ -69,7 +70,7 @@ def test_two_groups_of_one_name_are_told_by_their_ranks() -> None:
         *(rank(r, [call("all_reduce", 0, 10, pair)], world=4) for r, pair in enumerate(pairs))
     )
     assert [group.ranks for group in run.groups] == [(0, 1), (2, 3)]
-    assert run.matches.row.tolist() == [[0, 0, -1, -1], [-1, -1, 0, 0]]
+    assert matched(run) == [[0, 0, -1, -1], [-1, -1, 0, 0]]
 
 
 def test_a_send_is_matched_with_its_receive() -> None:
@@ -78,7 +79,30 @@ def test_a_send_is_matched_with_its_receive() -> None:
         rank(1, [call("recv", 5, 10, peer=0), call("recv", 15, 30, peer=0)]),
     )
     assert run.matches.kind == ("send", "send")
-    assert run.matches.row.tolist() == [[0, 0], [1, 1]]
+    assert matched(run) == [[0, 0], [1, 1]]
+
+
+def test_what_is_kept_of_a_run_grows_with_its_calls_not_with_collectives_by_ranks() -> None:
+    """64 ranks in pairs, 40 calls each, and one of all: a table of all would have 81,984 cells."""
+    pairs = [[call("all_reduce", at * 20, at * 20 + 10, (r & ~1, r | 1), sequence=at)
+              for at in range(40)] for r in range(64)]  # fmt: skip
+    whole = call("all_reduce", 900, 910, tuple(range(64)), sequence=0)
+    run = said(*(rank(r, [*calls, whole], world=64) for r, calls in enumerate(pairs)))
+    assert len(run.matches) == 1281
+    assert len(run.matches.member) == 2624
+    assert run.replay.own is not None
+    assert max(_sizes(run)) <= 10 * 2624
+
+
+def _sizes(part: object) -> list[int]:
+    """How many numbers each column has that can be reached from a part of a comparison."""
+    if isinstance(part, np.ndarray):
+        return [part.size]
+    if isinstance(part, (tuple, list)):
+        return [size for one in part for size in _sizes(one)]
+    if dataclasses.is_dataclass(part):
+        return [s for one in dataclasses.fields(part) for s in _sizes(getattr(part, one.name))]
+    return []
 
 
 # --- waiting --------------------------------------------------------------------------------------

@@ -75,16 +75,17 @@ def own_parts(joint: JointGraph, alone: I64, chosen: Sequence[Sequence[int]]) ->
     """Walks back from the end of each chosen step of each digest."""
     count = len(joint.steps)
     parts = np.zeros((count, _PARTS + 1), np.int64)
+    collective = joint.matches.collective
     ways = []
     for m in range(count):
         low, high = joint.first_edge[m : m + 2].tolist()
         into: dict[int, list[int]] = {}
         for edge in range(low, high):
             into.setdefault(int(joint.target[edge]), []).append(edge)
-        released = {
-            int(joint.release[i, m]): (int(joint.arrival[i, m]), int(joint.transfer_ns[i]))
-            for i in np.flatnonzero(joint.arrival[:, m] >= 0).tolist()
-        }
+        here = joint.entries_of(m)
+        took = joint.transfer_ns[collective[here]].tolist()
+        across = zip(joint.arrival[here].tolist(), took, strict=True)
+        released = dict(zip(joint.release[here].tolist(), across, strict=True))
         way: list[int] = []
         for step in chosen[m]:
             start, point = joint.steps[m][step].tolist()

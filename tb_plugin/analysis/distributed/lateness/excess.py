@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....base.arrays import F64, I64
 from ..matching import Matches
@@ -25,65 +24,63 @@ ROUNDS = 8
 
 
 def work_before_arrival(joint: JointGraph, alone: I64) -> I64:
-    """Own work before each collective (I, R): the distance of solo arrivals; −1 unknown."""
-    result = np.full(joint.arrival.shape, -1, np.int64)
-    for m in range(joint.arrival.shape[1]):
-        here = np.flatnonzero(joint.arrival[:, m] >= 0)
-        times = alone[joint.arrival[here, m]]
+    """Own work before each entry (K,): the distance of solo arrivals; −1 unknown."""
+    result = np.full(len(joint.arrival), -1, np.int64)
+    for m in range(len(joint.steps)):
+        here = joint.entries_of(m)
+        times = alone[joint.arrival[here]]
         order = np.argsort(times, kind="stable")
         begin = joint.steps[m][0, 0] if len(joint.steps[m]) else -1
         first = alone[begin] if begin >= 0 else times.min(initial=0)
-        result[here[order], m] = np.diff(times[order], prepend=first)
+        result[here[order]] = np.diff(times[order], prepend=first)
     return result
 
 
 def excess(digests: Sequence[RankDigest], matches: Matches, work: I64) -> I64:
-    """Per collective and rank (I, R) the work beyond the median of its peers; 0 where unknown.
+    """Per entry (K,) the work beyond the median of its peers; 0 where unknown.
 
     Peers are the ranks that call the same operations in the same order in every step, three at
     least: their n-th calls are compared, whatever groups these are in. Else the other members are.
     """
-    order = [_sequence(one, matches.row[:, m]) for m, one in enumerate(digests)]
-    result = beyond_members(work)
+    order = [_sequence(one, matches, m) for m, one in enumerate(digests)]
+    result = beyond_others(work, matches.collective)
     alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
     for m, (_, tokens) in enumerate(order):
         alike.setdefault(tokens, []).append(m)
     for tokens, members in alike.items():
         if len(members) < 3 or not tokens:
             continue
-        rows = np.array([order[m][0] for m in members])  # (peers, calls): instances
-        own = np.array([work[rows[at], m] for at, m in enumerate(members)])
-        over = beyond_members(own.T)
-        for at, m in enumerate(members):
-            result[rows[at], m] = over[:, at]
+        rows = np.array([order[m][0] for m in members]).T.ravel()  # entries by call, then peer
+        call = np.repeat(np.arange(len(tokens)), len(members))
+        result[rows] = beyond_others(work[rows], call)
     return result
 
 
 def _sequence(
-    digest: RankDigest, row: NDArray[np.int32]
+    digest: RankDigest, matches: Matches, member: int
 ) -> tuple[I64, tuple[tuple[int, str], ...]]:
-    """The instances of a digest in the order of its calls, and the step and operation of each."""
-    here = np.flatnonzero(row >= 0)
-    here = here[np.argsort(digest.calls.issue_ns[row[here]], kind="stable")]
-    calls = digest.calls
-    tokens = tuple(
-        (int(calls.step[at]), digest.text(int(calls.kind[at]))) for at in row[here].tolist()
-    )
-    return here, tokens
+    """The entries of a digest in the order of its calls, and the step and operation of each."""
+    calls, here = digest.calls, matches.entries_of(member)
+    here = here[np.argsort(calls.issue_ns[matches.call[here]], kind="stable")]
+    rows = matches.call[here]
+    steps, kinds = calls.step[rows].tolist(), calls.kind[rows].tolist()
+    return here, tuple((step, digest.text(kind)) for step, kind in zip(steps, kinds, strict=True))
 
 
-def beyond_members(work: I64) -> I64:
-    """Per row and column what is beyond the median of the other columns; three are needed."""
-    result = np.zeros(work.shape, np.int64)
-    known = work >= 0
-    count = known.sum(axis=1)
+def beyond_others(work: I64, of: I64) -> I64:
+    """What each is beyond the median of the others of the same ``of``; three are needed.
+
+    Both have shape (n,); ``of`` ascends. What is unknown (−1) is 0, and counts for nobody.
+    """
+    result = np.zeros(len(work), np.int64)
+    known = np.flatnonzero(work >= 0)
+    count = np.bincount(of[known], minlength=1)[of[known]]
     # Of many ranks few are in a collective: rows with equally many are put side by side.
     for members in np.unique(count[count >= 3]).tolist():
-        rows = np.flatnonzero(count == members)
-        column = np.nonzero(known[rows])[1].reshape(len(rows), members)
-        values = np.take_along_axis(work[rows], column, axis=1).astype(np.float64)
+        here = known[count == members]
+        values = work[here].astype(np.float64).reshape(-1, members)
         over = np.maximum(values - others_median(values), 0)
-        result[rows[:, None], column] = np.nan_to_num(over).astype(np.int64)
+        result[here] = np.nan_to_num(over).astype(np.int64).ravel()
     return result
 
 
@@ -179,8 +176,8 @@ def _usual_work(
     joint: JointGraph, alone: I64, excess_ns: I64, end_excess: Mapping[int, I64], member: int
 ) -> list[tuple[int, int, int]]:
     """Points that are in excess, the arrival before each, and the work between without it."""
-    here = np.flatnonzero(joint.arrival[:, member] >= 0)
-    points = joint.arrival[here, member].astype(np.int64)
+    here = joint.entries_of(member)
+    points = joint.arrival[here]
     order = np.argsort(alone[points], kind="stable")
     here, points = here[order], points[order]
     steps = joint.steps[member]
@@ -188,7 +185,7 @@ def _usual_work(
     found = []
     since = begin
     for i, point in zip(here.tolist(), points.tolist(), strict=True):
-        over = int(excess_ns[i, member])
+        over = int(excess_ns[i])
         if over > 0 and since >= 0:
             found.append((point, since, int(alone[point] - alone[since]) - over))
         since = point
@@ -224,8 +221,7 @@ def end_excess(joint: JointGraph, alone: I64) -> dict[int, I64]:
     """Own work after the last collective of each step beyond the median of the peers."""
     rest: list[list[float]] = []
     for m, steps in enumerate(joint.steps):
-        arrivals = joint.arrival[:, m]
-        times = np.sort(alone[arrivals[arrivals >= 0]])
+        times = np.sort(alone[joint.arrival[joint.entries_of(m)]])
         row = []
         for _, end in steps.tolist():
             if end < 0:

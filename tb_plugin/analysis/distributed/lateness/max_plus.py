@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.arrays import I64
+from ....base.arrays import I64, rows_between
 
 
 class DeadlockError(ValueError):
@@ -65,7 +65,7 @@ def leveled(points: int, source: I64, target: I64) -> LeveledGraph:
     done, number = len(front), 0
     while len(front):
         number += 1
-        edges = by_source[_ranges(first[front], first[front + 1])]
+        edges = by_source[rows_between(first[front], first[front + 1])]
         reached, times = np.unique(target[edges], return_counts=True)
         waiting[reached] -= times
         front = reached[waiting[reached] == 0]
@@ -85,14 +85,3 @@ def leveled(points: int, source: I64, target: I64) -> LeveledGraph:
         starts = np.flatnonzero(np.diff(here, prepend=-1))
         heads.append((low, high, starts.astype(np.int64), here[starts]))
     return LeveledGraph(points, order, source[order], ordered_target, tuple(heads))
-
-
-def _ranges(low: I64, high: I64) -> I64:
-    """All numbers of [low[i], high[i]), one range after the other."""
-    count = high - low
-    total = int(count.sum())
-    if not total:
-        return np.zeros(0, np.int64)
-    offset = np.repeat(low - (np.cumsum(count) - count), count)
-    result: I64 = np.arange(total) + offset
-    return result

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.arrays import F64, I32, I64
+from ....base.arrays import F64, I64
 from ..matching import Matches
 from ..model import SYMMETRIC, Edges, Junction, Junctions, RankDigest
 from .max_plus import DeadlockError, LeveledGraph, leveled
@@ -94,14 +94,20 @@ class JointGraph:
     first_point: I64  # (R + 1,)
     first_edge: I64  # (R + 1,)
     measured: I64  # the recorded times of all points, anchored
-    arrival: I32  # (I, R) points; −1
-    release: I32
+    matches: Matches
+    arrival: I64  # (K,) points of the entries of the matches; −1 both where one is unknown
+    release: I64
     steps: tuple[I64, ...]  # (S, 2) points of the start and end of each step, by digest
     transfer_ns: I64  # (I,)
 
     def times(self, weight: I64 | None = None) -> I64:
         """When every point comes, without an edit or with other weights."""
         return self.graph.times(self.start, self.weight if weight is None else weight)
+
+    def entries_of(self, member: int) -> I64:
+        """The entries of a member that are in its graph, in the order of the collectives."""
+        here = self.matches.entries_of(member)
+        return here[self.arrival[here] >= 0]
 
     def alone(self, weight: I64 | None = None) -> I64:
         """The same for each rank alone."""
@@ -136,42 +142,28 @@ def joint_graph(
     target = [one.edges.target + first_point[m] for m, one in enumerate(digests)]
     weight = [one.edges.weight_ns for one in digests]
     measured = np.concatenate([one.junctions.time_ns + offsets[m] for m, one in enumerate(digests)])
-    arrival = np.full(matches.row.shape, -1, np.int32)
-    release = np.full(matches.row.shape, -1, np.int32)
+    arrival = np.full(len(matches.member), -1, np.int64)
+    release = np.full(len(matches.member), -1, np.int64)
     local: list[tuple[int, int, int]] = []
     for m, digest in enumerate(digests):
         begin, end = _ends(digest.junctions, len(digest.calls))
-        here = np.flatnonzero(matches.row[:, m] >= 0)
-        rows = matches.row[here, m]
+        here = matches.entries_of(m)
+        rows = matches.call[here]
         known = (begin[rows] >= 0) & (end[rows] >= 0)
-        arrival[here[known], m] = begin[rows[known]] + first_point[m]
-        release[here[known], m] = end[rows[known]] + first_point[m]
+        arrival[here[known]] = begin[rows[known]] + first_point[m]
+        release[here[known]] = end[rows[known]] + first_point[m]
         alone = np.ones(len(digest.calls), np.bool_)
         alone[rows[known]] = False
         for row in np.flatnonzero(alone & (begin >= 0) & (end >= 0)).tolist():
             took = int(digest.calls.release_ns[row] - digest.calls.arrival_ns[row])
             local.append((int(begin[row] + first_point[m]), int(end[row] + first_point[m]), took))
-    solo_extra = list(local)
-    points = int(first_point[-1])
-    ties: list[tuple[int, int, int]] = list(local)
-    for i in range(len(matches)):
-        members = np.flatnonzero(arrival[i] >= 0).tolist()
-        took = int(transfer[i])
-        solo_extra.extend((int(arrival[i, m]), int(release[i, m]), took) for m in members)
-        needs = _needed(digests, matches, i, members)
-        if needs is None:
-            for m in members:
-                own = measured[release[i, m]] - measured[arrival[i, m]]
-                ties.append((int(arrival[i, m]), int(release[i, m]), int(own)))
-            continue
-        for wanted, served in needs:
-            ties.extend((int(arrival[i, m]), points, 0) for m in wanted)
-            ties.extend((points, int(release[i, m]), took) for m in served)
-            points += 1
+    points, tie = _ties(digests, matches, transfer, (arrival, release), measured)
     if points == first_point[-1]:
         return Refusal("No collective is on two ranks.")
-    tie = np.array(ties, np.int64).reshape(-1, 3)
-    extra = np.array(solo_extra, np.int64).reshape(-1, 3)
+    there = np.flatnonzero(arrival >= 0)
+    across = np.stack([arrival, release, transfer[matches.collective]], axis=1)[there]
+    own = np.array(local, np.int64).reshape(-1, 3)
+    tie, extra = np.concatenate([own, tie]), np.concatenate([own, across])
     ranks = np.concatenate(source), np.concatenate(target), np.concatenate(weight)
     all_source = np.concatenate([ranks[0], tie[:, 0]]).astype(np.int64)
     all_target = np.concatenate([ranks[1], tie[:, 1]]).astype(np.int64)
@@ -200,11 +192,51 @@ def joint_graph(
         first_point=first_point,
         first_edge=first_edge,
         measured=measured,
+        matches=matches,
         arrival=arrival,
         release=release,
         steps=tuple(_step_points(one, int(first_point[m])) for m, one in enumerate(digests)),
         transfer_ns=transfer,
     )
+
+
+def _ties(
+    digests: Sequence[RankDigest],
+    matches: Matches,
+    transfer: I64,
+    ends: tuple[I64, I64],
+    measured: I64,
+) -> tuple[int, I64]:
+    """Points in all, and the edges (source, target, weight) into exchanges and out of them.
+
+    ``ends`` are the points of arrival and release of each entry.
+    """
+    arrival, release = ends
+    collective = matches.collective
+    # In nearly all collectives each member needs all: one exchange, behind the points of ranks.
+    whole = np.array([kind in _ALL_NEED_ALL for kind in matches.kind], np.bool_)
+    exchange = len(measured) + np.cumsum(whole) - 1
+    points = len(measured) + int(whole.sum())
+    here = np.flatnonzero((arrival >= 0) & whole[collective])
+    shared = exchange[collective[here]]
+    tied = [
+        np.stack([arrival[here], shared, np.zeros_like(shared)], axis=1),
+        np.stack([shared, release[here], transfer[collective[here]]], axis=1),
+    ]
+    special: list[tuple[int, int, int]] = []
+    for i in np.flatnonzero(~whole).tolist():
+        here = np.arange(matches.first[i], matches.first[i + 1])
+        here = here[arrival[here] >= 0]
+        needs = _needed(digests, matches, i, here)
+        if needs is None:
+            for begin, end in zip(arrival[here].tolist(), release[here].tolist(), strict=True):
+                special.append((begin, end, int(measured[end] - measured[begin])))
+            continue
+        for wanted, served in needs:
+            special.extend((int(arrival[one]), points, 0) for one in wanted)
+            special.append((points, int(release[served]), int(transfer[i])))
+            points += 1
+    return points, np.concatenate([*tied, np.array(special, np.int64).reshape(-1, 3)])
 
 
 def _step_points(digest: RankDigest, first: int) -> I64:
@@ -215,18 +247,22 @@ def _step_points(digest: RankDigest, first: int) -> I64:
     return result
 
 
+_ALL_NEED_ALL = SYMMETRIC | {"send", "expert_exchange"}
+
+
 def _needed(
-    digests: Sequence[RankDigest], matches: Matches, instance: int, members: Sequence[int]
-) -> list[tuple[Sequence[int], Sequence[int]]] | None:
-    """Whose arrival each member needs: pairs (needed, who needs them). None: it is not modelled."""
-    kind = matches.kind[instance]
-    if kind in SYMMETRIC or kind in ("send", "expert_exchange"):
-        return [(members, members)]
-    on_device = any(digests[m].calls.on_device[matches.row[instance, m]] for m in members)
+    digests: Sequence[RankDigest], matches: Matches, instance: int, entries: I64
+) -> list[tuple[Sequence[int], int]] | None:
+    """Whose arrival each member needs: (entries needed, entry). None: that is not modelled."""
+    members = matches.member[entries].tolist()
+    calls = matches.call[entries].tolist()
+    pairs = zip(members, calls, strict=True)
+    on_device = any(digests[m].calls.on_device[call] for m, call in pairs)
     root = int(matches.root[instance])
-    if kind != "broadcast" or on_device or root not in members:
+    if matches.kind[instance] != "broadcast" or on_device or root not in members:
         return None
-    return [(_tree_needs(members, members.index(root), at), [m]) for at, m in enumerate(members)]
+    first = members.index(root)
+    return [(_tree_needs(entries.tolist(), first, at), one) for at, one in enumerate(entries)]
 
 
 def _tree_needs(members: Sequence[int], root: int, at: int) -> list[int]:
@@ -260,33 +296,30 @@ def anchors(
     offset = np.zeros(count, np.int64)
     known = np.zeros(count, np.bool_)
     symmetric = np.flatnonzero(matches.symmetric)
+    release, first = matches.calls(digests, "release_ns"), matches.first.tolist()
     while not known.all():
         before = int(known.sum())
         for i in symmetric.tolist():
-            members = np.flatnonzero(matches.row[i] >= 0)
+            here = slice(first[i], first[i + 1])
+            members = matches.member[here]
             if len(members) < 2 or known[members].all():
                 continue
+            ends = release[here]
             if not known.any():
                 instant = 0
             elif known[members].any():
-                here = members[known[members]]
-                instant = int(
-                    np.median([_release(digests, matches, i, m) + offset[m] for m in here])
-                )
+                told = known[members]
+                instant = int(np.median(ends[told] + offset[members[told]]))
             else:
                 continue
-            for m in members[~known[members]].tolist():
-                offset[m] = instant - _release(digests, matches, i, m)
-                known[m] = True
+            new = ~known[members]
+            offset[members[new]] = instant - ends[new]
+            known[members[new]] = True
         if int(known.sum()) == before:
             return Refusal(
                 "No chain of symmetric collectives leads from every rank to every other."
             )
     return offset
-
-
-def _release(digests: Sequence[RankDigest], matches: Matches, instance: int, m: int) -> int:
-    return int(digests[m].calls.release_ns[matches.row[instance, m]])
 
 
 def shortest(digests: Sequence[RankDigest], matches: Matches) -> I64:
@@ -295,13 +328,8 @@ def shortest(digests: Sequence[RankDigest], matches: Matches) -> I64:
     The last to arrive waits for nobody. Where a member has no digest, the shortest of the others is
     an upper bound.
     """
-    result: I64 = np.full(len(matches), np.iinfo(np.int64).max)
-    for m, digest in enumerate(digests):
-        here = np.flatnonzero(matches.row[:, m] >= 0)
-        rows = matches.row[here, m]
-        dur = digest.calls.release_ns[rows] - digest.calls.arrival_ns[rows]
-        np.minimum.at(result, here, dur)
-    return result
+    took = matches.calls(digests, "release_ns") - matches.calls(digests, "arrival_ns")
+    return matches.least(took)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,12 +366,11 @@ def residual(joint: JointGraph, matches: Matches, tie_ns: int) -> Residual:
         left = np.abs(told - real) / real
     points = joint.measured
     steps = max(max((len(one) for one in joint.steps), default=1), 1)
-    early = 0
-    for i in np.flatnonzero(matches.symmetric).tolist():
-        here = np.flatnonzero(joint.arrival[i] >= 0)
-        if len(here) > 1:
-            last = points[joint.arrival[i, here]].max()
-            early += bool((points[joint.release[i, here]] < last - tie_ns).any())
+    known = joint.arrival >= 0
+    last = matches.most(np.where(known, points[joint.arrival], _NEVER))
+    first = matches.least(np.where(known, points[joint.release], -_NEVER))
+    several = matches.symmetric & (matches.sum_of(known.astype(np.int64)) > 1)
+    early = int((several & (first < last - tie_ns)).sum())
     if np.isnan(error).all():
         return Residual(float("nan"), float("nan"), error, float("nan"), early)
     return Residual(

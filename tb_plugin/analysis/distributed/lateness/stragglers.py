@@ -45,14 +45,14 @@ MOST_LATE_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnTime:
-    """What each rank needs by itself; R digests, S steps, I collectives."""
+    """What each rank needs by itself; R digests, S steps, K entries of the matches."""
 
     own_ns: F64  # (R, S), NaN absent
     measured_ns: F64  # (R, S)
     joint_ns: F64  # (R, S): replayed together, NaN where the replay is refused
-    work_ns: I64  # (I, R): own work before each arrival, −1 unknown
-    excess_ns: I64  # (I, R): beyond the median of the peers
-    lateness_ns: I32  # (I, R): replayed arrival after the first of the group, to 2 s; −1 absent
+    work_ns: I64  # (K,): own work before each arrival, −1 unknown
+    excess_ns: I64  # (K,): beyond the median of the peers
+    lateness_ns: I32  # (K,): replayed arrival after the first of the group, to 2 s; −1 absent
     brought_in_ns: I64  # (R,): how much later than the first it began, by the anchored clocks
     longest_in: I64  # (R,): steps in which it has the longest own time
     gain_ns: I64  # (R,): shorter steps without its excess, per step; −1 not computed
@@ -88,17 +88,16 @@ def own_time(
     work = work_before_arrival(joint, alone)
     over = excess(digests, matches, work)
     count = len(digests)
-    late = np.full(joint.arrival.shape, -1, np.int32)
-    for i in range(len(matches)):
-        here = np.flatnonzero(joint.arrival[i] >= 0)
-        if len(here) > 1:
-            times = together[joint.arrival[i, here]]
-            late[i, here] = np.minimum(times - times.min(), MOST_LATE_NS)
+    known, of = joint.arrival >= 0, matches.collective
+    times = together[joint.arrival]
+    first = matches.least(np.where(known, times, np.iinfo(np.int64).max))
+    several = matches.sum_of(known.astype(np.int64)) > 1
+    late = np.where(known & several[of], np.minimum(times - first[of], MOST_LATE_NS), -1)
     gain, usual = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     if with_gains:
         end_over = end_excess(joint, alone)
         before = lengths(joint, together)
-        for m in _candidates(over):
+        for m in _candidates(over, matches):
             after = lengths(joint, joint.times(without_excess(joint, alone, over, end_over, m)))
             gain[m] = round(mean_length(before, chosen) - mean_length(after, chosen))
             usual[m] = round(float(np.median(by_step(before, chosen) - by_step(after, chosen))))
@@ -110,7 +109,7 @@ def own_time(
         joint_ns=lengths(joint, together) if with_gains else np.full_like(own, np.nan),
         work_ns=work,
         excess_ns=over,
-        lateness_ns=late,
+        lateness_ns=late.astype(np.int32),
         brought_in_ns=starts - starts.min(),
         longest_in=_longest_in(own, chosen),
         gain_ns=gain,
@@ -152,9 +151,10 @@ def _longest_in(own: F64, chosen: Sequence[Sequence[int]]) -> I64:
     return result
 
 
-def _candidates(over: I64) -> list[int]:
+def _candidates(over: I64, matches: Matches) -> list[int]:
     """The ranks with most work beyond their peers: at most so many are replayed without it."""
-    total = over.sum(axis=0)
+    total = np.zeros(len(matches.unmatched), np.int64)
+    np.add.at(total, matches.member, over)
     order = np.argsort(-total, kind="stable")
     return [int(m) for m in order[:MOST_CANDIDATES] if total[m] > 0]
 
@@ -286,8 +286,9 @@ def _first_late(matches: Matches | None, own: OwnTime, m: int) -> tuple[int, int
     """The first collective to which the rank brings an excess of its own work that is no tie."""
     if matches is None:
         return m, -1
-    late = np.flatnonzero((own.excess_ns[:, m] > TIE_NS) & (own.lateness_ns[:, m] > TIE_NS))
-    return m, int(late[0]) if len(late) else -1
+    here = matches.entries_of(m)
+    late = here[(own.excess_ns[here] > TIE_NS) & (own.lateness_ns[here] > TIE_NS)]
+    return m, int(matches.collective[late[0]]) if len(late) else -1
 
 
 def _two(digests: Sequence[RankDigest], waiting: Waiting, ceiling: I64) -> Verdict:
@@ -332,11 +333,12 @@ def _nobody(kind: str, sentence: str, ceiling: int = -1) -> Verdict:
 def late_ceiling(digests: Sequence[RankDigest], matches: Matches, waiting: Waiting) -> I64:
     """Per rank and step what lateness cost at most: to the second latest, where it was last."""
     result = np.zeros(len(digests), np.int64)
-    for i in np.flatnonzero(waiting.last >= 0).tolist():
-        here = np.flatnonzero(matches.row[i] >= 0)
-        last = int(waiting.last[i])
-        others = waiting.wait_ns[i, here[here != last]]
-        result[last] += int(others.min()) if len(others) else 0
+    last = waiting.last
+    of = last[matches.collective]
+    most = np.iinfo(np.int64).max
+    others = matches.least(np.where((of >= 0) & (matches.member != of), waiting.wait_ns, most))
+    known = np.flatnonzero((last >= 0) & (others < most))
+    np.add.at(result, last[known], others[known])
     steps = max((len(one.steps) for one in digests), default=1)
     return result // max(steps, 1)
 

@@ -119,10 +119,10 @@ def _usual_transfers(run: Comparison, joint: JointGraph, group: int) -> I64:
     change = np.rint(usual).astype(np.int64) - transfer
     weight: I64 = joint.weight.copy()
     first = int(joint.first_edge[-1])
-    of_point = {}
+    of_point: dict[int, int] = {}
     for i in np.flatnonzero(matches.group == group).tolist():
-        for m in np.flatnonzero(joint.release[i] >= 0).tolist():
-            of_point[int(joint.release[i, m])] = i
+        ends = joint.release[matches.entries(i)]
+        of_point |= dict.fromkeys(ends[ends >= 0].tolist(), i)
     for edge in range(first, len(weight)):
         at = of_point.get(int(joint.target[edge]))
         if at is not None:
