@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::packets::Sequence;
-use super::wire::{each_field, BadPacket, Field, Wire};
+use super::wire::{double_of, each_field, BadPacket, Field, Wire};
 
 /// Of lists and objects in an argument.
 pub const MOST_DEPTH: usize = 32;
@@ -26,6 +26,14 @@ pub fn escape(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(rest);
 }
 
+/// Appends bytes as a string of JSON; those that are no UTF-8 become U+FFFD.
+pub fn quote_bytes(out: &mut Vec<u8>, text: &[u8]) {
+    match std::str::from_utf8(text) {
+        Ok(text) => quote(out, text),
+        Err(_) => quote(out, &String::from_utf8_lossy(text)),
+    }
+}
+
 /// Appends `text` as a string of JSON.
 pub fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -45,17 +53,21 @@ pub fn put(out: &mut Vec<u8>, text: std::fmt::Arguments) {
     let _ = out.write_fmt(text);
 }
 
+const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
 /// Appends an integer.
 pub fn int(out: &mut Vec<u8>, value: u64) {
     let mut digits = [0u8; 20];
     let (mut at, mut left) = (20, value);
-    loop {
+    while left >= 10 {
+        at -= 2;
+        let pair = 2 * (left % 100) as usize;
+        digits[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+        left /= 100;
+    }
+    if left > 0 || value == 0 {
         at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
+        digits[at] = b'0' + left as u8;
     }
     out.extend_from_slice(&digits[at..]);
 }
@@ -135,11 +147,7 @@ impl<'a> Values<'a> {
             (1, Wire::Varint) => self.iid = Some(one.value),
             (6, Wire::Bytes) => self.texts[0] = Some(one.bytes(data)),
             (9, Wire::Bytes) => self.texts[1] = Some(one.bytes(data)),
-            (5, Wire::Fixed64) => {
-                let mut bytes = [0; 8];
-                bytes.copy_from_slice(one.bytes(data));
-                self.real = Some(f64::from_le_bytes(bytes));
-            }
+            (5, Wire::Fixed64) => self.real = Some(double_of(one.bytes(data))),
             (4, Wire::Varint) => self.signed = Some(one.value),
             (3, Wire::Varint) => self.whole = Some(one.value),
             (2, Wire::Varint) => self.truth = Some(one.value),
@@ -150,6 +158,75 @@ impl<'a> Values<'a> {
             _ => {}
         }
     }
+}
+
+/// What arguments were written as: most come again, and many are lists of lists.
+pub struct Written(Vec<WrittenArgument>);
+
+#[derive(Clone, Default)]
+struct WrittenArgument {
+    state: u64,
+    bytes: Vec<u8>,
+    text: Vec<u8>,
+}
+
+const KEPT: usize = 4096;
+const WORTH_KEEPING: std::ops::Range<usize> = 12..1024;
+const MOST_TEXT_KEPT: usize = 4096;
+
+impl Default for Written {
+    fn default() -> Written {
+        Written(vec![WrittenArgument::default(); KEPT])
+    }
+}
+
+impl Written {
+    /// Appends what was appended for the same bytes in the same state, or what `write` appends. It says whether
+    /// that may be kept.
+    #[inline(always)]
+    pub fn put(
+        &mut self,
+        out: &mut Vec<u8>,
+        data: &[u8],
+        state: u64,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<bool, BadPacket>,
+    ) -> Result<(), BadPacket> {
+        if !WORTH_KEEPING.contains(&data.len()) {
+            return write(out).map(|_| ());
+        }
+        let known = &mut self.0[place_of(data)];
+        if known.state == state && known.bytes == data {
+            out.extend_from_slice(&known.text);
+            return Ok(());
+        }
+        let before = out.len();
+        if write(out)? && out.len() - before <= MOST_TEXT_KEPT {
+            known.state = state;
+            known.bytes.clear();
+            known.bytes.extend_from_slice(data);
+            known.text.clear();
+            known.text.extend_from_slice(&out[before..]);
+        }
+        Ok(())
+    }
+}
+
+/// A number below `KEPT` for at least eight bytes.
+#[inline]
+fn place_of(data: &[u8]) -> usize {
+    let word = |at: usize| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(&data[at..at + 8]);
+        u64::from_le_bytes(eight)
+    };
+    let mix =
+        |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut hash = data.len() as u64;
+    for at in (0..data.len() - 8).step_by(8) {
+        hash = mix(hash, word(at));
+    }
+    hash = mix(hash, word(data.len() - 8)); // some bytes twice
+    (hash >> 52) as usize
 }
 
 /// Appends name and value of an argument, or its value alone.
@@ -168,7 +245,7 @@ pub fn argument(
     each_field(data, |one| values.take(one, data))?;
     let before = out.len();
     if let Some(name) = values.name {
-        quote(out, &String::from_utf8_lossy(name));
+        quote_bytes(out, name);
     } else if let Some(iid) = values.iid {
         sequence.arg_names.put(out, iid, on_lost);
     } else {
@@ -205,7 +282,7 @@ pub fn argument(
 
 fn scalar(out: &mut Vec<u8>, values: &Values, sequence: &Sequence, on_lost: OnLost) {
     if let Some(text) = values.texts[0].or(values.texts[1]) {
-        quote(out, &String::from_utf8_lossy(text));
+        quote_bytes(out, text);
     } else if let Some(value) = values.real {
         decimal(out, value);
     } else if let Some(value) = values.signed {

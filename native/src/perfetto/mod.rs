@@ -3,7 +3,9 @@
 //! The reference is `trace/perfetto` in Python: each file here has the name of its module there, and both
 //! write the same text, byte by byte, for whatever they are given.
 
+pub mod devices;
 pub mod json_values;
+pub mod messages;
 pub mod packets;
 pub mod slices;
 pub mod survey;

@@ -1,8 +1,10 @@
 //! What do the packets of a file say? Names, clocks and tracks, resolved packet by packet.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::json_values::{put, quoted, OnLost};
+use super::messages::{Counters, Packet, Stage, TrackEvent};
 use super::wire::{BadPacket, Message};
 
 const BOOT: u64 = 6;
@@ -22,10 +24,18 @@ const HOUSEKEEPING: [u64; 18] = [
 ];
 
 /// Interned texts by their numbers. Writers count from 1, so most are in a list.
-#[derive(Default)]
 pub struct Table<T> {
     dense: Vec<Option<T>>,
     sparse: HashMap<u64, T>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table {
+            dense: Vec::new(),
+            sparse: HashMap::new(),
+        }
+    }
 }
 
 impl<T> Table<T> {
@@ -77,8 +87,39 @@ struct Clock {
 
 /// The counters of a device: quoted names by their ids.
 pub struct CounterNames {
-    pub gpu: u64,
     pub names: Table<Vec<u8>>,
+    /// Where their rows stand, as JSON up to the time.
+    pub place: Vec<u8>,
+}
+
+impl CounterNames {
+    pub fn new(gpu: u64, names: Table<Vec<u8>>) -> CounterNames {
+        let place = format!(",\"pid\":\"GPU {} Counters\",\"ts\":", gpu).into_bytes();
+        CounterNames { names, place }
+    }
+}
+
+/// A stage or a lane of a device.
+pub struct Spec {
+    pub text: String,
+    /// Of a lane in a file of torch's, "[000007] stream 7": its number, and where its label begins.
+    lane: Option<(u64, usize)>,
+}
+
+impl Spec {
+    fn new(text: String) -> Spec {
+        let lane = lane_of(&text);
+        Spec { text, lane }
+    }
+}
+
+fn lane_of(text: &str) -> Option<(u64, usize)> {
+    let (number, _) = text.strip_prefix('[')?.split_once("] ")?;
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits || !(1..=9).contains(&number.len()) {
+        return None;
+    }
+    Some((number.parse().ok()?, number.len() + "[] ".len()))
 }
 
 /// What a writer has said so far. Texts are quoted, but for specs and launch arguments.
@@ -89,13 +130,28 @@ pub struct Sequence {
     pub arg_names: Table<Vec<u8>>,
     pub arg_texts: Table<Vec<u8>>,
     pub kernels: Table<Vec<u8>>,
-    pub specs: Table<String>,
+    pub specs: Table<Spec>,
     pub launch_args: Table<String>,
+    /// No other state of any sequence has this number.
+    pub state: u64,
     pub counters: HashMap<u64, CounterNames>,
     pub own_counters: Option<CounterNames>,
     clocks: HashMap<u64, Clock>,
     track: u64,
     clock: Option<u64>,
+}
+
+impl Sequence {
+    /// A lane of a device: number and label.
+    pub fn lane(&self, iid: u64) -> (u64, Cow<'_, str>) {
+        match self.specs.get(iid) {
+            Some(Spec {
+                text,
+                lane: Some((number, label)),
+            }) => (*number, Cow::Borrowed(&text[*label..])),
+            _ => (iid, Cow::Owned(format!("lane {}", iid))),
+        }
+    }
 }
 
 /// A track as its descriptor says it; −1: not said.
@@ -128,56 +184,186 @@ impl Default for Track {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Track,
-    Begin,
-    End,
-    Instant,
-    Value,
-    Stage,
-    Counters,
-    /// A packet that is not read; `track` is the highest number of a field with bytes.
-    Other,
+/// What happened.
+pub enum Event<'e, 'a> {
+    /// The track with this number was described.
+    Track(u64),
+    Begin(&'e TrackEvent<'a>),
+    End(&'e TrackEvent<'a>),
+    Instant(&'e TrackEvent<'a>),
+    Value(&'e TrackEvent<'a>),
+    Stage(&'e Stage<'a>),
+    Counters(&'e Counters<'a>),
+    /// A packet that is not read: the highest number of a field with bytes.
+    Other(u64),
 }
 
-/// Something that happened at `ts`, on a track or on a device.
-pub struct Event<'a> {
-    pub kind: Kind,
+impl<'e, 'a> Event<'e, 'a> {
+    /// None where it is of no kind that is known.
+    #[inline(always)]
+    fn of_track(event: &'e TrackEvent<'a>) -> Option<Event<'e, 'a>> {
+        match event.kind {
+            1 => Some(Event::Begin(event)),
+            2 => Some(Event::End(event)),
+            3 => Some(Event::Instant(event)),
+            4 => Some(Event::Value(event)),
+            _ => None,
+        }
+    }
+}
+
+/// What is known when something happens.
+pub struct Known<'k> {
     pub ts: i64,
-    pub track: u64,
-    pub message: Option<Message<'a>>,
+    pub from_torch: bool,
+    pub tracks: &'k HashMap<u64, Track>,
+    /// What the one who says it has said before.
+    pub sequence: &'k mut Sequence,
+}
+
+/// Takes what happened.
+pub trait Happened {
+    fn take(&mut self, event: Event, known: Known) -> Result<(), BadPacket>;
 }
 
 /// Makes events of packets, in the order of the file.
 #[derive(Default)]
 pub struct Packets {
     pub from_torch: bool,
-    pub tracks: HashMap<u64, Track>,
-    pub sequences: HashMap<u64, Sequence>,
+    tracks: HashMap<u64, Track>,
+    sequences: Vec<Sequence>,
+    places: HashMap<u64, usize>,
+    last: Option<(u64, usize)>,
+    states: u64,
     offsets: HashMap<u64, i64>,
     begun: bool,
     equal_clocks: bool,
 }
 
 impl Packets {
-    /// Appends the events of a packet to `events`; the number of its sequence.
-    pub fn read<'a>(
-        &mut self,
-        message: &Message<'a>,
-        events: &mut Vec<Event<'a>>,
-    ) -> Result<u64, BadPacket> {
-        let number = message.number(10);
-        let sequence = self.sequences.entry(number).or_default();
-        if message.number(13) & CLEARED > 0 {
-            let clocks = std::mem::take(&mut sequence.clocks);
-            *sequence = Sequence {
-                clocks,
-                ..Sequence::default()
-            };
+    /// Gives the events of a packet, if all of them can be read.
+    #[inline(always)]
+    pub fn read(&mut self, packet: &Packet, to: &mut impl Happened) -> Result<(), BadPacket> {
+        let place = self.sequence(packet.sequence);
+        if packet.flags & CLEARED > 0 {
+            self.clear(place);
         }
         let first = !self.begun;
         self.begun = true;
+        let (number, data) = match packet.event {
+            Some(event) if !packet.more => event,
+            _ => return self.read_any(packet, place, first, to),
+        };
+        let sequence = &mut self.sequences[place];
+        let ts = time(sequence, &self.offsets, packet)?;
+        let track = sequence.track;
+        let known = Known {
+            ts,
+            from_torch: self.from_torch,
+            tracks: &self.tracks,
+            sequence,
+        };
+        match number {
+            11 => {
+                let event = TrackEvent::new(data, track)?;
+                to.take(Event::of_track(&event).unwrap_or(Event::Other(11)), known)
+            }
+            53 => to.take(Event::Stage(&Stage::new(data)?), known),
+            _ => to.take(Event::Counters(&Counters::new(data)?), known),
+        }
+    }
+
+    /// As `read`, for what else packets hold.
+    #[inline(never)]
+    fn read_any(
+        &mut self,
+        packet: &Packet,
+        place: usize,
+        first: bool,
+        to: &mut impl Happened,
+    ) -> Result<(), BadPacket> {
+        let message = Message::new(packet.data, 0, packet.data.len())?;
+        let described = self.told(&message, place, first)?;
+        let sequence = &mut self.sequences[place];
+        let mut ts = 0;
+        let (mut on_tracks, mut work, mut counters) = (Vec::new(), Vec::new(), Vec::new());
+        let housekeeping = message
+            .part_numbers()
+            .all(|one| HOUSEKEEPING.contains(&one));
+        if !housekeeping {
+            ts = time(sequence, &self.offsets, packet)?;
+            for part in message.parts(11) {
+                on_tracks.push(TrackEvent::new(part, sequence.track)?);
+            }
+            for part in message.parts(53) {
+                work.push(Stage::new(part)?);
+            }
+            for part in message.parts(52) {
+                counters.push(Counters::new(part)?);
+            }
+        }
+        let known_kind = on_tracks.iter().any(|one| (1..=4).contains(&one.kind));
+        let other = !housekeeping && !known_kind && work.is_empty() && counters.is_empty();
+        let most = message.part_numbers().max().unwrap_or(0);
+        let events = described
+            .into_iter()
+            .map(Event::Track)
+            .chain(on_tracks.iter().filter_map(Event::of_track))
+            .chain(work.iter().map(Event::Stage))
+            .chain(counters.iter().map(Event::Counters))
+            .chain(other.then_some(Event::Other(most)));
+        for event in events {
+            let known = Known {
+                ts,
+                from_torch: self.from_torch,
+                tracks: &self.tracks,
+                sequence: &mut self.sequences[place],
+            };
+            to.take(event, known)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn clear(&mut self, place: usize) {
+        let sequence = &mut self.sequences[place];
+        self.states += 1;
+        *sequence = Sequence {
+            clocks: std::mem::take(&mut sequence.clocks),
+            state: self.states,
+            ..Sequence::default()
+        };
+    }
+
+    /// Where the sequence with this number is.
+    fn sequence(&mut self, number: u64) -> usize {
+        match self.last {
+            Some((last, place)) if last == number => place,
+            _ => {
+                let (sequences, states) = (&mut self.sequences, &mut self.states);
+                let place = *self.places.entry(number).or_insert_with(|| {
+                    *states += 1;
+                    sequences.push(Sequence {
+                        state: *states,
+                        ..Sequence::default()
+                    });
+                    sequences.len() - 1
+                });
+                self.last = Some((number, place));
+                place
+            }
+        }
+    }
+
+    /// Takes defaults, clocks, names and tracks; the numbers of the tracks.
+    fn told(
+        &mut self,
+        message: &Message,
+        place: usize,
+        first: bool,
+    ) -> Result<Vec<u64>, BadPacket> {
+        let sequence = &mut self.sequences[place];
+        let mut described = Vec::new();
         for part in message.messages(59) {
             let part = part?;
             sequence.clock = part.int(58);
@@ -198,69 +384,22 @@ impl Packets {
             )?;
         }
         for part in message.messages(12) {
+            self.states += 1;
+            sequence.state = self.states;
             interned(sequence, &part?)?;
             if self.equal_clocks && !self.from_torch {
                 self.from_torch = STAGES.iter().enumerate().all(|(iid, name)| {
-                    sequence.specs.get(iid as u64 + 1).map(String::as_str) == Some(name)
+                    let spec = sequence.specs.get(iid as u64 + 1);
+                    spec.map(|one| one.text.as_str()) == Some(name)
                 });
             }
         }
         for part in message.messages(60) {
-            let (uuid, track) = described(&part?)?;
+            let (uuid, track) = track_of(&part?)?;
             self.tracks.insert(uuid, track);
-            events.push(Event {
-                kind: Kind::Track,
-                ts: 0,
-                track: uuid,
-                message: None,
-            });
+            described.push(uuid);
         }
-        if message
-            .part_numbers()
-            .all(|one| HOUSEKEEPING.contains(&one))
-        {
-            return Ok(number);
-        }
-        let ts = time(sequence, &self.offsets, message)?;
-        let mut known = false;
-        for part in message.messages(11) {
-            let part = part?;
-            let kind = match part.number(9) {
-                1 => Kind::Begin,
-                2 => Kind::End,
-                3 => Kind::Instant,
-                4 => Kind::Value,
-                _ => continue,
-            };
-            known = true;
-            let track = part.int(11).unwrap_or(sequence.track);
-            events.push(Event {
-                kind,
-                ts,
-                track,
-                message: Some(part),
-            });
-        }
-        for (field, kind) in [(53, Kind::Stage), (52, Kind::Counters)] {
-            for part in message.messages(field) {
-                known = true;
-                events.push(Event {
-                    kind,
-                    ts,
-                    track: 0,
-                    message: Some(part?),
-                });
-            }
-        }
-        if !known {
-            events.push(Event {
-                kind: Kind::Other,
-                ts,
-                track: message.part_numbers().max().unwrap_or(0),
-                message: None,
-            });
-        }
-        Ok(number)
+        Ok(described)
     }
 }
 
@@ -303,17 +442,20 @@ fn snapshot(
     Ok(())
 }
 
+#[inline]
 fn time(
     sequence: &mut Sequence,
     offsets: &HashMap<u64, i64>,
-    message: &Message,
+    packet: &Packet,
 ) -> Result<i64, BadPacket> {
-    let ts = message.number(8);
-    if ts >= 1 << 63 {
+    if packet.ts >= 1 << 63 {
         return Err(BadPacket);
     }
-    let ts = ts as i64;
-    let number = message.int(58).or(sequence.clock).unwrap_or(BOOT);
+    let ts = packet.ts as i64;
+    let number = packet.clock.or(sequence.clock).unwrap_or(BOOT);
+    if number == BOOT {
+        return Ok(ts);
+    }
     match sequence.clocks.get_mut(&number) {
         None => Ok(ts.wrapping_add(offsets.get(&number).copied().unwrap_or(0))),
         Some(clock) => {
@@ -341,19 +483,22 @@ fn interned(sequence: &mut Sequence, part: &Message) -> Result<(), BadPacket> {
             table.set(one.number(1), quoted(&one.text(text)));
         }
     }
-    for (number, table) in [(24, &mut sequence.specs), (1001, &mut sequence.launch_args)] {
-        for one in part.messages(number) {
-            let one = one?;
-            table.set(one.number(1), one.text(2).into_owned());
-        }
+    for one in part.messages(24) {
+        let one = one?;
+        let spec = Spec::new(one.text(2).into_owned());
+        sequence.specs.set(one.number(1), spec);
+    }
+    for one in part.messages(1001) {
+        let one = one?;
+        sequence
+            .launch_args
+            .set(one.number(1), one.text(2).into_owned());
     }
     for one in part.messages(47) {
         let one = one?;
         let names = counter_names(&one, 2)?;
-        let gpu = one.number(3);
-        sequence
-            .counters
-            .insert(one.number(1), CounterNames { gpu, names });
+        let counters = CounterNames::new(one.number(3), names);
+        sequence.counters.insert(one.number(1), counters);
     }
     Ok(())
 }
@@ -370,7 +515,7 @@ pub fn counter_names(message: &Message, number: u64) -> Result<Table<Vec<u8>>, B
     Ok(names)
 }
 
-fn described(part: &Message) -> Result<(u64, Track), BadPacket> {
+fn track_of(part: &Message) -> Result<(u64, Track), BadPacket> {
     let mut track = Track {
         name: part.text(10).into_owned(),
         parent: part.number(5),

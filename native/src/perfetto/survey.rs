@@ -1,11 +1,10 @@
 //! The first pass over a file: what stands behind the place where it is used.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::packets::{Event, Kind, Packets, Sequence};
+use super::packets::{Event, Happened, Known, Packets};
 use super::slices::{Groups, Slices, Stacks};
-use super::wire::{Frames, Lost, Taken};
+use super::wire::{BadPacket, Frames, Lost, Taken};
 
 /// Kinds of what is odd, in the order in which they are told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,23 +50,6 @@ impl Notes {
     }
 }
 
-/// A lane of a device in a file of torch's: number and label, from "[000007] stream 7".
-pub fn lane_of(sequence: &Sequence, iid: u64) -> (u64, Cow<'_, str>) {
-    let spec = sequence.specs.get(iid).map_or("", String::as_str);
-    if let Some((number, label)) = spec
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("] "))
-    {
-        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-        if digits && (1..=9).contains(&number.len()) {
-            if let Ok(lane) = number.parse::<u64>() {
-                return (lane, Cow::Borrowed(label));
-            }
-        }
-    }
-    (iid, Cow::Owned(format!("lane {}", iid)))
-}
-
 /// Where work of a device ended: event id, ns, and which lane of which device.
 struct End {
     event: u64,
@@ -80,6 +62,12 @@ struct End {
 pub struct Survey {
     frames: Frames,
     pub packets: Packets,
+    pub found: Found,
+}
+
+/// What the packets said.
+#[derive(Default)]
+pub struct Found {
     pub slices: Option<Slices>,
     pub notes: Notes,
     pub rows: u64,
@@ -91,53 +79,65 @@ pub struct Survey {
 impl Survey {
     /// Takes the next bytes of the file; `last` when none follow.
     pub fn feed(&mut self, piece: &[u8], last: bool) {
-        let mut frames = std::mem::take(&mut self.frames);
-        frames.feed(piece, last, |taken| self.take(taken));
-        self.frames = frames;
-        if last {
-            if let Some(slices) = &mut self.slices {
-                let unpaired = slices.finish();
-                if unpaired > 0 {
-                    self.notes.add(Odd::UnpairedEnd, -1, 0, unpaired);
-                }
-            }
-            self.ends.sort_by_key(|end| end.event);
-        }
-    }
-
-    fn take(&mut self, taken: Taken) {
-        match taken {
+        let Survey {
+            frames,
+            packets,
+            found,
+        } = self;
+        frames.feed(piece, last, |taken| match taken {
             Taken::Loss {
                 place,
                 bytes,
                 kind,
                 wide,
-            } => {
-                let odd = match kind {
-                    Lost::BadPacket => Odd::BadPacket,
-                    Lost::Oversized => Odd::Oversized,
-                    Lost::Truncated => Odd::Truncated,
-                };
-                self.notes.add(odd, place as i64, bytes, 1);
-                self.lost(wide);
-            }
-            Taken::Packet { bytes, message, .. } => {
-                let mut events = Vec::new();
-                match self.packets.read(&message, &mut events) {
-                    Err(_) => self.lost(false),
-                    Ok(sequence) => {
-                        let before = self.rows;
-                        for event in &events {
-                            self.event(event, sequence);
-                        }
-                        self.lost_before = false;
-                        if self.rows > before {
-                            self.event_bytes += bytes;
-                        }
-                    }
+            } => found.loss(place, bytes, kind, wide),
+            Taken::Packet { bytes, packet, .. } => {
+                let before = found.rows;
+                if packets.read(packet, found).is_err() {
+                    found.lost(false);
+                    return;
+                }
+                found.lost_before = false;
+                if found.rows > before {
+                    found.event_bytes += bytes;
                 }
             }
+        });
+        if last {
+            self.found.finish();
         }
+    }
+}
+
+impl Happened for Found {
+    #[inline(always)]
+    fn take(&mut self, event: Event, known: Known) -> Result<(), BadPacket> {
+        match event {
+            Event::Track(_) | Event::Other(_) => return Ok(()),
+            Event::Begin(event) => self.slices(&known).begin(known.ts, event.track),
+            Event::End(event) => self.slices(&known).end(known.ts, event.track),
+            Event::Stage(work) if known.from_torch => self.ends.push(End {
+                event: work.event,
+                ns: known.ts.wrapping_add(work.dur as i64),
+                gpu: work.gpu,
+                lane: known.sequence.lane(work.lane).0,
+            }),
+            _ => {}
+        }
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+impl Found {
+    fn loss(&mut self, place: u64, bytes: u64, kind: Lost, wide: bool) {
+        let odd = match kind {
+            Lost::BadPacket => Odd::BadPacket,
+            Lost::Oversized => Odd::Oversized,
+            Lost::Truncated => Odd::Truncated,
+        };
+        self.notes.add(odd, place as i64, bytes, 1);
+        self.lost(wide);
     }
 
     fn lost(&mut self, wide: bool) {
@@ -147,45 +147,30 @@ impl Survey {
         }
     }
 
-    fn event(&mut self, event: &Event, sequence: u64) {
-        match event.kind {
-            Kind::Track | Kind::Other => return,
-            Kind::Begin | Kind::End => {
-                let (torch, lost) = (self.packets.from_torch, self.lost_before);
-                let slices = self.slices.get_or_insert_with(|| {
-                    let mut made = if torch {
-                        Slices::Groups(Groups::default())
-                    } else {
-                        Slices::Stacks(Stacks::default())
-                    };
-                    if lost {
-                        made.lost(false);
-                    }
-                    made
-                });
-                if event.kind == Kind::Begin {
-                    slices.begin(event.ts, event.track);
-                } else {
-                    slices.end(event.ts, event.track);
-                }
+    #[inline]
+    fn slices(&mut self, known: &Known) -> &mut Slices {
+        let (torch, lost) = (known.from_torch, self.lost_before);
+        self.slices.get_or_insert_with(|| {
+            let mut made = if torch {
+                Slices::Groups(Groups::default())
+            } else {
+                Slices::Stacks(Stacks::default())
+            };
+            if lost {
+                made.lost(false);
             }
-            Kind::Stage if self.packets.from_torch => self.stage(event, sequence),
-            _ => {}
-        }
-        self.rows += 1;
+            made
+        })
     }
 
-    fn stage(&mut self, event: &Event, sequence: u64) {
-        if let (Some(work), Some(sequence)) =
-            (&event.message, self.packets.sequences.get(&sequence))
-        {
-            self.ends.push(End {
-                event: work.number(1),
-                ns: event.ts.wrapping_add(work.number(2) as i64),
-                gpu: work.number(11),
-                lane: lane_of(sequence, work.number(13)).0,
-            });
+    fn finish(&mut self) {
+        if let Some(slices) = &mut self.slices {
+            let unpaired = slices.finish();
+            if unpaired > 0 {
+                self.notes.add(Odd::UnpairedEnd, -1, 0, unpaired);
+            }
         }
+        self.ends.sort_by_key(|end| end.event);
     }
 
     /// End in ns, GPU and lane of the last work with this event id.

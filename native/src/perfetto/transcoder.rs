@@ -1,7 +1,8 @@
 //! The two passes over a file.
 
+use super::devices::Names;
 use super::survey::{Notes, Survey, ODD};
-use super::writer::{Names, RowWriter};
+use super::writer::RowWriter;
 
 /// From `new` on it takes a file once by `survey`, then once by `write`.
 pub struct Transcoder {
@@ -9,7 +10,6 @@ pub struct Transcoder {
     subtract: i64,
     survey: Option<Survey>,
     writer: Option<RowWriter>,
-    out: Vec<u8>,
 }
 
 impl Transcoder {
@@ -20,7 +20,6 @@ impl Transcoder {
             subtract,
             survey: Some(Survey::default()),
             writer: None,
-            out: Vec::new(),
         }
     }
 
@@ -38,33 +37,36 @@ impl Transcoder {
             }
         }
         if let Some(writer) = &mut self.writer {
-            writer.feed(piece, last, &mut self.out);
+            writer.feed(piece, last);
+            return writer.text().len();
         }
-        self.out.len()
+        0
     }
 
     /// Moves the text out.
     pub fn take(&mut self, to: &mut [u8]) {
-        to.copy_from_slice(&self.out);
-        self.out.clear();
+        if let Some(writer) = &mut self.writer {
+            to.copy_from_slice(writer.text());
+            writer.text().clear();
+        }
     }
 
     /// Rows, bytes of events and whether torch wrote the file; then count, place and number of each of `ODD`.
     pub fn tell(&self, to: &mut [i64]) {
-        let survey = match (&self.survey, &self.writer) {
-            (_, Some(writer)) => &writer.survey,
-            (Some(survey), None) => survey,
+        let (found, torch) = match (&self.survey, &self.writer) {
+            (_, Some(writer)) => (&writer.rows.found, writer.rows.torch),
+            (Some(survey), None) => (&survey.found, survey.packets.from_torch),
             (None, None) => return,
         };
         let mut notes = Notes::default();
-        notes.merge(&survey.notes);
+        notes.merge(&found.notes);
         if let Some(writer) = &self.writer {
-            notes.merge(&writer.notes);
+            notes.merge(&writer.rows.notes);
         }
         let head = [
-            survey.rows as i64,
-            survey.event_bytes as i64,
-            i64::from(survey.packets.from_torch),
+            found.rows as i64,
+            found.event_bytes as i64,
+            i64::from(torch),
         ];
         let told = ODD.iter().flat_map(|&odd| {
             let (count, place, value) = notes.get(odd);

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::messages::Packet;
+
 /// Key of a packet: field 1, with a length.
 pub const KEY: u8 = 0x0a;
 const MOST_PACKET_BYTES: u64 = 64 << 20;
@@ -43,8 +45,16 @@ const NO_FIELD: Field = Field {
 const FEW: usize = 4;
 
 /// An integer of at most ten bytes, and the place behind it.
-#[inline]
-pub fn varint(data: &[u8], mut at: usize, end: usize) -> Result<(u64, usize), BadPacket> {
+#[inline(always)]
+pub fn varint(data: &[u8], at: usize, end: usize) -> Result<(u64, usize), BadPacket> {
+    // Keys and lengths are mostly a byte.
+    match data.get(at) {
+        Some(&byte) if byte < 0x80 && at < end => Ok((u64::from(byte), at + 1)),
+        _ => long_varint(data, at, end),
+    }
+}
+
+fn long_varint(data: &[u8], mut at: usize, end: usize) -> Result<(u64, usize), BadPacket> {
     let mut value = 0u64;
     let mut shift = 0u32;
     loop {
@@ -62,7 +72,7 @@ pub fn varint(data: &[u8], mut at: usize, end: usize) -> Result<(u64, usize), Ba
 }
 
 /// The field at `at`, and the place behind it.
-#[inline]
+#[inline(always)]
 fn field(data: &[u8], at: usize, end: usize) -> Result<(Field, usize), BadPacket> {
     let (key, at) = varint(data, at, end)?;
     let number = key >> 3;
@@ -120,18 +130,53 @@ impl Field {
     }
 }
 
-/// The last texts with the numbers 1 and 2.
-pub fn pair(data: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), BadPacket> {
+/// The number in eight fixed bytes.
+pub fn double_of(bytes: &[u8]) -> f64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(bytes);
+    f64::from_le_bytes(eight)
+}
+
+/// The last bytes with the numbers 1 and 2.
+#[inline]
+pub fn pair(data: &[u8]) -> Result<(&[u8], &[u8]), BadPacket> {
     let mut found: [&[u8]; 2] = [&[], &[]];
     each_field(data, |one| {
         if one.wire == Wire::Bytes && (one.number == 1 || one.number == 2) {
             found[one.number as usize - 1] = one.bytes(data);
         }
     })?;
-    Ok((
-        String::from_utf8_lossy(found[0]),
-        String::from_utf8_lossy(found[1]),
-    ))
+    Ok((found[0], found[1]))
+}
+
+/// All bytes with a number in a message whose fields have been read before.
+pub struct Parts<'a> {
+    data: &'a [u8],
+    at: usize,
+    number: u64,
+}
+
+impl<'a> Parts<'a> {
+    pub fn new(data: &'a [u8], number: u64) -> Parts<'a> {
+        let at = 0;
+        Parts { data, at, number }
+    }
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a [u8];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while self.at < self.data.len() {
+            let (found, behind) = field(self.data, self.at, self.data.len()).ok()?;
+            self.at = behind;
+            if found.number == self.number && found.wire == Wire::Bytes {
+                return Some(found.bytes(self.data));
+            }
+        }
+        None
+    }
 }
 
 /// The fields of a message.
@@ -199,11 +244,9 @@ impl<'a> Message<'a> {
 
     /// The number in the last eight fixed bytes with this number.
     pub fn double(&self, number: u64) -> Option<f64> {
-        self.with(number, Wire::Fixed64).next_back().map(|one| {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(&self.data[one.value as usize..one.end as usize]);
-            f64::from_le_bytes(bytes)
-        })
+        self.with(number, Wire::Fixed64)
+            .next_back()
+            .map(|one| double_of(one.bytes(self.data)))
     }
 
     /// Whether there are bytes with this number.
@@ -261,12 +304,12 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A packet at [at, end) of the bytes in memory, or what was lost.
-pub enum Taken<'a> {
+/// A packet, or what was lost.
+pub enum Taken<'t, 'a> {
     Packet {
         place: u64,
         bytes: u64,
-        message: Message<'a>,
+        packet: &'t Packet<'a>,
     },
     Loss {
         place: u64,
@@ -282,6 +325,13 @@ pub enum Lost {
     BadPacket,
     Oversized,
     Truncated,
+}
+
+/// What is at a place, and the place behind it; or more must be read.
+enum Next<'a> {
+    Packet(usize),
+    Lost(Taken<'a, 'a>, usize),
+    More,
 }
 
 enum Length {
@@ -303,6 +353,7 @@ impl Frames {
     pub fn feed(&mut self, piece: &[u8], last: bool, mut give: impl FnMut(Taken)) {
         self.data.extend_from_slice(piece);
         let data = std::mem::take(&mut self.data);
+        let mut packet = Packet::default();
         let mut at = 0;
         while at < data.len() {
             if self.searching {
@@ -313,12 +364,20 @@ impl Frames {
                 }
                 self.searching = false;
             }
-            match self.next(&data, at, last) {
-                Some((taken, behind)) => {
+            match self.next(&data, at, last, &mut packet) {
+                Next::Packet(behind) => {
+                    give(Taken::Packet {
+                        place: self.offset + at as u64,
+                        bytes: (behind - at) as u64,
+                        packet: &packet,
+                    });
+                    at = behind;
+                }
+                Next::Lost(taken, behind) => {
                     at = behind;
                     give(taken);
                 }
-                None => break,
+                Next::More => break,
             }
         }
         self.offset += at as u64;
@@ -326,51 +385,52 @@ impl Frames {
         self.data.drain(..at);
     }
 
-    fn next<'a>(&mut self, data: &'a [u8], at: usize, last: bool) -> Option<(Taken<'a>, usize)> {
+    #[inline(always)]
+    fn next<'a>(
+        &mut self,
+        data: &'a [u8],
+        at: usize,
+        last: bool,
+        packet: &mut Packet<'a>,
+    ) -> Next<'a> {
         let (length, start) = match if data[at] == KEY {
             length(data, at)
         } else {
             Length::None
         } {
-            Length::None => return Some(self.lost(at, Lost::BadPacket)),
-            Length::More => return if last { Some(self.cut(data, at)) } else { None },
+            Length::None => return self.lost(at, Lost::BadPacket),
+            Length::More if last => return self.cut(data, at),
+            Length::More => return Next::More,
             Length::Known(length, start) => (length, start),
         };
         if length > MOST_PACKET_BYTES {
-            return Some(self.lost(at, Lost::Oversized));
+            return self.lost(at, Lost::Oversized);
         }
         let end = start + length as usize;
         if end > data.len() {
-            return if last { Some(self.cut(data, at)) } else { None };
+            return if last { self.cut(data, at) } else { Next::More };
         }
-        let (place, bytes) = (self.offset + at as u64, (end - at) as u64);
-        match Message::new(data, start, end) {
-            Ok(message) => Some((
-                Taken::Packet {
-                    place,
-                    bytes,
-                    message,
-                },
-                end,
-            )),
-            Err(BadPacket) if end == data.len() && !last => None,
+        match packet.read(&data[start..end]) {
+            Ok(()) => Next::Packet(end),
+            Err(BadPacket) if end == data.len() && !last => Next::More,
             Err(BadPacket) if end < data.len() && data[end] != KEY => {
-                Some(self.lost(at, Lost::BadPacket))
+                self.lost(at, Lost::BadPacket)
             }
-            Err(BadPacket) => Some((
-                Taken::Loss {
-                    place,
-                    bytes,
+            Err(BadPacket) => {
+                let taken = Taken::Loss {
+                    place: self.offset + at as u64,
+                    bytes: (end - at) as u64,
                     kind: Lost::BadPacket,
                     wide: false,
-                },
-                end,
-            )),
+                };
+                Next::Lost(taken, end)
+            }
         }
     }
 
     /// The packet at `at` has no end that could be trusted.
-    fn lost<'a>(&mut self, at: usize, kind: Lost) -> (Taken<'a>, usize) {
+    #[cold]
+    fn lost<'a>(&mut self, at: usize, kind: Lost) -> Next<'a> {
         self.searching = true;
         let taken = Taken::Loss {
             place: self.offset + at as u64,
@@ -378,11 +438,12 @@ impl Frames {
             kind,
             wide: true,
         };
-        (taken, at + 1)
+        Next::Lost(taken, at + 1)
     }
 
     /// The packet at `at` goes on behind the end of the file: cut, or its length is wrong.
-    fn cut<'a>(&mut self, data: &[u8], at: usize) -> (Taken<'a>, usize) {
+    #[cold]
+    fn cut<'a>(&mut self, data: &[u8], at: usize) -> Next<'a> {
         if search(data, at + 1, true).1 {
             return self.lost(at, Lost::BadPacket);
         }
@@ -392,7 +453,7 @@ impl Frames {
             kind: Lost::Truncated,
             wide: true,
         };
-        (taken, data.len())
+        Next::Lost(taken, data.len())
     }
 }
 
