@@ -3,6 +3,7 @@
 ``<stem>.json``               everything that is no column, and where each column is
 ``<table>.hot.arrow``         columns to be mapped: uncompressed, one batch for all their rows
 ``<table>.cold.arrow``        columns to be inflated when they are asked for: lz4, in batches
+``<table>.packed.arrow``      columns to be widened when they are asked for (``columns.packed``)
 ``<field>.texts.arrow``       texts, where they are many
 
 Which fields are columns, texts, tables or collections of tables follows from the annotations of the
@@ -29,13 +30,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from isal import isal_zlib
-from numpy.typing import NDArray
+
+from .columns import Array, arrow_column, counted, numbers, packed, read_only, texts_array
 
 BATCH_ROWS = 256 * 1024
 MANY_TEXTS = 256
 SUFFIX = ".arrow"
 
-Array = NDArray[Any]
 T = TypeVar("T")
 
 
@@ -52,6 +53,8 @@ class ColumnPlace(msgspec.Struct, frozen=True, array_like=True):
     type: str
     shape: tuple[int, ...]
     hot: bool
+    is_packed: bool = False  # numbers in another type, or few of them
+    value: int | float | None = None  # of all rows that the file does not have
 
 
 class TableIndex(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -70,60 +73,6 @@ class FolderIndex(msgspec.Struct, frozen=True):
 
     files: dict[str, tuple[int, int]]  # size and crc32 of those that are checked when opened
     table: TableIndex
-
-
-# --- numbers and texts as Arrow has them ----------------------------------------------------------
-# Arrow's own conversions import pandas where it is installed: half a second before the first
-# picture. Numbers without gaps are one buffer either way.
-
-
-def narrowest(values: Array) -> Array:
-    """Numbers from 0 on in the smallest of our types that holds them all."""
-    most = int(values.max(initial=0))
-    for dtype in (np.uint16, np.uint32):
-        if most <= np.iinfo(dtype).max:
-            return values.astype(dtype)
-    return values.astype(np.int64)
-
-
-def arrow_column(column: Array) -> pa.Array:
-    """The same memory as Arrow sees it.
-
-    Raises:
-        ValueError: a value is not of whole bytes there.
-    """
-    kind = pa.from_numpy_dtype(column.dtype)
-    if kind.bit_width % 8:
-        raise ValueError(f"a column of {column.dtype}")
-    content = pa.py_buffer(np.ascontiguousarray(column))
-    return pa.Array.from_buffers(kind, column.size, [None, content])
-
-
-def numbers(column: pa.Array) -> Array:
-    """The same memory as numpy sees it.
-
-    Raises:
-        ValueError: there are gaps, or the column is not of whole bytes.
-    """
-    if column.null_count or column.type.bit_width % 8:
-        raise ValueError(f"a column of {column.type} with {column.null_count} gaps")
-    dtype = np.dtype(column.type.to_pandas_dtype())
-    if not len(column):
-        return _read_only(np.empty(0, dtype))
-    content = column.buffers()[1]
-    return np.frombuffer(content, dtype, len(column), column.offset * dtype.itemsize)
-
-
-def texts_array(encoded: Sequence[bytes], kind: pa.DataType) -> pa.Array:
-    """Texts or bytes of a large kind as a column."""
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    content = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(kind, len(encoded), content)
-
-
-def _read_only(column: Array) -> Array:
-    column.flags.writeable = False
-    return column
 
 
 # --- checksums that find damage: of files, and of JSON that carries its own -----------------------
@@ -220,14 +169,22 @@ class Writer:
     """Stores one dataclass in an empty folder; large columns of it as soon as they are there.
 
     ``hot`` has the columns of each table that are to be mapped; None: all are, and texts are not
-    compressed.
+    compressed. ``is_packed``: numbers in as few bytes as they need, for columns that are read whole
+    or not at all; the pages of a new file cost more than anything else about a column.
     """
 
-    def __init__(self, folder: Path, hot: Mapping[str, Collection[str]] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        hot: Mapping[str, Collection[str]] | None = None,
+        *,
+        is_packed: bool = False,
+    ) -> None:
         self._folder = folder
         self._hot = hot
+        self._is_packed = is_packed
         self._kept: dict[int, tuple[Array, ColumnPlace]] = {}
-        self._files = _Files(folder)
+        self._files = _Files(folder, is_packed=is_packed)
 
     def __enter__(self) -> Writer:  # noqa: PYI034  Self is of Python 3.11
         return self
@@ -243,12 +200,28 @@ class Writer:
         Raises:
             OSError: no room, or no permission.
         """
-        with _Files(self._folder) as files:
-            last = name.rpartition(".")[2]
-            places = files.append(name, {last: column}, hot=True)
+        last = name.rpartition(".")[2]
+        places = self._placed(name, {last: column})
         mapped = _Source(self._folder, mapped=True).hot_column(places[last])
         self._remember({last: mapped}, places)
         return mapped
+
+    def put(self, name: str, column: Array) -> Array:
+        """Stores a column in a file of its own, and lets go of it, as nothing reads it before.
+
+        What is returned stands for it in the dataclass: it is empty.
+
+        Raises:
+            OSError: no room, or no permission.
+        """
+        last = name.rpartition(".")[2]
+        empty = {last: np.empty(0, column.dtype)}
+        self._remember(empty, self._placed(name, {last: column}))
+        return empty[last]
+
+    def _placed(self, name: str, column: Mapping[str, Array]) -> dict[str, ColumnPlace]:
+        with _Files(self._folder, is_packed=self._is_packed) as files:
+            return files.append(name, column, hot=True)
 
     def append(self, stem: str, table: T) -> T:
         """Stores a table that is to be mapped, and lets go of it, as nothing reads it before.
@@ -293,7 +266,8 @@ class Writer:
         index = TableIndex()
         new: dict[str, Array] = {}
         with ExitStack() as stack:
-            files = shared or stack.enter_context(_Files(self._folder))
+            own = _Files(self._folder, is_packed=self._is_packed)
+            files = shared or stack.enter_context(own)
             for field in _fields(type(table)):
                 value, below = getattr(table, field.name), f"{path}.{field.name}".lstrip(".")
                 is_text = field.form == "texts"
@@ -340,8 +314,9 @@ def _append_columns(
 class _Files:
     """Arrow files of a folder while they are written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_packed: bool = False) -> None:
         self._folder = folder
+        self._is_packed = is_packed
         self._open: dict[tuple[Any, ...], tuple[str, pa.ipc.RecordBatchFileWriter]] = {}
         self._batches: dict[str, int] = {}
         self._stack = ExitStack()
@@ -361,6 +336,32 @@ class _Files:
         self, stem: str, columns: Mapping[str, Array], *, hot: bool
     ) -> dict[str, ColumnPlace]:
         """Columns of one length, behind those of the same names and types."""
+        if self._is_packed and hot:
+            return self._append_packed(stem, columns)
+        return self._append(stem, columns, hot=hot)
+
+    def _append_packed(self, stem: str, columns: Mapping[str, Array]) -> dict[str, ColumnPlace]:
+        small = {name: packed(column) for name, column in columns.items()}
+        whole = {name: one.numbers for name, one in small.items() if one.value is None}
+        places = self._append(stem, whole, hot=True) if whole else {}
+        for name, one in small.items():
+            kind, shape = str(columns[name].dtype), columns[name].shape
+            if one.value is not None:
+                at = ColumnPlace("", 0, (0, 0), kind, shape, hot=True)
+                if one.rows is not None:
+                    few = {"row": one.rows, name: one.numbers}
+                    at = self._append(f"{stem}.{name}", few, hot=True)[name]
+            else:
+                at = places[name]
+            is_packed = one.value is not None or one.numbers is not columns[name]
+            places[name] = msgspec.structs.replace(
+                at, type=kind, shape=shape, is_packed=is_packed, value=one.value
+            )
+        return places
+
+    def _append(
+        self, stem: str, columns: Mapping[str, Array], *, hot: bool
+    ) -> dict[str, ColumnPlace]:
         arrays = [arrow_column(column) for column in columns.values()]
         rows = len(arrays[0])
         schema = pa.schema(list(zip(columns, (one.type for one in arrays), strict=True)))
@@ -450,7 +451,7 @@ def _read(kind: type[Any], index: TableIndex, source: _Source) -> Any:  # noqa: 
             values[name] = None if told is None else _converted(told, field.hint)
         elif name in index.columns:
             place = index.columns[name]
-            if place.hot:
+            if place.hot and not place.is_packed:
                 values[name] = source.hot_column(place)
             else:
                 cold[name] = place
@@ -500,11 +501,12 @@ def _stored(kind: type[Any]) -> type[Any]:
 
 
 class StoredColumns:
-    """Cold columns by name, each inflated when it is read."""
+    """Cold and packed columns by name, each inflated or widened when it is read."""
 
     def __init__(self, places: Mapping[str, ColumnPlace], source: _Source) -> None:
         self.places = places
-        self._sources = {place.file: source.buffer(place.file) for place in places.values()}
+        files = {place.file for place in places.values()} - {""}
+        self._sources = {file: source.buffer(file) for file in files}
         self._lock = threading.Lock()
 
     def read(self, name: str) -> Array:
@@ -514,18 +516,31 @@ class StoredColumns:
             DamagedError: it has another length than it was written with.
         """
         place = self.places[name]
+        if place.value is not None:
+            return counted(read_only(self._filled(place)))
         column = np.empty(place.shape, place.type)
         flat, start = column.reshape(-1), 0
-        with self._lock:
-            options = pa.ipc.IpcReadOptions(included_fields=[place.column], use_threads=False)
-            reader = pa.ipc.open_file(self._sources[place.file], options=options)
-            for number in range(*place.batches):
-                part = numbers(reader.get_batch(number).column(0))
-                flat[start : start + len(part)] = part
-                start += len(part)
+        for (part,) in self._batches(place, [place.column]):
+            flat[start : start + len(part)] = part
+            start += len(part)
         if start != column.size:
             raise DamagedError(f"{start} rows instead of {column.size}")
-        return _read_only(column)
+        return counted(read_only(column))
+
+    def _filled(self, place: ColumnPlace) -> Array:
+        column = np.full(place.shape, place.value, place.type)
+        if place.file:
+            for rows, values in self._batches(place, [place.column - 1, place.column]):
+                column[rows] = values
+        return column
+
+    def _batches(self, place: ColumnPlace, columns: list[int]) -> Iterator[list[Array]]:
+        with self._lock:
+            options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
+            reader = pa.ipc.open_file(self._sources[place.file], options=options)
+            for number in range(*place.batches):
+                batch = reader.get_batch(number)
+                yield [numbers(batch.column(at)) for at in range(len(columns))]
 
 
 class _Source:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kinetoscope.base.arrays import I32, I64
 from kinetoscope.base.columnar import (
     DamagedError,
     Writer,
-    arrow_column,
     load,
-    numbers,
     sealed,
     unsealed,
 )
+from kinetoscope.base.columns import arrow_column, held_bytes, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,3 +160,78 @@ def test_numbers_share_their_memory_with_arrow() -> None:
     assert numbers(arrow_column(column).slice(2, 3)).tolist() == [2, 3, 4]
     with pytest.raises(ValueError, match="bool"):
         arrow_column(np.array([True]))
+
+
+ROWS = 20_000
+EDGES = (0, 1, -1, 127, 128, 255, 256, -129, 2**15, 2**16, -(2**31) - 1, 2**32, 2**63 - 1, -(2**63))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """A table of one column."""
+
+    column: NDArray[np.generic]
+
+
+def kept_packed(folder: Path, column: NDArray[np.generic], *, early: bool) -> NDArray[np.generic]:
+    """A column stored packed in an empty folder and read again; ``early``: before its table."""
+    folder.mkdir()
+    with Writer(folder, is_packed=True) as writer:
+        stored = writer.put("column", column) if early else column
+        writer.close(Numbers(stored), "numbers")
+    found: NDArray[np.generic] = load(Numbers, folder, "numbers").column
+    return found
+
+
+@given(
+    st.lists(st.sampled_from(EDGES), min_size=1, max_size=4),
+    st.sampled_from([np.int8, np.uint16, np.int32, np.int64, np.float64]),
+    st.integers(0, 40),
+    st.booleans(),
+)
+def test_packed_numbers_are_the_same_numbers(
+    values: list[int], dtype: type[Any], others: int, early: bool
+) -> None:
+    """All rows have the first value but a few, from none to more than are worth a list of rows."""
+    if dtype in (np.int8, np.uint16, np.int32):
+        values = [one % (int(np.iinfo(dtype).max) + 1) for one in values]
+    column = np.full(64, values[0], dtype)
+    column[:others] = np.resize(np.array(values, dtype), others)
+    with tempfile.TemporaryDirectory() as temporary:
+        found = kept_packed(Path(temporary) / "kept", column, early=early)
+    assert found.dtype == column.dtype
+    assert found.tolist() == column.tolist()
+    assert not found.flags.writeable
+
+
+def stored_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("*.arrow"))
+
+
+def test_what_packed_numbers_cost(tmp_path: Path) -> None:
+    """Nothing where all are equal, little where nearly all are, else as few bytes as hold them."""
+    rng = np.random.default_rng(0)
+    few = np.where(rng.random(ROWS) < 0.03, 10**6, 0)
+    bytes_of = {
+        "unknown": (np.full(ROWS, np.nan), 0.0),
+        "one": (np.full(ROWS, -1, np.int32), 0.0),
+        "few": (few, 0.03 * (4 + 4)),
+        "codes": (rng.integers(0, 2000, ROWS), 2),
+        "spans": (rng.integers(-5, 10**6, ROWS), 4),
+        "times": (rng.integers(0, 2**40, ROWS), 8),
+        "real": (rng.random(ROWS), 8),
+    }
+    for name, (column, a_row) in bytes_of.items():
+        found = kept_packed(tmp_path / name, column, early=True)
+        assert np.array_equal(found, column, equal_nan=column.dtype.kind == "f")
+        assert stored_bytes(tmp_path / name) <= (a_row + 0.3) * ROWS, name
+
+
+def test_memory_of_widened_columns_is_counted_until_they_are_let_go(tmp_path: Path) -> None:
+    before = held_bytes()
+    found = kept_packed(tmp_path / "kept", np.full(ROWS, -1, np.int32), early=True)
+    part = found[5:]
+    del found
+    assert held_bytes() == before + 4 * ROWS
+    del part
+    assert held_bytes() == before

@@ -88,7 +88,7 @@ def _of_op(trace: Trace, name: str) -> I32:
     return result
 
 
-NAME = "operators-4"
+NAME = "operators-5"
 MAKE = f"{__name__}:make_operators"
 _STEM = "operators"
 
@@ -168,13 +168,13 @@ def make_operators(trace: Trace, folder: Path, on_share: Callable[[float], None]
     """
     columns = len(dataclasses.fields(Calls))
     kept: list[str] = []
-    with Writer(folder) as writer:
+    with Writer(folder, is_packed=True) as writer:
 
         def keep(name: str, column: NDArray[Any]) -> NDArray[Any]:
             kept.append(name)
-            mapped = writer.keep(f"calls.{name}", column)
+            stands = writer.put(f"calls.{name}", column)
             on_share(0.95 * len(kept) / columns)
-            return mapped
+            return stands
 
         writer.close(operators_of(trace, keep), _STEM)
 

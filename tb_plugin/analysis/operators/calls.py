@@ -63,7 +63,15 @@ def call_tree(host: HostTable) -> CallTree:
     survivor = np.arange(count, dtype=np.int32)
     survivor[child[only]] = NONE
     survivor = innermost(survivor, parent)
-    return CallTree(parent, group_sums(survivor, own, count).total, survivor)
+    _move(own, survivor)
+    return CallTree(parent, own, survivor)
+
+
+def _move(own: I64, survivor: I32) -> None:
+    """Adds what is of rows that do not survive to those that count for them; few rows do not."""
+    merged = where(survivor != np.arange(len(survivor), dtype=np.int32))
+    np.add.at(own, take(survivor, merged), take(own, merged))
+    own[merged] = 0
 
 
 def time_of_frames(host: HostTable, tree: CallTree, frame: B) -> I64:
@@ -81,7 +89,7 @@ def time_of_frames(host: HostTable, tree: CallTree, frame: B) -> I64:
     inside = group_sums(take(parent, child), take(dur, child), len(others))
     own = np.zeros(len(host), np.int64)
     own[others] = dur - inside.total
-    own = group_sums(tree.survivor, own, len(host)).total
+    _move(own, tree.survivor)
     return np.where(frame | ~tree.survives, 0, own - tree.self_ns)
 
 

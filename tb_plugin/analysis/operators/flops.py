@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import F64, I32, cells, take, where
+from ...base.arrays import F64, I32, cells, pairs_of, put, take, where
 from ...trace.model import Trace
 
 Dims = Sequence[Any]  # of each input: a list of sizes, [] for what is no tensor
@@ -161,19 +161,22 @@ def flops_of(trace: Trace, rows: I32, shapes: I32) -> tuple[F64, OddArguments]:
     asked = where(take(modelled, take(trace.host.name, rows)) & (shapes >= 0))
     calls = take(rows, asked)
     values = cells(trace.host.args.get("concrete_inputs"), calls, -1)
-    answers: dict[tuple[int, int, int], tuple[float, str]] = {}
-    odd, example = 0, ""
-    keys = zip(
-        take(trace.host.name, calls).tolist(), shapes[asked].tolist(), values.tolist(), strict=True
-    )
-    for at, key in zip(asked.tolist(), keys, strict=True):
-        if key not in answers:
-            answers[key] = _answer(trace, *key)
-        result[at], reason = answers[key]
-        if reason:
-            odd += 1
-            example = example or f"`{trace.strings[key[0]]}` has {reason}"
-    return result, OddArguments(odd, example)
+    # Each combination of op, shapes and values is computed once, by the first call that has it.
+    name, dims = take(trace.host.name, calls), take(shapes, asked)
+    of_shapes = pairs_of(name, dims, len(trace.strings))[2]
+    size = max(len(trace.strings), len(calls)) + 1
+    of_call = pairs_of(of_shapes, (values + 1).astype(np.int32), size)[2]
+    first = np.empty(int(of_call.max(initial=-1)) + 1, np.int64)
+    first[of_call[::-1]] = np.arange(len(calls) - 1, -1, -1)
+    keys = zip(*(one[first].tolist() for one in (name, dims, values)), strict=True)
+    answers = [_answer(trace, *key) for key in keys]
+    put(result, asked, take(np.array([found for found, _ in answers]), of_call))
+    odd = [at for at, (_, reason) in enumerate(answers) if reason]
+    if not odd:
+        return result, OddArguments(0, "")
+    earliest = min(odd, key=lambda at: int(first[at]))
+    example = f"`{trace.strings[name[first[earliest]]]}` has {answers[earliest][1]}"
+    return result, OddArguments(int(np.bincount(of_call)[odd].sum()), example)
 
 
 def _answer(trace: Trace, name: int, shapes: int, values: int) -> tuple[float, str]:

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ...base.artifact_spec import ArtifactSpec
+from ...base.columns import held_bytes
 from ...base.errors import UnavailableError
 from ...base.lru import LruCache
 from ...trace.model import Trace
@@ -110,7 +111,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 USE_SECONDS = 60.0
-MAPPED_BYTES = 448 << 20  # of files in this process's memory: beyond, all are opened anew
+MAPPED_BYTES = 448 << 20  # of files and their columns in memory: beyond, all are opened anew
 LOOK_SECONDS = 0.2
 _MEMORY = "/dev/shm"  # noqa: S108  a file system in memory, where the system has one
 _STATM = Path("/proc/self/statm")
@@ -155,14 +156,14 @@ class ArtifactCache:
         return self._kept.setdefault(spec.kept, LruCache(spec.kept))
 
     def _let_pages_go(self) -> None:
-        """Close mapped files at times: the pages that requests have read stay in memory until then.
+        """Close mapped files at times: what requests have read of them stays in memory until then.
 
         The system could take the memory back, but until then its tools show a large process.
         """
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._looked = now
-            if mapped_bytes() > MAPPED_BYTES:
+            if mapped_bytes() + held_bytes() > MAPPED_BYTES:
                 for kept in tuple(self._kept.values()):
                     kept.let_go(lambda one: one.entry is not None)
 

@@ -76,10 +76,11 @@ def test_what_has_many_pages_in_memory_is_opened_anew(
     folder = folder_of(service, cache)
     shutil.rmtree(folder)
     monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(memory, "mapped_bytes", lambda: memory.MAPPED_BYTES)
+    monkeypatch.setattr(memory, "mapped_bytes", lambda: memory.MAPPED_BYTES - 1)
+    monkeypatch.setattr(memory, "held_bytes", lambda: 1)
     assert ask(service) == 3
     assert not folder.exists()  # Few pages: it stays open.
-    monkeypatch.setattr(memory, "mapped_bytes", lambda: memory.MAPPED_BYTES + 1)
+    monkeypatch.setattr(memory, "held_bytes", lambda: 2)  # of widened columns
     assert ask(service) == 3
     assert folder.exists()
 

@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from ....base.arrays import I64, U8
-from ....base.columnar import Writer, load, narrowest
+from ....base.columnar import Writer, load
+from ....base.columns import narrowest
 from ....base.units import plural
 from ....trace.model import Trace
 from .. import counter_tiles

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64
-from ....base.columnar import narrowest
+from ....base.columns import narrowest
 from ....base.native import call
 from ..model import MAX_LEVEL, Level
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.arrays import I32, I64
-from ....base.columnar import narrowest, numbers, texts_array
+from ....base.columns import narrowest, numbers, texts_array
 from ....base.errors import KinetoscopeError
 from ....base.group_sums import group_sums
 from ..model import ByTrack, Layout, Narrow

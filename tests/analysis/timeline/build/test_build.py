@@ -10,7 +10,8 @@ import pytest
 from kinetoscope.analysis.timeline.build import names
 from kinetoscope.analysis.timeline.build.artifact import make, open_timeline
 from kinetoscope.analysis.timeline.model import LAYOUTS, FlowKind, SliceFlag, Timeline
-from kinetoscope.base.columnar import DamagedError, narrowest
+from kinetoscope.base.columnar import DamagedError
+from kinetoscope.base.columns import narrowest
 from kinetoscope.trace.model import Trace
 from tests.analysis.timeline.made import timeline_of
 from tests.drawing import PID, draw
