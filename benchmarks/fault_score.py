@@ -35,6 +35,7 @@ class Draw:
     plan: Plan
     run: MadeRun
     named: int  # rank, −1
+    node: tuple[int, ...]  # ranks of the node that is named
     cause: str
     links: tuple[tuple[int, ...], ...]  # ranks of groups said to be slow
     gain_ns: int
@@ -43,13 +44,13 @@ class Draw:
 
     @property
     def guilty(self) -> bool:
-        return self.run.rank >= 0 or bool(self.run.group)
+        return self.run.rank >= 0 or bool(self.run.group or self.run.node)
 
     @property
     def right_rank(self) -> bool:
         if self.run.group:
-            return self.named < 0 and self.run.group in self.links
-        return self.named == self.run.rank
+            return self.named < 0 and not self.node and self.run.group in self.links
+        return self.named == self.run.rank and self.node == self.run.node
 
     @property
     def right(self) -> bool:
@@ -57,7 +58,7 @@ class Draw:
 
     @property
     def alarm(self) -> bool:
-        return not self.guilty and (self.named >= 0 or bool(self.links))
+        return not self.guilty and (self.named >= 0 or bool(self.links or self.node))
 
 
 def judged(plan: Plan, run: MadeRun, said: Comparison) -> Draw:
@@ -74,8 +75,11 @@ def judged(plan: Plan, run: MadeRun, said: Comparison) -> Draw:
         plan=plan,
         run=run,
         named=said.rank(member) if member >= 0 else -1,
+        node=tuple(said.rank(m) for m in said.nodes[said.verdict.node].members)
+        if said.verdict.node >= 0
+        else (),
         cause=said.verdict.cause.name if said.verdict.cause else "",
-        links=tuple(said.groups[one.group].ranks for one in said.bandwidth.slow_links),
+        links=tuple(one.ranks for one in said.bandwidth.slow_links),
         gain_ns=said.verdict.gain_ns,
         refused=said.replay.refused,
         clock_inside=float(inside.mean()),

@@ -33,9 +33,9 @@ from kinetoscope.analysis.distributed.rank.digest import shortest_transfers
 
 FAULTS = (
     "none", "slower_kernels", "more_work", "host", "input", "copies", "backward", "inherited",
-    "link", "brought_in",
+    "link", "brought_in", "node",
 )  # fmt: skip
-CAUSES = {"backward": "host", "inherited": "host"}
+CAUSES = {"backward": "host", "inherited": "host", "node": "slower_kernels"}
 """The cause to be named where it is not called as the fault is."""
 RANKS = (4, 6, 8, 12, 16, 24, 32, 64)
 RANK_SHARES = (0.2, 0.15, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05)
@@ -62,6 +62,7 @@ class MadeRun:
 
     digests: tuple[RankDigest, ...]
     rank: int  # that is at fault, −1 for none
+    node: tuple[int, ...]  # ranks of the node that is at fault
     cause: str  # "" for none, "link" for slow links
     effect: float  # by how much the fault lengthens the steps, as a share
     effect_ns: float
@@ -83,8 +84,10 @@ def made_run(base: RankDigest, plan: Plan) -> MadeRun:
     step = float(shape.mean_step(plain))
     edited, slow = list(weights), transfer.copy()
     families = [1.0, 1.0]  # factors of length and count of the culprit's kernels
-    if plan.fault in ("slower_kernels", "more_work"):
-        edited[culprit] = shape.scaled(weights[culprit], WorkPart.KERNELS, 1 + plan.size)
+    culprits = node_of(culprit, plan.ranks) if plan.fault == "node" else (culprit,)
+    if plan.fault in ("slower_kernels", "more_work", "node"):
+        for one in culprits:
+            edited[one] = shape.scaled(weights[one], WorkPart.KERNELS, 1 + plan.size)
         families[plan.fault == "more_work"] = 1 + plan.size
     elif plan.fault in ("host", "inherited", "backward", "input", "copies"):
         where = {"input": "first", "backward": "late"}.get(plan.fault, "one")
@@ -99,17 +102,29 @@ def made_run(base: RankDigest, plan: Plan) -> MadeRun:
     guilty = effect >= 0.02 * step and plan.fault not in ("none", "brought_in")
     return MadeRun(
         digests=tuple(
-            shape.digest(r, edited[r], played[r], clock[r], families if r == culprit else [1, 1],
-                         rng)
+            shape.digest(r, edited[r], played[r], clock[r],
+                         families if r in culprits else [1, 1], rng)
             for r in range(plan.ranks)
         ),
-        rank=culprit if guilty and plan.fault != "link" else -1,
+        rank=culprit if guilty and plan.fault not in ("link", "node") else -1,
+        node=culprits if guilty and plan.fault == "node" else (),
         cause=CAUSES.get(plan.fault, plan.fault) if guilty else "",
         effect=effect / step,
         effect_ns=effect,
         group=halves[0] if guilty and plan.fault == "link" else (),
         clock_error_ns=clock,
     )  # fmt: skip
+
+
+def ranks_of_a_node(ranks: int) -> int:
+    """Four, or so many that both halves of the ranks are on as many nodes."""
+    return 3 if ranks == 6 else 4
+
+
+def node_of(rank: int, ranks: int) -> tuple[int, ...]:
+    """The ranks on the machine of a rank."""
+    size = ranks_of_a_node(ranks)
+    return tuple(range(rank // size * size, (rank // size + 1) * size))
 
 
 class _Shape:
@@ -291,6 +306,7 @@ class _Shape:
         return dataclasses.replace(
             base,
             rank=rank,
+            host_name=f"node{rank // ranks_of_a_node(plan.ranks)}",
             world_size=plan.ranks,
             base_ns=base.base_ns + int(clock),
             resolution_ns=1,
@@ -329,16 +345,18 @@ class _Shape:
 
 
 def random_plan(rng: np.random.Generator, fault: str, jitter: float) -> Plan:
-    """A plan for one draw: 4 to 64 ranks, three to five steps."""
-    sizes = {"slower_kernels": (0.1, 1.0), "more_work": (0.1, 1.0), "link": (1.0, 9.0)}
+    """A plan for one draw: 4 to 64 ranks on nodes of three or four, three to five steps."""
+    sizes = {"slower_kernels": (0.1, 1.0), "more_work": (0.1, 1.0), "link": (1.0, 9.0),
+             "node": (0.1, 1.0)}  # fmt: skip
     low, high = sizes.get(fault, (0.03, 0.3))
+    ranks = int(rng.choice(RANKS, p=RANK_SHARES))
     return Plan(
         fault=fault,
-        ranks=int(rng.choice(RANKS, p=RANK_SHARES)),
+        ranks=max(ranks, 12) if fault == "node" else ranks,
         steps=int(rng.integers(3, 6)),
         jitter=jitter,
         seed=int(rng.integers(1 << 31)),
-        device_bound=fault in ("slower_kernels", "more_work") or bool(rng.integers(2)),
+        device_bound=fault in ("slower_kernels", "more_work", "node") or bool(rng.integers(2)),
         two_groups=fault in ("link", "inherited") or bool(rng.integers(2)),
         size=float(rng.uniform(low, high)),
-    )  # fmt: skip
+    )

@@ -82,7 +82,7 @@ def made(bases: Sequence[RankDigest], count: int) -> list[Row]:
         said = compare(run.digests, [str(r) for r in range(plan.ranks)])
         if said.replay.error is not None:
             errors[at].append(said.replay.error.median)
-        if run.rank >= 0:
+        if run.rank >= 0 or run.node:
             rows[at].off.extend(_gain_off(run, said))
         elif not run.group:
             free[at] += plan.ranks
@@ -94,9 +94,10 @@ def made(bases: Sequence[RankDigest], count: int) -> list[Row]:
 
 
 def _gain_off(run: MadeRun, said: Comparison) -> list[float]:
-    """|gain − effect| of the rank at fault, in points of the step, where a gain is shown."""
-    member = next(m for m, one in enumerate(said.digests) if one.rank == run.rank)
-    gain = what_if(said, Edit("ranks", (member,))).gain_ns
+    """|gain − effect| of the ranks at fault, in points of the step, where a gain is shown."""
+    late = run.node or (run.rank,)
+    members = tuple(m for m, one in enumerate(said.digests) if one.rank in late)
+    gain = what_if(said, Edit("ranks", members)).gain_ns
     return [abs(gain - run.effect_ns) / (run.effect_ns / run.effect) * 100] if gain >= 0 else []
 
 

@@ -306,7 +306,6 @@ export const OVERVIEW: Overview = {
         : [],
   })),
   gaps: [],
-  measured: null,
   figures: [],
   configuration: [
     { label: "Device type", value: "GPU" },

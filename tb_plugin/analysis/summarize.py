@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ..base.arrays import I64, distinct_values, is_any
 from ..trace.model import Device, Trace
-from .counters.measured import step_counters
-from .counters.samples import Series, series_of
 from .facts import (
     DeviceFacts,
     DeviceStep,
@@ -43,9 +41,8 @@ def summarize(trace: Trace) -> Facts:
     names = HeldNames(trace, hosts)
     causes = IdleCauses(names, windows)
     idle = {row: causes.of_device(row) for row, one in enumerate(trace.devices) if one.used}
-    sampled = {row: series_of(trace, row) for row in idle}
-    steps = _steps(names, windows, idle, sampled)
-    devices = _device_facts(trace, idle, sampled)
+    steps = _steps(names, windows, idle)
+    devices = _device_facts(trace, idle)
     rows = counts(trace)
     recording = recording_facts(trace)
     used = [device for device in devices if device.used]
@@ -74,10 +71,7 @@ def summarize(trace: Trace) -> Facts:
 
 
 def _steps(
-    names: HeldNames,
-    windows: Windows,
-    idle: Mapping[int, CauseTable],
-    sampled: Mapping[int, tuple[Series, ...]],
+    names: HeldNames, windows: Windows, idle: Mapping[int, CauseTable]
 ) -> tuple[StepFacts, ...]:
     trace, hosts = names.trace, names.hosts
     by_category = breakdowns(trace, hosts, windows)
@@ -89,7 +83,6 @@ def _steps(
     collectives = {row: communication(trace, hosts, windows, row) for row in used}
     copied = {row: copies(trace, windows, row) for row in used}
     launched = {row: launches(trace, windows, row) for row in used}
-    counters = {row: step_counters(trace, windows, row, sampled[row]) for row in used}
     held = [()] * len(windows) if used else host_held(names, windows)
     spent, threads = parallel(trace, hosts, windows)
     return tuple(
@@ -113,7 +106,6 @@ def _steps(
                     collectives[row][i],
                     copied[row][i],
                     launched[row][i],
-                    counters[row][i],
                 )
                 for row in used
             ),
@@ -129,11 +121,7 @@ def _steps(
     )
 
 
-def _device_facts(
-    trace: Trace,
-    idle: Mapping[int, CauseTable],
-    sampled: Mapping[int, tuple[Series, ...]],
-) -> tuple[DeviceFacts, ...]:
+def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceFacts, ...]:
     """Per row of ``Trace.devices``: was it used, and how full did its memory get?"""
     return tuple(
         DeviceFacts(
@@ -148,11 +136,9 @@ def _device_facts(
             peak_reserved_bytes=_highest(trace, device, trace.memory.total_reserved),
             least_allocated_bytes=_lowest(trace, device, trace.memory.total_allocated),
             peak_event=_peak_event(trace, device),
-            has_peak=(peak := peak_of(device)) is not None,
-            memory_bytes_per_s=peak.bandwidth(device) if peak else None,
+            has_peak=peak_of(device) is not None,
             learned=idle[row].learned if row in idle else Learned(),
             lead_ns=lead(trace, row) if row in idle else None,
-            counters=tuple(one.facts for one in sampled.get(row, ())),
         )
         for row, device in enumerate(trace.devices)
     )

@@ -1459,48 +1459,6 @@ export interface MapTilesQuery {
   readonly tiles?: string;
 }
 
-/** The counters of the chosen device over the chosen steps. */
-export interface Measured {
-  readonly columns: readonly MeasuredColumn[];
-  /** the mean step, and its parts: their energy sums to its */
-  readonly parts: readonly MeasuredRow[];
-  /** every chosen step */
-  readonly steps: readonly MeasuredRow[];
-  /** "7 counters, sampled every 250 µs to 1.00 ms" */
-  readonly sampled: string;
-  /** what to know of these figures */
-  readonly notes: readonly string[];
-}
-
-/** A figure of one row; `value` null: samples cover too little of it. */
-export interface MeasuredCell {
-  readonly value: number | null;
-  /** share of its time that samples cover */
-  readonly covered: number;
-}
-
-/** One figure made of a counter. */
-export interface MeasuredColumn {
-  /** "energy", "power", "sm_clock", …; unique */
-  readonly key: string;
-  readonly label: string;
-  /** "J" | "W" | "MHz" | "°C" | "%" | "B" | "B/s"; "" where the file does not say */
-  readonly unit: string;
-  readonly help: string;
-}
-
-/** The mean step, one of its parts, or one step; a cell null: not asked of such a row. */
-export interface MeasuredRow {
-  /** "step", a field of `Partition`, or the index of a step */
-  readonly key: string;
-  readonly label: string;
-  /** colour; "" for steps */
-  readonly category: string;
-  readonly ghost: boolean;
-  readonly ns: number;
-  readonly cells: readonly (MeasuredCell | null)[];
-}
-
 /** A device's memory over a range. */
 export interface Memory {
   /** what fills the peak */
@@ -2073,8 +2031,6 @@ export interface Overview {
   readonly gaps: readonly IdleGap[];
   /** of its launches, copies and collectives */
   readonly figures: readonly IdleFigure[];
-  /** by counters of the chosen device; null: see `missing` */
-  readonly measured: Measured | null;
   readonly configuration: readonly Configuration[];
   readonly findings: readonly Finding[];
   /** Why what the sentence blames has no finding; null where it has one, or blames nothing. */

@@ -55,9 +55,11 @@ def message_bytes(kind: str, in_bytes: int, out_bytes: int, ranks: int) -> int |
 
 @dataclass(frozen=True, slots=True)
 class SlowLink:
-    """A group whose bus bandwidth is far below that of others at the same size."""
+    """A group, or a sender and its receiver, far below the bus bandwidth of others of its size."""
 
     group: int
+    ranks: tuple[int, ...]
+    across: bool  # they are on several nodes, as those are that it is held against
     kind: str
     bytes: int
     bus_gbps: float
@@ -100,6 +102,7 @@ class Bandwidth:
     includes_wait: NDArray[np.bool_]  # only one rank is there: the time may hold waiting
     why: tuple[str, ...]  # why there is no bandwidth, "" where there is
     slow_links: tuple[SlowLink, ...]
+    links_compared: bool  # two links had the same operation and size, so that one could be slow
     imbalance: tuple[Imbalance, ...]
     small: SmallMessages
 
@@ -109,8 +112,12 @@ def bandwidth(
     groups: Sequence[RunGroup],
     matches: Matches,
     waiting: Waiting,
+    node: Sequence[int] = (),
 ) -> Bandwidth:
-    """Bandwidth of every matched collective; O(calls)."""
+    """Bandwidth of every matched collective; O(calls).
+
+    ``node`` is the node of each digest, −1 where it is not known.
+    """
     count = len(matches)
     size, ranks = np.full(count, -1, np.int64), np.zeros(count, np.int32)
     algorithm, bus = np.full(count, np.nan), np.full(count, np.nan)
@@ -146,10 +153,15 @@ def bandwidth(
         includes_wait=matches.count < 2,
         why=tuple(why),
         slow_links=(),
+        links_compared=False,
         imbalance=imbalance(digests, groups, matches, waiting),
         small=_small(digests, steps),
     )
-    return dataclasses.replace(result, slow_links=slow_links(matches, result, steps))
+    placed = np.array(node if len(node) else [-1] * len(digests), np.int64)
+    cells = [one for one in _links(digests, groups, matches, result, placed) if len(one[1]) > 1]
+    return dataclasses.replace(
+        result, slow_links=_slow_of(cells, result, steps), links_compared=bool(cells)
+    )
 
 
 def _reason(kind: str, moved: int, factor: float | None, took: int) -> str:
@@ -221,36 +233,69 @@ def imbalance(
     return tuple(result)
 
 
-def slow_links(matches: Matches, found: Bandwidth, steps: int) -> tuple[SlowLink, ...]:
-    """Groups below 60 % of the median of the other groups, for the same operation and size."""
+_Link = tuple[int, tuple[int, ...]]
+_Cell = tuple[tuple[str, int, int, int], dict[_Link, list[int]]]
+
+
+def _links(
+    digests: Sequence[RankDigest],
+    groups: Sequence[RunGroup],
+    matches: Matches,
+    found: Bandwidth,
+    node: I64,
+) -> list[_Cell]:
+    """Links that may be compared, by operation, size, number of ranks and whether across nodes.
+
+    A link is a group, or of messages a sender and its receiver. Those within a node are held
+    against others within one, those across nodes against others across: the wires are not the same.
+    """
     usable = np.flatnonzero(~np.isnan(found.bus_gbps) & ~found.includes_wait)
-    kinds = {kind: number for number, kind in enumerate(dict.fromkeys(matches.kind))}
     bucket = np.log2(np.maximum(found.bytes, 1)).astype(np.int64)
-    cells: dict[tuple[int, int, int], dict[int, list[int]]] = {}
+    cells: dict[tuple[str, int, int, int], dict[_Link, list[int]]] = {}
     for i in usable.tolist():
-        key = (kinds[matches.kind[i]], int(bucket[i]), int(found.ranks[i]))
-        cells.setdefault(key, {}).setdefault(int(matches.group[i]), []).append(i)
+        here = matches.member[matches.entries(i)]
+        kind, group = matches.kind[i], int(matches.group[i])
+        ends = groups[group].ranks
+        if kind == "send":
+            ends = tuple(digests[m].rank for m in here.tolist())
+        key = (kind, int(bucket[i]), int(found.ranks[i]), _spread_over(node[here]))
+        cells.setdefault(key, {}).setdefault((group, ends), []).append(i)
+    return list(cells.items())
+
+
+def _slow_of(cells: Sequence[_Cell], found: Bandwidth, steps: int) -> tuple[SlowLink, ...]:
+    """Links below 60 % of the median of the others."""
     result = []
-    for by_group in cells.values():
-        if len(by_group) < 2:
-            continue
-        middle = {g: float(np.median(found.bus_gbps[rows])) for g, rows in by_group.items()}
-        for group, rows in by_group.items():
-            usual = float(np.median([value for g, value in middle.items() if g != group]))
-            if len(rows) >= 2 and middle[group] < SLOW_LINK * usual:
+    for (kind, _, _, spread), by_link in cells:
+        middle = {link: float(np.median(found.bus_gbps[rows])) for link, rows in by_link.items()}
+        for link, rows in by_link.items():
+            usual = float(np.median([value for other, value in middle.items() if other != link]))
+            if len(rows) >= 2 and middle[link] < SLOW_LINK * usual:
                 spent = found.transfer_ns[rows].sum()
                 result.append(
                     SlowLink(
-                        group=group,
-                        kind=matches.kind[rows[0]],
+                        group=link[0],
+                        ranks=link[1],
+                        across=spread == _ACROSS,
+                        kind=kind,
                         bytes=int(np.median(found.bytes[rows])),
-                        bus_gbps=middle[group],
+                        bus_gbps=middle[link],
                         usual_gbps=usual,
                         count=len(rows),
-                        extra_ns=int(spent * (1 - middle[group] / usual)) // max(steps, 1),
+                        extra_ns=int(spent * (1 - middle[link] / usual)) // max(steps, 1),
                     )
                 )
     return tuple(sorted(result, key=lambda one: -one.extra_ns))
+
+
+_WITHIN, _ACROSS, _UNKNOWN = range(3)
+
+
+def _spread_over(nodes: I64) -> int:
+    """Whether ranks are within one node or across several; unknown where any of theirs is."""
+    if (nodes < 0).any():
+        return _UNKNOWN
+    return _ACROSS if len(np.unique(nodes)) > 1 else _WITHIN
 
 
 def _small(digests: Sequence[RankDigest], steps: int) -> SmallMessages:

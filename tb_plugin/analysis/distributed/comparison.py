@@ -18,6 +18,7 @@ from ...base.arrays import I64
 from ...base.units import listing
 from .bandwidth import Bandwidth, bandwidth
 from .clocks import Clocks, fit_clocks
+from .lateness.nodes import Node, node_verdict, nodes_of, rows_of
 from .lateness.replay import (
     MOST_RESIDUAL,
     JointGraph,
@@ -78,6 +79,7 @@ class Comparison:
     world_size: int
     missing: tuple[int, ...]
     notes: tuple[SetNote, ...]
+    nodes: tuple[Node, ...]
     groups: tuple[RunGroup, ...]
     roles: tuple[GroupRole, ...]
     matches: Matches
@@ -117,9 +119,10 @@ def compare(
         notes.append(SetNote("clocks", clocks.reason))
     waiting = wait(aligned, matches, clocks)
     replay = _replay(aligned, groups, matches, clocks)
-    said = verdict(aligned, matches, waiting, replay.joint, replay.own, replay.error,
-                   replay.refused)  # fmt: skip
-    speed = bandwidth(aligned, groups, matches, waiting)
+    of_digest = {member.digest: member.label for member in members}
+    nodes = nodes_of(aligned, [of_digest[at] for at in range(len(aligned))])
+    said = _verdict(aligned, matches, waiting, replay, nodes)
+    speed = bandwidth(aligned, groups, matches, waiting, rows_of(nodes, len(aligned)))
     return Comparison(
         members=tuple(members),
         digests=tuple(aligned),
@@ -127,6 +130,7 @@ def compare(
         world_size=world,
         missing=missing,
         notes=tuple(notes),
+        nodes=nodes,
         groups=groups,
         roles=guess_roles(aligned, groups, matches),
         matches=matches,
@@ -138,6 +142,21 @@ def compare(
         pipelines=pipelines(aligned, groups, matches, clocks),
         pictures=pictures(aligned, matches),
     )  # fmt: skip
+
+
+def _verdict(
+    digests: Sequence[RankDigest],
+    matches: Matches,
+    waiting: Waiting,
+    replay: Replay,
+    nodes: Sequence[Node],
+) -> Verdict:
+    """Who is named: a rank, else a node whose ranks are late together."""
+    told = replay.joint, replay.own, replay.error, replay.refused
+    said = verdict(digests, matches, waiting, *told)
+    if said.kind not in ("none", "brought_in"):
+        return said
+    return node_verdict(digests, matches, waiting, nodes, *told) or said
 
 
 # --- who is there ---------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 CO3: many small messages take a large part of the time of collectives.
 CO4: a group's links are much slower than those of others.
-CO5: a rank makes the others wait by its own work.
+CO5: a rank, or all ranks of a node, make the others wait by their own work.
 EP1: experts get unequal parts.
 PP1: the stages of a pipeline stand idle for longer than they must.
 
@@ -101,7 +101,8 @@ _UNCHECKED = {
     for one in (
         Unchecked(
             "CO4", "Links slower than others",
-            "the same operation and size in two groups or more, with sizes (torch 2.3)",
+            "the same operation and size in two groups or more, all within a node or all across "
+            "nodes, with sizes (torch 2.3)",
         ),
         Unchecked(
             "EP1", "Experts with unequal load",
@@ -162,35 +163,40 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
             else run.replay.refused or said.sentence
         )
         return Unchecked("CO5", "A rank that makes the others wait", why)
-    if said.member < 0:
+    if said.member < 0 and said.node < 0:
         return None
-    rank = run.rank(said.member)
+    members = [said.member] if said.node < 0 else list(run.nodes[said.node].members)
+    ranks = [run.rank(m) for m in members]
+    who = f"Rank {ranks[0]}" if said.node < 0 else f"Node {run.nodes[said.node].name}"
     cause = said.cause
     gain = (
-        _gain(said.gain_ns, length, "the steps replayed without what this rank does beyond others")
+        _gain(said.gain_ns, length, "the steps replayed without what it does beyond others")
         if said.gain_ns >= 0
         else _gain(
-            said.ceiling_ns, length, "waiting up to the second latest rank; the replay is refused"
+            said.ceiling_ns, length, "waiting up to the second latest; the replay is refused"
         )
     )
+    others = np.setdiff1d(np.arange(len(run.digests)), members)
     own = run.replay.own
     evidence = [
-        Evidence("collectives at which it was last", float(run.waiting.times_last[said.member]),
+        Evidence("collectives at which it was last", float(run.waiting.times_last[members].sum()),
                  "count", run.waiting.instances / 2),
-        Evidence("waiting it caused", float(run.waiting.blame_ns[said.member].sum()), "ns"),
+        Evidence("waiting it caused",
+                 float(run.waiting.blame_ns[np.ix_(np.array(members), others)].sum()), "ns"),
     ]  # fmt: skip
     if own is not None:
         mean = np.nansum(own.own_ns, axis=1) / np.maximum((~np.isnan(own.own_ns)).sum(axis=1), 1)
-        others = np.delete(mean, said.member)
         evidence += [
-            Evidence("own time per step", float(mean[said.member]), "ns",
-                     float(np.median(others) * (1 + LEAST_GAIN))),
+            Evidence("own time per step", float(np.median(mean[members])), "ns",
+                     float(np.median(mean[others]) * (1 + LEAST_GAIN))),
         ]  # fmt: skip
     action = _ACTIONS.get(cause.name, "") if cause is not None else ""
+    if said.node >= 0:
+        action = f"All of its ranks are late, so look at the machine first. {action}".strip()
     persistent = said.kind == "persistent"
     return Finding(
         id="CO5",
-        title=f"Rank {rank} makes the others wait" + ("" if persistent else " in this recording"),
+        title=f"{who} makes the others wait" + ("" if persistent else " in this recording"),
         severity=_severity(gain),
         confidence=0.9 if said.method == "replay" and persistent else 0.6,
         text=f"{said.sentence} {action}".strip(),
@@ -198,7 +204,7 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
         evidence=tuple(evidence),
         gain=gain,
         scope=_scope(run),
-        links=(_view(f"Rank {rank} beside its peers", rank=str(rank)),),
+        links=(_view(f"{who} beside its peers", rank=str(ranks[0])),),
         verify="Record again: its own time is that of the others.",
         action=action,
         frame=cause.line if cause is not None else "",
@@ -209,18 +215,17 @@ def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
 
 
 def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
-    known = ~np.isnan(run.bandwidth.bus_gbps)
-    if not known.any() or len(np.unique(run.matches.group[known])) < 2:
+    if not run.bandwidth.links_compared:
         return [_UNCHECKED["CO4"]]
     found: list[Finding | Unchecked] = []
     for link in run.bandwidth.slow_links:
-        ranks = run.groups[link.group].ranks
-        shown = ", ".join(map(str, ranks[:8])) + (" …" if len(ranks) > 8 else "")
+        shown = ", ".join(map(str, link.ranks[:8])) + (" …" if len(link.ranks) > 8 else "")
+        others = "others of that size" + (" across nodes" if link.across else "")
         said = _Said(
             title=f"Slow links between ranks {shown}",
             text=(
                 f"{link.count} {link.kind.replace('_', '-')} of {size(link.bytes)} moved "
-                f"{link.bus_gbps:.3g} GB/s on the bus in the median, others of that size "
+                f"{link.bus_gbps:.3g} GB/s on the bus in the median, {others} "
                 f"{link.usual_gbps:.3g} GB/s."
             ),
             action="Check the link between them: `nvidia-smi topo -m`, NIC errors and speed, and "
@@ -229,7 +234,7 @@ def _slow_links(run: Comparison, length: float) -> list[Finding | Unchecked]:
             link="Bandwidth of the groups",
             snippet="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,NET torchrun …",
         )
-        gain = _gain(link.extra_ns, length, "its transfers at the bandwidth of the other groups")
+        gain = _gain(link.extra_ns, length, "its transfers at the bandwidth of the others")
         beside = Evidence(
             "bus bandwidth beside that of other groups",
             link.bus_gbps / link.usual_gbps,

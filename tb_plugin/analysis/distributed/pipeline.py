@@ -33,6 +33,7 @@ class Pipeline:
     micro_batches: int  # messages from a stage to the next per step, 0 unknown
     theory: float  # NaN where micro_batches is unknown
     slack_ns: I64  # (messages,) of receives from the stage before
+    slack_to: I64  # (messages,) the stage that received
     receiver_waited: float  # share of the messages for which the receiver waited
     why: str  # why slack is not available, "" where it is
 
@@ -80,6 +81,7 @@ def pipelines(
                 micro_batches=micro,
                 theory=theory(len(stages), micro) if micro else float("nan"),
                 slack_ns=slack if clocks.comparable else np.zeros(0, np.int64),
+                slack_to=np.array(onward if clocks.comparable else [], np.int64) + 1,
                 receiver_waited=float((slack < 0).mean())
                 if len(slack) and clocks.comparable
                 else float("nan"),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from ...analysis.distributed.comparison import Comparison
 from ...analysis.distributed.lateness.what_if import Edit, what_if
 from ...base.errors import QueryError
-from ...trace.worker_names import node_of
 from ..view import Subject
 from . import contract as answers
 from .compared import Compared, compared
@@ -49,7 +48,8 @@ def edit_of(found: Compared, query: answers.WhatIfQuery) -> Edit:
     if query.kind == "rank":
         _check(query, len(of.digests), "rank", "the row of a rank")
         return Edit("ranks", (query.target,))
-    sets = nodes(found) if query.kind == "node" else [ranks for _, ranks in stages(of)]
+    by_node = [one.members for one in of.nodes]
+    sets = by_node if query.kind == "node" else [ranks for _, ranks in stages(of)]
     _check(query, len(sets), query.kind, f"the number of a {query.kind}, from 0")
     return Edit("ranks", tuple(sets[query.target]))
 
@@ -57,16 +57,6 @@ def edit_of(found: Compared, query: answers.WhatIfQuery) -> Edit:
 def _check(query: answers.WhatIfQuery, count: int, what: str, hint: str) -> None:
     if query.target >= count:
         raise QueryError(f"target: there is no such {what}", hint=f"Take {hint}.")
-
-
-def nodes(found: Compared) -> list[tuple[int, ...]]:
-    """The ranks of each node, in the order of their first; a rank of unknown node is in none."""
-    rows: dict[str, list[int]] = {}
-    for at, digest in enumerate(found.comparison.digests):
-        name = digest.host_name or node_of(found.workers[at].place.worker)[0]
-        if name:
-            rows.setdefault(name, []).append(at)
-    return [tuple(one) for one in rows.values()]
 
 
 def stages(of: Comparison) -> list[tuple[list[float], Sequence[int]]]:

@@ -17,18 +17,18 @@ from .sets import digests
 
 pytestmark = requires_traces
 
-SIZES = {"slower_kernels": 0.5, "more_work": 0.5, "link": 4.0}
+SIZES = {"slower_kernels": 0.5, "more_work": 0.5, "link": 4.0, "node": 0.5}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_planted_fault_is_named_and_nothing_else(fault: str) -> None:
     plan = Plan(
         fault=fault,
-        ranks=6,
+        ranks=12 if fault == "node" else 6,
         steps=3,
         jitter=0.02,
         seed=11,
-        device_bound=fault in ("slower_kernels", "more_work"),
+        device_bound=fault in ("slower_kernels", "more_work", "node"),
         two_groups=fault in ("link", "inherited"),
         size=SIZES.get(fault, 0.15),
     )
@@ -37,8 +37,9 @@ def test_the_planted_fault_is_named_and_nothing_else(fault: str) -> None:
     outcome = judged(plan, run, said)
     assert outcome.guilty == (fault not in ("none", "brought_in"))
     assert outcome.right if outcome.guilty else not outcome.alarm
-    if run.rank >= 0:
-        gain = what_if(said, Edit("ranks", (said.verdict.member,))).gain_ns
+    if run.rank >= 0 or run.node:
+        late = said.nodes[said.verdict.node].members if run.node else (said.verdict.member,)
+        gain = what_if(said, Edit("ranks", tuple(late))).gain_ns
         step = run.effect_ns / run.effect
         assert abs(gain - run.effect_ns) < 0.03 * step
     if fault == "brought_in":

@@ -17,14 +17,19 @@ LENGTH = 1000
 
 
 def run_of(
-    calls: Sequence[Sequence[Drawn]], *, steps: Sequence[int] = (0,), length: int = LENGTH
+    calls: Sequence[Sequence[Drawn]],
+    *,
+    steps: Sequence[int] = (0,),
+    length: int = LENGTH,
+    hosts: str = "",
 ) -> Comparison:
     """One rank for each list of calls."""
     world = len(calls)
     ranks = [
-        rank(number, mine, world=world, host="a", steps=steps, length=length)
+        rank(number, mine, world=world, host=(hosts or "a" * world)[number], steps=steps,
+             length=length)
         for number, mine in enumerate(calls)
-    ]
+    ]  # fmt: skip
     return compare(ranks, [str(number) for number in range(world)])
 
 
@@ -58,7 +63,7 @@ def test_many_small_messages(count: int, elements: int, fires: bool) -> None:
 # --- CO4: slow links ------------------------------------------------------------------------------
 
 
-def in_pairs(took: Sequence[int], elements: Sequence[int]) -> Comparison:
+def in_pairs(took: Sequence[int], elements: Sequence[int], hosts: str = "aaaa") -> Comparison:
     """Two pairs of ranks; each reduces four times in its pair, for so long and with so much."""
     pairs = ((0, 1), (0, 1), (2, 3), (2, 3))
     return run_of(
@@ -66,7 +71,8 @@ def in_pairs(took: Sequence[int], elements: Sequence[int]) -> Comparison:
             [call("all_reduce", n * 200, n * 200 + took[r // 2], pairs[r],
                   elements=elements[r // 2]) for n in range(4)]
             for r in range(4)
-        ]
+        ],
+        hosts=hosts,
     )  # fmt: skip
 
 
@@ -80,16 +86,46 @@ def test_a_group_far_below_another_at_the_same_size_is_slow() -> None:
     assert found.gain.ns_per_step == 4 * 30 * US
 
 
+def test_a_group_that_is_nearly_as_fast_as_another_is_not_slow() -> None:
+    found, unchecked = said(in_pairs((30, 40), (MEGABYTE, MEGABYTE)))
+    assert "CO4" not in found + unchecked
+
+
 @pytest.mark.parametrize(
-    ("took", "elements"),
-    [((30, 40), (MEGABYTE, MEGABYTE)), ((10, 160), (MEGABYTE, 16 * MEGABYTE))],
-    ids=["nearly as fast", "another size"],
+    ("elements", "hosts"),
+    [((MEGABYTE, 16 * MEGABYTE), "aabb"), ((MEGABYTE, MEGABYTE), "aaab")],
+    ids=["another size", "one within a node, one across two"],
 )
 def test_groups_that_are_not_to_be_compared_are_not_slow(
-    took: tuple[int, int], elements: tuple[int, int]
+    elements: tuple[int, int], hosts: str
 ) -> None:
-    found, unchecked = said(in_pairs(took, elements))
-    assert "CO4" not in found + unchecked
+    found, unchecked = said(in_pairs((10, 160), elements, hosts))
+    assert "CO4" not in found
+    assert "CO4" in unchecked
+
+
+def test_a_slow_wire_between_two_stages_is_told_by_its_two_ranks() -> None:
+    """Of four stages the second sends to the third at a quarter of the usual speed."""
+    took = (10, 40, 10)
+
+    def calls(stage: int) -> list[Drawn]:
+        found = []
+        for n in range(3):
+            begin = n * 300
+            if stage:
+                found.append(call("recv", begin + 60 * stage - 60,
+                                  begin + 60 * stage - 60 + took[stage - 1],
+                                  peer=stage - 1, elements=MEGABYTE))  # fmt: skip
+            if stage < 3:
+                found.append(call("send", begin + 60 * stage, begin + 60 * stage + took[stage],
+                                  peer=stage + 1, elements=MEGABYTE))  # fmt: skip
+        return found
+
+    run = run_of([calls(stage) for stage in range(4)])
+    (link,) = run.bandwidth.slow_links
+    assert link.ranks == (1, 2)
+    assert link.bus_gbps / link.usual_gbps == pytest.approx(0.25)
+    assert "Slow links between ranks 1, 2" in [one.title for one in findings(run).found]
 
 
 def test_one_group_alone_has_nothing_to_be_compared_with() -> None:
@@ -127,6 +163,65 @@ def test_ranks_that_differ_by_less_than_2_percent_are_not_named(late: int) -> No
     run = with_late_rank(late)
     assert run.verdict.member == -1
     assert "CO5" not in said(run)[0]
+
+
+def with_late_ranks(late: Sequence[int], *, per_node: int, nodes: int = 3) -> Comparison:
+    """So many nodes; these ranks come 300 µs later to one reduction a step, by their own work."""
+    world = per_node * nodes
+    ranks = [
+        rank(
+            r,
+            [
+                call(
+                    "all_reduce", at * LENGTH + 100 + 300 * (r in late), at * LENGTH + 450, step=at
+                )
+                for at in range(len(STEPS))
+            ],
+            world=world,
+            host=f"gpu-{r // per_node}",
+            steps=STEPS,
+            length=LENGTH,
+        )
+        for r in range(world)
+    ]
+    return compare(ranks, [str(r) for r in range(world)])
+
+
+def test_a_node_whose_ranks_are_all_late_is_named() -> None:
+    run = with_late_ranks((4, 5, 6, 7), per_node=4)
+    assert run.verdict.member == -1
+    assert run.nodes[run.verdict.node].members == (4, 5, 6, 7)
+    (found,) = (one for one in findings(run).found if one.id == "CO5")
+    assert found.title == "Node gpu-1 makes the others wait"
+    assert "The 4 ranks of node gpu-1 need" in found.text
+    assert found.gain is not None
+    assert found.gain.ns_per_step == pytest.approx(300 * US, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("late", "per_node", "kind"),
+    [((1, 5, 9), 4, "none"), ((4, 5), 4, "none"), ((4,), 4, "persistent"), ((1,), 1, "persistent")],
+    ids=["one of each node", "half a node", "one rank", "a rank for each node"],
+)
+def test_a_node_is_not_named_for_some_of_its_ranks(
+    late: tuple[int, ...], per_node: int, kind: str
+) -> None:
+    run = with_late_ranks(late, per_node=per_node, nodes=4 if per_node == 1 else 3)
+    assert run.verdict.node == -1
+    assert run.verdict.kind == kind
+
+
+def test_of_two_nodes_none_is_named() -> None:
+    run = with_late_ranks((4, 5, 6, 7), per_node=4, nodes=2)
+    assert (run.verdict.kind, run.verdict.member, run.verdict.node) == ("after", -1, -1)
+    assert "more time of their own than those of node gpu-0" in run.verdict.sentence
+    assert "CO5" not in said(run)[0]
+
+
+def test_a_rank_of_unknown_node_leaves_nodes_out() -> None:
+    ranks = [rank(r, [], world=2, host="gpu-0" if r else "") for r in range(2)]
+    assert [one.members for one in compare(ranks, ["0", "1"]).nodes] == [(1,)]
+    assert [one.name for one in compare(ranks, ["gpu-9_417", "1"]).nodes] == ["gpu-9", "gpu-0"]
 
 
 # --- EP1: unequal parts ---------------------------------------------------------------------------

@@ -121,14 +121,18 @@ def cause_of(
     parts: OwnParts,
     chosen: Sequence[Sequence[int]],
     member: int,
+    peers: Sequence[int] = (),
 ) -> LatenessCause | None:
-    """Why a digest's own time is longer than the median of the others; None for fewer than 3."""
-    if len(digests) < 3:
+    """Why a digest's own time is longer than the median of its peers; None for fewer than two.
+
+    Its peers are all others, unless some are given.
+    """
+    peers = peers or [m for m in range(len(digests)) if m != member]
+    if len(peers) < 2:
         return None
     sums = add_edge_parts(digests, joint, parts)
-    others = np.delete(sums, member, axis=0)
-    over = sums[member] - np.median(others, axis=0).astype(np.int64)
-    slower, more, _ = signatures(digests, chosen, member)
+    over = sums[member] - np.median(sums[list(peers)], axis=0).astype(np.int64)
+    slower, more, _ = signatures(digests, chosen, member, peers)
     found = dict.fromkeys(CAUSES, 0)
     for work, name in _OF_WORK.items():
         found[name] += int(over[work])
@@ -146,7 +150,7 @@ def cause_of(
     name = max((one for one in CAUSES if one != "transfers"), key=lambda one: found[one])
     if found[name] <= 0:
         return None
-    operator, line = _where(digests, joint, parts, chosen, member, name)
+    operator, line = _where(digests, joint, parts, chosen, member, peers, name)
     return LatenessCause(name, _said(name, found[name], operator, line, sum(map(len, chosen[:1]))),
                  found[name], operator, line, found)  # fmt: skip
 
@@ -168,11 +172,13 @@ def _at_most(total: int, slower: int, more: int) -> tuple[int, int]:
 
 
 def signatures(
-    digests: Sequence[RankDigest], chosen: Sequence[Sequence[int]], member: int
+    digests: Sequence[RankDigest],
+    chosen: Sequence[Sequence[int]],
+    member: int,
+    peers: Sequence[int],
 ) -> tuple[int, int, str]:
     """Time by slower signatures, by more of them, and the signature with the largest excess."""
     own = _by_signature(digests[member], chosen[member])
-    peers = [m for m in range(len(digests)) if m != member]
     asked = peers[:: max(len(peers) // MOST_PEERS, 1)]
     others = [_by_signature(digests[m], chosen[m]) for m in asked]
     slower = more = 0
@@ -237,12 +243,13 @@ def _where(
     parts: OwnParts,
     chosen: Sequence[Sequence[int]],
     member: int,
+    peers: Sequence[int],
     cause: str,
 ) -> tuple[str, str]:
     """The operator and the line of a cause: of the edge on the way with most time of its kind."""
     digest = digests[member]
     if cause in ("slower_kernels", "more_work"):
-        name = signatures(digests, chosen, member)[2]
+        name = signatures(digests, chosen, member, peers)[2]
         rows = np.flatnonzero(digest.edges.op == (_code(digest, name) if name else -1))
         line = digest.text(int(digest.edges.line[rows[0]])) if len(rows) else ""
         return name, line
@@ -251,9 +258,9 @@ def _where(
     if not len(edges):
         return "", ""
     own = digest.edges.parts[edges][:, kinds].sum(axis=1)
-    peers = _typical(digests, joint, parts, member, kinds)
+    usual = _typical(digests, joint, parts, peers, kinds)
     # What a rank does for long on every rank is no excess.
-    over = own - np.array([peers.get(_place(digest, int(edge)), 0) for edge in edges])
+    over = own - np.array([usual.get(_place(digest, int(edge)), 0) for edge in edges])
     edge = int(edges[int(np.argmax(over))])
     return digest.text(int(digest.edges.op[edge])), digest.text(int(digest.edges.line[edge]))
 
@@ -272,13 +279,12 @@ def _typical(
     digests: Sequence[RankDigest],
     joint: JointGraph,
     parts: OwnParts,
-    member: int,
+    peers: Sequence[int],
     kinds: Sequence[int],
 ) -> dict[tuple[int, int, int], int]:
     """The median of peers by place; at most eight peers are asked."""
     found: dict[tuple[int, int, int], list[int]] = {}
-    others = [m for m in range(len(digests)) if m != member][:8]
-    for m in others:
+    for m in peers[:8]:
         for edge in parts.edges[m]:
             own = edge - int(joint.first_edge[m])
             value = int(digests[m].edges.parts[own, list(kinds)].sum())

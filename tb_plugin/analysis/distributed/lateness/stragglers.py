@@ -5,6 +5,8 @@ A rank is named only where all of this holds (design: own time, replay, what-if)
 * there are at least three ranks, so that there is a median peer;
 * its own time is above the median of the others by at least 2 % and the error of the replay on
   devices, 10 % on host back ends;
+* that is beyond what ranks and steps differ by anyway: 3.5 times the standard error of a rank's
+  mean, from the spread of its peers;
 * it has the longest own time in two thirds of the steps, of which there are at least three (with
   fewer it is "late in this recording");
 * without its excess the steps would be shorter by at least 2 %, and by twice what any other rank's
@@ -18,6 +20,7 @@ in*: it is said, and nobody is blamed for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,6 +41,8 @@ CLEARLY = 2.0
 LONGEST_IN = 2 / 3
 LEAST_STEPS = 3
 OUTLIER = 3.5
+NORMAL = math.sqrt(math.pi / 2)
+"""Standard deviation / mean distance, of what is normally distributed."""
 MOST_CANDIDATES = 8
 TIE_NS = 20_000
 MOST_LATE_NS = 2_000_000_000
@@ -72,6 +77,7 @@ class Verdict:
     ceiling_ns: int  # per step by lateness at collectives alone; −1 not available
     method: str  # "replay", "lateness", ""
     first_late: tuple[int, int]  # digest and instance of the first lateness by own work; −1
+    node: int = -1  # a whole node is late: its row of the nodes; ``member`` is −1 then
 
 
 def own_time(
@@ -201,7 +207,7 @@ def _by_replay(
         above = _above_peers(own, m)
         others = np.delete(gains, m)
         if (
-            above >= least
+            above >= max(least, OUTLIER * usual_spread(own, [m]))
             and gains[m] >= LEAST_GAIN * length
             and gains[m] >= CLEARLY * int(others.max(initial=0))
             and gains[m] > max(error.median * length, noise)
@@ -353,6 +359,23 @@ def _above_peers(own: OwnTime, m: int) -> float:
         if len(known) and not np.isnan(own.own_ns[m, step]) and np.median(known) > 0:
             shares.append(float(own.own_ns[m, step]) / float(np.median(known)) - 1)
     return float(np.median(shares)) if shares else 0.0
+
+
+def usual_spread(own: OwnTime, members: Sequence[int]) -> float:
+    """By how much the mean own time of the other ranks differs from their median, as a share.
+
+    The standard error by all steps of all others, or the spread of their means if that is larger:
+    ranks may differ by the same in every step.
+    """
+    steps = [step for step in own.chosen[0] if not np.isnan(own.own_ns[:, step]).any()]
+    others = np.delete(own.own_ns, list(members), axis=0)[:, steps]
+    if not others.size or len(others) < 2:
+        return 0.0
+    beside = others / np.maximum(np.median(others, axis=0), 1) - 1
+    # By mean distances, which one odd step does not stretch as it does squares.
+    each = NORMAL * float(np.abs(beside).mean()) / math.sqrt(len(steps))
+    means = NORMAL * float(np.abs(beside.mean(axis=1)).mean())
+    return max(each, means)
 
 
 def _steps_in_common(own: OwnTime) -> int:

@@ -1,1 +1,0 @@
-"""Measured counters: what do samples of power, clocks and traffic say of a stretch of time?"""
