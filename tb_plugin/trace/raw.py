@@ -107,6 +107,7 @@ TEXT_ARGS: Mapping[str, str] = {
     "Process Group Ranks": "group_ranks",
     "Comms Id": "comms_id",
     "In split size": "in_split",
+    "kernel": "kernel",  # of the launches of HIP: what is launched
     "kernel_backend": "kernel_backend",
     "kernel_file": "kernel_file",
     "module_fqn": "module_fqn",
