@@ -22,6 +22,8 @@ export type First = "" | "call" | "kernel";
 
 export type FlameMetric = "host" | "device" | "calls";
 
+export type FrameLayout = "merged" | "split" | "filtered" | "user";
+
 export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
 
 export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other" | "graph_node";
@@ -32,7 +34,7 @@ export type KernelKey = "name" | "launch" | "role" | "family";
 
 export type LayerBy = "category" | "module" | "line" | "total";
 
-export type LayoutName = "merged" | "split" | "filtered" | "user";
+export type LayoutName = "merged" | "split" | "filtered" | "user" | "merged-folded" | "split-folded" | "filtered-folded" | "user-folded" | "merged-recorded" | "split-recorded" | "filtered-recorded" | "user-recorded";
 
 export type MatrixUseName = "yes" | "no" | "unknown" | "none";
 
@@ -60,7 +62,7 @@ export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "fa
 
 export type StatisticsSort = "name" | "calls" | "increase_bytes" | "self_increase_bytes" | "allocations" | "self_allocations" | "allocation_bytes" | "self_allocation_bytes";
 
-export type TrackKind = "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges";
+export type TrackKind = "thread" | "python" | "stream" | "graph" | "annotations" | "syncs" | "ranges";
 
 export type WaitKind = "latency" | "host" | "other" | "unknown";
 
@@ -1555,7 +1557,7 @@ export interface LayoutCell {
 
 /** A layout, for the manifest and for every answer that names tracks. */
 export interface LayoutQuery {
-  /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks */
+  /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks. -folded: nodes of replayed graphs by what they do, -recorded: each on its stream; without, folded where a device has more than eight such streams */
   readonly layout?: LayoutName;
 }
 
@@ -3112,7 +3114,11 @@ export interface TimelineManifest {
   readonly name_count: number;
   readonly layout: LayoutName;
   /** that can be asked for */
-  readonly layouts: readonly LayoutName[];
+  readonly layouts: readonly FrameLayout[];
+  /** streams of one device on which replayed graphs ran: what can be folded */
+  readonly graph_streams: number;
+  /** whether they are */
+  readonly is_folded: boolean;
   /** Python frames that this layout hides */
   readonly hidden: number;
   readonly tile_buckets: number;
@@ -3156,6 +3162,8 @@ export interface TimelineTrack {
   readonly overlaps: number;
   /** Python frames of its thread that the layout hides */
   readonly hidden: number;
+  /** what its label or its lanes mean, where they do not say so themselves */
+  readonly note: string;
 }
 
 /** Data of the chosen trace that the shell needs, whatever the view. */
