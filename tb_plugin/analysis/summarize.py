@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import I64, distinct_values, is_any
+from ..base.parallel import side_by_side
 from ..trace.model import Device, Trace
 from .facts import (
+    Breakdown,
+    Communication,
+    CopySum,
     DeviceFacts,
     DeviceStep,
     Facts,
+    Held,
+    HostPartition,
     IdleTables,
+    LaunchSums,
     Learned,
+    Longest,
     PeakEvent,
     Spot,
     StepFacts,
 )
-from .host_activity import hosts_of, traits
+from .host_activity import Hosts, hosts_of, traits
 from .idle.causes import CauseTable, IdleCauses
 from .idle.costs import communication, copies, launches, lead
 from .idle.names import HeldNames, host_held, parallel
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
-from .overview.utilization import gauges
+from .overview.utilization import StepGauges, gauges
 from .patterns.products import peak_of
 from .patterns.recognize import patterns_of
 from .recording import classified, counts, recording_facts, unavailable
@@ -40,18 +49,38 @@ def summarize(trace: Trace) -> Facts:
     windows = step_windows(trace)
     names = HeldNames(trace, hosts)
     causes = IdleCauses(names, windows)
-    idle = {row: causes.of_device(row) for row, one in enumerate(trace.devices) if one.used}
-    steps = _steps(names, windows, idle)
+    used = [row for row, one in enumerate(trace.devices) if one.used]
+    # What takes longest begins first. Only one of them gives numbers to names.
+    (
+        (idle, held),
+        patterns,
+        on_host,
+        by_category,
+        measured,
+        (spent, threads),
+        (rows, recording, of_run, of_classes),
+    ) = side_by_side(
+        lambda: (
+            {row: causes.of_device(row) for row in used},
+            [()] * len(windows) if used else host_held(names, windows),
+        ),
+        lambda: patterns_of(trace, hosts, windows),
+        lambda: None if used else host_partitions(trace, hosts, windows),
+        lambda: breakdowns(trace, hosts, windows),
+        lambda: {row: _Measured.of(trace, hosts, windows, row) for row in used},
+        lambda: parallel(trace, hosts, windows),
+        lambda: (counts(trace), recording_facts(trace), traits(trace, hosts), classified(trace)),
+    )
+    of_host = _HostSteps(by_category, on_host, held, spent, threads)
+    steps = _steps(trace, windows, idle, measured, of_host)
     devices = _device_facts(trace, idle)
-    rows = counts(trace)
-    recording = recording_facts(trace)
-    used = [device for device in devices if device.used]
+    first = next((device for device in devices if device.used), None)
     return Facts(
         path=trace.path,
         base_ns=trace.base_ns,
         duration_ns=trace.end_ns,
         torch_era=trace.recording.torch_era,
-        device_type=used[0].type if used else "CPU",
+        device_type=first.type if first else "CPU",
         rank=trace.recording.rank,
         world_size=trace.recording.world_size,
         host_name=trace.recording.host_name,
@@ -59,32 +88,57 @@ def summarize(trace: Trace) -> Facts:
         step_family=trace.steps.family,
         steps=steps,
         devices=devices,
-        traits=traits(trace, hosts),
+        traits=of_run,
         counts=rows,
-        classified=classified(trace),
+        classified=of_classes,
         unavailable=unavailable(steps, trace.steps.source, devices, rows, recording),
         health=trace.health,
         recording=recording,
         idle=IdleTables(names.table(), names.places.table(), causes.following),
-        patterns=patterns_of(trace, hosts, windows),
+        patterns=patterns,
     )
 
 
+class _Measured(NamedTuple):
+    """What one device did, by step."""
+
+    gauges: list[StepGauges]
+    longest: list[tuple[Longest, ...]]
+    collectives: list[Communication]
+    copies: list[tuple[CopySum, ...]]
+    launches: list[LaunchSums]
+
+    @classmethod
+    def of(cls, trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _Measured:
+        """The device in this row of ``Trace.devices``."""
+        return cls(
+            gauges(trace, windows, device),
+            longest_activity(trace, windows, device),
+            communication(trace, hosts, windows, device),
+            copies(trace, windows, device),
+            launches(trace, windows, device),
+        )
+
+
+class _HostSteps(NamedTuple):
+    """What the host did, by step."""
+
+    by_category: list[Breakdown]
+    partition: list[HostPartition] | None
+    held: list[tuple[Held, ...]]
+    parallel_ns: I64
+    threads: I64
+
+
 def _steps(
-    names: HeldNames, windows: Windows, idle: Mapping[int, CauseTable]
+    trace: Trace,
+    windows: Windows,
+    idle: Mapping[int, CauseTable],
+    measured: Mapping[int, _Measured],
+    host: _HostSteps,
 ) -> tuple[StepFacts, ...]:
-    trace, hosts = names.trace, names.hosts
-    by_category = breakdowns(trace, hosts, windows)
     used = tuple(idle)
-    on_host = None if used else host_partitions(trace, hosts, windows)
     parts = {row: partitions(trace, windows, row, idle[row].ns) for row in used}
-    longest = {row: longest_activity(trace, windows, row) for row in used}
-    measures = {row: gauges(trace, windows, row) for row in used}
-    collectives = {row: communication(trace, hosts, windows, row) for row in used}
-    copied = {row: copies(trace, windows, row) for row in used}
-    launched = {row: launches(trace, windows, row) for row in used}
-    held = [()] * len(windows) if used else host_held(names, windows)
-    spent, threads = parallel(trace, hosts, windows)
     return tuple(
         StepFacts(
             index=i,
@@ -94,27 +148,27 @@ def _steps(
             host_end_ns=int(windows.host_end[i]),
             start_ns=int(windows.start[i]),
             end_ns=int(windows.end[i]),
-            breakdown=by_category[i],
+            breakdown=host.by_category[i],
             devices=tuple(
                 DeviceStep(
                     row,
                     parts[row][i],
-                    measures[row][i].window,
-                    measures[row][i].gap,
+                    measured[row].gauges[i].window,
+                    measured[row].gauges[i].gap,
                     idle[row].idle[i],
-                    longest[row][i],
-                    collectives[row][i],
-                    copied[row][i],
-                    launched[row][i],
+                    measured[row].longest[i],
+                    measured[row].collectives[i],
+                    measured[row].copies[i],
+                    measured[row].launches[i],
                 )
                 for row in used
             ),
-            host=on_host[i] if on_host is not None else None,
+            host=host.partition[i] if host.partition is not None else None,
             launches=int(windows.launches[i]),
             device_events=int(windows.device_events[i]),
-            host_held=held[i],
-            parallel_ns=int(spent[i]),
-            threads=int(threads[i]),
+            host_held=host.held[i],
+            parallel_ns=int(host.parallel_ns[i]),
+            threads=int(host.threads[i]),
             excluded=windows.excluded[i],
         )
         for i in range(len(windows))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ..base.arrays import I8, I32, Sparse, distinct, last_end, take
+from ..base.parallel import side_by_side
 from .build.categories import FORWARD_FLOWS
 from .build.device import (
     WITHOUT,
@@ -75,40 +77,47 @@ def build(raw: RawTrace, path: str | Path, file_bytes: int) -> Trace:
     )
     streams = find_streams(raw, texts, rows, identity, devices)
     threads = find_threads(raw, texts, rows, identity)
-    annotations, syncs, ranges = (
-        order_ranges(raw, texts, part, stream, devices, start)
-        for part, stream in (
-            (rows.device_annotations, streams.of_annotation),
-            (rows.syncs, streams.of_sync),
-            (rows.ranges, streams.of_range),
-        )
-    )
-    memory_rows = order_instants(raw, rows.memory, threads.of_memory, start)
     of_counter = counter_devices(raw, texts, rows.counters, devices)
-    counter_rows = order_instants(raw, rows.counters, of_counter, start)
-    raw = _without(raw, ("pid", "tid"))
-    device_rows = order_device(raw, rows, streams, start)
-    host_rows = order_host(raw, texts, rows, threads, start)
+    # From here to the tables no text is added: its code would depend on who comes first.
+    host_rows, device_rows, memory_rows, counter_rows, *given = side_by_side(
+        partial(order_host, raw, texts, rows, threads, start),
+        partial(order_device, raw, rows, streams, start),
+        partial(order_instants, raw, rows.memory, threads.of_memory, start),
+        partial(order_instants, raw, rows.counters, of_counter, start),
+        *(
+            partial(order_ranges, raw, texts, part, stream, devices, start)
+            for part, stream in (
+                (rows.device_annotations, streams.of_annotation),
+                (rows.syncs, streams.of_sync),
+                (rows.ranges, streams.of_range),
+            )
+        ),
+    )
     tally, unfinished = rows.tally, rows.unfinished
     columns, raw = _sparse_of(raw), _without(raw, ("category", "name"), sparse=True)
     del rows
 
-    tables = (host_rows, device_rows, annotations, syncs, ranges, memory_rows, counter_rows)
+    tables = (host_rows, device_rows, *given, memory_rows, counter_rows)
     moves = moves_to([table.raw for table in tables], events)
     args = _split(columns, moves)
     open_begins = _of_host(moves, unfinished)
     del moves
-    host = build_host(host_rows, threads, args[0], open_begins, resolution)
-    activity = build_activity(texts, device_rows, streams, devices, args[1])
     annotations, syncs, ranges = (
-        replace(table, args=own) for table, own in zip(tables[2:5], args[2:5], strict=True)
+        replace(table, args=own) for table, own in zip(given, args[2:5], strict=True)
     )
-    memory = build_memory(memory_rows, args[5])
+    # Only build_activity adds texts, and build_counters behind it.
+    host, activity, memory = side_by_side(
+        partial(build_host, host_rows, threads, args[0], open_begins, resolution),
+        partial(build_activity, texts, device_rows, streams, devices, args[1]),
+        partial(build_memory, memory_rows, args[5]),
+    )
     counters = build_counters(counter_rows, texts, args[6])
     del tables, host_rows, device_rows
 
-    launches = correlate(texts, host, activity, streams, arrows, shared, start)
-    autograd = link_backward(texts, host, forward_arrows, start)
+    launches, autograd = side_by_side(
+        partial(correlate, texts, host, activity, streams, arrows, shared, start),
+        partial(link_backward, texts, host, forward_arrows, start),
+    )
     klass = classify(texts, host, activity, launches.op)
     collectives = find_collectives(texts, host, launches.launch, launches.op, klass)
     lasting = (host, activity, annotations, syncs, ranges)

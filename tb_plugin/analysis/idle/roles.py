@@ -72,6 +72,7 @@ class HostCauses:
     def __init__(self, trace: Trace, hosts: Hosts) -> None:
         self._trace, self._hosts = trace, hosts
         self._captured: dict[int, Intervals] = {}
+        self._names: dict[int, tuple[int, int, int]] = {}  # see _of_name
 
     def of(self, rows: NDArray[np.integer]) -> I8:
         """The cause that the time of each of these rows counts as."""
@@ -102,14 +103,31 @@ class HostCauses:
         mild = np.where(cause[at] == CAUSE["allocator"], FIRST_ALLOCATION_NS, FIRST_CALL_NS)
         long = (host.dur[rows] >= mild) & (cause[at] != CAUSE["blocking"])
         for place in np.flatnonzero(long).tolist():
-            row = rows[place]
-            alike = where(host.name == host.name[row])
-            others = host.dur[alike[alike != row]]
-            first = host.ts[row] == host.ts[alike].min()
+            row = int(rows[place])
+            earliest, longest, second = self._of_name(int(host.name[row]))
+            dur = int(host.dur[row])
             # A single call may be as long as ever: only a very long one says something.
-            usual = int(others.max()) if len(others) else ONLY_CALL_NS // FIRST_CALL_RATIO
-            if first and FIRST_CALL_RATIO * usual <= host.dur[row]:
+            usual = second if dur == longest else longest
+            if host.ts[row] == earliest and FIRST_CALL_RATIO * usual <= dur:
                 cause[at[place]] = CAUSE["first_launch"]
+
+    def _of_name(self, code: int) -> tuple[int, int, int]:
+        """Start of the first event of a name, and the longest and second longest duration.
+
+        A single event counts as one of several whose others are shorter than ``ONLY_CALL_NS``.
+        """
+        found = self._names.get(code)
+        if found is None:
+            alike = where(self._trace.host.name == code)
+            dur = self._trace.host.dur[alike]
+            second, longest = (
+                np.partition(dur, len(dur) - 2)[-2:].tolist()
+                if len(dur) > 1
+                else (ONLY_CALL_NS // FIRST_CALL_RATIO, int(dur[0]))
+            )
+            found = int(self._trace.host.ts[alike].min()), longest, second
+            self._names[code] = found
+        return found
 
     def kind(self, row: int) -> HeldKind:
         """The kind of an event that held a device."""

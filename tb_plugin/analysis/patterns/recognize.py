@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ...base.intervals import (
     merge,
     union,
 )
+from ...base.parallel import side_by_side
 from ...trace.model import Trace
 from ..host_activity import Hosts
 from ..steps import Windows
@@ -69,21 +71,33 @@ def patterns_of(trace: Trace, hosts: Hosts, windows: Windows) -> Patterns:
     if not len(windows):
         return Patterns()
     code = HostCode(trace, hosts, windows)
-    on_host: list[Found] = []
-    if hosts.main >= 0:
-        on_host = [one for recognize in HOST for one in recognize(code)]
-        told = merge(*(one.time for one in on_host if one.kind in TELLS)) if on_host else EMPTY
-        on_host += host_code.frames(code, told)
     used = [row for row, device in enumerate(trace.devices) if device.used][:MOST_DEVICES]
-    patterns: list[Pattern] = []
-    claims: list[Claim] = []
-    for device in used or [-1]:
-        idle = _idle(trace, windows, device) if used else None
-        found = [*on_host, *kernel_patterns(code, device)] if used else on_host
-        some, overlaps = _of_device(code, device, found, idle)
-        patterns += some
-        claims += overlaps
+    on_host, on_devices, idle = side_by_side(
+        lambda: _on_host(code),
+        lambda: [list(kernel_patterns(code, device)) for device in used],
+        lambda: [_idle(trace, windows, device) for device in used],
+    )
+    if used:
+        told = side_by_side(
+            *(
+                partial(_of_device, code, device, [*on_host, *found], empty)
+                for device, found, empty in zip(used, on_devices, idle, strict=True)
+            )
+        )
+    else:
+        told = [_of_device(code, -1, on_host, None)]
+    patterns = [one for some, _ in told for one in some]
+    claims = [one for _, some in told for one in some]
     return Patterns(tuple(patterns), tuple(claims))
+
+
+def _on_host(code: HostCode) -> list[Found]:
+    """The patterns of the main thread."""
+    if code.hosts.main < 0:
+        return []
+    found = [one for recognize in HOST for one in recognize(code)]
+    told = merge(*(one.time for one in found if one.kind in TELLS)) if found else EMPTY
+    return found + list(host_code.frames(code, told))
 
 
 def _idle(trace: Trace, windows: Windows, device: int) -> Intervals:

@@ -28,6 +28,7 @@ from ...base.arrays import (
     take,
     where,
 )
+from ...base.parallel import each
 from ..model import CounterTable, DeviceKind, EventTable, MemoryTable, RangeTable
 from ..raw import COUNTER_ARGS, RawTrace, Texts
 from .categories import DEVICE_LABELS, EventRole
@@ -285,17 +286,30 @@ def split(
 
     ``skip`` names for each table the columns that it does without.
     """
+    names = sorted(columns)
     result: list[dict[str, Sparse]] = [{} for _ in moves.sizes]
-    for name in sorted(columns):
-        column = columns.pop(name)
-        table = take(moves.table, column.row)
-        present = [number for number in range(len(moves.sizes) + 1) if (table == number).any()]
-        for number in present:
-            if number and name not in skip[number - 1]:
-                part = column if len(present) == 1 else _of_rows(column, where(table == number))
-                row = take(moves.row, part.row)
-                result[number - 1][name] = _in_order(row, part.value, moves.sizes[number - 1])
+    for name, parts in zip(
+        names, each(lambda name: _split_column(name, columns, moves, skip), names), strict=True
+    ):
+        for number, part in parts.items():
+            result[number - 1][name] = part
     return result
+
+
+def _split_column(
+    name: str, columns: dict[str, Sparse], moves: Moves, skip: Sequence[Collection[str]]
+) -> dict[int, Sparse]:
+    """The part of each table, by its number; the column is taken out."""
+    column = columns.pop(name)
+    table = take(moves.table, column.row)
+    present = [number for number in range(len(moves.sizes) + 1) if (table == number).any()]
+    parts = {}
+    for number in present:
+        if number and name not in skip[number - 1]:
+            part = column if len(present) == 1 else _of_rows(column, where(table == number))
+            row = take(moves.row, part.row)
+            parts[number] = _in_order(row, part.value, moves.sizes[number - 1])
+    return parts
 
 
 def _of_rows(column: Sparse, keep: I32) -> Sparse:

@@ -25,6 +25,7 @@ from ...base.arrays import (
     take,
     where,
 )
+from ...base.parallel import side_by_side
 from ..model import EventTable, HostKind, ThreadTable
 from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole
@@ -120,19 +121,27 @@ def order_host(
     """The host events in the order of the table; times count from ``start``."""
     part = rows.host
     order = by_key_then_ts(threads.of_host, part.ts)
-    ts, thread = take(part.ts, order), take(threads.of_host, order)
+    ts, thread = side_by_side(partial(take, part.ts, order), partial(take, threads.of_host, order))
     same = ts[1:] == ts[:-1]
     same &= thread[1:] == thread[:-1]
     _settle_ties(raw, rows, order, same)
     del same
     ts -= start
     row = take(part.row, order)
-    dur = take(part.dur, order)
+    dur, (name, names), role, category = side_by_side(
+        partial(take, part.dur, order),
+        partial(_names_of, raw.events.name, row, len(texts)),
+        partial(take, rows.role, row),
+        partial(take, raw.events.category, row),
+    )
     del order
-    name = take(raw.events.name, row)
-    names = distinct(name, len(texts))
-    kind = _kinds(texts, take(rows.role, row), name, names)
-    return HostRows(ts, dur, name, take(raw.events.category, row), kind, thread, row, names)
+    return HostRows(ts, dur, name, category, _kinds(texts, role, name, names), thread, row, names)
+
+
+def _names_of(column: I32, rows: I32, size: int) -> tuple[I32, I32]:
+    """The names of some rows, and which codes occur."""
+    name = take(column, rows)
+    return name, distinct(name, size)
 
 
 def _settle_ties(
@@ -170,13 +179,24 @@ def build_host(
     first = np.ones(len(rows), bool)
     np.not_equal(rows.thread[1:], rows.thread[:-1], out=first[1:])
     tolerance = ROUNDED_NS if resolution >= ROUNDED_NS else EXACT_NS
-    clock = np.asarray(take(lookup(_CLOCK, max(HostKind) + 1), rows.kind))
-    nesting = nest(rows.ts, rows.dur, first, clock, tolerance)
     kind = rows.kind
-    correlation = dense(args.pop("correlation", None), len(rows), -1)
-    correlation[kind != HostKind.RUNTIME] = -1
-    external_id = dense(args.pop("external_id", None), len(rows), -1)
-    external_id[~is_any(kind, (HostKind.OP, HostKind.ANNOTATION))] = -1
+
+    def nested() -> Nesting:
+        clock = np.asarray(take(lookup(_CLOCK, max(HostKind) + 1), kind))
+        return nest(rows.ts, rows.dur, first, clock, tolerance)
+
+    def numbers(column: Sparse | None, kinds: tuple[HostKind, ...]) -> I64:
+        """A column that means something on rows of some kinds; elsewhere −1."""
+        result = dense(column, len(rows), -1)
+        result[~is_any(kind, kinds)] = -1
+        return result
+
+    written = args.pop("correlation", None), args.pop("external_id", None)
+    nesting, correlation, external_id = side_by_side(
+        nested,
+        lambda: numbers(written[0], (HostKind.RUNTIME,)),
+        lambda: numbers(written[1], (HostKind.OP, HostKind.ANNOTATION)),
+    )
     if len(nesting.overrun.row):
         args["overrun"] = nesting.overrun
     if len(unfinished := _unfinished(args.pop("finished", None), open_begins)):

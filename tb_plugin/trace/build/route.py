@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.arrays import I32, I64, U8, Mask, has_cell, is_any, seen, take, where
+from ...base.parallel import side_by_side
 from ..raw import (
     BEGIN,
     COMPLETE,
@@ -130,17 +131,17 @@ def sort_out(raw: RawTrace, texts: Texts, identity: ProcessMetadata, census: Cen
     def at(row: I32) -> EventRows:
         return EventRows(row, take(events.ts, row), np.empty(0, np.int64))
 
-    settled = settle_times(
-        (
-            of(*HOST_ROLES),
-            of(*DEVICE_ROLES),
-            of(EventRole.DEVICE_ANNOTATION),
-            of(EventRole.SYNC),
-            of(EventRole.RANGE),
-        ),
-        (at(allocations), at(where(phase == COUNTER))),
-        int(events.ts[pairs.open].max()) if len(pairs.open) else 0,
+    *lasting, allocated, counted = side_by_side(
+        lambda: of(*HOST_ROLES),
+        lambda: of(*DEVICE_ROLES),
+        lambda: of(EventRole.DEVICE_ANNOTATION),
+        lambda: of(EventRole.SYNC),
+        lambda: of(EventRole.RANGE),
+        lambda: at(allocations),
+        lambda: at(where(phase == COUNTER)),
     )
+    last_open = int(events.ts[pairs.open].max()) if len(pairs.open) else 0
+    settled = settle_times(lasting, (allocated, counted), last_open)
     ignored = dict(settled.ignored)
     if pairs.stray_ends:
         ignored["end without a begin"] = pairs.stray_ends

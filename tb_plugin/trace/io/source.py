@@ -535,14 +535,14 @@ class _Transcoded:
 # --- reading ahead --------------------------------------------------------------------------------
 
 BLOCK_BYTES = 1024 * 1024
-BLOCKS = 6  # more than the scan takes at once
+BLOCKS_PER_THREAD, MORE_BLOCKS, MOST_BLOCKS = 4, 2, 34  # more than the scan takes at once
 PIECE_BYTES = 512 * 1024
 
 _Piece: TypeAlias = tuple[bytes, FaultLog]
 
 
 class Ahead(PieceStream):
-    """``layer``, read ahead by at most ``BLOCKS`` blocks.
+    """``layer``, read ahead by some blocks for each thread of the scan.
 
     The layer notes its faults in ``told``; they come to ``faults`` with the piece of text at which
     it noted them. What it raises is raised here. After ``close`` no thread reads it any more.
@@ -572,19 +572,20 @@ class Ahead(PieceStream):
     def _block(self) -> list[_Piece]:
         # Most files have one block, which is read here.
         block = self._coming.popleft().result() if self._coming else self._read_block()
-        if block[-1][0] and self._has_thread:
+        if block[-1][0] and self._most:
             self._order()
         return block
 
     @cached_property
-    def _has_thread(self) -> bool:
-        """Asked once a file: the answer is read from files of the system."""
-        return machine.thread_count() > 1
+    def _most(self) -> int:
+        """Blocks to read ahead. Asked once a file: the answer is read from files of the system."""
+        threads = machine.thread_count()
+        return min(BLOCKS_PER_THREAD * threads + MORE_BLOCKS, MOST_BLOCKS) if threads > 1 else 0
 
     def _order(self) -> None:
         if self._worker is None:
             self._worker = ThreadPoolExecutor(1, "kinetoscope-inflate")
-        while len(self._coming) < BLOCKS:
+        while len(self._coming) < self._most:
             self._coming.append(self._worker.submit(self._read_block))
 
     def _read_block(self) -> list[_Piece]:

@@ -22,6 +22,9 @@ from ...base.units import parse_size, size
 from ..raw import FaultLog
 
 MIB, GIB = 1 << 20, 1 << 30
+READ_BLOCKS = 8  # of text at once; on several threads, for each of them
+MOST_BLOCKS = 64
+LEAST_END_BYTES, MOST_END_BYTES = 4 * 1024, 512 * 1024
 TEXT_VARIABLE = "KINETOSCOPE_TEXT_LIMIT"
 OTHER_TEXT_VARIABLE = "KINETOSCOPE_METADATA_LIMIT"
 RATIO_VARIABLE = "KINETOSCOPE_RATIO_LIMIT"
@@ -59,6 +62,22 @@ class ScanLimits:
     ratio_free_bytes: int = 64 * MIB  # A text below that is read, whatever its ratio.
     cpu_seconds: float = 30.0
     cpu_seconds_per_mib: float = field(default_factory=_number_of(CPU_VARIABLE, 3.0))
+
+    @property
+    def block_end_bytes(self) -> int:
+        """So far behind a block its last event may end, with the white space behind it."""
+        return min(MOST_END_BYTES, LEAST_END_BYTES + 64 * self.block_bytes)
+
+    @property
+    def event_bytes(self) -> int:
+        """Larger events are decoded one by one, however much is in memory."""
+        return min(self.value_bytes, self.block_end_bytes // 2)
+
+    @property
+    def run_bytes(self) -> int:
+        """Text that is in memory when a run of events begins: some blocks for each thread."""
+        blocks = min(READ_BLOCKS * self.threads, MOST_BLOCKS) if self.threads > 1 else 1
+        return self.block_bytes * blocks + self.block_end_bytes
 
 
 # What events of recorders have at least, however well they compress: each has a time of its own,
@@ -209,7 +228,6 @@ def _after(text: str, at: int) -> int:
     return gap.end() if gap else at
 
 
-READ_BLOCKS = 8
 _COMMENT_BYTES = 64 * 1024
 _MAX_BLANKS = 1024 * 1024
 _MAX_SEEN = 1000

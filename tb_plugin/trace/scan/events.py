@@ -106,7 +106,7 @@ class EventReader:
 
     def _read(self, window: TextWindow) -> bool:
         while True:
-            window.fill(self._limits.block_bytes)
+            window.fill(self._limits.run_bytes)
             self._tick()
             if self._sink.rows > self._limits.events:
                 self._faults.add("too_many_events", f"{self._sink.rows} were read", window.place)

@@ -135,7 +135,7 @@ class NativeColumns:
         blocks = np.empty((most, 3), np.int64)
         count = _INT()
         why = self.call(
-            "run", data, len(data), start, stop, limits.block_bytes, limits.value_bytes,
+            "run", data, len(data), start, stop, limits.block_bytes, limits.event_bytes,
             limits.threads, blocks.ctypes.data, most, ctypes.byref(count),
         )  # fmt: skip
         behind = start
@@ -320,8 +320,10 @@ class NativeRuns:
             self._left = False
             return False
         before = self._columns.rows
-        # A block that may go on behind the text in memory waits until there is more of it.
-        stop = len(window.data) - (0 if window.eof else self._limits.block_bytes - 1)
+        # A block that may go on behind the text in memory waits until there is more of it, so that
+        # blocks are the same however much of it is there.
+        behind = self._limits.block_bytes + self._limits.block_end_bytes - 1
+        stop = len(window.data) - (0 if window.eof else behind)
         if before + (stop - window.pos) // _LEAST_BYTES > self._limits.events:
             stop = 0  # Near the limit it is looked at behind each block.
         stop = max(stop, window.pos + 1)

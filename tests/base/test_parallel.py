@@ -1,0 +1,88 @@
+"""Steps side by side: the results of one thread, and never more threads than may be used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kinetoscope.base import machine
+from kinetoscope.base.parallel import each, side_by_side
+
+
+@pytest.fixture(params=[1, 2, 5], autouse=True)
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(machine, "thread_count", lambda: request.param)
+    before = threading.active_count()
+    yield request.param
+    assert threading.active_count() == before
+
+
+def test_results_are_in_the_order_of_the_steps() -> None:
+    assert side_by_side(lambda: "a", lambda: "b", lambda: "c") == ["a", "b", "c"]
+    assert each(lambda value: 2 * value, range(20)) == list(range(0, 40, 2))
+    assert side_by_side() == []
+
+
+class Crowd:
+    """Counts who is inside at once."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._inside: set[int] = set()
+        self._lock = threading.Lock()
+
+    def enter(self) -> None:
+        with self._lock:
+            self._inside.add(threading.get_ident())
+            self.most = max(self.most, len(self._inside))
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside.discard(threading.get_ident())
+
+
+def test_steps_inside_steps_share_the_threads(threads: int) -> None:
+    crowd = Crowd()
+
+    def inner(value: int) -> int:
+        crowd.enter()
+        total = sum(range(20_000 + value))
+        crowd.leave()
+        return total
+
+    def outer(value: int) -> list[int]:
+        return each(inner, range(value, value + 6))
+
+    expected = [[sum(range(20_000 + n)) for n in range(value, value + 6)] for value in range(6)]
+    assert each(outer, range(6)) == expected
+    assert crowd.most <= threads
+
+
+def test_all_threads_work_at_once(threads: int) -> None:
+    """Each step waits for the others, as many as there are threads."""
+    meeting = threading.Barrier(threads)
+    assert each(lambda _: meeting.wait(60) >= 0, range(threads)) == [True] * threads
+
+
+def test_the_first_failure_is_raised_and_no_step_begins_behind_it() -> None:
+    done = []
+
+    def fail(text: str) -> None:
+        raise ValueError(text)
+
+    with pytest.raises(ValueError, match="first"):
+        side_by_side(lambda: fail("first"), lambda: fail("second"))
+    with pytest.raises(ValueError, match="early"):
+        side_by_side(*[lambda: fail("early")] * 8, *[lambda: done.append(1)] * 8)
+    assert not done
+    assert side_by_side(lambda: 1) == [1]  # the threads were given back
+
+
+def test_a_system_without_threads_runs_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert each(lambda value: value + 1, range(4)) == [1, 2, 3, 4]
