@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import I64, distinct_values, is_any
-from ..base.parallel import side_by_side
+from ..base.machine import side_by_side
 from ..trace.model import Device, Trace
 from .facts import (
     Breakdown,

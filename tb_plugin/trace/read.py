@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.arrays import I8, I32, Sparse, distinct, last_end, take
-from ..base.parallel import side_by_side
+from ..base.machine import side_by_side
 from .build.categories import FORWARD_FLOWS
 from .build.device import (
     WITHOUT,

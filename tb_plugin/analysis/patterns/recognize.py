@@ -17,7 +17,7 @@ from ...base.intervals import (
     merge,
     union,
 )
-from ...base.parallel import side_by_side
+from ...base.machine import side_by_side
 from ...trace.model import Trace
 from ..host_activity import Hosts
 from ..steps import Windows

@@ -28,7 +28,7 @@ from ...base.arrays import (
     take,
     where,
 )
-from ...base.parallel import each
+from ...base.machine import each
 from ..model import CounterTable, DeviceKind, EventTable, MemoryTable, RangeTable
 from ..raw import COUNTER_ARGS, RawTrace, Texts
 from .categories import DEVICE_LABELS, EventRole

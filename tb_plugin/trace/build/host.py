@@ -25,7 +25,7 @@ from ...base.arrays import (
     take,
     where,
 )
-from ...base.parallel import side_by_side
+from ...base.machine import side_by_side
 from ..model import EventTable, HostKind, ThreadTable
 from ..raw import RawTrace, Texts
 from .categories import ANNOTATION_PREFIXES, MODULE_PREFIX, EventRole

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.arrays import I32, I64, U8, Mask, has_cell, is_any, seen, take, where
-from ...base.parallel import side_by_side
+from ...base.machine import side_by_side
 from ..raw import (
     BEGIN,
     COMPLETE,

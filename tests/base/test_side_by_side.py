@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kinetoscope.base import machine
-from kinetoscope.base.parallel import each, side_by_side
+from kinetoscope.base.machine import each, side_by_side
 
 
 @pytest.fixture(params=[1, 2, 5], autouse=True)
