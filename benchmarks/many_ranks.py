@@ -276,7 +276,7 @@ def kept_bytes(folder: Path) -> tuple[float, float]:
     sizes = [
         [
             file.stat().st_size
-            for file in entries.glob(f"*/artifacts/{DIGEST.name}-*/{part}.msgpack")
+            for file in entries.glob(f"*/artifacts/{DIGEST.name}/{part}.msgpack")
         ]
         for part in ("summary", "timing")
     ]

@@ -8,6 +8,7 @@ from kinetoscope.analysis.distributed.rank.digest import decode, encode
 from kinetoscope.base.columnar import DamagedError
 from tests.conftest import requires_traces
 
+from .drawn import call, rank
 from .sets import digests
 
 FOLDERS = ("dlrm_8rank_v100", "fresh_torch2.13/fsdp2_gpt", "hta/trace_filter")
@@ -27,9 +28,20 @@ def test_a_stored_digest_is_the_same_again(folder: str) -> None:
 
 @requires_traces
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_summary_takes_at_most_four_kilobytes_a_step(folder: str) -> None:
+def test_a_digest_takes_at_most_four_kilobytes_a_step(folder: str) -> None:
     for one in digests(folder):
-        assert len(encode(one)[0]) <= 4096 * len(one.steps)
+        assert sum(map(len, encode(one))) <= 4096 * len(one.steps)
+
+
+def test_the_ranks_of_a_group_are_stored_as_a_column_and_shared_when_read() -> None:
+    """A thousand ranks that each list a thousand: neither bytes nor memory grow with the square."""
+    pairs = [rank(r, [call("all_reduce", 0, 10, tuple(range(1024)))], world=1024) for r in (0, 1)]
+    small = rank(0, [call("all_reduce", 0, 10, (0, 1))], world=2)
+    stored = [encode(one) for one in pairs]
+    assert len(stored[0][0]) <= len(encode(small)[0]) + 100
+    first, second = (decode(*one) for one in stored)
+    assert first.groups[0].ranks == tuple(range(1024))
+    assert first.groups[0].ranks is second.groups[0].ranks
 
 
 @requires_traces

@@ -46,7 +46,9 @@ from .exposure import Exposure, computing, exposure
 from .graph import Graph, build_graph, steps_of
 
 SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
-FORMAT = 1
+FORMAT = 2
+LONG_LIST = 8
+"""Numbers beyond which a list is stored as a column: a group may have thousands of ranks."""
 
 
 class _Strings:
@@ -377,17 +379,21 @@ def _inflated(part: bytes) -> bytes:
 
 def _packed(value: Any) -> Any:  # noqa: ANN401  what msgpack takes
     if isinstance(value, np.ndarray):
-        flat = value.reshape(-1)
-        # Times ascend: their differences are narrow.
-        rises = value.ndim == 1 and len(flat) > 1 and value.dtype == np.int64
-        stored = np.diff(flat, prepend=0) if rises else flat
-        small = _narrowest(stored)
-        return [small.dtype.str, list(value.shape), bool(rises), small.tobytes()]
+        flat = value.T.reshape(-1)  # numbers of one kind beside each other
+        plain = _narrowest(flat).tobytes()
+        if value.ndim == 1 and len(flat) > 1:
+            # Times ascend, and so do references: their differences are narrow.
+            small = _narrowest(np.diff(flat.astype(np.int64), prepend=0))
+            if len(zlib.compress(small.tobytes(), 1)) < len(zlib.compress(plain, 1)):
+                return [small.dtype.str, list(value.shape), True, small.tobytes()]
+        return [_narrowest(flat).dtype.str, list(value.shape), False, plain]
     if isinstance(value, ColumnTable) or dataclasses.is_dataclass(value):
         return {
             one.name: _packed(getattr(value, one.name))
             for one in dataclasses.fields(value)  # type: ignore[arg-type]
         }
+    if isinstance(value, tuple) and len(value) > LONG_LIST and type(value[0]) is int:
+        return _packed(np.array(value, np.int64))
     if isinstance(value, tuple):
         return [_packed(one) for one in value]
     return value
@@ -411,18 +417,35 @@ def _unpacked(hint: Any, told: Any) -> Any:  # noqa: ANN401  of the annotation
         hints = _hints(typing.cast(type, hint))
         return hint(**{name: _unpacked(one, told[name]) for name, one in hints.items()})  # type: ignore[operator]
     if typing.get_origin(hint) is tuple:
-        inner = typing.get_args(hint)[0]
-        if inner in {int, str} and all(type(one) is inner for one in told):
-            return tuple(told)
-        return tuple(_unpacked(inner, one) for one in told)
+        return _unpacked_tuple(typing.get_args(hint)[0], told)
     dtype = _dtype(hint)
     if dtype is None:
         if not isinstance(told, hint):
             raise TypeError(f"{told!r} is no {hint}")
         return told
+    return _unpacked_column(dtype, told)
+
+
+def _unpacked_column(dtype: Any, told: Any) -> np.ndarray:  # noqa: ANN401  what msgpack gave
     kind, shape, rises, data = told
-    column = np.frombuffer(data, np.dtype(kind)).astype(dtype)
-    return np.cumsum(column) if rises else column.reshape(shape)
+    column = np.frombuffer(data, np.dtype(kind))
+    if rises:
+        return np.cumsum(column, dtype=np.int64).astype(dtype, copy=False)
+    return np.ascontiguousarray(column.astype(dtype).reshape(shape[::-1]).T)
+
+
+def _unpacked_tuple(inner: Any, told: Any) -> tuple[Any, ...]:  # noqa: ANN401  what msgpack gave
+    if inner is int and told and type(told[0]) is str:
+        return _same(tuple(_unpacked_column(np.int64, told).tolist()))
+    if inner in {int, str} and all(type(one) is inner for one in told):
+        return tuple(told)
+    return tuple(_unpacked(inner, one) for one in told)
+
+
+@functools.lru_cache(256)
+def _same(ranks: tuple[int, ...]) -> tuple[int, ...]:
+    """One tuple for all equal ones: a thousand ranks name the same group of a thousand."""
+    return ranks
 
 
 def _dtype(hint: Any) -> Any:  # noqa: ANN401  an annotation
