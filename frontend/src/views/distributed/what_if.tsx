@@ -64,10 +64,13 @@ function Bars({ step_ns, edited_ns }: { step_ns: number; edited_ns: number }) {
   );
 }
 
-function Result({ answer: one }: { answer: WhatIfAnswer }) {
-  const { refused, step_ns, edited_ns, gain_ns, error_median, error_most } = one;
+/** `above`: what the panel has said of the replay already. */
+function Result({ answer: one, above }: { answer: WhatIfAnswer; above: string }) {
+  const { refused, step_ns, edited_ns, gain_ns } = one;
   if (refused !== "") {
-    return <Paragraph className="ink2 small" text={`No answer: ${refused}`} />;
+    return above.includes(refused) ? null : (
+      <Paragraph className="ink2 small" text={`No answer: ${refused}`} />
+    );
   }
   if (step_ns === null || edited_ns === null) {
     return null;
@@ -80,12 +83,6 @@ function Result({ answer: one }: { answer: WhatIfAnswer }) {
           : `Up to ${time(gain_ns)} of ${time(step_ns)} a step: ${share(gain_ns / step_ns)} less.`}
       </p>
       <Bars step_ns={step_ns} edited_ns={edited_ns} />
-      {error_median === null || error_most === null ? null : (
-        <p className="hint">
-          The replay's own error, without any change: {share(error_median, 2)} of the step in the
-          median, {share(error_most, 2)} at most.
-        </p>
-      )}
     </>
   );
 }
@@ -133,7 +130,9 @@ export function WhatIf({ answer, isOld }: { answer: Distributed; isOld: boolean 
               />
             ) : null}
           </p>
-          <Answered state={state}>{(said) => <Result answer={said} />}</Answered>
+          <Answered state={state}>
+            {(said) => <Result answer={said} above={answer.replay} />}
+          </Answered>
         </>
       )}
     </Panel>
