@@ -2,8 +2,6 @@
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
-export type CaptureState = "lent" | "refused" | "none";
-
 export type CategoryConfidence = "high" | "medium" | "low";
 
 export type ColumnKind = "value" | "name" | "path" | "words" | "text";
@@ -22,19 +20,17 @@ export type First = "" | "call" | "kernel";
 
 export type FlameMetric = "host" | "device" | "calls";
 
-export type FrameLayout = "merged" | "split" | "filtered" | "user";
-
 export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
 
 export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other" | "graph_node";
 
-export type KernelGroupBy = "name" | "properties" | "class" | "graph";
+export type KernelGroupBy = "name" | "properties" | "class";
 
 export type KernelKey = "name" | "launch" | "role" | "family";
 
 export type LayerBy = "category" | "module" | "line" | "total";
 
-export type LayoutName = "merged" | "split" | "filtered" | "user" | "merged-folded" | "split-folded" | "filtered-folded" | "user-folded" | "merged-recorded" | "split-recorded" | "filtered-recorded" | "user-recorded";
+export type LayoutName = "merged" | "split" | "filtered" | "user";
 
 export type MatrixUseName = "yes" | "no" | "unknown" | "none";
 
@@ -45,8 +41,6 @@ export type MemoryEventSort = "name" | "bytes" | "allocated_ns" | "released_ns" 
 export type ModuleMetric = "device" | "op" | "host" | "idle";
 
 export type ModuleTime = "device" | "op";
-
-export type NodeKindName = "kernel" | "copy" | "set" | "host" | "event";
 
 export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
 
@@ -62,9 +56,7 @@ export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "fa
 
 export type StatisticsSort = "name" | "calls" | "increase_bytes" | "self_increase_bytes" | "allocations" | "self_allocations" | "allocation_bytes" | "self_allocation_bytes";
 
-export type TrackKind = "thread" | "python" | "stream" | "graph" | "annotations" | "syncs" | "ranges";
-
-export type WaitKind = "latency" | "host" | "other" | "unknown";
+export type TrackKind = "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges";
 
 /** Addresses in use that lie together. Offsets go on from band to band without a gap. */
 export interface AddressBand {
@@ -305,32 +297,6 @@ export interface CallFrame {
   readonly file: string;
   /** 1-based, 0 = unknown */
   readonly line: number;
-}
-
-/** Whether a recording made at capture time lends operators, and how much of it fits. */
-export interface Capture {
-  readonly state: CaptureState;
-  /** what was compared and what came of it, in words */
-  readonly text: string;
-  /** of the recording that fits best; "" = there is none */
-  readonly run: string;
-  readonly worker: string;
-  readonly span: string;
-  /** of the capture that fits best */
-  readonly batch: number | null;
-  /** part of the kernel time whose launch was found */
-  readonly ratio: number | null;
-  /** kernels of a replay … */
-  readonly matched: number;
-  /** … of so many */
-  readonly kernels: number;
-  readonly choices: readonly CaptureChoice[];
-}
-
-/** A recording that may be of a capture. */
-export interface CaptureChoice {
-  readonly run: string;
-  readonly worker: string;
 }
 
 /** Everything seen below the logdirs. `version` changes when anything but `looked` does. */
@@ -714,6 +680,8 @@ export interface Distributed {
   readonly clocks: string;
   readonly steps: HeatColumns;
   readonly collectives: HeatColumns;
+  /** () for fewer than two */
+  readonly nodes: readonly DistributedNode[];
   readonly groups: readonly DistributedGroup[];
   readonly layout: RankLayout;
   readonly table: readonly DistributedCollective[];
@@ -799,7 +767,28 @@ export interface DistributedGroup {
   readonly exposed_ns: number;
   /** … and of that, the host had issued the next work */
   readonly blocking_ns: number;
+  /** mean of its ranks in each column of `Distributed.steps` … */
+  readonly exposed_by_step: readonly number[];
+  readonly blocking_by_step: readonly number[];
   readonly note: string;
+}
+
+/** The ranks of one machine beside those of the others. */
+export interface DistributedNode {
+  readonly name: string;
+  /** in words */
+  readonly ranks: string;
+  readonly count: number;
+  /** median of its ranks' own time per step */
+  readonly own_ns: number | null;
+  /** ranks of other nodes waited for its ranks, per step */
+  readonly cost_ns: number;
+  /** its ranks waited for those of other nodes, per step */
+  readonly lost_ns: number;
+  /** collectives of several nodes that one of its ranks started last */
+  readonly times_last: number;
+  /** it is named: all its ranks are late by their own work */
+  readonly is_late: boolean;
 }
 
 /** A choice of steps, and what the user knows of groups. */
@@ -839,6 +828,10 @@ export interface DistributedRank {
   readonly excess_ns: number | null;
   /** others waited for it, per step */
   readonly cost_ns: number | null;
+  /** of that, where it was late for waiting elsewhere for another rank */
+  readonly inherited_ns: number | null;
+  /** row of the rank for which most of it is */
+  readonly inherited_from: number | null;
   /** it waited for others, per step */
   readonly lost_ns: number | null;
   readonly times_last: number | null;
@@ -848,6 +841,8 @@ export interface DistributedRank {
   readonly gain_ns: number | null;
   /** of its clock */
   readonly uncertainty_ns: number | null;
+  /** in all_to_all of unequal parts, per step of the recording */
+  readonly received_bytes: number | null;
 }
 
 /** The body of every response that is not 200, 202 or 304. */
@@ -1078,72 +1073,6 @@ export interface Gauge {
   readonly help: string;
 }
 
-/** The replays of a graph in the chosen steps; a replay is the work of one launch. */
-export interface GraphFigures {
-  /** the id as recorded */
-  readonly number: number | null;
-  readonly device: string;
-  /** batch sizes as names around the launches tell them: "8", "8, 16"; "" = none does */
-  readonly batch: string;
-  readonly replays: number;
-  /** of the largest replay: device work, calls of the host, events */
-  readonly nodes: number;
-  /** mean length of its device work */
-  readonly node_ns: number | null;
-  /** from the start of the first work to the end of the last */
-  readonly replay_min_ns: number | null;
-  readonly replay_p50_ns: number | null;
-  readonly replay_p95_ns: number | null;
-  readonly replay_max_ns: number | null;
-  /** sum of the replays */
-  readonly replay_ns: number;
-  /** within the replays, while none of their work ran */
-  readonly inside_idle_ns: number;
-}
-
-/** One graph. */
-export interface GraphPage {
-  readonly headline: string;
-  readonly detail: string;
-  readonly row: KernelRow;
-  readonly waits: readonly InsideWait[];
-  readonly waits_count: number;
-  /** of the replays; the ratio is to the median */
-  readonly quantiles: readonly SharePart[];
-  /** the longest */
-  readonly replays: readonly GraphReplay[];
-  /** empty where nothing is lent; sums to the kernels */
-  readonly ops: readonly LentOp[];
-  readonly ops_count: number;
-  readonly capture: Capture;
-  readonly missing: Readonly<Record<string, string>>;
-  readonly definitions: Readonly<Record<string, string>>;
-}
-
-/** One graph, and the recording of its capture. */
-export interface GraphQuery {
-  /** of a row of the table by graph */
-  readonly key: string;
-  readonly steps?: string;
-  readonly device?: number;
-  /** "" = found by its name */
-  readonly capture_run?: string;
-  readonly capture_worker?: string;
-}
-
-/** One replay, with its place on the timeline. */
-export interface GraphReplay {
-  /** of the launch, or of the first work where none is recorded */
-  readonly slice: number;
-  readonly ts: number;
-  readonly dur_ns: number;
-  /** inside */
-  readonly idle_ns: number;
-  readonly nodes: number;
-  readonly step: string;
-  readonly batch: number | null;
-}
-
 /** The test for a leak. */
 export interface GrowthAnswer {
   readonly verdict: "leak" | "none" | "not known";
@@ -1324,26 +1253,6 @@ export interface Info {
   readonly recipe: string;
 }
 
-/** Idle time inside replays by what the next node waited for; all sum to the idle time. */
-export interface InsideWait {
-  readonly kind: WaitKind;
-  /** of the nodes that were waited for; "" where none is known */
-  readonly name: string;
-  /** how many nodes of that name were waited for */
-  readonly nodes: number;
-  /** of the node, if it is one */
-  readonly place: number | null;
-  readonly ns: number;
-  /** of the idle time inside */
-  readonly ratio: number;
-  /** stretches */
-  readonly count: number;
-  /** by the order of time: no dependency is recorded */
-  readonly inferred: boolean;
-  /** slice of what ran after the longest stretch */
-  readonly longest: number;
-}
-
 /** From the slice that let the others go on (its start) to one of them (its end). */
 export interface JoinedArrow {
   readonly operation: string;
@@ -1416,12 +1325,6 @@ export interface KernelQuery {
   readonly sort_by?: string;
   /** smallest first */
   readonly ascending?: boolean;
-  /** key of a graph whose nodes are shown, too; "" = none */
-  readonly graph?: string;
-  /** run of the recording of its capture, which lends operators to the nodes; "" = one beside this trace whose name says so */
-  readonly capture_run?: string;
-  /** worker of that run; "" = all of the same rank */
-  readonly capture_worker?: string;
   /** rows to skip */
   readonly offset?: number;
   /** rows of the window */
@@ -1469,8 +1372,6 @@ export interface KernelRow {
   readonly link: string;
   /** slice id */
   readonly longest: number;
-  /** grouped by graph; null outside of graphs */
-  readonly graph: GraphFigures | null;
 }
 
 /** One row whose details are shown. */
@@ -1507,9 +1408,6 @@ export interface Kernels {
   readonly tensor_core: Readonly<Record<string, number>>;
   readonly table: KernelTable;
   readonly copies: readonly CopyRow[];
-  /** the graph that was asked for */
-  readonly graph: GraphPage | null;
-  readonly nodes: NodeTable | null;
   readonly devices: readonly string[];
   readonly missing: Readonly<Record<string, string>>;
   readonly definitions: Readonly<Record<string, string>>;
@@ -1557,7 +1455,7 @@ export interface LayoutCell {
 
 /** A layout, for the manifest and for every answer that names tracks. */
 export interface LayoutQuery {
-  /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks. -folded: nodes of replayed graphs by what they do, -recorded: each on its stream; without, folded where a device has more than eight such streams */
+  /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks */
   readonly layout?: LayoutName;
 }
 
@@ -1572,15 +1470,6 @@ export interface LeakSite {
   readonly steps: number;
   readonly block: number;
   readonly slice: number | null;
-}
-
-/** Kernel time by the operator that a capture-time recording lends; "" = not found there. */
-export interface LentOp {
-  readonly name: string;
-  /** of one replay */
-  readonly kernels: number;
-  readonly total_ns: number;
-  readonly ratio: number;
 }
 
 /** The addresses of a device. */
@@ -2005,60 +1894,6 @@ export interface NamesQuery {
   readonly count?: number;
 }
 
-/** A window of the nodes of a graph. */
-export interface NodeQuery extends GraphQuery {
-  /** nodes whose name or lent operator has these words; "" = all */
-  readonly search?: string;
-  /** "" = place */
-  readonly sort_by?: string;
-  readonly ascending?: boolean;
-  readonly offset?: number;
-  readonly limit?: number;
-}
-
-/** One node of a graph in all replays of the chosen steps. */
-export interface NodeRow {
-  readonly key: string;
-  /** in the order of their mean start, from 1 */
-  readonly place: number;
-  /** the id as recorded */
-  readonly number: number | null;
-  readonly kind: NodeKindName;
-  readonly name: string;
-  readonly calls: number;
-  /** mean, from the start of the replay */
-  readonly start_ns: number | null;
-  readonly total_ns: number;
-  readonly mean_ns: number;
-  readonly min_ns: number;
-  readonly max_ns: number;
-  /** of all device work of the graph; of calls of the host and events 0 */
-  readonly ratio: number;
-  /** place of the node that ends last of those it waits for */
-  readonly waits_for: number | null;
-  /** mean time before it in which nothing of the replay ran */
-  readonly idle_ns: number;
-  /** lent by a capture-time recording */
-  readonly op: string | null;
-  readonly shapes: string | null;
-  readonly module: string | null;
-  /** innermost frame first */
-  readonly stack: readonly string[];
-  /** op, shapes, module and stack are from the capture-time recording */
-  readonly lent: boolean;
-  readonly longest: number;
-}
-
-/** A window of the nodes. */
-export interface NodeTable {
-  readonly rows: readonly NodeRow[];
-  readonly offset: number;
-  readonly count: number;
-  /** of all that match */
-  readonly total_ns: number;
-  readonly sort_by: string;
-}
-
 /** One thing to know about a trace. */
 export interface Note {
   /** key of health.notes.CATALOG */
@@ -2448,10 +2283,16 @@ export interface PiecesQuery extends DiffQuery {
 /** One stage of a pipeline. */
 export interface PipelineStage {
   readonly ranks: string;
-  /** idle and waiting for messages, of the step; mean of its ranks */
+  /** in send and receive while nothing computes, per step; mean of its ranks */
+  readonly bubble_ns: number | null;
+  /** of the step */
   readonly bubble_ratio: number | null;
-  /** median between a send and its receive */
+  /** median of what it receives: when it was ready − when the sender was */
   readonly slack_ns: number | null;
+  /** share of what it receives for which it waited */
+  readonly waited_ratio: number | null;
+  /** the least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1) */
+  readonly least_ratio: number | null;
 }
 
 /** A range of time on some tracks: an area. */
@@ -3114,11 +2955,7 @@ export interface TimelineManifest {
   readonly name_count: number;
   readonly layout: LayoutName;
   /** that can be asked for */
-  readonly layouts: readonly FrameLayout[];
-  /** streams of one device on which replayed graphs ran: what can be folded */
-  readonly graph_streams: number;
-  /** whether they are */
-  readonly is_folded: boolean;
+  readonly layouts: readonly LayoutName[];
   /** Python frames that this layout hides */
   readonly hidden: number;
   readonly tile_buckets: number;
@@ -3162,8 +2999,6 @@ export interface TimelineTrack {
   readonly overlaps: number;
   /** Python frames of its thread that the layout hides */
   readonly hidden: number;
-  /** what its label or its lanes mean, where they do not say so themselves */
-  readonly note: string;
 }
 
 /** Data of the chosen trace that the shell needs, whatever the view. */
@@ -3303,8 +3138,6 @@ export interface PartAnswers {
   readonly "operators/around": Sandwich;
   readonly "kernels/table": KernelTable;
   readonly "kernels/row": KernelDetails;
-  readonly "kernels/graph": GraphPage;
-  readonly "kernels/nodes": NodeTable;
   readonly "timeline/names": ArrayBuffer;
   readonly "timeline/tiles": ArrayBuffer;
   readonly "timeline/counters": ArrayBuffer;
@@ -3357,8 +3190,6 @@ export interface PartQueries {
   readonly "operators/folded": FoldedQuery;
   readonly "kernels/table": KernelQuery;
   readonly "kernels/row": KernelRowQuery;
-  readonly "kernels/graph": GraphQuery;
-  readonly "kernels/nodes": NodeQuery;
   readonly "timeline/names": NamesQuery;
   readonly "timeline/tiles": TilesQuery;
   readonly "timeline/counters": CountersQuery;

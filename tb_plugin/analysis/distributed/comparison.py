@@ -19,6 +19,7 @@ from ...base.units import listing
 from .bandwidth import Bandwidth, bandwidth
 from .clocks import Clocks, fit_clocks
 from .lateness.nodes import Node, node_verdict, nodes_of, rows_of
+from .lateness.origins import Origins, origins
 from .lateness.replay import (
     MOST_RESIDUAL,
     JointGraph,
@@ -87,6 +88,7 @@ class Comparison:
     waiting: Waiting
     replay: Replay
     verdict: Verdict
+    origins: Origins | None  # None where the replay is refused
     bandwidth: Bandwidth
     pipelines: tuple[Pipeline, ...]
     pictures: Pictures
@@ -138,6 +140,9 @@ def compare(
         waiting=waiting,
         replay=replay,
         verdict=said,
+        origins=origins(replay.joint, replay.own, waiting)
+        if not replay.refused and replay.joint is not None and replay.own is not None
+        else None,
         bandwidth=speed,
         pipelines=pipelines(aligned, groups, matches, clocks),
         pictures=pictures(aligned, matches),

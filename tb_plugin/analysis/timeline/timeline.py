@@ -28,13 +28,10 @@ from ...base.artifact_spec import ArtifactSpec
 from ..call_tree.paths import SlicePaths, find_paths
 from ..facts import Facts
 from .build.artifact import make, open_timeline
-from .build.graph_rows import folds_by_itself
 from .build.names import MOST_CELLS, SEARCH_COLUMNS, NameTexts, by_column, by_track, track_of_lanes
 from .model import (
     DEFAULT_LAYOUT,
-    FOLDED,
-    RECORDED,
-    VARIANTS,
+    LAYOUTS,
     ByTrack,
     Layout,
     Narrow,
@@ -201,23 +198,15 @@ TIMELINE = ArtifactSpec(
     name="timeline",
     make=f"{make.__module__}:{make.__name__}",
     open=opened,
-    variants=VARIANTS,
+    variants=(DEFAULT_LAYOUT, *(name for name in LAYOUTS if name != DEFAULT_LAYOUT)),
 )
 """The timeline of a trace, a variant for each layout."""
 
 
 def layout_for(facts: Facts, layout: str) -> str:
-    """The layout that is stored for one.
-
-    Where there is no frame to hide, all show the same; and where the streams of graphs are folded
-    anyway, or there is none, it is of no matter that a layout says so.
-    """
-    frames, _, streams = layout.partition("-")
-    if frames in ("filtered", "user") and not facts.counts.get("python", 0):
-        frames = DEFAULT_LAYOUT
-    count = facts.recording.graph_streams
-    usual = FOLDED if folds_by_itself(count) else RECORDED
-    return frames if not streams or not count or streams == usual else f"{frames}-{streams}"
+    """The layout that is stored for one: where there is no frame to hide, all show the same."""
+    hides = layout in ("filtered", "user")
+    return DEFAULT_LAYOUT if hides and not facts.counts.get("python", 0) else layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,11 +74,27 @@ class DistributedRank(Struct, frozen=True):
     own_ns: int | None  # its own time per step: what it needs if it waits for nobody
     excess_ns: int | None  # own work before its arrivals beyond that of its peers, per step
     cost_ns: int | None  # others waited for it, per step
+    inherited_ns: int | None  # of that, where it was late for waiting elsewhere for another rank
+    inherited_from: int | None  # row of the rank for which most of it is
     lost_ns: int | None  # it waited for others, per step
     times_last: int | None
     brought_in_ns: int | None  # later than the first, before its first collective
     gain_ns: int | None  # shorter steps without its excess of own time; None: not available
     uncertainty_ns: int | None  # of its clock
+    received_bytes: int | None  # in all_to_all of unequal parts, per step of the recording
+
+
+class DistributedNode(Struct, frozen=True):
+    """The ranks of one machine beside those of the others."""
+
+    name: str
+    ranks: str  # in words
+    count: int
+    own_ns: int | None  # median of its ranks' own time per step
+    cost_ns: int  # ranks of other nodes waited for its ranks, per step
+    lost_ns: int  # its ranks waited for those of other nodes, per step
+    times_last: int  # collectives of several nodes that one of its ranks started last
+    is_late: bool  # it is named: all its ranks are late by their own work
 
 
 class RankCell(Struct, frozen=True):
@@ -114,6 +130,8 @@ class DistributedGroup(Struct, frozen=True):
     bytes: int  # of one rank, per step
     exposed_ns: int  # mean of its ranks, per step: nothing computed meanwhile …
     blocking_ns: int  # … and of that, the host had issued the next work
+    exposed_by_step: tuple[int, ...]  # mean of its ranks in each column of ``Distributed.steps`` …
+    blocking_by_step: tuple[int, ...]
     note: str
 
 
@@ -185,8 +203,11 @@ class PipelineStage(Struct, frozen=True):
     """One stage of a pipeline."""
 
     ranks: str
-    bubble_ratio: float | None  # idle and waiting for messages, of the step; mean of its ranks
-    slack_ns: int | None  # median between a send and its receive
+    bubble_ns: int | None  # in send and receive while nothing computes, per step; mean of its ranks
+    bubble_ratio: float | None  # of the step
+    slack_ns: int | None  # median of what it receives: when it was ready − when the sender was
+    waited_ratio: float | None  # share of what it receives for which it waited
+    least_ratio: float | None  # the least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1)
 
 
 class WhoWaits(Struct, frozen=True):
@@ -213,6 +234,7 @@ class Distributed(Struct, frozen=True):
     clocks: str
     steps: HeatColumns
     collectives: HeatColumns
+    nodes: tuple[DistributedNode, ...]  # () for fewer than two
     groups: tuple[DistributedGroup, ...]
     layout: RankLayout
     table: tuple[DistributedCollective, ...]

@@ -65,7 +65,17 @@ class RunRows:
 
     def ranks(self) -> tuple[answers.DistributedRank, ...]:
         """All workers: the rows of the digests first, those that take no part after them."""
-        rows = [self._rank(at, one) for at, one in enumerate(self.of.digests)]
+        passed_on, whom = self.inherited()
+        bytes_in, is_told = _received(self.of), self.of.origins is not None
+        rows = [
+            structs.replace(
+                self._rank(at, one),
+                inherited_ns=int(passed_on[at]) // self.per if is_told else None,
+                inherited_from=_known(int(whom[at])),
+                received_bytes=bytes_in.get(one.rank),
+            )
+            for at, one in enumerate(self.of.digests)
+        ]
         for worker, problem, digest in self.compared.others:
             rank = digest.rank if digest is not None and digest.rank >= 0 else worker.rank
             rows.append(_bare_rank(worker.place.worker, rank, problem, digest))
@@ -117,6 +127,18 @@ class RunRows:
             transferring_ns=transferring if is_shared else None,
             synchronizing_ns=synchronizing if is_shared else None,
         )
+
+    def inherited(self) -> tuple[I64, I64]:
+        """Of what each rank cost others, what it inherited, and from whom most; −1 nobody."""
+        count = len(self.of.digests)
+        of_whom = np.zeros((count, count), np.int64)
+        if self.of.origins is not None:
+            last = self.of.waiting.last[self.known]
+            whom = self.of.origins.member[self.known]
+            here = (whom >= 0) & (whom != last)
+            np.add.at(of_whom, (last[here], whom[here]), self.waited[self.known[here]])
+        total: I64 = of_whom.sum(axis=1)
+        return total, np.where(total > 0, of_whom.argmax(axis=1) if count else 0, -1)
 
     def look_at(self) -> tuple[answers.WhoWaits, ...]:
         """Who makes others wait most, who waits most, and one between; () while some are read."""
@@ -296,6 +318,7 @@ class RunRows:
     def groups(self) -> tuple[answers.DistributedGroup, ...]:
         """All process groups that collectives of the chosen steps ran in."""
         exposed, blocking = self._exposure()
+        steps = np.arange(len(self.steps))
         shapes = [shape_of(group.ranks) for group in self.of.groups]
         alike = Counter(shapes)
         found = []
@@ -307,6 +330,7 @@ class RunRows:
             role = self.of.roles[number]
             bytes_ = self.of.bandwidth.bytes[rows]
             share = self.per * max(len(group.members), 1)
+            each = max(len(group.members), 1)
             found.append(
                 answers.DistributedGroup(
                     key=key,
@@ -323,8 +347,10 @@ class RunRows:
                         for kind, count in counts.most_common()
                     ),
                     bytes=int(bytes_[bytes_ > 0].sum()) // self.per,
-                    exposed_ns=int(exposed[number]) // share,
-                    blocking_ns=int(blocking[number]) // share,
+                    exposed_ns=int(exposed[number].sum()) // share,
+                    blocking_ns=int(blocking[number].sum()) // share,
+                    exposed_by_step=tuple((exposed[number, steps] // each).tolist()),
+                    blocking_by_step=tuple((blocking[number, steps] // each).tolist()),
                     note=group.low_confidence,
                 )
             )
@@ -338,16 +364,24 @@ class RunRows:
         return layout_of(parts, self.of.world_size, rows)
 
     def _exposure(self) -> tuple[I64, I64]:
-        """Exposed and blocking time of each group, summed over ranks."""
-        exposed = np.zeros(len(self.of.groups), np.int64)
-        blocking = np.zeros(len(self.of.groups), np.int64)
+        """Exposed and blocking time of each group, summed over ranks, by chosen step.
+
+        The last column is of what lies in no step.
+        """
+        shape = (len(self.of.groups), len(self.steps) + 1)
+        exposed, blocking = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        column = np.full(len(self.of.step_numbers) + 1, len(self.steps), np.int64)
+        column[self.steps] = np.arange(len(self.steps))
         for m, digest in enumerate(self.of.digests):
             here = self.of.matches.entries_of(m)
             here = here[self.chosen[self.collective[here]]]
             rows = self.of.matches.call[here]
-            group = self.of.matches.group[self.collective[here]]
-            np.add.at(exposed, group, digest.calls.exposed_ns[rows])
-            np.add.at(blocking, group, digest.calls.blocking_ns[rows])
+            place = (
+                self.of.matches.group[self.collective[here]],
+                column[self.step[self.collective[here]]],
+            )
+            np.add.at(exposed, place, digest.calls.exposed_ns[rows])
+            np.add.at(blocking, place, digest.calls.blocking_ns[rows])
         return exposed, blocking
 
     # --- operations -----------------------------------------------------------------------------
@@ -392,6 +426,16 @@ def _labels(groups: Sequence[tuple[str, Sequence[int]]]) -> list[str]:
     ]
 
 
+def _received(of: Comparison) -> dict[int, int]:
+    """Rank → what it receives in all_to_all with told parts, per step of the recording."""
+    steps = max((len(one.steps) for one in of.digests), default=1)
+    found: dict[int, int] = {}
+    for one in of.bandwidth.imbalance:
+        for rank, count in zip(one.ranks, one.received_bytes, strict=True):
+            found[rank] = found.get(rank, 0) + count // max(steps, 1)
+    return found
+
+
 def _bare_rank(
     name: str, rank: int | None, problem: str, digest: RankDigest | None
 ) -> answers.DistributedRank:
@@ -415,11 +459,14 @@ def _bare_rank(
         own_ns=None,
         excess_ns=None,
         cost_ns=None,
+        inherited_ns=None,
+        inherited_from=None,
         lost_ns=None,
         times_last=None,
         brought_in_ns=None,
         gain_ns=None,
         uncertainty_ns=None,
+        received_bytes=None,
     )
 
 

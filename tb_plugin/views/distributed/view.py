@@ -15,7 +15,7 @@ from ...analysis.distributed.hang import PROBLEMS, explain_hang, said_ranks
 from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...base.errors import KinetoscopeError, QueryError
-from ...base.units import NBSP, duration, plural, share
+from ...base.units import NBSP, duration, plural
 from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..shared import Column, Table
 from ..view import Part, Subject, View
@@ -24,7 +24,7 @@ from . import what_if
 from .axis import clocks, joined
 from .compared import Compared, among, chosen_steps, compared
 from .rows import RunRows
-from .what_if import stages
+from .sets import experts_text, first_late, inherited_text, node_rows, pipeline_text, stage_rows
 
 MOST_LOG_BYTES = 256 << 20
 """Logs of a hang that the page reads; more of them are for ``kinetoscope hang``."""
@@ -54,6 +54,17 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         " other rank's delay is in it.",
         "start": "Later than the first rank, by the clocks as far as they can be compared.",
         "brought_in": "Later than the first rank before the first collective of the recording.",
+        "inherited": "Of what it cost others, waiting at collectives to which it came late only"
+        " because it had waited for another rank in another collective before.",
+        "received": "What it receives in all_to_all whose parts are told, per step of the"
+        " recording.",
+        "node_cost": "What ranks of other nodes waited in collectives that one of its ranks"
+        " started last, per step.",
+        "node_lost": "What its ranks waited for ranks of other nodes, per step.",
+        "bubble": "Time in send and receive while nothing computes, per step; mean of the stage's"
+        " ranks.",
+        "slack": "When the receiver was ready minus when the sender was, median: positive, the data"
+        " waited; negative, the stage did.",
         "last": "Collectives that this rank started last.",
         "skew": "From the first to the last start of the collective.",
         "transfer": "From the last start to the first end, the time in which data moved:"
@@ -108,6 +119,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         clocks=of.clocks.reason,
         steps=rows.step_map(),
         collectives=rows.collective_map(),
+        nodes=node_rows(rows),
         groups=groups,
         layout=rows.layout(groups),
         table=rows.table(),
@@ -125,9 +137,9 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
             for one in advice.found
         ),
         unchecked=tuple(f"{one.title}: needs {one.needs}." for one in advice.unchecked),
-        pipeline=_stages(of),
-        pipeline_text=_pipeline_text(of),
-        experts_text=_experts_text(of),
+        pipeline=stage_rows(of),
+        pipeline_text=pipeline_text(of),
+        experts_text=experts_text(of),
         replay=_replay(found),
         look_at=rows.look_at(),
         logs=bool(_log_files(subject.facts)),
@@ -248,20 +260,22 @@ def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
         )
     first, rest = _split(of.verdict.sentence)
     said = [rest] if rest else []
+    said.append(first_late(rows))
     if len(rows.known):
         said.append(_waiting(of, rows))
+        said.append(inherited_text(rows))
     if of.verdict.gain_ns > 0:
         of_steps = f" of {duration(_length(rows))}" if _length(rows) else ""
         said.append(
             f"Without it the steps would be up to {duration(of.verdict.gain_ns)}{of_steps} shorter."
         )
-    elif of.verdict.ceiling_ns > 0 and of.verdict.member >= 0:
+    elif of.verdict.ceiling_ns > 0 and (of.verdict.member >= 0 or of.verdict.node >= 0):
         said.append(
             f"Were it never last, a step would save at most {duration(of.verdict.ceiling_ns)}."
         )
     if of.missing:
         said.append(f"{len(of.digests)} of {of.world_size} ranks have a recording.")
-    return first, " ".join(said)
+    return first, " ".join(filter(None, said))
 
 
 def _split(sentence: str) -> tuple[str, str]:
@@ -325,54 +339,17 @@ def _reasons(of: Comparison) -> dict[str, str]:
     return reasons
 
 
-def _stages(of: Comparison) -> tuple[answers.PipelineStage, ...]:
-    """The stages of all pipelines of the run; the slack of a stage is that of what it receives."""
-    slack = [one.slack_ns for one in of.pipelines if len(one.slack_ns)]
-    median = int(np.median(np.concatenate(slack))) if slack else None
-    return tuple(
-        answers.PipelineStage(
-            ranks=said_ranks(of.rank(rank) for rank in ranks),
-            bubble_ratio=None if np.isnan(shares).all() else float(np.nanmean(shares)),
-            slack_ns=median if number else None,
-        )
-        for number, (shares, ranks) in enumerate(stages(of))
-    )
-
-
-def _pipeline_text(of: Comparison) -> str:
-    if not of.pipelines:
-        return ""
-    one = of.pipelines[0]
-    said = f"{plural(len(one.stages), 'stage')}"
-    if len(of.pipelines) > 1:
-        said += f" in each of {len(of.pipelines)} pipelines; of the first"
-    if one.micro_batches > 0 and not np.isnan(one.theory):
-        batches = f"{one.micro_batches} micro-batch{'' if one.micro_batches == 1 else 'es'}"
-        said += (
-            f", {batches} a step: a bubble of at least {share(one.theory)} by (p − 1) / (m + p − 1)"
-        )
-    if len(one.slack_ns):
-        said += f"; the receiver waited for {share(one.receiver_waited)} of the messages"
-    return f"{said}. {one.why}".strip()
-
-
-def _experts_text(of: Comparison) -> str:
-    found = of.bandwidth.imbalance
-    if not found:
-        return ""
-    worst = max(found, key=lambda one: one.most_to_mean)
-    return (
-        f"Of {plural(worst.instances, 'all_to_all')}, the rank that receives most receives"
-        f" {worst.most_to_mean:.2f} times the mean."
-    )
-
-
 # --- tables ---------------------------------------------------------------------------------------
 
 
 def tables(answer: answers.Distributed) -> tuple[Table, ...]:
     """Ranks, the old overviews, collectives, groups, bandwidth, notes."""
-    found = [_rank_table(answer), _step_table(answer), _group_table(answer)]
+    found = [_rank_table(answer), _step_table(answer)]
+    if answer.nodes:
+        found.append(_node_table(answer))
+    if answer.pipeline:
+        found.append(_stage_table(answer))
+    found.append(_group_table(answer))
     found.append(_collective_table(answer))
     if answer.bandwidth:
         found.append(_bandwidth_table(answer))
@@ -403,10 +380,12 @@ def _rank_table(answer: answers.Distributed) -> Table:
         Column("own_ns", "Own time", DEFINITIONS["own"]),
         Column("excess_ns", "Beyond peers", DEFINITIONS["excess"], is_minor=True),
         Column("cost_ns", "Cost others", DEFINITIONS["cost"]),
+        Column("inherited_ns", "Inherited", DEFINITIONS["inherited"], is_minor=True),
         Column("lost_ns", "Lost to others", DEFINITIONS["lost"]),
         Column("times_last", "Last", DEFINITIONS["last"]),
         Column("brought_in_ns", "Brought in", DEFINITIONS["brought_in"], is_minor=True),
         Column("gain_ns", "Gain", "shorter steps without its excess", is_minor=True),
+        Column("received_bytes", "Received", DEFINITIONS["received"], is_minor=True),
         Column("problem", "Problem", "", "text"),
     )
     rows = tuple(
@@ -438,6 +417,32 @@ def _step_table(answer: answers.Distributed) -> Table:
         if one.step is not None
     )
     return Table(f"Mean step of {plural(answer.step_count, 'step')}", columns, rows)
+
+
+def _node_table(answer: answers.Distributed) -> Table:
+    columns = (
+        Column("name", "Node", DEFINITIONS["node"], "name"),
+        Column("ranks", "Ranks"),
+        Column("own_ns", "Own time", DEFINITIONS["own"]),
+        Column("cost_ns", "Cost other nodes", DEFINITIONS["node_cost"]),
+        Column("lost_ns", "Lost to other nodes", DEFINITIONS["node_lost"]),
+        Column("times_last", "Last"),
+    )
+    rows = tuple(tuple(getattr(one, column.key) for column in columns) for one in answer.nodes)
+    return Table("Nodes", columns, rows)
+
+
+def _stage_table(answer: answers.Distributed) -> Table:
+    columns = (
+        Column("ranks", "Stage"),
+        Column("bubble_ns", "Bubble", DEFINITIONS["bubble"]),
+        Column("bubble_ratio", "of the step"),
+        Column("least_ratio", "at least", "(p − 1) / (m + p − 1)"),
+        Column("slack_ns", "Slack", DEFINITIONS["slack"]),
+        Column("waited_ratio", "Waited for"),
+    )
+    rows = tuple(tuple(getattr(one, column.key) for column in columns) for one in answer.pipeline)
+    return Table("Stages of the pipeline", columns, rows)
 
 
 def _group_table(answer: answers.Distributed) -> Table:

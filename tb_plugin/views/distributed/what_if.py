@@ -63,12 +63,12 @@ def stages(of: Comparison) -> list[tuple[list[float], Sequence[int]]]:
     """The bubbles and the ranks of each stage, over all pipelines of the run."""
     found: list[tuple[list[float], list[int]]] = []
     for pipeline in of.pipelines:
-        for number, (rank, share) in enumerate(
+        for number, (rank, part) in enumerate(
             zip(pipeline.stages, pipeline.bubble_share.tolist(), strict=True)
         ):
             if number == len(found):
                 found.append(([], []))
-            found[number][0].append(share)
+            found[number][0].append(part)
             found[number][1].append(rank)
     return [(shares, sorted(ranks)) for shares, ranks in found]
 

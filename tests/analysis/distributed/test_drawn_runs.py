@@ -175,6 +175,47 @@ def test_clocks_as_recorded_are_no_nearer_to_the_first_than_it_is_to_the_others(
     assert (clocks.uncertainty_ns >= 2000 * US).all()
 
 
+# --- inherited lateness ---------------------------------------------------------------------------
+
+
+def in_two_groups(late: int, brought_us: int = 0) -> Comparison:
+    """Pairs of neighbours reduce, then pairs of every second rank; rank 0 is late by its work."""
+    ranks = []
+    for r in range(4):
+        first, second = ((0, 1), (2, 3))[r // 2], ((0, 2), (1, 3))[r % 2]
+        begin = brought_us + 100 if r < 2 else 100
+        own = begin + (late if r == 0 else 0)
+        end = max(begin + late, begin) + 50 if r < 2 else 150
+        both = brought_us + late + 210
+        calls = [
+            call("all_reduce", own, end, first),
+            call("all_reduce", end + 10, both, second),
+        ]
+        ranks.append(rank(r, calls, world=4, host="a", length=2000))
+    return said(*ranks)
+
+
+def test_who_waited_in_one_group_inherits_its_lateness_at_the_next() -> None:
+    """Rank 1 waits for rank 0, then rank 3 waits for rank 1: rank 0 is the origin of both."""
+    run = in_two_groups(300)
+    assert run.replay.refused == ""
+    found = run.origins
+    assert found is not None
+    ranks = [run.groups[group].ranks for group in run.matches.group]
+    inherited = ranks.index((1, 3))
+    assert run.waiting.last[inherited] == 1
+    assert found.member[inherited] == 0
+    assert ranks[found.collective[inherited]] == (0, 1)
+    assert found.member[ranks.index((0, 1))] == 0
+    assert found.member[ranks.index((2, 3))] == -1  # a tie
+
+
+def test_lateness_from_before_the_recording_has_no_origin_in_it() -> None:
+    found = in_two_groups(0, brought_us=300).origins
+    assert found is not None
+    assert (found.member == -1).all()
+
+
 # --- bandwidth ------------------------------------------------------------------------------------
 
 

@@ -91,6 +91,37 @@ def test_bandwidth_is_that_of_the_transfer_not_of_the_waiting(tmp_path: Path) ->
     assert every.calls == 12
 
 
+def test_nodes_stand_beside_one_another(tmp_path: Path) -> None:
+    """Six ranks on three nodes, those of the second 500 µs later in each of three steps."""
+    run = write_run(tmp_path / "run", 6, slower_us={2: 500, 3: 500}, ranks_of_node=2, host_us=100)
+    found = answer(run)
+    assert [(one.name, one.ranks, one.is_late) for one in found.nodes] == [
+        ("node0", "ranks 0 and 1", False),
+        ("node1", "ranks 2 and 3", True),
+        ("node2", "ranks 4 and 5", False),
+    ]
+    # Three collectives a step, and two of six ranks are waited for by the other four.
+    assert [one.cost_ns for one in found.nodes] == [0, 4 * 500 * US, 0]
+    assert [one.lost_ns for one in found.nodes] == [2 * 500 * US, 0, 2 * 500 * US]
+    assert found.headline.startswith("The 2 ranks of node node1 need")
+    assert "Node node1 makes the others wait" in [one.title for one in found.findings]
+
+
+def test_one_node_is_not_set_beside_others(tmp_path: Path) -> None:
+    assert answer(write_run(tmp_path / "run", 4)).nodes == ()
+
+
+def test_what_a_group_exposed_in_each_step_adds_up_to_its_mean(tmp_path: Path) -> None:
+    for group in answer(write_run(tmp_path / "run", 4, slower_us={2: 500})).groups:
+        assert len(group.exposed_by_step) == len(group.blocking_by_step) == 3
+        assert group.exposed_ns == pytest.approx(sum(group.exposed_by_step) / 3, abs=2)
+        assert group.blocking_ns == pytest.approx(sum(group.blocking_by_step) / 3, abs=2)
+        assert all(
+            0 <= blocking <= exposed
+            for blocking, exposed in zip(group.blocking_by_step, group.exposed_by_step, strict=True)
+        )
+
+
 def test_chosen_steps_alone_count(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", 4, slower_us={2: 500})
     found = answer(run, steps="2")
@@ -129,9 +160,6 @@ class HalfRead:
 
     def workers(self) -> Sequence[RunWorker]:
         return self.whole.workers()
-
-    def everything(self) -> Sequence[RunWorker]:
-        return self.whole.everything()
 
     def subject(self, place: TracePlace) -> Subject:
         return self.whole.subject(place)

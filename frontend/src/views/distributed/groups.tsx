@@ -34,6 +34,34 @@ const plainGroups = plainTable<DistributedGroup>([
   "missing",
 ]);
 
+interface StepBarsProps {
+  readonly group: DistributedGroup;
+  readonly steps: readonly string[];
+}
+
+/** Exposed time of each step, its blocking part filled. */
+function StepBars({ group: { exposed_by_step, blocking_by_step }, steps }: StepBarsProps) {
+  const most = Math.max(1, ...exposed_by_step);
+  const words = steps.map(
+    (step, at) =>
+      `step ${step}: ${time(exposed_by_step[at] ?? 0)} exposed, ${time(blocking_by_step[at] ?? 0)} blocking`,
+  );
+  return (
+    <span className="step-bars" role="img" aria-label={words.join("; ")} title={words.join("\n")}>
+      {steps.map((step, at) => (
+        <i key={step} style={{ height: `${((exposed_by_step[at] ?? 0) / most) * 100}%` }}>
+          <b
+            className="step-blocking"
+            style={{
+              height: `${((blocking_by_step[at] ?? 0) / Math.max(1, exposed_by_step[at] ?? 0)) * 100}%`,
+            }}
+          />
+        </i>
+      ))}
+    </span>
+  );
+}
+
 /** The roles that the user gave, in the address. */
 function parseRoles(text: string): ReadonlyMap<string, string> {
   return new Map(
@@ -119,6 +147,20 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
       sort: ({ blocking_ns }) => blocking_ns,
       help: answer.definitions["blocking"] ?? "",
     }),
+    ...(answer.steps.columns.length > 1
+      ? [
+          {
+            key: "by_step",
+            head: "By step",
+            width: 96,
+            grow: 0,
+            help: "Exposed time in each step, its blocking part filled.",
+            cell: (group: DistributedGroup) => (
+              <StepBars group={group} steps={answer.steps.columns} />
+            ),
+          },
+        ]
+      : []),
   ];
   const sorted = useSorted(answer.groups, columns, null);
   return (

@@ -40,6 +40,9 @@ const rankOf = (rank: number, more: Partial<DistributedRank> = {}): DistributedR
   lost_ns: rank === 1 ? 0 : 200_000,
   times_last: rank === 1 ? 3 : 0,
   brought_in_ns: 0,
+  inherited_ns: null,
+  inherited_from: null,
+  received_bytes: null,
   gain_ns: null,
   uncertainty_ns: null,
   ...more,
@@ -82,6 +85,7 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
     own: [],
     start: [],
   },
+  nodes: [],
   groups: [
     {
       key: "0-2",
@@ -97,6 +101,8 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
       bytes: 1 << 20,
       exposed_ns: 300_000,
       blocking_ns: 100_000,
+      exposed_by_step: Array.from({ length: steps }, () => 300_000),
+      blocking_by_step: Array.from({ length: steps }, (_, step) => step * 100_000),
       note: "",
     },
   ],
@@ -293,6 +299,61 @@ it("shows names of groups as text and keeps a role that is chosen in the address
     "tensor parallel",
   );
   expect(decodeURIComponent(location.hash)).toContain("distributed.roles=0-2=tensor");
+});
+
+it("says of a group how long it was exposed and blocking in each step", async () => {
+  openPage("#view=distributed");
+  const groups = await panel("Process groups");
+  const bars = groups.getByRole("img", { name: /^step 1/ });
+  expect(plain(bars.getAttribute("aria-label"))).toContain(
+    "step 2: 300 µs exposed, 100 µs blocking; step 3: 300 µs exposed, 200 µs blocking",
+  );
+});
+
+it("sets nodes and stages side by side, and names the node that is late", async () => {
+  const node = { ranks: "ranks 0-7", count: 8, own_ns: 1e6, cost_ns: 0, lost_ns: 0, times_last: 0 };
+  server.answer(
+    "view/distributed",
+    answerOf(3, 3, {
+      nodes: [
+        { ...node, name: "gpu-1", is_late: false },
+        { ...node, name: HOSTILE, is_late: true, cost_ns: 2e6 },
+      ],
+      pipeline: [
+        {
+          ranks: "rank 0",
+          bubble_ns: 2e6,
+          bubble_ratio: 0.25,
+          slack_ns: null,
+          waited_ratio: null,
+          least_ratio: 0.2,
+        },
+        {
+          ranks: "rank 1",
+          bubble_ns: 1e6,
+          bubble_ratio: 0.125,
+          slack_ns: -40_000,
+          waited_ratio: 0.75,
+          least_ratio: 0.2,
+        },
+      ],
+    }),
+  );
+  const { container } = openPage("#view=distributed");
+  const nodes = await panel("Nodes");
+  expect(plain(nodes.getByRole("row", { name: /late/ }).textContent)).toContain("2.00 ms");
+  expect(container.querySelector("img")).toBeNull();
+  const stages = await panel("Stages of the pipeline");
+  expect(plain(stages.getByRole("row", { name: /rank 1/ }).textContent)).toContain("75");
+});
+
+it("says from whom a rank inherited its lateness, and what it receives", async () => {
+  const ranks = [rankOf(0, { inherited_ns: 50_000, inherited_from: 1, received_bytes: 4096 })];
+  server.answer("view/distributed", answerOf(3, 3, { ranks: [...ranks, rankOf(1), rankOf(2)] }));
+  openPage("#view=distributed");
+  const table = await panel("Devices and ranks");
+  expect(plain(table.getByTitle("most of it from rank 1").textContent)).toBe("50.0 µs");
+  expect(plain(table.getByRole("row", { name: /worker0/ }).textContent)).toContain("4.00 KiB");
 });
 
 it("draws a thousand ranks as nodes, and the late one's node rank by rank", () => {

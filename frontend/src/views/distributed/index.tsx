@@ -18,6 +18,7 @@ import { Layout } from "./layout";
 import { Collectives, Operations, Ranks } from "./lists";
 import { Findings, Hang, Notes } from "./notes";
 import { RankSteps } from "./rank_steps";
+import { Nodes, Stages } from "./sets";
 import { WhatIf } from "./what_if";
 
 adoptStyles(distributedCss);
@@ -164,6 +165,8 @@ function Compared({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
       <Collectives {...shown} />
       <Operations {...shown} />
       <Groups {...shown} />
+      <Stages {...shown} />
+      <Nodes {...shown} />
     </>
   );
 }

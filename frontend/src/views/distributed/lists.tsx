@@ -39,12 +39,48 @@ const plainRanks = plainTable<DistributedRank>([
   "own_ns",
   "excess_ns",
   "cost_ns",
+  "inherited_ns",
   "lost_ns",
   "times_last",
   "brought_in_ns",
   "gain_ns",
+  "received_bytes",
   "problem",
 ]);
+
+/** Where lateness that a rank inherited is known, and there is some. */
+function inheritedColumn(answer: Distributed): Column<DistributedRank>[] {
+  if (answer.ranks.every(({ inherited_ns }) => (inherited_ns ?? 0) === 0)) {
+    return [];
+  }
+  const cell = ({ inherited_ns, inherited_from }: DistributedRank) => {
+    const from = inherited_from === null ? undefined : answer.ranks[inherited_from];
+    return (
+      <span title={from === undefined ? "" : `most of it from ${rankName(from)}`}>
+        {known(inherited_ns, time)}
+      </span>
+    );
+  };
+  return [
+    numberColumn("inherited", "Inherited", cell, {
+      sort: ({ inherited_ns }) => inherited_ns,
+      help: answer.definitions["inherited"] ?? "",
+    }),
+  ];
+}
+
+/** Where parts of exchanges are told. */
+function receivedColumn(answer: Distributed): Column<DistributedRank>[] {
+  if (answer.ranks.every(({ received_bytes }) => received_bytes === null)) {
+    return [];
+  }
+  return [
+    numberColumn("received", "Received", (one) => known(one.received_bytes, bytes), {
+      sort: (one) => one.received_bytes,
+      help: answer.definitions["received"] ?? "",
+    }),
+  ];
+}
 
 export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const some = (has: (rank: DistributedRank) => boolean) => answer.ranks.some(has);
@@ -141,6 +177,7 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       sort: ({ cost_ns }) => cost_ns,
       help: answer.definitions["cost"] ?? "",
     }),
+    ...inheritedColumn(answer),
     numberColumn("last", "Last", ({ times_last }) => known(times_last, count), {
       sort: ({ times_last }) => times_last,
       help: answer.definitions["last"] ?? "",
@@ -149,6 +186,7 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       sort: ({ brought_in_ns }) => brought_in_ns,
       help: answer.definitions["brought_in"] ?? "",
     }),
+    ...receivedColumn(answer),
   ];
   const find = useValues()["distributed.find"] ?? "";
   const meant = useMemo(

@@ -24,11 +24,10 @@ from ....base.columnar import Writer, load
 from ....base.columns import narrowest
 from ....base.units import plural
 from ....trace.model import Trace
-from ...recording import graph_streams
 from .. import counter_tiles
 from ..model import (
     DEFAULT_LAYOUT,
-    VARIANTS,
+    LAYOUTS,
     Counter,
     Layout,
     SliceFlag,
@@ -71,7 +70,7 @@ class LaidOut:
 
 
 def lay_out(drawn: Drawn, name: str, writer: Writer, on_share: OnShare) -> LaidOut:
-    """One of ``VARIANTS``, whose columns are stored; those of levels are let go of.
+    """One of ``LAYOUTS``, whose columns are stored; those of levels are let go of.
 
     Raises:
         OSError: no room, or no permission.
@@ -97,16 +96,11 @@ def lay_out(drawn: Drawn, name: str, writer: Writer, on_share: OnShare) -> LaidO
         busy=writer.keep("layout.busy", narrowest(made.busy)),
     )
     on_share(1.0)
-    return LaidOut(layout, flags, tuple(_warnings(made, drawn.trace)))
+    return LaidOut(layout, flags, tuple(_warnings(made)))
 
 
-def _warnings(made: Arrangement, trace: Trace) -> list[str]:
+def _warnings(made: Arrangement) -> list[str]:
     found = []
-    if any(track.kind == "graph" for track in made.tracks):
-        found.append(
-            f"Replayed graphs ran on {plural(graph_streams(trace), 'stream')} of a device: folded"
-            " by what their nodes do, times as recorded."
-        )
     if count := len(made.overlapping):
         found.append(
             f"{plural(count, 'slice')} overlap others in a way that nesting does not explain:"
@@ -144,7 +138,7 @@ def open_timeline(folder: Path) -> Timeline:
 
 
 def make(trace: Trace, folder: Path, on_progress: OnShare, variant: str) -> None:
-    """The artifact of the Trace view: ``variant`` is one of ``VARIANTS``.
+    """The artifact of the Trace view: ``variant`` is one of ``LAYOUTS``.
 
     Raises:
         OSError: no room, or no permission.
@@ -223,7 +217,7 @@ def make_layout(trace: Trace, folder: Path, on_progress: OnShare, variant: str) 
     Raises:
         OSError: no room, or no permission.
     """
-    if variant not in VARIANTS:
+    if variant not in LAYOUTS:
         raise ValueError(f"there is no layout {variant}")
     tables = slices.tables_of(trace)
     ts, dur = slices.column(trace, "ts"), slices.column(trace, "dur")

@@ -16,7 +16,6 @@ import type { Range } from "../state/address";
 import { useTimelineContext, viewOf } from "../state/context";
 import type { Density } from "../state/search";
 import { type Source, useList } from "../state/sources";
-import { isWork } from "../tracks/rows";
 
 /**
  * How busy the threads of a host are over the whole trace, without the ranges that only say what
@@ -141,7 +140,7 @@ export function deviceBusy(
   const groups = new Map<number, Float32Array>();
   for (const { track, busy } of tracks) {
     const known = manifest.tracks[track];
-    if (known !== undefined && isWork(known)) {
+    if (known?.kind === "stream") {
       const band = groups.get(known.group) ?? new Float32Array(busy.length);
       groups.set(known.group, band);
       busy.forEach((value, i) => {

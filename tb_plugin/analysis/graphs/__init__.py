@@ -1,1 +1,0 @@
-"""Graphs: what was replayed by one launch, what waited inside it, and which operators it holds."""
