@@ -24,6 +24,8 @@ Status = Literal[
 MOST_TESTED = 2_000
 DRIFT_RATIO = 0.02
 DISTURBED_RATIO = 0.1
+MOSTLY_APART = 0.5  # of the work: no change of the code makes most operators different
+MOST_OF_A_NAME = 0.2  # of all time, where operators are asked about the machine
 FEWEST_SIGNATURES = 5
 
 
@@ -213,11 +215,15 @@ def _status(  # noqa: PLR0911  # one line a verdict
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How much longer equal work takes, all together: other ÷ base, and of how many kinds."""
+    """How much longer equal work takes, all together: other ÷ base, and of how many kinds.
+
+    ``apart`` is the share of the host's work whose ratio is more than 10 % from 1, either way.
+    """
 
     ratio: float
     signatures: int
     of_device: bool = True  # False: of the operators on the host
+    apart: float = 0.0
 
     @property
     def is_other_clock(self) -> bool:
@@ -226,8 +232,14 @@ class Drift:
 
     @property
     def is_disturbed(self) -> bool:
-        """True if other work shared a host: too far apart to be made up for by a factor."""
-        return not self.of_device and abs(self.ratio - 1) > DISTURBED_RATIO
+        """True if other work shared a host: too far apart to be made up for by a factor.
+
+        A host that is interrupted makes some calls much longer and leaves others as they were, so
+        that most of the work differs, but not by one factor.
+        """
+        return not self.of_device and (
+            abs(self.ratio - 1) > DISTURBED_RATIO or self.apart > MOSTLY_APART
+        )
 
 
 def drift(base: Side, other: Side) -> Drift | None:
@@ -255,7 +267,24 @@ def drift(base: Side, other: Side) -> Drift | None:
     low, middle, high = (_weighted_quantile(ratio, weight, share) for share in (0.25, 0.5, 0.75))
     plain = np.percentile(ratio, [25, 50, 75])
     agrees = (low > 1 and plain[0] > 1) or (high < 1 and plain[2] < 1)
-    return Drift(middle if agrees else 1.0, len(pairs), of_device=has_device)
+    names = [a.names[key] for key in left.tolist()]
+    apart = 0.0 if has_device else _share_apart(names, ratio, weight)
+    return Drift(middle if agrees else 1.0, len(pairs), of_device=has_device, apart=apart)
+
+
+def _share_apart(names: Sequence[str], ratio: F64, weight: F64) -> float:
+    """How much of the work has a ratio that is more than 10 % from 1.
+
+    An operator that the code made slower is one name, which counts for a fifth at most: so it takes
+    several of them.
+    """
+    code = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    of_name = np.array([code[name] for name in names])
+    by_name = np.bincount(of_name, weight)
+    counted = np.minimum(by_name, MOST_OF_A_NAME * by_name.sum())
+    part = weight * (counted / np.maximum(by_name, 1))[of_name]
+    is_apart = np.maximum(ratio, 1 / np.maximum(ratio, 1e-9)) > 1 + DISTURBED_RATIO
+    return float(part[is_apart].sum() / max(part.sum(), 1e-9))
 
 
 def _weighted_quantile(values: F64, weights: F64, share: float) -> float:

@@ -20,7 +20,7 @@ from ...trace.model import DeviceClass, DeviceKind
 from ..facts import Facts
 from ..operators.groups import in_steps
 from ..operators.model import CallKind
-from .changes import Drift
+from .changes import DISTURBED_RATIO, Drift
 from .sides import Side
 
 Weight = Literal["other machine", "taints", "note"]
@@ -92,6 +92,13 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
         )
         what = "clock" if drift.of_device else "speed of the host"
         found.append(Mismatch(what, "1.00×", times(drift.ratio), "taints", text))
+    elif drift is not None and drift.is_disturbed:
+        text = (
+            f"Operators of equal name and shapes ({drift.signatures} kinds) that make"
+            f" {share(drift.apart)} of the work take more than {share(DISTURBED_RATIO)} longer or"
+            " shorter, but not by one factor: other work shared a host."
+        )
+        found.append(Mismatch("load of the host", "", "", "taints", text))
     compare("host", lambda f: f.host_name or "", "taints", "They ran on different hosts.")
     compare("torch", _torch_era, "taints", "They were recorded by different formats of torch.")
     for key in sorted(set(a.recording.versions) & set(b.recording.versions)):

@@ -42,6 +42,7 @@ from .sides import Side
 
 MAIN_CAUSE = 0.5  # of the change: what explains as much is named in the headline
 MENTIONED = 0.1
+CLAIMS = ("better", "worse")
 TWICE = 2.0  # from here on a ratio is told as a factor
 
 PHRASES: Mapping[str, str] = MappingProxyType(
@@ -187,11 +188,13 @@ def _outcome(found: PairVerdict) -> Outcome:
     if found.times is None or found.is_other_machine:
         equal = found.bridge.change_ns == 0 and not any(one.differs for one in found.counts)
         return "no change" if equal and not found.is_other_machine else "cannot tell"
+    is_disturbed = found.drift is not None and found.drift.is_disturbed
     if found.adjusted is None or found.at_equal_clocks:
-        return found.times.outcome
+        is_doubted = is_disturbed and found.times.outcome in CLAIMS
+        return "cannot tell" if is_doubted else found.times.outcome
     # Real without the clocks, too, or not known to be the code's doing.
     same = found.adjusted.outcome == found.times.outcome
-    if found.drift is not None and found.drift.is_disturbed:
+    if is_disturbed:
         return "cannot tell"
     return found.adjusted.outcome if same or found.adjusted.outcome != "worse" else "cannot tell"
 
@@ -270,6 +273,9 @@ def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str
         why = f"Without that, the verdict is “{found.adjusted.outcome}”. {real}"
         of = "clocks" if found.drift.of_device else "speeds of the hosts"
         return f"{said}, and the {of} differ by {clocks}.", why.strip()
+    if found.drift is not None and found.drift.is_disturbed and verdict.outcome in CLAIMS:
+        why = f"By the steps alone the verdict is “{verdict.outcome}”. {real}"
+        return f"{said}, and equal operators differ, too: other work shared a host.", why.strip()
     steps = min(verdict.base_steps, verdict.other_steps)
     if steps < FEWEST_STEPS:
         of = "A" if verdict.base_steps < verdict.other_steps else "B"
@@ -431,7 +437,9 @@ def _settle(  # noqa: PLR0911  # one line a case
             f"Mark the steps{whose} (`prof.step()` after each one, with a `schedule`) and record at"
             f" least {ENOUGH_STEPS} of them."
         )
-    if found.adjusted is not None and found.drift is not None and not found.at_equal_clocks:
+    is_clock = found.adjusted is not None and not found.at_equal_clocks
+    is_doubted = found.times.outcome in CLAIMS
+    if found.drift is not None and (is_clock or (found.drift.is_disturbed and is_doubted)):
         is_device = found.drift.of_device
         locked = "Lock the clocks of the device, or record both again on a device at rest."
         return locked if is_device else "Record both again on a machine at rest."

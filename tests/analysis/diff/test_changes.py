@@ -110,12 +110,13 @@ def test_another_clock_is_no_regression() -> None:
     assert all(row.status in ("unsure", "small") for row in rows if abs(row.adjusted_ns) < 5_000)
 
 
-def on_the_host(factor: float) -> Side:
-    """Twelve steps without a device, of six operators each."""
+def on_the_host(*factors: float) -> Side:
+    """Twelve steps without a device, of six operators each; the factors take turns."""
     flat: list[Event] = []
     for step in range(12):
         begin = now = step * 2000.0
         for at in range(6):
+            factor = factors[at % len(factors)]
             flat.append(x(f"aten::op{at}", now, (100 + at + step % 3) * factor))
             now += 130 * factor
         flat.append(annotation(f"ProfilerStep#{step}", begin, now - begin))
@@ -129,6 +130,28 @@ def test_a_host_that_was_busy_with_something_else_is_no_regression() -> None:
     assert found.outcome == "cannot tell"
     assert "speed of the host" in {one.what for one in found.mismatches}
     assert found.settle == "Record both again on a machine at rest."
+
+
+def test_a_host_that_was_interrupted_is_no_regression() -> None:
+    """Half of the work takes twice as long, a sixth less: there is no common factor."""
+    found = compare(on_the_host(1), on_the_host(2, 1, 2, 1.3, 2, 0.8))
+    assert found.drift is not None
+    assert (found.drift.ratio, found.drift.is_disturbed) == (1, True)
+    assert found.times is not None
+    assert found.times.outcome == "worse"
+    assert found.outcome == "cannot tell"
+    assert "load of the host" in {one.what for one in found.mismatches}
+    assert found.headline.endswith("equal operators differ, too: other work shared a host.")
+    assert found.settle == "Record both again on a machine at rest."
+
+
+@pytest.mark.parametrize("slower", [1.3, 5, 40])
+def test_an_operator_on_the_host_that_the_code_made_slower_is_a_regression(slower: float) -> None:
+    """However large its share of the time is, it is one name."""
+    found = compare(on_the_host(1), on_the_host(slower, 1, 1, 1, 1, 1))
+    assert found.drift is not None
+    assert not found.drift.is_disturbed
+    assert found.outcome == "worse"
 
 
 def test_one_slower_operator_is_no_clock() -> None:
