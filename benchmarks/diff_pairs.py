@@ -1,11 +1,13 @@
 """How often are two recordings of equal code called different on this machine?
 
-    python -m benchmarks.diff_pairs [--pairs 20] [--steps 30] [--slower 1.05]
+    python -m benchmarks.diff_pairs [--pairs 20] [--steps 30] [--slower 1.05] [--keep FOLDER]
+    python -m benchmarks.diff_pairs --again FOLDER
 
 Records ``samples/train_cpu.py`` again and again, A and B in turns, each in a process of its own,
 and compares each A with the B beside it. Nothing is planted, so "worse" and "better" are false
 alarms; of twenty, one "worse" is expected at most. With ``--slower 1.05``, the forward pass of B
-waits until its step is about that much longer, and "worse" is right.
+waits until its step is about that much longer, and "worse" is right. ``--keep`` leaves the
+recordings, and ``--again`` compares those of a folder once more, without recording any.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -53,25 +56,50 @@ def recorded(folder: Path, steps: int, pause: float) -> None:
 @click.option("--pairs", default=20, show_default=True)
 @click.option("--steps", default=30, show_default=True)
 @click.option("--slower", default=1.0, show_default=True, help="Length of B's step, of A's.")
-def main(pairs: int, steps: int, slower: float) -> None:
+@click.option("--keep", type=click.Path(path_type=Path), help="Leave the recordings here.")
+@click.option("--again", type=click.Path(exists=True, path_type=Path), help="Kept recordings.")
+def main(pairs: int, steps: int, slower: float, keep: Path | None, again: Path | None) -> None:
     """Print each pair and the sum."""
+    with tempfile.TemporaryDirectory() as temporary:
+        if again is None:
+            folder = keep or Path(temporary)
+            told = f"{steps} steps, B {slower:.0%} of A"
+            made = record_pairs(folder, pairs, steps, slower)
+        else:
+            told = f"{again.name}"
+            kept = sorted(again.glob("a*"), key=lambda one: int(one.name[1:]))
+            made = ((one, again / f"b{one.name[1:]}") for one in kept)
+        judge(made, told)
+
+
+def record_pairs(
+    folder: Path, pairs: int, steps: int, slower: float
+) -> Iterator[tuple[Path, Path]]:
+    """A and B of each pair, recorded one after the other."""
+    from kinetoscope.cli.diff import opened_pair
+
+    step_s = 0.0
+    for at in range(pairs):
+        a, b = folder / f"a{at}", folder / f"b{at}"
+        recorded(a, steps, 0.0)
+        if not step_s:
+            step_s = opened_pair(str(a), str(a)).base.side.mean_ns / 1e9
+        recorded(b, steps, (slower - 1) * step_s)
+        yield a, b
+
+
+def judge(pairs: Iterable[tuple[Path, Path]], what: str) -> None:
+    """Print the verdict on each pair, and how many there are of each."""
     from kinetoscope.cli.diff import opened_pair
 
     found: Counter[str] = Counter()
-    step_s = 0.0
-    with tempfile.TemporaryDirectory() as temporary:
-        for at in range(pairs):
-            a, b = Path(temporary) / f"a{at}", Path(temporary) / f"b{at}"
-            recorded(a, steps, 0.0)
-            if not step_s:
-                step_s = opened_pair(str(a), str(a)).base.side.mean_ns / 1e9
-            recorded(b, steps, (slower - 1) * step_s)
-            verdict = opened_pair(str(a), str(b)).comparison
-            found[verdict.outcome] += 1
-            print(f"{at + 1:3}  {verdict.outcome:12}  {verdict.headline}", flush=True)
-    load = os.getloadavg()[0]
+    for at, (a, b) in enumerate(pairs, 1):
+        verdict = opened_pair(str(a), str(b)).comparison
+        found[verdict.outcome] += 1
+        print(f"{at:3}  {verdict.outcome:12}  {verdict.headline}", flush=True)
     told = ", ".join(f"{number} {outcome}" for outcome, number in found.most_common())
-    print(f"{pairs} pairs of {steps} steps, B {slower:.0%} of A, load {load:.1f}: {told}")
+    load = os.getloadavg()[0]
+    print(f"{found.total()} pairs, {what}, load {load:.1f}: {told}")
 
 
 if __name__ == "__main__":

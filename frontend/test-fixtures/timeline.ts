@@ -26,6 +26,7 @@ export function trackOf(key: string, over: Partial<TimelineTrack> = {}): Timelin
     last_ns: 48_000_000,
     overlaps: 0,
     hidden: 0,
+    note: "",
     ...over,
   };
 }
@@ -39,6 +40,8 @@ export const MANIFEST: TimelineManifest = {
   name_count: 700,
   layout: "split",
   layouts: ["merged", "split", "filtered", "user"],
+  graph_streams: 0,
+  is_folded: false,
   hidden: 0,
   tile_buckets: 512,
   lane_block: 16,

@@ -10,7 +10,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use crate::deflate::Walker;
 use crate::groups::{index, ranks, sums, Ranks};
-use crate::lanes::assign;
+use crate::lanes::{assign, share};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
 use crate::paths::{find as find_paths, inherit, sum_up};
 use crate::perfetto::transcoder::Transcoder;
@@ -198,6 +198,19 @@ exported! {
         displaced: write(u8; rows),
     ) {
         assign(ts, dur, first, tolerance, lane, displaced);
+        0
+    }
+
+    /// Returns 0; panics where a node is not below `nodes`.
+    kinetoscope_shared_lanes(
+        ts: read(i64; rows),
+        dur: read(i64; rows),
+        node: read(i32; rows),
+        rows: number,
+        nodes: number,
+        lane: write(u16; rows),
+    ) {
+        share(ts, dur, node, nodes, lane);
         0
     }
 

@@ -42,6 +42,29 @@ pub fn assign(
     }
 }
 
+/// Rows are sorted by (ts, −dur). A row takes the lane of the first row of its node if that is free,
+/// else the first free one; `node` holds codes below `nodes`, negative for none. Writes the lane of
+/// each row. The rule, and the reference, is `share_lanes` of the same file.
+pub fn share(ts: &[i64], dur: &[i64], node: &[i32], nodes: usize, lane: &mut [u16]) {
+    let mut home: Vec<Option<u16>> = vec![None; nodes];
+    let mut ends = Ends::new();
+    let rows = ts.iter().zip(dur).zip(node).zip(lane);
+    for (((&start, &length), &of), lane) in rows {
+        let known = usize::try_from(of).ok().and_then(|of| home[of]);
+        let free = match known {
+            Some(own) if ends.is_free(usize::from(own), start) => usize::from(own),
+            _ => ends.first_free(0, start),
+        };
+        if free <= LAST_LANE {
+            ends.set(free, start.saturating_add(length.max(0)));
+        }
+        *lane = free.min(LAST_LANE) as u16;
+        if let Ok(of) = usize::try_from(of) {
+            home[of].get_or_insert(*lane);
+        }
+    }
+}
+
 fn drop_while(open: &mut Vec<(i64, usize)>, condition: impl Fn(i64) -> bool) {
     while matches!(open.last(), Some(&(end, _)) if condition(end)) {
         open.pop();
@@ -86,6 +109,10 @@ impl Ends {
         at - self.lanes
     }
 
+    fn is_free(&self, lane: usize, now: i64) -> bool {
+        lane >= self.lanes || self.least[self.lanes + lane] <= now
+    }
+
     fn set(&mut self, lane: usize, end: i64) {
         while lane >= self.lanes {
             self.grow();
@@ -115,7 +142,7 @@ impl Ends {
 
 #[cfg(test)]
 mod tests {
-    use super::assign;
+    use super::{assign, share};
 
     fn lanes(events: &[(i64, i64)]) -> (Vec<u16>, Vec<u8>) {
         let (ts, dur): (Vec<i64>, Vec<i64>) = events.iter().copied().unzip();
@@ -131,6 +158,14 @@ mod tests {
         let (lane, displaced) = lanes(&[(0, 10), (1, 4), (2, 1), (6, 4)]);
         assert_eq!(lane, [0, 1, 2, 1]);
         assert_eq!(displaced, [0; 4]);
+    }
+
+    #[test]
+    fn a_node_keeps_the_lane_of_its_first_replay() {
+        let (ts, dur) = ([0, 1, 10, 11, 20], [4, 4, 4, 4, 4]);
+        let mut lane = vec![9; 5];
+        share(&ts, &dur, &[0, 1, 1, 0, -1], 2, &mut lane);
+        assert_eq!(lane, [0, 1, 1, 0, 0]);
     }
 
     #[test]

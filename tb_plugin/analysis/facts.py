@@ -430,6 +430,7 @@ class RecordingFacts(Struct, frozen=True):
     memory_alone: bool = False  # a memory snapshot or timeline, without ops and kernels
     user_more: int = 0  # values beyond those
     file_format: str = "json"  # "perfetto": protobuf by torch; "other_perfetto": by someone else
+    graph_streams: int = 0  # streams of one device on which replayed graphs ran; the most of any
 
 
 class Facts(Struct, frozen=True):

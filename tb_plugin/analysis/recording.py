@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..base.arrays import Sparse, distinct, distinct_values, of_names
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
-from ..trace.model import DeviceClass, DeviceKind, HostKind, Trace
+from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace
 from ..trace.worker_names import process_behind, worker_of_file
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 from .kernel_families import family_of
@@ -266,6 +266,24 @@ def counts(trace: Trace) -> dict[str, int]:
     }
 
 
+def replayed(trace: Trace) -> NDArray[np.bool_]:
+    """True for device rows that a replay of a graph launched."""
+    found: NDArray[np.bool_] = trace.device.link == Link.GRAPH
+    number = trace.device.args.get("graph_id")
+    if number is not None:
+        found[number.row[number.value > 0]] = True  # also where the launch was not recorded
+    return found
+
+
+def graph_streams(trace: Trace) -> int:
+    """On how many streams of one device nodes of graphs ran; of several devices, the most."""
+    nodes = replayed(trace)
+    if not nodes.any():
+        return 0
+    used = distinct(trace.device.stream[nodes], len(trace.streams))
+    return int(np.bincount(trace.streams.device[used]).max())
+
+
 def graph_nodes(trace: Trace) -> int:
     """The number of waits that are nodes of a graph, and no records of synchronization."""
     category = trace.syncs.category
@@ -349,6 +367,7 @@ def recording_facts(trace: Trace) -> RecordingFacts:
         user=user_values(_with_tags(told.metadata, told.handler)),
         memory_alone=trace.is_memory_alone,
         file_format=told.file_format,
+        graph_streams=graph_streams(trace),
         user_more=max(0, len(_user_keys(_with_tags(told.metadata, told.handler))) - MOST_VALUES),
     )
 

@@ -1,12 +1,15 @@
 """Numbers in sentences: three significant digits, the unit by size.
 
-Columns and charts format for themselves; these are for prose, terminals and findings.
+Columns and charts format for themselves; these are for prose, terminals and findings. The page has
+the same forms in ``frontend/src/base/text/format.ts``: a figure reads alike in a sentence of ours
+and in a chart beside it, down to the rounding of a tie.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 NBSP = "\u00a0"
 
@@ -16,12 +19,15 @@ _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def duration(ns: float) -> str:
-    """Time in prose: ``840 ns``, ``22.9 µs``, ``59.3 ms``, ``1.02 s``, ``2 m 14 s``."""
+    """Time: ``840 ns``, ``22.9 µs``, ``59.3 ms``, ``1.02 s``, ``2 m 14 s``, ``2 h 1 m``."""
     if ns < 0:
         return "−" + duration(-ns)
     if ns >= 119.5e9:
-        minutes, seconds = divmod(round(ns / 1e9), 60)
-        return f"{minutes:,}{NBSP}m{NBSP}{seconds}{NBSP}s"
+        minutes, seconds = divmod(int(ns / 1e9 + 0.5), 60)
+        if minutes < 60:
+            return f"{minutes}{NBSP}m{NBSP}{seconds}{NBSP}s"
+        hours, minutes = divmod(minutes + (seconds >= 30), 60)
+        return f"{hours:,}{NBSP}h{NBSP}{minutes}{NBSP}m"
     for name, size in _DURATIONS[:-1]:
         # A value that would round up to four digits is written in the next unit.
         if ns < 999.5 * size:
@@ -36,7 +42,8 @@ def size(count: float) -> str:
     value = float(count)
     for unit in _BYTES[:-1]:
         if value < (1024 if unit == "B" else 999.5):
-            return f"{value:.0f}{NBSP}B" if unit == "B" else f"{three_digits(value)}{NBSP}{unit}"
+            digits = rounded(value, 0) if unit == "B" else three_digits(value)
+            return f"{digits}{NBSP}{unit}"
         value /= 1024
     return f"{three_digits(value)}{NBSP}{_BYTES[-1]}"
 
@@ -56,13 +63,13 @@ def share(ratio: float) -> str:
     percent = ratio * 100
     if 0 < percent < 0.05:
         return f"<{NBSP}0.1{NBSP}%"
-    text = f"{percent:.1f}"
+    text = rounded(percent, 1)
     return f"{'100' if text == '100.0' else '0' if text == '0.0' else text}{NBSP}%"
 
 
 def count(number: int) -> str:
     """A number of things: ``2,994``; from a million on three digits, ``9.10 M``."""
-    if abs(number) < 999_500:
+    if abs(number) < 1_000_000:
         return f"{number:,}"
     if abs(number) < 999_500_000:
         return f"{three_digits(number / 1e6)}{NBSP}M"
@@ -79,7 +86,7 @@ def flops(number: float) -> str:
 
 def times(ratio: float) -> str:
     """A factor: ``1.19×``, from ten on ``12×``."""
-    return f"{ratio:.2f}×" if ratio < 9.995 else f"{ratio:,.0f}×"
+    return f"{rounded(ratio, 2 if ratio < 9.995 else 0)}×"
 
 
 def plural(number: int, one: str, many: str = "") -> str:
@@ -106,10 +113,20 @@ def listing(items: Sequence[str]) -> str:
 
 def three_digits(value: float) -> str:
     """Three significant digits, never in powers of ten: ``1.02``, ``59.3``, ``229``."""
-    if value < 9.995:
-        return f"{value:.2f}"
-    return f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+    return rounded(value, 2 if value < 9.995 else 1 if value < 99.95 else 0)
+
+
+def rounded(value: float, decimals: int) -> str:
+    """A number with so many decimals, in groups of three; a tie goes away from zero.
+
+    A tie is one in decimal digits: 57.55 as it is written, not the double that is a hair below it.
+
+    >>> rounded(57.55, 1), rounded(1234.5, 0)
+    ('57.6', '1,235')
+    """
+    places = Decimal(1).scaleb(-decimals)
+    return f"{Decimal(repr(float(value))).quantize(places, ROUND_HALF_UP):,f}"
 
 
 def _nanoseconds(ns: float) -> str:
-    return f"{ns:.0f}" if ns == int(ns) or ns >= 9.995 else three_digits(ns)
+    return rounded(ns, 0) if ns == int(ns) or ns >= 9.995 else three_digits(ns)

@@ -37,6 +37,14 @@ class CatalogRecordings:
         runs = (run for run in self.catalog().runs if run.name == self.own.run)
         return [_worker(one, self.own) for run in runs for one in run.workers]
 
+    def everything(self) -> Sequence[RunWorker]:
+        return [
+            _worker(one, TracePlace(run.name, one.name, span.key))
+            for run in self.catalog().runs
+            for one in run.workers
+            for span in one.spans
+        ]
+
     def subject(self, place: TracePlace) -> Subject:
         return self.open(place).seen_by(self.view)
 
@@ -85,6 +93,9 @@ class Alone:
     own = None
 
     def workers(self) -> Sequence[RunWorker]:
+        return ()
+
+    def everything(self) -> Sequence[RunWorker]:
         return ()
 
     def subject(self, place: TracePlace) -> Subject:

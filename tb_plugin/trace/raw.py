@@ -59,6 +59,8 @@ INT_ARGS: Mapping[str, str] = {
     "shared memory": "shared_memory",
     "graph id": "graph_id",
     "graph node id": "graph_node_id",
+    "original_stream": "original_stream",
+    "annotated_stream": "annotated_stream",
     "Device Type": "device_type",
     "Device Id": "device_id",
     "Bytes": "memory_bytes",
@@ -107,6 +109,7 @@ TEXT_ARGS: Mapping[str, str] = {
     "Process Group Ranks": "group_ranks",
     "Comms Id": "comms_id",
     "In split size": "in_split",
+    "kernel": "kernel",  # of the launches of HIP: what is launched
     "kernel_backend": "kernel_backend",
     "kernel_file": "kernel_file",
     "module_fqn": "module_fqn",
@@ -120,6 +123,7 @@ NAMING = frozenset(
     {
         "id", "external_id", "correlation", "sequence", "python_id", "python_parent_id",
         "python_module_id", "device", "stream", "graph_id", "graph_node_id", "device_type",
+        "original_stream", "annotated_stream",
         "device_id", "wait_on_stream", "wait_on_event", "wait_on_record", "collective_seq",
         "connection_id", "sort_index",
     }

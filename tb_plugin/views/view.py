@@ -53,6 +53,9 @@ class Recordings(Protocol):
     def workers(self) -> Sequence[RunWorker]:
         """The workers of its run, itself among them, each with the same span."""
 
+    def everything(self) -> Sequence[RunWorker]:
+        """Every trace of every run, itself among them."""
+
     def subject(self, place: TracePlace) -> Subject:
         """Another trace, seen by the same view. Nothing is read before its first use.
 
@@ -102,11 +105,17 @@ class Part:
     answer: type[Struct] | None  # None: bytes
     build: Callable[[Subject, Any], Any]
     file: Callable[[Subject, Any], str] | None = None
+    reads_others: bool = False  # other traces take part: the answer is not kept
 
 
 def no_badge(facts: Facts) -> int | None:  # noqa: ARG001  # the form of View.badge
     """No figure beside the tab's title."""
     return None
+
+
+def reads_no_others(query: Any) -> bool:  # noqa: ANN401, ARG001  # the form of View.reads_others
+    """The answer is of one trace."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,7 @@ class View:
     artifact: ArtifactSpec[Any] | None = None
     parts: tuple[Part, ...] = ()
     among: Callable[[Facts, Recordings], str | None] | None = None
+    reads_others: Callable[[Any], bool] = reads_no_others  # of a query: see Part.reads_others
 
 
 def view_among(views: Iterable[View], name: str) -> View:

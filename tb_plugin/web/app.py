@@ -193,7 +193,9 @@ def view(site: Site, request: Request, path: str) -> Answer:
         body = part.build(subject, query)
         return Download(part.file(subject, query), body) if part.file else body
 
-    return _trace_answer(site, request, choice, build, alone=chosen.among is None)
+    reads_others = part.reads_others if part else chosen.reads_others(query)
+    alone = chosen.among is None and not reads_others
+    return _trace_answer(site, request, choice, build, alone=alone)
 
 
 def part_named(view: View, name: str) -> Part:

@@ -224,7 +224,8 @@ def test_what_is_no_device_work_is_drawn_among_the_waits(which: str) -> None:
     whole = category == "cuda_sync"
     context = np.array([trace.text(code) == "Context Sync" for code in syncs.name], bool)
     assert (syncs.stream[whole & context] == -1).all(), "a wait for the device is of no stream"
-    waits = [one for one in divide(trace, groups_of(trace), None).headings if one.kind == "syncs"]
+    headings = divide(trace, groups_of(trace), None, None).headings
+    waits = [one for one in headings if one.kind == "syncs"]
     assert [one.label for one in waits] == ["Waits"]
 
 

@@ -2,6 +2,8 @@
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
+export type CaptureState = "lent" | "refused" | "none";
+
 export type CategoryConfidence = "high" | "medium" | "low";
 
 export type ColumnKind = "value" | "name" | "path" | "words" | "text";
@@ -20,17 +22,19 @@ export type First = "" | "call" | "kernel";
 
 export type FlameMetric = "host" | "device" | "calls";
 
+export type FrameLayout = "merged" | "split" | "filtered" | "user";
+
 export type GroupBy = "name" | "shape" | "stack" | "module" | "thread" | "annotation";
 
 export type HeldKind = "op" | "runtime" | "blocking" | "python" | "annotation" | "other" | "graph_node";
 
-export type KernelGroupBy = "name" | "properties" | "class";
+export type KernelGroupBy = "name" | "properties" | "class" | "graph";
 
 export type KernelKey = "name" | "launch" | "role" | "family";
 
 export type LayerBy = "category" | "module" | "line" | "total";
 
-export type LayoutName = "merged" | "split" | "filtered" | "user";
+export type LayoutName = "merged" | "split" | "filtered" | "user" | "merged-folded" | "split-folded" | "filtered-folded" | "user-folded" | "merged-recorded" | "split-recorded" | "filtered-recorded" | "user-recorded";
 
 export type MatrixUseName = "yes" | "no" | "unknown" | "none";
 
@@ -41,6 +45,8 @@ export type MemoryEventSort = "name" | "bytes" | "allocated_ns" | "released_ns" 
 export type ModuleMetric = "device" | "op" | "host" | "idle";
 
 export type ModuleTime = "device" | "op";
+
+export type NodeKindName = "kernel" | "copy" | "set" | "host" | "event";
 
 export type OperatorSort = "name" | "calls" | "self_ns" | "total_ns" | "device_self_ns" | "device_total_ns" | "kernels" | "min_ns" | "mean_ns" | "p50_ns" | "p95_ns" | "max_ns" | "flops" | "tensor_core_self_ratio";
 
@@ -56,7 +62,9 @@ export type State = "waiting" | "queued" | "reading" | "ready" | "refused" | "fa
 
 export type StatisticsSort = "name" | "calls" | "increase_bytes" | "self_increase_bytes" | "allocations" | "self_allocations" | "allocation_bytes" | "self_allocation_bytes";
 
-export type TrackKind = "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges";
+export type TrackKind = "thread" | "python" | "stream" | "graph" | "annotations" | "syncs" | "ranges";
+
+export type WaitKind = "latency" | "host" | "other" | "unknown";
 
 /** Addresses in use that lie together. Offsets go on from band to band without a gap. */
 export interface AddressBand {
@@ -297,6 +305,32 @@ export interface CallFrame {
   readonly file: string;
   /** 1-based, 0 = unknown */
   readonly line: number;
+}
+
+/** Whether a recording made at capture time lends operators, and how much of it fits. */
+export interface Capture {
+  readonly state: CaptureState;
+  /** what was compared and what came of it, in words */
+  readonly text: string;
+  /** of the recording that fits best; "" = there is none */
+  readonly run: string;
+  readonly worker: string;
+  readonly span: string;
+  /** of the capture that fits best */
+  readonly batch: number | null;
+  /** part of the kernel time whose launch was found */
+  readonly ratio: number | null;
+  /** kernels of a replay … */
+  readonly matched: number;
+  /** … of so many */
+  readonly kernels: number;
+  readonly choices: readonly CaptureChoice[];
+}
+
+/** A recording that may be of a capture. */
+export interface CaptureChoice {
+  readonly run: string;
+  readonly worker: string;
 }
 
 /** Everything seen below the logdirs. `version` changes when anything but `looked` does. */
@@ -1073,6 +1107,72 @@ export interface Gauge {
   readonly help: string;
 }
 
+/** The replays of a graph in the chosen steps; a replay is the work of one launch. */
+export interface GraphFigures {
+  /** the id as recorded */
+  readonly number: number | null;
+  readonly device: string;
+  /** batch sizes as names around the launches tell them: "8", "8, 16"; "" = none does */
+  readonly batch: string;
+  readonly replays: number;
+  /** of the largest replay: device work, calls of the host, events */
+  readonly nodes: number;
+  /** mean length of its device work */
+  readonly node_ns: number | null;
+  /** from the start of the first work to the end of the last */
+  readonly replay_min_ns: number | null;
+  readonly replay_p50_ns: number | null;
+  readonly replay_p95_ns: number | null;
+  readonly replay_max_ns: number | null;
+  /** sum of the replays */
+  readonly replay_ns: number;
+  /** within the replays, while none of their work ran */
+  readonly inside_idle_ns: number;
+}
+
+/** One graph. */
+export interface GraphPage {
+  readonly headline: string;
+  readonly detail: string;
+  readonly row: KernelRow;
+  readonly waits: readonly InsideWait[];
+  readonly waits_count: number;
+  /** of the replays; the ratio is to the median */
+  readonly quantiles: readonly SharePart[];
+  /** the longest */
+  readonly replays: readonly GraphReplay[];
+  /** empty where nothing is lent; sums to the kernels */
+  readonly ops: readonly LentOp[];
+  readonly ops_count: number;
+  readonly capture: Capture;
+  readonly missing: Readonly<Record<string, string>>;
+  readonly definitions: Readonly<Record<string, string>>;
+}
+
+/** One graph, and the recording of its capture. */
+export interface GraphQuery {
+  /** of a row of the table by graph */
+  readonly key: string;
+  readonly steps?: string;
+  readonly device?: number;
+  /** "" = found by its name */
+  readonly capture_run?: string;
+  readonly capture_worker?: string;
+}
+
+/** One replay, with its place on the timeline. */
+export interface GraphReplay {
+  /** of the launch, or of the first work where none is recorded */
+  readonly slice: number;
+  readonly ts: number;
+  readonly dur_ns: number;
+  /** inside */
+  readonly idle_ns: number;
+  readonly nodes: number;
+  readonly step: string;
+  readonly batch: number | null;
+}
+
 /** The test for a leak. */
 export interface GrowthAnswer {
   readonly verdict: "leak" | "none" | "not known";
@@ -1253,6 +1353,26 @@ export interface Info {
   readonly recipe: string;
 }
 
+/** Idle time inside replays by what the next node waited for; all sum to the idle time. */
+export interface InsideWait {
+  readonly kind: WaitKind;
+  /** of the nodes that were waited for; "" where none is known */
+  readonly name: string;
+  /** how many nodes of that name were waited for */
+  readonly nodes: number;
+  /** of the node, if it is one */
+  readonly place: number | null;
+  readonly ns: number;
+  /** of the idle time inside */
+  readonly ratio: number;
+  /** stretches */
+  readonly count: number;
+  /** by the order of time: no dependency is recorded */
+  readonly inferred: boolean;
+  /** slice of what ran after the longest stretch */
+  readonly longest: number;
+}
+
 /** From the slice that let the others go on (its start) to one of them (its end). */
 export interface JoinedArrow {
   readonly operation: string;
@@ -1325,6 +1445,12 @@ export interface KernelQuery {
   readonly sort_by?: string;
   /** smallest first */
   readonly ascending?: boolean;
+  /** key of a graph whose nodes are shown, too; "" = none */
+  readonly graph?: string;
+  /** run of the recording of its capture, which lends operators to the nodes; "" = one beside this trace whose name says so */
+  readonly capture_run?: string;
+  /** worker of that run; "" = all of the same rank */
+  readonly capture_worker?: string;
   /** rows to skip */
   readonly offset?: number;
   /** rows of the window */
@@ -1372,6 +1498,8 @@ export interface KernelRow {
   readonly link: string;
   /** slice id */
   readonly longest: number;
+  /** grouped by graph; null outside of graphs */
+  readonly graph: GraphFigures | null;
 }
 
 /** One row whose details are shown. */
@@ -1408,6 +1536,9 @@ export interface Kernels {
   readonly tensor_core: Readonly<Record<string, number>>;
   readonly table: KernelTable;
   readonly copies: readonly CopyRow[];
+  /** the graph that was asked for */
+  readonly graph: GraphPage | null;
+  readonly nodes: NodeTable | null;
   readonly devices: readonly string[];
   readonly missing: Readonly<Record<string, string>>;
   readonly definitions: Readonly<Record<string, string>>;
@@ -1455,7 +1586,7 @@ export interface LayoutCell {
 
 /** A layout, for the manifest and for every answer that names tracks. */
 export interface LayoutQuery {
-  /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks */
+  /** split: Python frames have tracks of their own below the ops of their thread; merged: both together, as recorded; filtered: split, without the frames of frameworks. -folded: nodes of replayed graphs by what they do, -recorded: each on its stream; without, folded where a device has more than eight such streams */
   readonly layout?: LayoutName;
 }
 
@@ -1470,6 +1601,15 @@ export interface LeakSite {
   readonly steps: number;
   readonly block: number;
   readonly slice: number | null;
+}
+
+/** Kernel time by the operator that a capture-time recording lends; "" = not found there. */
+export interface LentOp {
+  readonly name: string;
+  /** of one replay */
+  readonly kernels: number;
+  readonly total_ns: number;
+  readonly ratio: number;
 }
 
 /** The addresses of a device. */
@@ -1892,6 +2032,60 @@ export interface NamesOfKind {
 export interface NamesQuery {
   readonly first?: number;
   readonly count?: number;
+}
+
+/** A window of the nodes of a graph. */
+export interface NodeQuery extends GraphQuery {
+  /** nodes whose name or lent operator has these words; "" = all */
+  readonly search?: string;
+  /** "" = place */
+  readonly sort_by?: string;
+  readonly ascending?: boolean;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+/** One node of a graph in all replays of the chosen steps. */
+export interface NodeRow {
+  readonly key: string;
+  /** in the order of their mean start, from 1 */
+  readonly place: number;
+  /** the id as recorded */
+  readonly number: number | null;
+  readonly kind: NodeKindName;
+  readonly name: string;
+  readonly calls: number;
+  /** mean, from the start of the replay */
+  readonly start_ns: number | null;
+  readonly total_ns: number;
+  readonly mean_ns: number;
+  readonly min_ns: number;
+  readonly max_ns: number;
+  /** of all device work of the graph; of calls of the host and events 0 */
+  readonly ratio: number;
+  /** place of the node that ends last of those it waits for */
+  readonly waits_for: number | null;
+  /** mean time before it in which nothing of the replay ran */
+  readonly idle_ns: number;
+  /** lent by a capture-time recording */
+  readonly op: string | null;
+  readonly shapes: string | null;
+  readonly module: string | null;
+  /** innermost frame first */
+  readonly stack: readonly string[];
+  /** op, shapes, module and stack are from the capture-time recording */
+  readonly lent: boolean;
+  readonly longest: number;
+}
+
+/** A window of the nodes. */
+export interface NodeTable {
+  readonly rows: readonly NodeRow[];
+  readonly offset: number;
+  readonly count: number;
+  /** of all that match */
+  readonly total_ns: number;
+  readonly sort_by: string;
 }
 
 /** One thing to know about a trace. */
@@ -2955,7 +3149,11 @@ export interface TimelineManifest {
   readonly name_count: number;
   readonly layout: LayoutName;
   /** that can be asked for */
-  readonly layouts: readonly LayoutName[];
+  readonly layouts: readonly FrameLayout[];
+  /** streams of one device on which replayed graphs ran: what can be folded */
+  readonly graph_streams: number;
+  /** whether they are */
+  readonly is_folded: boolean;
   /** Python frames that this layout hides */
   readonly hidden: number;
   readonly tile_buckets: number;
@@ -2999,6 +3197,8 @@ export interface TimelineTrack {
   readonly overlaps: number;
   /** Python frames of its thread that the layout hides */
   readonly hidden: number;
+  /** what its label or its lanes mean, where they do not say so themselves */
+  readonly note: string;
 }
 
 /** Data of the chosen trace that the shell needs, whatever the view. */
@@ -3138,6 +3338,8 @@ export interface PartAnswers {
   readonly "operators/around": Sandwich;
   readonly "kernels/table": KernelTable;
   readonly "kernels/row": KernelDetails;
+  readonly "kernels/graph": GraphPage;
+  readonly "kernels/nodes": NodeTable;
   readonly "timeline/names": ArrayBuffer;
   readonly "timeline/tiles": ArrayBuffer;
   readonly "timeline/counters": ArrayBuffer;
@@ -3190,6 +3392,8 @@ export interface PartQueries {
   readonly "operators/folded": FoldedQuery;
   readonly "kernels/table": KernelQuery;
   readonly "kernels/row": KernelRowQuery;
+  readonly "kernels/graph": GraphQuery;
+  readonly "kernels/nodes": NodeQuery;
   readonly "timeline/names": NamesQuery;
   readonly "timeline/tiles": TilesQuery;
   readonly "timeline/counters": CountersQuery;

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.alignment import align
 from ...base.arrays import F64, I8, I32, I64, rows_between
 from .model import POINT_TO_POINT, SYMMETRIC, RankDigest, RankGroup
 
@@ -377,7 +378,7 @@ def _by_order(
     members = [m for m in rows if rows[m]]
     tokens = {m: [_token(digests[m], row) for row in rows[m]] for m in members}
     longest = max(members, key=lambda m: len(tokens[m]))
-    aligned = {m: _align(tokens[longest], tokens[m]) for m in members}
+    aligned = {m: align(tokens[longest], tokens[m]) for m in members}
     same = all(len(aligned[m]) == len(tokens[m]) == len(tokens[longest]) for m in members)
     by_place: list[dict[int, int]] = [{} for _ in tokens[longest]]
     left: dict[int, list[int]] = {m: [] for m in members}
@@ -445,36 +446,6 @@ def _by_key(
             for m, row in one.items():
                 left[m].append(row)
     return left
-
-
-def _align(reference: Sequence[Token], mine: Sequence[Token]) -> list[tuple[int, int]]:
-    """Pairs of places of a longest common subsequence; O(n) where both are the same.
-
-    Rows of the table of lengths are integers of one bit per place, by the method of Hyyrö (2004).
-    """
-    if list(reference) == list(mine):
-        return [(at, at) for at in range(len(mine))]
-    masks: dict[Token, int] = defaultdict(int)
-    for at, token in enumerate(mine):
-        masks[token] |= 1 << at
-    full = (1 << len(mine)) - 1
-    row, table = full, []
-    for token in reference:
-        hit = row & masks.get(token, 0)
-        row = ((row + hit) | (row - hit)) & full
-        table.append(row)
-    pairs, at = [], len(mine) - 1
-    for place in range(len(reference) - 1, -1, -1):
-        # A zero bit marks a place at which the common length grows in this row.
-        while at >= 0 and (table[place] >> at) & 1:
-            at -= 1
-        if at < 0:
-            break
-        before = table[place - 1] if place else full
-        if (before >> at) & 1 or not place:
-            pairs.append((place, at))
-            at -= 1
-    return pairs[::-1]
 
 
 # --- send and receive -----------------------------------------------------------------------------

@@ -120,13 +120,20 @@ class GraphNodes(ColumnTable):
     def waited_for(self, work: I32, start: I64, end: I64) -> tuple[I64, I32, I64]:
         """Which nodes some work (device rows) waited for in the stretches before it.
 
+        The place of the stretch, the node, and its ns; one entry for each node of a stretch.
+        """
+        at, node, since, until = self.waits(work, start, end)
+        return at, node, until - since
+
+    def waits(self, work: I32, start: I64, end: I64) -> tuple[I64, I32, I64, I64]:
+        """The same with the instants from which and until which a node was waited for.
+
         Each stretch is told from its end: what ran last ahead of the work holds it from its own
-        start on; before that it is the turn of the node that this one waited for. The place of
-        the stretch, the node, and its ns; one entry for each node of a stretch.
+        start on; before that it is the turn of the node that this one waited for.
         """
         at = np.flatnonzero((work >= 0) & (end > start))
         node, until = work[at], end[at].copy()
-        found: list[tuple[I64, I32, I64]] = []
+        found: list[tuple[I64, I32, I64, I64]] = []
         for _ in range(MOST_HOPS):
             node = self.ahead[node]
             some = np.flatnonzero((node >= 0) & (until > start[at]))
@@ -134,13 +141,16 @@ class GraphNodes(ColumnTable):
             if not len(at):
                 break
             since = np.clip(self.ts[node], start[at], until)
-            found.append((at, node, until - since))
+            found.append((at, node, since, until))
             until = since
         if not found:
-            nothing = np.empty(0, np.int32)
-            return nothing.astype(np.int64), nothing, nothing.astype(np.int64)
-        places, nodes, ns = (np.concatenate(column) for column in zip(*found, strict=True))
-        return places[ns > 0], nodes[ns > 0], ns[ns > 0]
+            nothing = np.empty(0, np.int64)
+            return nothing, nothing.astype(np.int32), nothing, nothing
+        places, nodes, begun, ended = (
+            np.concatenate(column) for column in zip(*found, strict=True)
+        )
+        some = np.flatnonzero(ended > begun)
+        return places[some], nodes[some], begun[some], ended[some]
 
 
 def _by_edges(trace: Trace, before: I32) -> None:

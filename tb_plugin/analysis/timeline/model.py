@@ -4,7 +4,8 @@ A *slice* is one drawn range. Its id is its row in ``Slices``: first the host ta
 its order, then device activity, device annotations, syncs, ranges (``Tables`` has the offsets). Ids
 do not depend on the layout. A *track* is one labelled band, a *lane* one row of it; a *layout*
 says which slices are in which lane. No two slices of a lane overlap, and none is left out but for
-what the layout ``filtered`` hides.
+what the layout ``filtered`` hides. Layouts differ in two ways that do not depend on each other: how
+Python frames are shown (``LAYOUTS``), and whether the streams of replayed graphs are folded.
 
 Times are int64 ns from the start of the trace. Level ``k`` has buckets of 2^k ns; a *tile* is 512
 buckets and covers [i·2^(k+9), (i+1)·2^(k+9)). In a lane, a slice with dur ≥ 2^k is a *rect* of
@@ -38,6 +39,17 @@ LAYOUTS = ("merged", "split", "filtered", "user")
 """As recorded; Python frames in a track of their own; that, without the plumbing of frameworks;
 that, with frames of the user's own code alone."""
 DEFAULT_LAYOUT = "split"
+FOLDED, RECORDED = "folded", "recorded"
+"""Nodes of replayed graphs by what they do; or each on its stream. Added to a layout's name:
+"split-recorded". Without, the recording decides (``graph_rows.is_folded``)."""
+VARIANTS = (
+    DEFAULT_LAYOUT,
+    *(name for name in LAYOUTS if name != DEFAULT_LAYOUT),
+    *(f"{name}-{streams}" for streams in (FOLDED, RECORDED) for name in LAYOUTS),
+)
+"""The names of all layouts; the one that is always there first."""
+DEVICE_TRACKS = ("stream", "graph")
+"""Kinds of tracks with the work of devices."""
 
 
 class SliceKind(IntEnum):
@@ -120,7 +132,7 @@ class Track:
 
     key: str  # "thread/542/542/ops", "stream/0/7"
     group: int
-    kind: str  # "thread" | "python" | "stream" | "annotations" | "syncs" | "ranges"
+    kind: str  # "thread" | "python" | "stream" | "graph" | "annotations" | "syncs" | "ranges"
     label: str  # "Main thread · ops"
     detail: str  # "thread 542"
     lane: int  # its first lane among all lanes of the layout
@@ -131,6 +143,7 @@ class Track:
     last_ns: int
     overlaps: int  # slices that overlap in a way nesting does not explain
     hidden: int = 0  # Python frames of the thread that the layout hides
+    note: str = ""  # what its label or its lanes mean, where they do not say so themselves
 
 
 @dataclass(frozen=True, slots=True, eq=False)

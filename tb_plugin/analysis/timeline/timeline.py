@@ -28,10 +28,13 @@ from ...base.artifact_spec import ArtifactSpec
 from ..call_tree.paths import SlicePaths, find_paths
 from ..facts import Facts
 from .build.artifact import make, open_timeline
+from .build.graph_rows import folds_by_itself
 from .build.names import MOST_CELLS, SEARCH_COLUMNS, NameTexts, by_column, by_track, track_of_lanes
 from .model import (
     DEFAULT_LAYOUT,
-    LAYOUTS,
+    FOLDED,
+    RECORDED,
+    VARIANTS,
     ByTrack,
     Layout,
     Narrow,
@@ -198,15 +201,23 @@ TIMELINE = ArtifactSpec(
     name="timeline",
     make=f"{make.__module__}:{make.__name__}",
     open=opened,
-    variants=(DEFAULT_LAYOUT, *(name for name in LAYOUTS if name != DEFAULT_LAYOUT)),
+    variants=VARIANTS,
 )
 """The timeline of a trace, a variant for each layout."""
 
 
 def layout_for(facts: Facts, layout: str) -> str:
-    """The layout that is stored for one: where there is no frame to hide, all show the same."""
-    hides = layout in ("filtered", "user")
-    return DEFAULT_LAYOUT if hides and not facts.counts.get("python", 0) else layout
+    """The layout that is stored for one.
+
+    Where there is no frame to hide, all show the same; and where the streams of graphs are folded
+    anyway, or there is none, it is of no matter that a layout says so.
+    """
+    frames, _, streams = layout.partition("-")
+    if frames in ("filtered", "user") and not facts.counts.get("python", 0):
+        frames = DEFAULT_LAYOUT
+    count = facts.recording.graph_streams
+    usual = FOLDED if folds_by_itself(count) else RECORDED
+    return frames if not streams or not count or streams == usual else f"{frames}-{streams}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

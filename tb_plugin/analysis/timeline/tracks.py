@@ -14,9 +14,11 @@ from functools import partial
 import numpy as np
 
 from ...base.arrays import I32, I64, distinct, distinct_values
+from ...base.units import plural
 from ...trace.build.host import OVERHEAD_PID
 from ...trace.model import Device, DeviceClass, HostKind, RangeTable, Trace
 from ..host_activity import HostRole, main_thread, roles_of
+from .build.graph_rows import FoldedTrack, Folding, note_of
 from .build.slices import narrow
 from .model import Group, Places
 
@@ -164,6 +166,7 @@ class Heading:
     detail: str
     rank: tuple[int, float, int, int]
     hidden: int = 0  # Python frames of the thread that the layout hides
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,22 +177,25 @@ class Division:
     track: Places  # by slice id; −1 for hidden slices
 
 
-def divide(trace: Trace, groups: TrackGroups, python: I32 | None) -> Division:
+def divide(
+    trace: Trace, groups: TrackGroups, python: I32 | None, folding: Folding | None
+) -> Division:
     """Sort the slices into tracks.
 
     ``python`` says of each host row: 0 with the ops, 1 among the Python frames, −1 hidden; None
-    leaves everything of a thread together.
+    leaves everything of a thread together. ``folding`` says where the nodes of graphs go that do
+    not stay on their streams; None leaves all of them there.
     """
     threads = _Threads(trace, groups, python)
-    streams = _Streams(trace, groups)
+    streams = _Streams(trace, groups, folding)
     thread = trace.host.thread * 2
     if python is not None:
         thread += python
         thread[python < 0] = -1
     parts: list[tuple[I32, Callable[[int], Heading]]] = [
         (thread, threads.heading),
-        (trace.device.stream, streams.heading),
-        (streams.number(trace.device_annotations), partial(streams.other, "annotations")),
+        (streams.work(), streams.heading),
+        (streams.annotations(), partial(streams.other, "annotations")),
         (streams.device_number(trace.syncs), partial(streams.other, "syncs")),
         (streams.number(trace.ranges), partial(streams.other, "ranges")),
     ]
@@ -278,17 +284,71 @@ def _program(name: str) -> str:
     return (generic["program"] or "") if generic else name
 
 
+def _told(trace: Trace, name: str) -> dict[int, list[int]]:
+    """For each row of StreamTable the numbers of streams that its work says in an argument."""
+    column = trace.device.args.get(name)
+    if column is None or not len(column.row):
+        return {}
+    pairs = np.stack([trace.device.stream[column.row].astype(np.int64), column.value])
+    found: dict[int, list[int]] = {}
+    for stream, number in np.unique(pairs, axis=1).T.tolist():
+        if number != int(trace.streams.stream[stream]):
+            found.setdefault(stream, []).append(number)
+    return found
+
+
+_MOST_NAMED = 4
+
+
+def _streams(numbers: list[int]) -> str:
+    """Some numbers of streams, in words.
+
+    >>> _streams([29, 35])
+    'streams 29, 35'
+    """
+    if len(numbers) > _MOST_NAMED:
+        return plural(len(numbers), "stream")
+    return f"stream{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
 class _Streams:
     """Names of streams, and of other tracks of devices."""
 
-    def __init__(self, trace: Trace, groups: TrackGroups) -> None:
+    def __init__(self, trace: Trace, groups: TrackGroups, folding: Folding | None) -> None:
         self._trace = trace
         self._groups = groups
+        self._folding = folding
         self._count = len(trace.streams)
+        # Numbers of tracks: of streams, of devices and of none, of what is folded.
+        self._folded = self._count + len(trace.devices) + 1
         classes = len(DeviceClass)
         cell = trace.device.stream.astype(np.int64) * classes + trace.device.klass
-        spent = np.bincount(cell, trace.device.dur, self._count * classes)
+        if folding is not None:
+            cell = cell[folding.work < 0]
+        stays = trace.device.dur if folding is None else trace.device.dur[folding.work < 0]
+        spent = np.bincount(cell, stays, self._count * classes)
         self._spent = spent.reshape(self._count, classes)
+        self._renamed = {
+            name: _told(trace, name) for name in ("original_stream", "annotated_stream")
+        }
+
+    def work(self) -> I32:
+        """The track number of each row of device work."""
+        stream = self._trace.device.stream
+        if self._folding is None:
+            return stream
+        track = self._folding.work
+        number: I32 = np.where(track >= 0, track + np.int32(self._folded), stream)
+        return number
+
+    def annotations(self) -> I32:
+        """The track number of each annotation on a device."""
+        table = self._trace.device_annotations
+        number = self.number(table)
+        if self._folding is not None and len(self._folding.annotations):
+            track = np.where(table.stream >= 0, self._folding.annotations[table.stream], -1)
+            number = np.where(track >= 0, track + np.int32(self._folded), number)
+        return number
 
     def number(self, table: RangeTable) -> I32:
         """The track number of a stream; devices come after all streams, no device last."""
@@ -301,17 +361,44 @@ class _Streams:
         return number
 
     def heading(self, stream: int) -> Heading:
-        """The work of a stream."""
+        """The work of a stream, or of replayed graphs."""
+        if stream >= self._folded:
+            return self._graph(stream - self._folded)
         device = int(self._trace.streams.device[stream])
         work = DeviceClass(int(self._spent[stream].argmax()))
         key = f"stream/{self._device_key(device)}/{self._stream_key(stream)}"
         label = f"{self._name(stream)} · {_WORK[work]}"
         return Heading(
-            key, self._group(device), "stream", label, self._detail(stream), (0, 0, stream, 1)
+            key,
+            self._group(device),
+            "stream",
+            label,
+            self._detail(stream),
+            (0, 0, stream, 1),
+            note=self._note(stream),
+        )
+
+    def _graph(self, number: int) -> Heading:
+        """What is folded, above the streams."""
+        if self._folding is None:
+            raise ValueError("nothing is folded")
+        one: FoldedTrack = self._folding.tracks[number]
+        kind = "annotations" if one.stem == "annotations" else "graph"
+        rows = one.streams
+        return Heading(
+            key=f"{kind}/{self._device_key(one.device)}/graphs-{one.stem}",
+            group=self._group(one.device),
+            kind=kind,
+            label=one.label,
+            detail=self._detail(rows[0]) if len(rows) == 1 else f"{plural(len(rows), 'stream')}",
+            rank=(-1, 0.0, one.place, 0),
+            note=note_of(one),
         )
 
     def other(self, kind: str, number: int) -> Heading:
         """Annotations, waits or ranges of a stream, of a device, or of none."""
+        if number >= self._folded:
+            return self._graph(number - self._folded)
         if number < self._count:
             device = int(self._trace.streams.device[number])
             key = f"{kind}/{self._device_key(device)}/{self._stream_key(number)}"
@@ -346,4 +433,24 @@ class _Streams:
 
     def _detail(self, stream: int) -> str:
         number = int(self._trace.streams.stream[stream])
-        return f"stream {number}" if number >= 0 else ""
+        own = f"stream {number}" if number >= 0 else ""
+        moved = self._renamed["original_stream"].get(stream)
+        asked = self._renamed["annotated_stream"].get(stream)
+        if moved:
+            own = f"lane {number} · of {_streams(moved)}"
+        return f"{own} · captured as {_streams(asked)}" if asked else own
+
+    def _note(self, stream: int) -> str:
+        """What the numbers of ``_detail`` mean; "" where there is but the stream's own."""
+        said = []
+        if self._renamed["original_stream"].get(stream):
+            said.append(
+                "A lane is where the recorder was told to draw work; the original stream is the one"
+                " that it ran on."
+            )
+        if self._renamed["annotated_stream"].get(stream):
+            said.append(
+                "A replay may run on another stream than its capture did: this is the stream that"
+                " it ran on, and behind it stands the one that the graph's annotation names."
+            )
+        return " ".join(said)

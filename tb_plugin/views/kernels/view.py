@@ -8,6 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from ...analysis.facts import Facts
+from ...analysis.graphs.artifact import GRAPHS
+from ...analysis.graphs.table import graph_table
 from ...analysis.operators import artifact
 from ...analysis.operators.kernels import (
     ChosenKernels,
@@ -22,9 +24,29 @@ from ...analysis.overview.utilization import MatrixUse
 from ...analysis.recording import NO_DEVICE
 from ...base.artifact_spec import ArtifactSpec
 from ...base.units import duration, plural, share
-from ..shared import Column, ColumnKind, SharePart, Table, column_named, share_parts, table_from
+from ...trace.model import Link
+from ..shared import (
+    Cell,
+    Column,
+    ColumnKind,
+    SharePart,
+    Table,
+    column_named,
+    share_parts,
+    table_from,
+)
 from ..view import Part, Subject, View
 from . import contract as answers
+from .captures import OpenedGraph, opened
+from .graphs import (
+    FROM_CAPTURE,
+    GRAPH_DEFINITIONS,
+    GRAPH_SORTS,
+    graph_page,
+    graph_rows,
+    page_of,
+)
+from .nodes import node_table, nodes_of
 from .rows import SORTS, chosen_of, copy_rows, details, rows_of
 
 MOST_PARTS = 10
@@ -61,8 +83,10 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         " wait for what was launched before.",
         "bandwidth": "Bytes by the time spent copying.",
         "kernel_class": "What it is for, by rules over names that a file of yours may extend.",
+        **GRAPH_DEFINITIONS,
     }
 )
+_NO_GRAPH = "No kernel was replayed by a graph in this recording."
 
 
 def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
@@ -74,6 +98,14 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     steps = chosen.steps
     classes = _classes(operators, chosen)
     headline, detail = _words(by_name, classes)
+    graph = _graph(subject, query)
+    missing = {
+        key: text
+        for key, text in operators.missing.items()
+        if key in ("occupancy", "blocks", "direction")
+    }
+    if not (operators.activities.link == Link.GRAPH).any():
+        missing["graphs"] = _NO_GRAPH
     return answers.Kernels(
         headline=headline,
         detail=detail,
@@ -85,12 +117,10 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
         tensor_core=_tensor_core(operators, chosen),
         table=window(subject, query),
         copies=copy_rows(copies),
+        graph=None if graph is None else page_of(graph),
+        nodes=None if graph is None else nodes_of(graph, _nodes_asked(query)),
         devices=operators.devices,
-        missing={
-            key: text
-            for key, text in operators.missing.items()
-            if key in ("occupancy", "blocks", "direction")
-        },
+        missing=missing,
         definitions=dict(DEFINITIONS),
     )
 
@@ -99,19 +129,42 @@ def window(subject: Subject, query: answers.KernelQuery) -> answers.KernelTable:
     """A window of the table. Raises QueryError."""
     operators: OperatorColumns = subject.artifact("")
     chosen = chosen_of(subject.facts, query.steps, query.device, query.search, query.search_op)
-    table = kernel_table(operators, chosen, query.group_by)
-    sort_by = column_named(query.sort_by or "total_ns", SORTS)
-    order = table.order(sort_by, ascending=query.ascending)
+    by_graph = query.group_by == "graph"
+    sort_by = column_named(query.sort_by or "total_ns", GRAPH_SORTS if by_graph else SORTS)
     everything = ChosenKernels(chosen.steps, chosen.device)
     whole = int(operators.activities.dur_ns[kernel_rows(operators, everything)].sum())
+    part = slice(query.offset, query.offset + query.limit)
+    if by_graph:
+        graphs = graph_table(operators, subject.other_artifact(GRAPHS), chosen)
+        order = graphs.order(sort_by, ascending=query.ascending)
+        rows = graph_rows(graphs, order[part].tolist(), whole)
+        table: KernelGroups = graphs
+    else:
+        table = kernel_table(operators, chosen, query.group_by)
+        order = table.order(sort_by, ascending=query.ascending)
+        rows = rows_of(table, order[part], whole)
     return answers.KernelTable(
-        rows=rows_of(table, order[query.offset : query.offset + query.limit], whole),
+        rows=rows,
         offset=query.offset,
         count=len(table),
         calls=int(table.count.sum()),
         total_ns=int(table.total_ns.sum()),
         sort_by=sort_by,
     )
+
+
+def _graph(subject: Subject, query: answers.KernelQuery) -> OpenedGraph | None:
+    """The graph that the query asks for, too."""
+    if not query.graph:
+        return None
+    asked = answers.GraphQuery(
+        query.graph, query.steps, query.device, query.capture_run, query.capture_worker
+    )
+    return opened(subject, asked)
+
+
+def _nodes_asked(query: answers.KernelQuery) -> answers.NodeQuery:
+    return answers.NodeQuery(query.graph, query.steps, query.device, limit=query.limit)
 
 
 def _shares(table: KernelGroups) -> tuple[SharePart, ...]:
@@ -173,13 +226,8 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
     time = (Column("total_ns", "Time"), Column("ratio", "Share", DEFINITIONS["ratio"]))
     of_candidates = Column("ratio", "Tensor-core share", DEFINITIONS["tensor_core_share"])
     found = [
-        table_from(
-            "Kernels",
-            _COLUMNS,
-            answer.table.rows,
-            answer.table.count,
-            occupancy_percent=lambda row: row.occupancy,
-        ),
+        _rows(answer),
+        *_tables_of_graph(answer),
         Table("Classes", (Column("kernel_class", "Class"), *time), classes),
         Table(
             "Tensor cores", (Column("tensor_core", "Tensor cores"), time[0], of_candidates), cores
@@ -195,6 +243,60 @@ def tables(answer: answers.Kernels) -> tuple[Table, ...]:
         )
         found.append(copies)
     return tuple(found)
+
+
+def _rows(answer: answers.Kernels) -> Table:
+    if any(row.graph for row in answer.table.rows):
+        return _graph_rows(answer)
+    return table_from(
+        "Kernels",
+        _COLUMNS,
+        answer.table.rows,
+        answer.table.count,
+        occupancy_percent=lambda row: row.occupancy,
+    )
+
+
+def _graph_rows(answer: answers.Kernels) -> Table:
+    """Cells of a row, and of its figures as a graph."""
+
+    def cell(row: answers.KernelRow, name: str) -> Cell:
+        if name in answers.GraphFigures.__struct_fields__ or name == "key":
+            return getattr(row if name == "key" else row.graph, name) if row.graph else None
+        value: Cell = getattr(row, name)
+        return value
+
+    rows = tuple(
+        tuple(cell(row, column.key) for column in _GRAPH_COLUMNS) for row in answer.table.rows
+    )
+    return Table("Graphs", _GRAPH_COLUMNS, rows, answer.table.count)
+
+
+def _tables_of_graph(answer: answers.Kernels) -> tuple[Table, ...]:
+    """The nodes of the graph that was asked for, and what its replays waited for."""
+    page, nodes = answer.graph, answer.nodes
+    if page is None or nodes is None:
+        return ()
+    title = f"Nodes of {page.row.name}"
+    return (
+        table_from(
+            title,
+            _NODE_COLUMNS,
+            nodes.rows,
+            nodes.count,
+            note=page.capture.text,
+            lent=lambda row: FROM_CAPTURE if row.lent else None,
+            stack=lambda row: " ← ".join(row.stack) or None,
+        ),
+        table_from(
+            f"Idle inside {page.row.name}",
+            _WAIT_COLUMNS,
+            page.waits,
+            page.waits_count,
+            idle_ns=lambda row: row.ns,
+            inferred=lambda row: "by order" if row.inferred else "recorded",
+        ),
+    )
 
 
 def _column(field: str, label: str, key: str = "", *, is_minor: bool = False) -> Column:
@@ -230,6 +332,55 @@ _COLUMNS = (
     _column("link", "Found by", is_minor=True),
     _column("class_why", "Class because", is_minor=True),
 )
+_GRAPH_COLUMNS = (
+    _column("name", "Graph"),
+    _column("key", "Key"),
+    _column("batch", "Batch"),
+    _column("replays", "Replays"),
+    _column("nodes", "Nodes"),
+    _column("node_ns", "Per node"),
+    _column("replay_min_ns", "Replay min"),
+    _column("replay_p50_ns", "Median"),
+    _column("replay_p95_ns", "p95", is_minor=True),
+    _column("replay_max_ns", "Max"),
+    _column("replay_ns", "Replays in all", is_minor=True),
+    _column("inside_idle_ns", "Idle inside"),
+    _column("number", "Recorded id", is_minor=True),
+    _column("device", "Device", is_minor=True),
+    _column("calls", "Kernels"),
+    _column("total_ns", "Kernel time"),
+    _column("ratio", "Share"),
+)
+_NODE_COLUMNS = (
+    _column("place", "Place"),
+    _column("kind", "Kind"),
+    _column("name", "Name"),
+    _column("op", "Operator"),
+    _column("calls", "Calls"),
+    _column("start_ns", "Start"),
+    _column("mean_ns", "Mean"),
+    _column("total_ns", "Total"),
+    _column("ratio", "Share"),
+    _column("waits_for", "Waits for"),
+    _column("idle_ns", "Idle before"),
+    _column("shapes", "Shapes"),
+    _column("lent", "Operator is", is_minor=True),
+    _column("module", "Module", is_minor=True),
+    _column("stack", "Stack", is_minor=True),
+    _column("min_ns", "Min", is_minor=True),
+    _column("max_ns", "Max", is_minor=True),
+    _column("number", "Recorded id", is_minor=True),
+)
+_WAIT_COLUMNS = (
+    _column("kind", "Waited for"),
+    _column("name", "Node"),
+    _column("nodes", "Nodes"),
+    _column("place", "Place"),
+    _column("ns", "Idle", "idle_ns"),
+    _column("ratio", "Share"),
+    _column("count", "Stretches"),
+    _column("inferred", "Known by"),
+)
 _COPY_COLUMNS = (
     _column("name", "Name"),
     _column("direction", "Direction", is_minor=True),
@@ -258,8 +409,11 @@ VIEW = View(
     tables=tables,
     unavailable=unavailable,
     artifact=ArtifactSpec(artifact.NAME, artifact.MAKE, artifact.open_operators),
+    reads_others=lambda query: bool(query.graph),
     parts=(
         Part("table", answers.KernelQuery, answers.KernelTable, window),
         Part("row", answers.KernelRowQuery, answers.KernelDetails, details),
+        Part("graph", answers.GraphQuery, answers.GraphPage, graph_page, reads_others=True),
+        Part("nodes", answers.NodeQuery, answers.NodeTable, node_table, reads_others=True),
     ),
 )

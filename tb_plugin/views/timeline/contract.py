@@ -11,8 +11,15 @@ from msgspec import Struct
 
 from ...analysis.timeline.range.devices import AreaDevice
 
-LayoutName = Literal["merged", "split", "filtered", "user"]
-TrackKind = Literal["thread", "python", "stream", "annotations", "syncs", "ranges"]
+FrameLayout = Literal["merged", "split", "filtered", "user"]
+"""How Python frames are shown."""
+LayoutName = Literal[
+    "merged", "split", "filtered", "user",
+    "merged-folded", "split-folded", "filtered-folded", "user-folded",
+    "merged-recorded", "split-recorded", "filtered-recorded", "user-recorded",
+]  # fmt: skip
+"""That, and whether the streams of replayed graphs are folded; without, the recording decides."""
+TrackKind = Literal["thread", "python", "stream", "graph", "annotations", "syncs", "ranges"]
 
 
 class TimelineGroup(Struct, frozen=True):
@@ -38,6 +45,7 @@ class TimelineTrack(Struct, frozen=True):
     last_ns: int
     overlaps: int
     hidden: int  # Python frames of its thread that the layout hides
+    note: str  # what its label or its lanes mean, where they do not say so themselves
 
 
 class TimelineCounter(Struct, frozen=True):
@@ -93,7 +101,9 @@ class TimelineManifest(Struct, frozen=True):
     slices: int
     name_count: int
     layout: LayoutName
-    layouts: tuple[LayoutName, ...]  # that can be asked for
+    layouts: tuple[FrameLayout, ...]  # that can be asked for
+    graph_streams: int  # streams of one device on which replayed graphs ran: what can be folded
+    is_folded: bool  # whether they are
     hidden: int  # Python frames that this layout hides
     tile_buckets: int
     lane_block: int

@@ -18,7 +18,9 @@ class LayoutQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """A layout, for the manifest and for every answer that names tracks."""
 
     # split: Python frames have tracks of their own below the ops of their thread;
-    # merged: both together, as recorded; filtered: split, without the frames of frameworks
+    # merged: both together, as recorded; filtered: split, without the frames of frameworks.
+    # -folded: nodes of replayed graphs by what they do, -recorded: each on its stream;
+    # without, folded where a device has more than eight such streams
     layout: LayoutName = "split"
 
 

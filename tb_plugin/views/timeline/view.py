@@ -96,6 +96,8 @@ def build(subject: Subject, query: LayoutQuery) -> TimelineManifest:
         name_count=len(timeline.names),
         layout=query.layout,
         layouts=LAYOUTS,  # type: ignore[arg-type]  # their names
+        graph_streams=subject.facts.recording.graph_streams,
+        is_folded=any(track.kind == "graph" for track in opened.layout.tracks),
         hidden=len(timeline.slices) - len(opened.layout.order),
         tile_buckets=TILE_BUCKETS,
         lane_block=LANE_BLOCK,

@@ -161,6 +161,9 @@ class HalfRead:
     def workers(self) -> Sequence[RunWorker]:
         return self.whole.workers()
 
+    def everything(self) -> Sequence[RunWorker]:
+        return self.whole.everything()
+
     def subject(self, place: TracePlace) -> Subject:
         return self.whole.subject(place)
 

@@ -33,6 +33,9 @@ class Others:
     def workers(self) -> tuple[Any, ...]:
         return ()
 
+    def everything(self) -> tuple[Any, ...]:
+        return ()
+
     def gather(self, places: Any, variant: str = "") -> Any:  # noqa: ARG002
         raise AssertionError("one recording is asked for at a time")
 

@@ -15,6 +15,7 @@ import {
   times,
   withUnit,
 } from "./format";
+import cases from "./format.cases.json";
 
 /** The no-break spaces made visible as plain ones, so that the tables below can be read. */
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
@@ -150,4 +151,12 @@ it("says how long ago", () => {
     "2 h ago",
     "5 days ago",
   ]);
+});
+
+describe("a figure reads as in the sentences of the server", () => {
+  const forms = { time, bytes, share, count, times };
+  it.each(Object.entries(forms))("%s", (name, form) => {
+    const rows = cases[name as keyof typeof forms] as [number, string][];
+    expect(rows.map(([value]) => [value, plain(form(value))])).toEqual(rows);
+  });
 });

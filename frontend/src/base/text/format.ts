@@ -45,11 +45,12 @@ function decimalsFor(value: number): number {
 }
 
 function inUnits(value: number, units: readonly [Unit, ...Unit[]]): string {
-  // 999.6 µs has three digits only as 1.00 ms.
-  const unit = unitFor(Math.abs(value) * (1 + 0.5e-3), units);
-  const scaled = value / unit.size;
-  const decimals = unit.size === 1 ? 0 : decimalsFor(scaled);
-  return fixed(scaled, decimals) + NBSP + unit.name;
+  // 999.6 µs has three digits only as 1.00 ms; whole bytes have up to four.
+  const most = (unit: Unit) => (unit.name === "B" ? 1024 : 999.5 * unit.size);
+  const unit = units.find((one) => Math.abs(value) < most(one)) ?? units[units.length - 1];
+  const { name, size } = unit ?? units[0];
+  const isWhole = name === "B" || (name === "ns" && Number.isInteger(value));
+  return fixed(value / size, isWhole ? 0 : decimalsFor(value / size)) + NBSP + name;
 }
 
 /** A time in prose: three significant digits, `840 ns`, `59.3 ms`, `2 m 14 s`. */

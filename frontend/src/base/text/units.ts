@@ -19,6 +19,7 @@ export const BYTE_UNITS: readonly [Unit, ...Unit[]] = [
   { name: "MiB", size: 2 ** 20 },
   { name: "GiB", size: 2 ** 30 },
   { name: "TiB", size: 2 ** 40 },
+  { name: "PiB", size: 2 ** 50 },
 ];
 
 /** The largest unit in which the value is at least 1; the smallest for all below. */

@@ -16,6 +16,7 @@ const track = (kind: TimelineTrack["kind"], slices: number, busy_ns: number): Ti
   last_ns: 1,
   overlaps: 0,
   hidden: 0,
+  note: "",
 });
 
 const MANIFEST = {

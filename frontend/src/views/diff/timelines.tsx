@@ -60,7 +60,7 @@ export function tracksOf({ tracks }: TimelineManifest): readonly number[] {
     undefined,
   );
   const streams = all
-    .filter(({ track }) => track.kind === "stream")
+    .filter(({ track }) => track.kind === "stream" || track.kind === "graph")
     .sort((a, b) => b.track.busy_ns - a.track.busy_ns)
     .slice(0, MOST_STREAMS)
     .sort((a, b) => a.index - b.index);

@@ -192,6 +192,55 @@ describe("a link", () => {
   });
 });
 
+describe("streams of replayed graphs", () => {
+  const layouts = () => asked("").map((url) => url.searchParams.get("layout"));
+
+  it("are folded where the server says so, and shown one by one at a press", async () => {
+    const folded = { ...MANIFEST, layout: "user", graph_streams: 300, is_folded: true };
+    server.answer("view/timeline", folded);
+    const { user } = await openTrace();
+    expect(layouts().at(-1)).toBe("user");
+    server.answer("view/timeline", { ...folded, layout: "user-recorded", is_folded: false });
+    await user.click(screen.getByRole("button", { name: "Graphs: folded" }));
+    expect(hash().get("timeline.streams")).toBe("recorded");
+    await waitFor(() => expect(layouts().at(-1)).toBe("user-recorded"));
+    await screen.findByRole("button", { name: /^Graphs: 300.streams$/ });
+    // And back, by key.
+    server.answer("view/timeline", { ...folded, layout: "user-folded" });
+    await user.keyboard("u");
+    expect(hash().get("timeline.streams")).toBe("folded");
+    await screen.findByRole("button", { name: "Graphs: folded" });
+  });
+
+  it("keep what is selected in sight", async () => {
+    const manifest = { ...MANIFEST, layout: "user-folded", graph_streams: 9, is_folded: true };
+    server.answer("view/timeline", manifest);
+    const { user } = await openTrace("&timeline.streams=folded&timeline.at=1-48000000");
+    act(() => hand.onSelect(sliceHit(), false));
+    await waitFor(() => expect(details().getByText("Duration")).toBeDefined());
+    expect(told.revealed).toEqual([]);
+    server.answer("view/timeline", { ...manifest, layout: "user-recorded", is_folded: false });
+    await user.click(screen.getByRole("button", { name: "Graphs: folded" }));
+    await waitFor(() => expect(told.revealed).toContainEqual(["thread/542/542/ops", 2]));
+  });
+
+  it("leave an area on tracks that are no more on all of them", async () => {
+    server.answer("view/timeline", { ...MANIFEST, graph_streams: 9, is_folded: true });
+    const { user } = await openTrace(`&timeline.area=500-900_${idOf("stream/2/0")}`);
+    await user.click(screen.getByRole("button", { name: "Graphs: folded" }));
+    expect(hash().get("timeline.area")).toBe("500-900");
+    expect(screen.getByText("The area is on all tracks now")).toBeDefined();
+  });
+
+  it("are not spoken of where no graph was replayed", async () => {
+    const { user } = await openTrace();
+    expect(screen.queryByRole("button", { name: /^Graphs/ })).toBeNull();
+    await user.keyboard("u");
+    expect(hash().get("timeline.streams")).toBeNull();
+    expect(screen.getByText("No replay of a graph was recorded")).toBeDefined();
+  });
+});
+
 describe("a selected slice", () => {
   it("is drawn at once, told in full, and read aloud", async () => {
     await openTrace();

@@ -18,7 +18,7 @@ import { PathBand, PathToggle } from "./ruler/path_band";
 import { StepsBand } from "./ruler/steps_band";
 import { RulerTitle, TimeRuler } from "./ruler/time_ruler";
 import { useLink } from "./state/address";
-import { useFollow, useNarrowDetails } from "./state/address_sync";
+import { useFollow, useNarrowDetails, useSelectionInSight } from "./state/address_sync";
 import { CurrentTimeline, useTimelineContext } from "./state/context";
 import { useViewKeys } from "./state/keys";
 import {
@@ -122,6 +122,7 @@ function Side({ onClose }: { onClose: () => void }) {
 function Keys() {
   useViewKeys();
   useFollow();
+  useSelectionInSight();
   useNarrowDetails();
   return null;
 }

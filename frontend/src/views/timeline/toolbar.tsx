@@ -1,5 +1,5 @@
 import { lazy, type ReactNode, Suspense } from "react";
-import type { LayoutName } from "../../api/types.gen";
+import type { FrameLayout } from "../../api/types.gen";
 import { KIND } from "../../base/style/kind_hues";
 import { count, plural } from "../../base/text/format";
 import { IconButton } from "../../components/controls/icon_button";
@@ -123,7 +123,7 @@ function ArrowsMenu() {
   );
 }
 
-const LAYOUTS: readonly Choice<LayoutName>[] = [
+const FRAMES: readonly Choice<FrameLayout>[] = [
   ["user", "Your code", "without torch, Python itself and installed packages", "your code"],
   ["split", "All", "in tracks of their own, aligned with the ops", "all"],
   ["filtered", "All but plumbing", "without _call_impl, contextlib and the like", "no plumbing"],
@@ -141,14 +141,14 @@ function PythonMenu() {
   }
   const hidden = sources.reduce((sum, source) => sum + source.manifest.hidden, 0);
   // Where no frame is the user's own, all of them are shown.
-  const isAll = link.layout === "user" && hidden === 0;
+  const isAll = link.frames === "user" && hidden === 0;
   // The lanes of a subtree in focus are those of one layout.
-  const choose = (layout: LayoutName) =>
-    change({ layout, arrangement: { ...link.arrangement, focus: new Map() } });
+  const choose = (frames: FrameLayout) =>
+    change({ frames, arrangement: { ...link.arrangement, focus: new Map() } });
   return (
     <>
       <ChoiceMenu
-        button={`Python: ${isAll ? "all" : wordOf(LAYOUTS, link.layout)}`}
+        button={`Python: ${isAll ? "all" : wordOf(FRAMES, link.frames)}`}
         title={
           isAll
             ? "By their paths, no Python frame is code of your own: all are shown"
@@ -156,8 +156,8 @@ function PythonMenu() {
               ? `${plural(hidden, "Python frame")} of libraries hidden`
               : ""
         }
-        value={link.layout}
-        options={LAYOUTS.filter(([layout]) => manifest.layouts.includes(layout))}
+        value={link.frames}
+        options={FRAMES.filter(([frames]) => manifest.layouts.includes(frames))}
         onChange={choose}
       />
       {hidden > 0 ? (
@@ -174,6 +174,28 @@ function PythonMenu() {
   );
 }
 
+/** Streams of replayed graphs, by what their nodes do or one by one: a press is all it takes. */
+function StreamsButton() {
+  const { sources, actions } = useTimelineContext();
+  const streams = Math.max(...sources.map(({ manifest }) => manifest.graph_streams));
+  const isFolded = sources.some(({ manifest }) => manifest.is_folded);
+  // A graph on one stream can be read as it is; its menu has the choice all the same.
+  return streams < 2 ? null : (
+    <button
+      type="button"
+      className="btn"
+      title={
+        isFolded
+          ? `Replayed graphs ran on ${plural(streams, "stream")} of a device. They are folded by what their nodes do: show each stream (U)`
+          : `Replayed graphs ran on ${plural(streams, "stream")} of a device. Fold them into compute, collectives, copies and memsets (U)`
+      }
+      onClick={() => actions.foldStreams(!isFolded)}
+    >
+      <span>Graphs: {isFolded ? "folded" : plural(streams, "stream")}</span>
+    </button>
+  );
+}
+
 export function Toolbar() {
   const { model } = useTimelineContext();
   const { openHelp } = usePage();
@@ -185,6 +207,7 @@ export function Toolbar() {
       <ModeButtons />
       <ArrowsMenu />
       <PythonMenu />
+      <StreamsButton />
       <WorkersMenu />
       <Popover
         className="btn"

@@ -24,10 +24,11 @@ from ....base.columnar import Writer, load
 from ....base.columns import narrowest
 from ....base.units import plural
 from ....trace.model import Trace
+from ...recording import graph_streams
 from .. import counter_tiles
 from ..model import (
     DEFAULT_LAYOUT,
-    LAYOUTS,
+    VARIANTS,
     Counter,
     Layout,
     SliceFlag,
@@ -70,7 +71,7 @@ class LaidOut:
 
 
 def lay_out(drawn: Drawn, name: str, writer: Writer, on_share: OnShare) -> LaidOut:
-    """One of ``LAYOUTS``, whose columns are stored; those of levels are let go of.
+    """One of ``VARIANTS``, whose columns are stored; those of levels are let go of.
 
     Raises:
         OSError: no room, or no permission.
@@ -96,11 +97,16 @@ def lay_out(drawn: Drawn, name: str, writer: Writer, on_share: OnShare) -> LaidO
         busy=writer.keep("layout.busy", narrowest(made.busy)),
     )
     on_share(1.0)
-    return LaidOut(layout, flags, tuple(_warnings(made)))
+    return LaidOut(layout, flags, tuple(_warnings(made, drawn.trace)))
 
 
-def _warnings(made: Arrangement) -> list[str]:
+def _warnings(made: Arrangement, trace: Trace) -> list[str]:
     found = []
+    if any(track.kind == "graph" for track in made.tracks):
+        found.append(
+            f"Replayed graphs ran on {plural(graph_streams(trace), 'stream')} of a device: folded"
+            " by what their nodes do, times as recorded."
+        )
     if count := len(made.overlapping):
         found.append(
             f"{plural(count, 'slice')} overlap others in a way that nesting does not explain:"
@@ -138,7 +144,7 @@ def open_timeline(folder: Path) -> Timeline:
 
 
 def make(trace: Trace, folder: Path, on_progress: OnShare, variant: str) -> None:
-    """The artifact of the Trace view: ``variant`` is one of ``LAYOUTS``.
+    """The artifact of the Trace view: ``variant`` is one of ``VARIANTS``.
 
     Raises:
         OSError: no room, or no permission.
@@ -217,7 +223,7 @@ def make_layout(trace: Trace, folder: Path, on_progress: OnShare, variant: str) 
     Raises:
         OSError: no room, or no permission.
     """
-    if variant not in LAYOUTS:
+    if variant not in VARIANTS:
         raise ValueError(f"there is no layout {variant}")
     tables = slices.tables_of(trace)
     ts, dur = slices.column(trace, "ts"), slices.column(trace, "dur")

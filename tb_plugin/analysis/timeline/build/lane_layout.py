@@ -25,7 +25,8 @@ from ....base.intervals import Intervals, length_before
 from ....trace.model import HostKind, Trace
 from ..model import Narrow, Places, Track
 from ..tracks import Heading, TrackGroups, divide
-from .lanes import Lanes, assign_lanes
+from .graph_rows import fold, is_folded, node_codes
+from .lanes import Lanes, assign_lanes, share_lanes
 from .slices import narrow
 
 COLUMNS = 4096
@@ -200,13 +201,14 @@ def arrange(
     layout: str,
     on_share: Callable[[float], None],
 ) -> Arrangement:
-    """Tracks and lanes of one of ``LAYOUTS``; ``ts`` and ``dur`` by slice id.
+    """Tracks and lanes of a layout; ``ts`` and ``dur`` by slice id.
 
     One track after the other, so that little is in memory at a time; ``on_share`` hears how much
     is done.
     """
     python, is_all_of_others = _python(trace, layout)
-    division = divide(trace, groups, python)
+    folding = fold(trace) if is_folded(trace, layout) else None
+    division = divide(trace, groups, python, folding)
     order, first = _by_track(division.track, len(division.headings))
     lane = np.full(len(ts), -1, np.int32)
     tracks: list[Track] = []
@@ -215,7 +217,10 @@ def arrange(
     for heading, low, high in zip(division.headings, first[:-1], first[1:], strict=True):
         ids = _in_time_order(order[low:high], ts, dur)
         start, length = ts[ids], dur[ids]
-        found = assign_lanes(start, length, np.arange(len(ids)) == 0)
+        if heading.kind == "graph":
+            found = share_lanes(start, length, node_codes(trace, ids - len(trace.host)))
+        else:
+            found = assign_lanes(start, length, np.arange(len(ids)) == 0)
         columns = busy_columns(start, length, trace.end_ns, kept)
         displaced = ids[found.displaced]
         track = _track(heading, lanes, (start, length), found, columns, len(displaced))
@@ -267,6 +272,7 @@ def _python(trace: Trace, layout: str) -> tuple[I32 | None, bool]:
     And whether no frame is the user's own, so that all are shown.
     """
     kind = trace.host.kind
+    layout, _, _ = layout.partition("-")
     if layout == "merged":
         return None, False
     python: I32 = np.isin(kind, (HostKind.PYTHON, HostKind.MODULE)).astype(np.int32)
@@ -298,4 +304,5 @@ def _track(
         last_ns=int((start + length).max()),
         overlaps=overlaps,
         hidden=heading.hidden,
+        note=heading.note,
     )

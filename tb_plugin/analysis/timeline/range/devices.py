@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from ....base.intervals import EMPTY, Intervals, complement, intersect, merge, union
-from ..model import Counter, SliceKind
+from ..model import DEVICE_TRACKS, Counter, SliceKind
 from ..timeline import Opened
 from .sums import Area, inside, slices_in
 
@@ -40,7 +40,7 @@ def devices_in(opened: Opened, start: int, end: int) -> tuple[AreaDevice, ...]:
     timeline = opened.timeline
     streams: dict[int, list[int]] = {}
     for number, track in enumerate(opened.layout.tracks):
-        if track.kind == "stream":
+        if track.kind in DEVICE_TRACKS:
             streams.setdefault(track.group, []).append(number)
     return tuple(
         _device(opened, timeline.groups[group].label, Area(start, end, tuple(tracks)))

@@ -15,7 +15,7 @@ from ....base.arrays import I32, I64
 from ....base.group_sums import group_sums
 from ...call_tree.flame import FlameTree, merged, side_by_side
 from ...call_tree.paths import SlicePaths
-from ..model import SliceKind
+from ..model import DEVICE_TRACKS, SliceKind
 from ..timeline import Opened
 from .sums import Area, inside, slices_in
 
@@ -96,7 +96,7 @@ def _devices(opened: Opened, area: Area, *, counted: bool) -> list[FlameTree]:
     layout = opened.layout
     groups: dict[int, list[int]] = {}
     for track in range(len(layout.tracks)) if area.tracks is None else area.tracks:
-        if layout.tracks[track].kind == "stream":
+        if layout.tracks[track].kind in DEVICE_TRACKS:
             groups.setdefault(layout.tracks[track].group, []).append(track)
     found = []
     for group, tracks in sorted(groups.items()):

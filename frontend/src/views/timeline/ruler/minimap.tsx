@@ -16,6 +16,7 @@ import type { Range } from "../state/address";
 import { useTimelineContext, viewOf } from "../state/context";
 import type { Density } from "../state/search";
 import { type Source, useList } from "../state/sources";
+import { isWork } from "../tracks/rows";
 
 /**
  * How busy the threads of a host are over the whole trace, without the ranges that only say what
@@ -140,7 +141,7 @@ export function deviceBusy(
   const groups = new Map<number, Float32Array>();
   for (const { track, busy } of tracks) {
     const known = manifest.tracks[track];
-    if (known?.kind === "stream") {
+    if (known !== undefined && isWork(known)) {
       const band = groups.get(known.group) ?? new Float32Array(busy.length);
       groups.set(known.group, band);
       busy.forEach((value, i) => {

@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import type { PartQueries, SliceRef } from "../../../api/types.gen";
 import { askPart } from "../../../state/parts";
 import type { Marker, SliceKey } from "../../../timeline/contract";
-import { type RowInfo, rowOfTrack, siblingsOf, trackList } from "../tracks/rows";
+import { isWork, type RowInfo, rowOfTrack, siblingsOf, trackList } from "../tracks/rows";
 import type { Note, PanelTab, Range } from "./address";
 import {
   type Arrangement,
@@ -53,6 +53,8 @@ export interface Actions {
   readonly moveRow: (row: RowInfo, by: number) => void;
   readonly focusLane: (row: RowInfo, lane: number, slice: number) => void;
   readonly unfocus: (row: RowInfo) => void;
+  /** Nodes of replayed graphs by what they do, or each on its stream. */
+  readonly foldStreams: (isFolded: boolean) => void;
 }
 
 /** The timeline as it is when an action runs, and what only actions need. */
@@ -308,6 +310,21 @@ export function makeActions({ timeline, client, setTarget, fail }: ActionDeps): 
     focusLane: (row, lane, slice) =>
       arrange(withFocus(timeline().link.arrangement, row.id, { lane, slice })),
     unfocus: (row) => arrange(withFocus(timeline().link.arrangement, row.id, null)),
+    foldStreams(isFolded) {
+      const { change, link, model, moving } = timeline();
+      const streams = isFolded ? "folded" : "recorded";
+      // An area on tracks that will be no more would be one on none: it is on all of them then.
+      const ids = new Set(link.area?.rows);
+      const isOnDevice = [...model.infos.values()].some(
+        ({ id, track }) => ids.has(id) && track !== null && isWork(track),
+      );
+      if (link.area !== null && isOnDevice) {
+        change({ streams, area: { ...link.area, rows: [] } });
+        moving.notice.set("The area is on all tracks now");
+      } else {
+        change({ streams });
+      }
+    },
   };
 }
 

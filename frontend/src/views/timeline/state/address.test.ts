@@ -87,8 +87,11 @@ describe("the arrangement of rows", () => {
 });
 
 it("says nothing of what is the default", () => {
-  expect(linkPatch({ layout: "user", mode: "select", area: null, notes: [] })).toEqual({
+  expect(
+    linkPatch({ frames: "user", streams: "auto", mode: "select", area: null, notes: [] }),
+  ).toEqual({
     "timeline.layout": undefined,
+    "timeline.streams": undefined,
     "timeline.mode": undefined,
     "timeline.area": undefined,
     "timeline.notes": "",

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import type { LayoutName } from "../../../api/types.gen";
+import type { FrameLayout, LayoutName } from "../../../api/types.gen";
 import { useAddress, useValues } from "../../../state/host/environment";
 import type { Patch, Values } from "../../../state/location/fragment";
 import type { Marker, MouseMode, SliceKey } from "../../../timeline/contract";
@@ -81,12 +81,19 @@ export function oneOf<T extends string>(words: readonly [T, ...T[]], text: strin
   return words.find((word) => word === text) ?? words[0];
 }
 
-export const LAYOUTS = [
+export const FRAMES = [
   "user",
   "split",
   "filtered",
   "merged",
-] as const satisfies readonly LayoutName[];
+] as const satisfies readonly FrameLayout[];
+/** Streams of replayed graphs: as the recording decides, by what their nodes do, or one by one. */
+export const STREAMS = ["auto", "folded", "recorded"] as const;
+export type StreamsChoice = (typeof STREAMS)[number];
+
+/** The layout that shows frames and streams so. */
+export const layoutOf = (frames: FrameLayout, streams: StreamsChoice): LayoutName =>
+  streams === "auto" ? frames : `${frames}-${streams}`;
 export const MODES = ["select", "pan", "zoom", "measure"] as const satisfies readonly MouseMode[];
 
 /** Names of workers, in an order; commas in them are escaped. */
@@ -131,8 +138,9 @@ export function parseNotes(text: string | undefined): readonly Note[] {
 /** The Trace view's part of the address: read as values, written as patches. */
 
 /** All but the camera, which moves too often to be read from here. */
-export interface Link {
-  readonly layout: LayoutName;
+interface Kept {
+  readonly frames: FrameLayout;
+  readonly streams: StreamsChoice;
   readonly select: SliceKey | null;
   readonly area: AreaLink | null;
   readonly find: string;
@@ -148,14 +156,25 @@ export interface Link {
   readonly arrangement: Arrangement;
 }
 
+export interface Link extends Kept {
+  /** What follows from the choice of frames and streams: the name by which the server knows it. */
+  readonly layout: LayoutName;
+}
+
+export type LinkChange = Partial<Kept>;
+
 const PREFIX = "timeline.";
 const CAMERA = new Set(["timeline.at", "timeline.y"]);
 
 function parseLink(values: Values): Link {
   const read = (key: string) => values[PREFIX + key];
   const tab = read("tab");
+  const frames = oneOf(FRAMES, read("layout"));
+  const streams = oneOf(STREAMS, read("streams"));
   return {
-    layout: oneOf(LAYOUTS, read("layout")),
+    frames,
+    streams,
+    layout: layoutOf(frames, streams),
     select: parseSlice(read("select")),
     area: parseArea(read("area")),
     find: read("find") ?? "",
@@ -175,9 +194,10 @@ function parseLink(values: Values): Link {
 const unless = (usual: string, value: string) => (value === usual ? undefined : value);
 
 const WRITERS: {
-  readonly [K in keyof Link]: (value: Link[K]) => readonly [string, string | undefined];
+  readonly [K in keyof Kept]: (value: Kept[K]) => readonly [string, string | undefined];
 } = {
-  layout: (value) => ["layout", unless(LAYOUTS[0], value)],
+  frames: (value) => ["layout", unless(FRAMES[0], value)],
+  streams: (value) => ["streams", unless(STREAMS[0], value)],
   select: (value) => ["select", value === null ? undefined : formatSlice(value)],
   area: (value) => ["area", value === null ? undefined : formatArea(value)],
   find: (value) => ["find", value],
@@ -192,9 +212,9 @@ const WRITERS: {
   arrangement: (value) => ["rows", formatArrangement(value)],
 };
 
-export function linkPatch(change: Partial<Link>): Patch {
+export function linkPatch(change: LinkChange): Patch {
   const entries = Object.entries(change).map(([key, value]) => {
-    const write = WRITERS[key as keyof Link] as (value: unknown) => readonly [string, string?];
+    const write = WRITERS[key as keyof Kept] as (value: unknown) => readonly [string, string?];
     const [name, text] = write(value);
     return [PREFIX + name, text] as const;
   });
@@ -207,16 +227,13 @@ const ownText = (values: Values) =>
   );
 
 /** What the address says, and how to change it. */
-export function useLink(): readonly [Link, (change: Partial<Link>) => void] {
+export function useLink(): readonly [Link, (change: LinkChange) => void] {
   const address = useAddress();
   const text = ownText(useValues());
   const link = useMemo(
     () => parseLink(Object.fromEntries(JSON.parse(text) as [string, string][])),
     [text],
   );
-  const change = useMemo(
-    () => (patch: Partial<Link>) => address.replace(linkPatch(patch)),
-    [address],
-  );
+  const change = useMemo(() => (patch: LinkChange) => address.replace(linkPatch(patch)), [address]);
   return [link, change];
 }

@@ -137,9 +137,9 @@ export function useFollow(): void {
       return;
     }
     if (tileRequest.current === "slice" && details !== undefined && source !== undefined) {
-      if (details.slice.track < 0 && link.layout === "user") {
+      if (details.slice.track < 0 && link.frames === "user") {
         // It names a frame of a library: all frames are shown, or nothing would be seen of it.
-        change({ layout: "split" });
+        change({ frames: "split" });
         return;
       }
       tileRequest.current = null;
@@ -148,7 +148,25 @@ export function useFollow(): void {
       tileRequest.current = null;
       actions.hit(true);
     }
-  }, [begun, details, source, search, actions, link.layout, change]);
+  }, [begun, details, source, search, actions, link.frames, change]);
+}
+
+/** Where the streams of graphs are folded or unfolded, what is selected stays in sight. */
+export function useSelectionInSight(): void {
+  const { selection, sources, link, actions } = useTimelineContext();
+  const { is_folded: isFolded, layout } = sources[0].manifest;
+  const seen = useRef(isFolded);
+  const { details, source } = selection ?? {};
+  useEffect(() => {
+    // Until both are of the layout that the address names, its row is not known.
+    if (layout !== link.layout || (selection !== null && details === undefined)) {
+      return;
+    }
+    if (seen.current !== isFolded && details !== undefined && source !== undefined) {
+      actions.goTo(source, details.slice);
+    }
+    seen.current = isFolded;
+  }, [isFolded, layout, link.layout, selection, details, source, actions]);
 }
 
 /** Where the details have no room of their own, the panel opens with them at the first selection. */

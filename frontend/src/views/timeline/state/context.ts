@@ -15,7 +15,7 @@ import type {
 } from "../../../timeline/contract";
 import type { RowInfo, RowModel } from "../tracks/rows";
 import type { Actions } from "./actions";
-import type { Link, Range } from "./address";
+import type { Link, LinkChange, Range } from "./address";
 import type { SearchState } from "./search";
 import type { Clocks, Source } from "./sources";
 
@@ -119,7 +119,7 @@ export interface TimelineContext {
   /** What is known of the clocks of the other workers. */
   readonly clocks: Clocks;
   readonly link: Link;
-  readonly change: (patch: Partial<Link>) => void;
+  readonly change: (patch: LinkChange) => void;
   readonly model: RowModel;
   readonly palette: TimelinePalette;
   readonly engine: Timeline | null;

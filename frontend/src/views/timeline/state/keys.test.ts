@@ -28,6 +28,7 @@ describe("keys", () => {
     ["P", { metaKey: true, shiftKey: true }, "palette"],
     ["S", { ctrlKey: true, shiftKey: true }, "png"],
     ["Home", {}, "whole"],
+    ["u", {}, "streams"],
   ])("%s with %o does %s", (key, over, action) => {
     expect(boundTo(press(key, over))?.action).toBe(action);
   });

@@ -74,6 +74,7 @@ const PLAIN: Readonly<Record<string, Action>> = {
   e: "expand",
   t: "unit",
   q: "panel",
+  u: "streams",
   Enter: "zoom-to",
   "/": "search",
   Escape: "clear",
@@ -175,6 +176,7 @@ export const COMMANDS: readonly Described[] = [
     ["hide", "Hide it", "H"],
     ["collapse", "Fold it", "C"],
     ["expand", "Unfold it", "E"],
+    ["streams", "Fold the streams of replayed graphs, or show each", "U"],
     ["panel", "Open or close the panel below", "Q"],
     ["copy", "Copy the name of the selection", "Ctrl C"],
     ["png", "Save the view as a picture", "Ctrl Shift S"],
@@ -290,6 +292,13 @@ const RUNS = {
   "hit-previous": ({ actions }) => actions.hit(false),
   unit: ({ link, change }) => change({ unit: NEXT_UNIT[link.unit] }),
   panel: ({ link, actions }) => actions.openTab(link.tab === null ? "summary" : null),
+  streams: ({ sources, actions, moving }) => {
+    if (sources.some(({ manifest }) => manifest.graph_streams > 0)) {
+      actions.foldStreams(!sources.some(({ manifest }) => manifest.is_folded));
+    } else {
+      moving.notice.set("No replay of a graph was recorded");
+    }
+  },
   pin: onRow(({ actions }, row) => actions.pin(row)),
   hide: onRow(({ actions }, row) => actions.hide(row)),
   collapse: onRow(({ actions }, row) => actions.collapse(row, true)),

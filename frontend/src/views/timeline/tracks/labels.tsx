@@ -9,7 +9,7 @@ import type { PlacedRow } from "../../../timeline/contract";
 import { DotsIcon } from "../icons";
 import type { ChosenMode } from "../state/arrangement";
 import { useTimelineContext } from "../state/context";
-import type { RowInfo } from "./rows";
+import { isWork, type RowInfo } from "./rows";
 
 const MODES: readonly (readonly [ChosenMode, string, string])[] = [
   ["full", "Labels", "lanes at full height, deep ones small"],
@@ -60,6 +60,17 @@ function RowMenu({ info, isStop, onFocus }: RowMenuProps) {
               />
             ))}
             <hr />
+            {isWork(track) && info.source.manifest.graph_streams > 0 ? (
+              <MenuItem
+                words={
+                  info.source.manifest.is_folded
+                    ? "Show each stream of the graphs"
+                    : "Fold the streams of the graphs"
+                }
+                hint="U"
+                run={() => actions.foldStreams(!info.source.manifest.is_folded)}
+              />
+            ) : null}
             <MenuItem
               words="Show from its first to its last slice"
               run={() => {
@@ -118,6 +129,7 @@ function titleOf(info: RowInfo, whole: number): string {
       : [`${plural(track.hidden, "Python frame")} of libraries hidden: “Python” above shows all`];
   const facts = [
     [label, detail].filter(Boolean).join(", "),
+    ...(track.note === "" ? [] : [track.note]),
     `${count(track.slices)} slices, busy ${share(track.busy_ns / whole)} of the trace`,
     ...hidden,
     ...overlaps,

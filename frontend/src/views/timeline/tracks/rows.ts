@@ -321,6 +321,9 @@ export function rowModel(sources: readonly Source[], arrangement: Arrangement): 
   };
 }
 
+/** Whether it holds work of a device: of a stream, or of replayed graphs. */
+export const isWork = ({ kind }: TimelineTrack): boolean => kind === "stream" || kind === "graph";
+
 /** The row that draws a track of a source. */
 export function rowOfTrack(model: RowModel, source: number, track: number): RowInfo | null {
   for (const info of model.infos.values()) {

@@ -8,7 +8,7 @@ import { Select } from "../../../components/controls/select";
 import { matches } from "../../../components/overlays/option_list";
 import { formatArrangement, UNARRANGED, withHidden } from "../state/arrangement";
 import { useTimelineContext } from "../state/context";
-import type { RowInfo } from "./rows";
+import { isWork, type RowInfo } from "./rows";
 
 const FACETS = [
   ["all", "All"],
@@ -33,8 +33,11 @@ function facetOf({ type, track }: RowInfo): Facet {
   if (type === "counter") {
     return "counter";
   }
+  if (track !== null && isWork(track)) {
+    return "stream";
+  }
   const kind = track?.kind;
-  return kind === "thread" || kind === "python" || kind === "stream" ? kind : "other";
+  return kind === "thread" || kind === "python" ? kind : "other";
 }
 
 interface TileRequest {

@@ -1,0 +1,212 @@
+"""The recording of its capture that lends operators to a graph: which, and how much of it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.graphs.artifact import CAPTURES, GRAPHS
+from ...analysis.graphs.captures import LEAST_SHARE, Lent, lend
+from ...analysis.graphs.model import NONE, CaptureColumns, GraphColumns
+from ...analysis.graphs.table import OUTSIDE, GraphGroups, graph_table
+from ...analysis.operators.kernels import ChosenKernels
+from ...analysis.operators.model import OperatorColumns
+from ...base.errors import NotReadyError, QueryError, TraceFormatError
+from ...base.units import plural, share
+from ..shared import key_named, no_such_row
+from ..view import RunWorker, Subject, TracePlace
+from . import contract as answers
+from .rows import chosen_of
+
+MOST_CHOICES = 50
+MOST_CAPTURES = 64
+"""Recordings of captures that are read for one graph."""
+_CAPTURE = "capture"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedGraph:
+    """A graph of the chosen steps, and what a recording of its capture lends."""
+
+    subject: Subject
+    table: GraphGroups
+    at: int  # row of the table
+    graph: int
+    chosen: ChosenKernels
+    lent: Lent | None
+    captures: tuple[tuple[TracePlace, CaptureColumns], ...]
+    capture: answers.Capture
+
+    @property
+    def graphs(self) -> GraphColumns:
+        return self.table.graphs
+
+    @property
+    def loan(self) -> Lent | None:
+        """What is lent, if so much fits that it can be believed."""
+        return self.lent if self.lent is not None and self.lent.fits else None
+
+
+def opened(subject: Subject, query: answers.GraphQuery) -> OpenedGraph:
+    """A graph of the table.
+
+    Raises:
+        QueryError: there is no such graph, or no such recording.
+        NotReadyError: a recording of its capture is being read.
+    """
+    operators: OperatorColumns = subject.artifact("")
+    graphs: GraphColumns = subject.other_artifact(GRAPHS)
+    chosen = chosen_of(subject.facts, query.steps, query.device)
+    table = graph_table(operators, graphs, chosen)
+    key = key_named(query.key)
+    at = int(np.searchsorted(table.groups.key, key))
+    if key == OUTSIDE or at >= len(table) or int(table.groups.key[at]) != key:
+        raise no_such_row()
+    graph = key - 1
+    sizes = batches_of(graphs, np.flatnonzero(graphs.replays.graph == graph))
+    captures, problems, choices = _captures(subject, query)
+    lent = lend(graphs, graph, max(sizes, default=NONE), [columns for _, columns in captures])
+    capture = _capture(subject, captures, lent, problems, choices, graphs.label(graph))
+    return OpenedGraph(subject, table, at, graph, chosen, lent, captures, capture)
+
+
+def _captures(
+    subject: Subject, query: answers.GraphQuery
+) -> tuple[
+    tuple[tuple[TracePlace, CaptureColumns], ...], list[str], tuple[answers.CaptureChoice, ...]
+]:
+    """The recordings to compare with, why others are not, and which there are to choose from."""
+    beside = subject.recordings
+    own = beside.own
+    every = [one for one in beside.everything() if one.place != own]
+    choices = {
+        (one.place.run, one.place.worker): None
+        for one in sorted(every, key=lambda one: (not _says_capture(one.place), one.place))
+    }
+    listed = tuple(answers.CaptureChoice(*one) for one in list(choices)[:MOST_CHOICES])
+    rank = subject.facts.rank
+    chosen = [one for one in every if _is_meant(one, query, own, rank)]
+    if query.capture_run and not chosen:
+        raise QueryError(
+            "capture_run: there is no such recording beside this one",
+            hint="Name a run below the same folder, and a worker of it.",
+        )
+    found: list[tuple[TracePlace, CaptureColumns]] = []
+    problems = [f"{one.place.worker}: {one.problem}" for one in chosen if one.problem]
+    if len(chosen) > MOST_CAPTURES:
+        problems.append(f"{len(chosen) - MOST_CAPTURES} further recordings were not looked at")
+    waiting: NotReadyError | None = None
+    for one in chosen[:MOST_CAPTURES]:
+        if one.problem:
+            continue
+        try:
+            found.append((one.place, beside.artifact(one.place, CAPTURES)))
+        except NotReadyError as error:
+            waiting = error  # all of them are asked for first, so that they are read together
+        except (TraceFormatError, OSError) as error:
+            problems.append(f"{one.place.worker}: {error}")
+    if waiting is not None:
+        raise waiting
+    return tuple(found), problems, listed
+
+
+def _is_meant(
+    one: RunWorker, query: answers.GraphQuery, own: TracePlace | None, rank: int | None
+) -> bool:
+    """Whether a recording is to be compared: as the query names it, else by its name and place."""
+    if query.capture_run:
+        named = query.capture_worker in ("", one.place.worker)
+        is_mine = query.capture_worker != "" or rank is None or one.rank in (None, rank)
+        return one.place.run == query.capture_run and named and is_mine
+    same = rank is None or one.rank is None or one.rank == rank
+    return (
+        own is not None and same and _says_capture(one.place) and _is_near(one.place.run, own.run)
+    )
+
+
+def _says_capture(place: TracePlace) -> bool:
+    return _CAPTURE in f"{place.run}/{place.worker}".casefold()
+
+
+def _is_near(run: str, own: str) -> bool:
+    """Whether a run is the same folder, one below it, or one beside it."""
+    return run.startswith((own, f"{own}/")) or run.rpartition("/")[0] == own.rpartition("/")[0]
+
+
+def _capture(
+    subject: Subject,
+    captures: tuple[tuple[TracePlace, CaptureColumns], ...],
+    lent: Lent | None,
+    problems: list[str],
+    choices: tuple[answers.CaptureChoice, ...],
+    name: str,
+) -> answers.Capture:
+    also = f" Not read: {'; '.join(problems[:3])}." if problems else ""
+    if lent is None:
+        return answers.Capture(
+            "none", _why_none(subject, captures, choices) + also, "", "", "", None, None, 0, 0,
+            choices,
+        )  # fmt: skip
+    place = captures[lent.capture][0]
+    what = "capture" if lent.captured else "run of the same recording"
+    sized = f" of batch size {lent.batch:,}" if lent.batch >= 0 else ""
+    said = (
+        f"{share(lent.ratio)} of the kernel time of {name} ({lent.matched:,} of"
+        f" {plural(lent.kernels, 'kernel')}) is in a {what}{sized} of {place.run}/{place.worker},"
+        " by the same names in the same order."
+    )
+    end = (
+        " Operators, shapes, modules and stacks of its nodes are from there."
+        if lent.fits
+        else f" That is less than {LEAST_SHARE * 100:.0f} %: nothing is taken from there. It may be"
+        " of another model, batch size or version."
+    )
+    return answers.Capture(
+        state="lent" if lent.fits else "refused",
+        text=said + end + also,
+        run=place.run,
+        worker=place.worker,
+        span=place.span,
+        batch=lent.batch if lent.batch >= 0 else None,
+        ratio=lent.ratio,
+        matched=lent.matched,
+        kernels=lent.kernels,
+        choices=choices,
+    )
+
+
+def _why_none(
+    subject: Subject,
+    captures: tuple[tuple[TracePlace, CaptureColumns], ...],
+    choices: tuple[answers.CaptureChoice, ...],
+) -> str:
+    """Why operators of the nodes are not available."""
+    if subject.recordings.own is None:
+        return (
+            "Operators, shapes and stacks of nodes are not available, because this file was opened"
+            " alone: inside a replay they are not recorded. Open the folder that also holds a"
+            " recording of the capture."
+        )
+    if not captures:
+        others = " Choose it, if it is there under another name." if choices else ""
+        return (
+            "Operators, shapes and stacks of nodes are not available, because inside a replay they"
+            " are not recorded, and no recording beside this one is named after a capture." + others
+        )
+    if any(columns.unnamed for _, columns in captures):
+        return (
+            "Operators, shapes and stacks of nodes are not available, because the capture-time"
+            " recording does not name the kernels that were captured, nor did they run there."
+        )
+    return (
+        "Operators, shapes and stacks of nodes are not available, because the chosen recording"
+        " holds no launch of a kernel that this graph could consist of."
+    )
+
+
+def batches_of(graphs: GraphColumns, replays: NDArray[np.integer]) -> list[int]:
+    """The batch sizes that names around the launches of some replays tell, ascending."""
+    sizes: list[int] = np.unique(graphs.replays.batch[replays]).tolist()
+    return [size for size in sizes if size >= 0]

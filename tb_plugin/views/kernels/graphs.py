@@ -1,0 +1,323 @@
+"""Replayed graphs in the Kernel view: rows of the table, the page of one graph, its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from ...analysis.graphs.captures import LEAST_SHARE
+from ...analysis.graphs.model import NONE, IdleKind
+from ...analysis.graphs.table import GraphGroups
+from ...analysis.operators.kernels import kernel_rows
+from ...base.units import duration, plural, share
+from ..shared import SharePart, known, no_such_row
+from ..view import Subject
+from . import contract as answers
+from .captures import OpenedGraph, batches_of, opened
+from .nodes import node_rows
+from .rows import SORTS, rows_of
+
+GRAPH_SORTS = (
+    *SORTS,
+    "replays",
+    "nodes",
+    "node_ns",
+    "replay_min_ns",
+    "replay_p50_ns",
+    "replay_p95_ns",
+    "replay_max_ns",
+    "replay_ns",
+    "inside_idle_ns",
+)
+OUTSIDE_NAME = "outside graphs"
+MOST_REPLAYS = 20
+MOST_WAITS = 30
+MOST_OPS = 100
+_QUANTILES = (("min", 0.0), ("5 %", 0.05), ("25 %", 0.25), ("median", 0.5), ("75 %", 0.75),
+              ("95 %", 0.95), ("max", 1.0))  # fmt: skip
+_WAITS: Mapping[int, answers.WaitKind] = MappingProxyType(
+    {
+        IdleKind.LATENCY: "latency",
+        IdleKind.HOST: "host",
+        IdleKind.OTHER: "other",
+        IdleKind.UNKNOWN: "unknown",
+    }
+)
+FROM_CAPTURE = "from the capture-time recording"
+GRAPH_DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "graph": "Work that one call launches together, again and again. Told apart by the id that"
+        " the recorder writes; without ids, replays of work of the same names on one device, with"
+        " the same batch size, count as one graph.",
+        "batch": "The batch size that a range around the launch names, as `execute_32_…` of vLLM,"
+        " `bs=32` of SGLang, `capture_32_…` do.",
+        "replays": "How often it was launched in the chosen steps.",
+        "nodes": "Kernels, copies, sets, calls of the host and recorded events of its largest"
+        " replay.",
+        "node_ns": "Mean length of a kernel, copy or set of its replays.",
+        "replay_ns": "Sum of its replays, each from the start of its first work to the end of its"
+        " last.",
+        "replay_min_ns": "The shortest replay, from the start of its first work to the end of its"
+        " last.",
+        "replay_p50_ns": "Half of the replays take no longer.",
+        "replay_p95_ns": "95 % of the replays take no longer.",
+        "replay_max_ns": "The longest replay.",
+        "inside_idle_ns": "Within its replays, the time in which none of their work ran.",
+        "place": "Nodes in the order of their mean start within a replay.",
+        "number": "The node's id as recorded.",
+        "start_ns": "Mean start, from the start of the replay.",
+        "waits_for": "The place of the node that ends last of those it depends on.",
+        "idle_ns": "Mean time before it in which nothing of the replay ran.",
+        "lent_op": "The operator that launched the kernel when the graph was captured, from the"
+        " capture-time recording: matched by name and order, refused where less than"
+        f" {LEAST_SHARE * 100:.0f} % of the graph's kernel time finds its launch.",
+        "shapes": "Input shapes of that operator, from the capture-time recording.",
+        "module": "The innermost module around that launch, from the capture-time recording.",
+        "waits": "The idle time inside of replays by the dependency that the next node waited for:"
+        " the one that ended last. Up to its end a call of the host holds the device; after it is"
+        " the launch inside the graph.",
+    }
+)
+_NO_IDS = (
+    "The recorder wrote no graph ids: replays of work of the same names count as one graph."
+    " The recorders of CUDA write ids."
+)
+_NO_NODE_IDS = "The recorder wrote no node ids: the k-th work of a name in a replay is one node."
+_NO_EDGES = (
+    "No dependencies between nodes were recorded: what ended last before a gap stands for them,"
+    " marked inferred. torch 2.15 records them with `CuspyConfig(enable_graph_dependencies=True)`."
+)
+_NO_BATCH = "No range around its launches names a batch size."
+_NO_REPLAYS = "It was not replayed in the chosen steps."
+
+
+def graph_rows(
+    table: GraphGroups, groups: Iterable[int], whole_ns: int
+) -> tuple[answers.KernelRow, ...]:
+    """Rows by graph; the one of kernels outside of graphs has no figures of replays."""
+    rows = rows_of(table, groups, whole_ns)
+    made = []
+    for row in rows:
+        at = int(np.searchsorted(table.groups.key, int(row.key)))
+        graph = int(row.key) - 1
+        name = OUTSIDE_NAME if graph < 0 else table.graphs.label(graph)
+        made.append(
+            replace(
+                row,
+                name=name,
+                kernel_class="",
+                class_why="",
+                fused="",
+                source="",
+                graph=None if graph < 0 else _figures(table, at, graph),
+            )
+        )
+    return tuple(made)
+
+
+def _figures(table: GraphGroups, at: int, graph: int) -> answers.GraphFigures:
+    graphs = table.graphs
+    number = int(graphs.graphs.number[graph])
+    rows = table.of_graph[at]
+
+    def whole(column: NDArray[np.float64]) -> int | None:
+        value = known(float(column[at]))
+        return None if value is None else int(value)
+
+    return answers.GraphFigures(
+        number=number if number >= 0 else None,
+        device=table.operators.devices[int(graphs.graphs.device[graph])],
+        batch=", ".join(map(str, batches_of(graphs, rows))),
+        replays=len(rows),
+        nodes=whole(table.nodes) or 0,
+        node_ns=known(float(table.node_ns[at])),
+        replay_min_ns=whole(table.replay_min_ns),
+        replay_p50_ns=whole(table.replay_p50_ns),
+        replay_p95_ns=whole(table.replay_p95_ns),
+        replay_max_ns=whole(table.replay_max_ns),
+        replay_ns=whole(table.replay_ns) or 0,
+        inside_idle_ns=whole(table.inside_idle_ns) or 0,
+    )
+
+
+# --- the page of one graph ------------------------------------------------------------------------
+
+
+def graph_page(subject: Subject, query: answers.GraphQuery) -> answers.GraphPage:
+    """One graph. Raises QueryError, NotReadyError."""
+    return page_of(opened(subject, query))
+
+
+def page_of(of: OpenedGraph) -> answers.GraphPage:
+    """The page of an opened graph."""
+    operators, graphs = of.table.operators, of.graphs
+    whole = int(operators.activities.dur_ns[kernel_rows(operators, of.chosen)].sum())
+    row = graph_rows(of.table, [of.at], whole)[0]
+    figures = row.graph
+    if figures is None:
+        raise no_such_row()
+    waits = _waits(of)
+    ops = _ops(of)
+    rows = of.table.of_graph[of.at]
+    missing = {}
+    if figures.number is None:
+        missing["ids"] = _NO_IDS
+    if not graphs.graphs.node_ids[of.graph]:
+        missing["node_ids"] = _NO_NODE_IDS
+    if not graphs.has_edges:
+        missing["dependencies"] = _NO_EDGES
+    if not figures.batch:
+        missing["batch"] = _NO_BATCH
+    if not len(rows):
+        missing["replays"] = _NO_REPLAYS
+    if of.capture.state != "lent":
+        missing["operators"] = of.capture.text
+    headline, detail = _words(row, figures, waits)
+    return answers.GraphPage(
+        headline=headline,
+        detail=detail,
+        row=row,
+        waits=waits[:MOST_WAITS],
+        waits_count=len(waits),
+        quantiles=_quantiles(of.table.span_ns[rows]),
+        replays=_replays(of, rows),
+        ops=ops[:MOST_OPS],
+        ops_count=len(ops),
+        capture=of.capture,
+        missing=missing,
+        definitions=dict(GRAPH_DEFINITIONS),
+    )
+
+
+def _words(
+    row: answers.KernelRow,
+    figures: answers.GraphFigures,
+    waits: tuple[answers.InsideWait, ...],
+) -> tuple[str, str]:
+    said = f"{row.name[0].upper()}{row.name[1:]}"
+    part = f"{share(row.ratio)} of the kernel time"
+    if not figures.replays or figures.replay_p50_ns is None:
+        return f"{said} holds {part}.", _NO_REPLAYS
+    idle = figures.inside_idle_ns / figures.replay_ns if figures.replay_ns else 0.0
+    first = waits[0] if waits else None
+    what = {
+        "host": "calls of the host",
+        "latency": "launches inside the graph",
+        "other": "other work of the device",
+        "unknown": "what is not recorded",
+    }
+    held = f", most of it for {what[first.kind]}" if first else ""
+    median = duration(figures.replay_p50_ns)
+    headline = f"{said} holds {part} and is idle for {share(idle)} of its replays."
+    detail = (
+        f"{plural(figures.replays, 'replay')} of {plural(figures.nodes, 'node')}, {median} each"
+        f" in the median; {duration(figures.inside_idle_ns)} idle inside{held}."
+    )
+    return headline, detail
+
+
+def _quantiles(spans: NDArray[np.int64]) -> tuple[SharePart, ...]:
+    ordered = np.sort(spans)
+    if not len(ordered):
+        return ()
+
+    def at(part: float) -> int:
+        return int(ordered[max(int(np.ceil(part * len(ordered))), 1) - 1])
+
+    median = at(0.5)
+    return tuple(
+        SharePart(label, at(part), at(part) / median if median else 0.0)
+        for label, part in _QUANTILES
+    )
+
+
+def _replays(of: OpenedGraph, rows: NDArray[np.intp]) -> tuple[answers.GraphReplay, ...]:
+    """The longest replays first."""
+    replays, operators = of.graphs.replays, of.table.operators
+    order = rows[np.argsort(-of.table.span_ns[rows], kind="stable")][:MOST_REPLAYS]
+    members = of.graphs.members
+    made = []
+    for at in order.tolist():
+        launch, step = int(replays.launch[at]), int(replays.step[at])
+        if launch < 0:
+            mine = np.flatnonzero(members.replay == at)
+            launch = int(members.slice[mine[np.argmin(members.ts[mine])]])
+        span = int(of.table.span_ns[at])
+        made.append(
+            answers.GraphReplay(
+                slice=launch,
+                ts=int(replays.ts[at]),
+                dur_ns=span,
+                idle_ns=span - int(replays.busy_ns[at]),
+                nodes=int(replays.node_count[at]),
+                step=operators.steps[step] if step >= 0 else "",
+                batch=int(replays.batch[at]) if replays.batch[at] >= 0 else None,
+            )
+        )
+    return tuple(made)
+
+
+def _waits(of: OpenedGraph) -> tuple[answers.InsideWait, ...]:
+    """The idle time inside by what was waited for, most first."""
+    graphs, idle = of.graphs, of.graphs.idle
+    chosen = np.zeros(len(graphs.replays), np.bool_)
+    chosen[of.table.of_graph[of.at]] = True
+    rows = np.flatnonzero(chosen[idle.replay])
+    total = int(idle.ns[rows].sum())
+    sums: dict[tuple[int, str, bool], list[int]] = {}
+    places: dict[tuple[int, str, bool], set[int]] = {}
+    for at in rows.tolist():
+        node, ns = int(idle.waited[at]), int(idle.ns[at])
+        name = graphs.strings[int(graphs.nodes.name[node])] if node >= 0 else ""
+        key = (int(idle.kind[at]), name, bool(idle.inferred[at]))
+        # ns, stretches, the longest, what ran after it
+        found = sums.setdefault(key, [0, 0, -1, 0])
+        found[0] += ns
+        found[1] += 1
+        if ns > found[2]:
+            found[2:] = [ns, int(graphs.members.slice[idle.next[at]])]
+        places.setdefault(key, set()).update({node} - {NONE})
+    first = int(graphs.first_node[of.graph])
+    made = [
+        answers.InsideWait(
+            kind=_WAITS[kind],
+            name=name,
+            nodes=len(places[kind, name, inferred]),
+            place=_only(places[kind, name, inferred], first),
+            ns=ns,
+            ratio=ns / total if total else 0.0,
+            count=count,
+            inferred=inferred,
+            longest=longest,
+        )
+        for (kind, name, inferred), (ns, count, _, longest) in sums.items()
+    ]
+    return tuple(sorted(made, key=lambda one: (-one.ns, one.name)))
+
+
+def _only(nodes: set[int], first: int) -> int | None:
+    return next(iter(nodes)) - first + 1 if len(nodes) == 1 else None
+
+
+def _ops(of: OpenedGraph) -> tuple[answers.LentOp, ...]:
+    """The kernel time of the graph by lent operator."""
+    if of.loan is None:
+        return ()
+    sums: dict[str, list[int]] = {}
+    whole = 0
+    for row in node_rows(of):
+        if row.kind != "kernel":
+            continue
+        found = sums.setdefault(row.op or "", [0, 0])
+        found[0] += 1
+        found[1] += row.total_ns
+        whole += row.total_ns
+    made = [
+        answers.LentOp(name, count, ns, ns / whole if whole else 0.0)
+        for name, (count, ns) in sums.items()
+    ]
+    return tuple(sorted(made, key=lambda one: (-one.total_ns, one.name)))
