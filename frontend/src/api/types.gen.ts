@@ -1506,7 +1506,7 @@ export interface KernelRow {
 export interface KernelRowQuery {
   readonly key: string;
   readonly steps?: string;
-  readonly group_by?: KernelGroupBy;
+  readonly group_by?: "class" | "name" | "properties";
   readonly device?: number;
 }
 

@@ -150,12 +150,12 @@ def _capture(
             choices,
         )  # fmt: skip
     place = captures[lent.capture][0]
-    what = "capture" if lent.captured else "run of the same recording"
+    what = "in a capture" if lent.captured else "in work that ran at once"
     sized = f" of batch size {lent.batch:,}" if lent.batch >= 0 else ""
     said = (
         f"{share(lent.ratio)} of the kernel time of {name} ({lent.matched:,} of"
-        f" {plural(lent.kernels, 'kernel')}) is in a {what}{sized} of {place.run}/{place.worker},"
-        " by the same names in the same order."
+        f" {plural(lent.kernels, 'kernel')}) has its launch in the recording"
+        f" {place.run}/{place.worker}, {what}{sized}, by the same names in the same order."
     )
     end = (
         " Operators, shapes, modules and stacks of its nodes are from there."

@@ -271,7 +271,7 @@ class KernelRowQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     key: str
     steps: str = ""
-    group_by: KernelGroupBy = "name"
+    group_by: Literal["name", "properties", "class"] = "name"
     device: Annotated[int, Meta(ge=-1, le=100_000)] = -1
 
 

@@ -213,9 +213,10 @@ def _words(
     held = f", most of it for {what[first.kind]}" if first else ""
     median = duration(figures.replay_p50_ns)
     headline = f"{said} holds {part} and is idle for {share(idle)} of its replays."
+    each = f"of {median}" if figures.replays == 1 else f"{median} each in the median"
     detail = (
-        f"{plural(figures.replays, 'replay')} of {plural(figures.nodes, 'node')}, {median} each"
-        f" in the median; {duration(figures.inside_idle_ns)} idle inside{held}."
+        f"{plural(figures.replays, 'replay')} of {plural(figures.nodes, 'node')}, {each};"
+        f" {duration(figures.inside_idle_ns)} idle inside{held}."
     )
     return headline, detail
 

@@ -1,8 +1,10 @@
 /** The columns of the kernel table. */
 import type { ReactNode } from "react";
-import type { KernelQuery, KernelRow } from "../../api/types.gen";
+import type { GraphFigures, KernelQuery, KernelRow } from "../../api/types.gen";
 import { bytes, count, DASH, fixed, inScale, share, time, timeScale } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
 import { CellBar } from "../../components/charts/cell_bar";
+import { ViewLink } from "../../components/controls/view_link";
 import { type Column, numberColumn } from "../../components/data_table/table";
 import { CodeName } from "../../components/text/code_name";
 
@@ -69,7 +71,63 @@ const RESOURCES: readonly KernelColumn[] = [
   text("shared_bytes", "Shared", (row) => known(row.shared_bytes, bytes), { isNumeric: true }),
 ];
 
+const ofGraph = (
+  row: KernelRow,
+  words: (graph: NonNullable<KernelRow["graph"]>) => ReactNode,
+): ReactNode => (row.graph === null ? none : words(row.graph));
+
+/** Graphs by their replays; the row of what is outside of graphs has kernels only. */
+function graphColumns(rows: readonly KernelRow[]): readonly KernelColumn[] {
+  const most = Math.max(0, ...rows.map((row) => row.total_ns));
+  const scale = timeScale(most);
+  const replay = (key: keyof GraphFigures, head: string) =>
+    numberColumn<KernelRow>(key, head, (row) =>
+      ofGraph(row, (graph) => known(graph[key] as number | null, time)),
+    );
+  return [
+    text(
+      "name",
+      "Graph",
+      (row) =>
+        row.graph === null ? (
+          row.name
+        ) : (
+          <ViewLink stem="kernels" params={{ graph: row.key }} title="Its replays and nodes">
+            {harmless(row.name)}
+          </ViewLink>
+        ),
+      { sort: true, width: 120, grow: 2 },
+    ),
+    text("batch", "Batch", (row) =>
+      ofGraph(row, ({ batch }) => (batch === "" ? none : harmless(batch))),
+    ),
+    numberColumn("replays", "Replays", (row) => ofGraph(row, (graph) => count(graph.replays))),
+    numberColumn("nodes", "Nodes", (row) => ofGraph(row, (graph) => count(graph.nodes))),
+    replay("node_ns", "Per node"),
+    replay("replay_min_ns", "Replay min"),
+    replay("replay_p50_ns", "Median"),
+    replay("replay_p95_ns", "p95"),
+    replay("replay_max_ns", "Max"),
+    replay("inside_idle_ns", "Idle inside"),
+    numberColumn("calls", "Kernels", (row) => count(row.calls)),
+    numberColumn(
+      "total_ns",
+      "Kernel time",
+      (row) => (
+        <CellBar value={row.total_ns} most={most} category="compute">
+          {inScale(row.total_ns, scale)}
+        </CellBar>
+      ),
+      { unit: scale.unit.name, width: 100, grow: 1.5 },
+    ),
+    numberColumn("ratio", "Share", (row) => share(row.ratio)),
+  ];
+}
+
 export function columnsOf(rows: readonly KernelRow[], query: KernelQuery): readonly KernelColumn[] {
+  if (query.group_by === "graph") {
+    return graphColumns(rows);
+  }
   const most = Math.max(0, ...rows.map((row) => row.total_ns));
   const scale = timeScale(most);
   const isKnown = ({ key }: KernelColumn) =>

@@ -1,6 +1,6 @@
 /** What a row of kernels consists of: launches, the ops behind them, why it has its class. */
 
-import type { KernelQuery, KernelRow } from "../../api/types.gen";
+import type { KernelGroupBy, KernelQuery, KernelRow } from "../../api/types.gen";
 import { count, plural } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { ViewLink } from "../../components/controls/view_link";
@@ -10,6 +10,7 @@ import { SlowCalls } from "../../components/states/slow_calls";
 import { CodeName } from "../../components/text/code_name";
 import { useAsked, usePart } from "../../state/parts";
 import { launchWords } from "./columns";
+import { GraphDetails } from "./graph_page";
 
 interface DetailsProps {
   readonly row: KernelRow;
@@ -17,10 +18,28 @@ interface DetailsProps {
 }
 
 export function Details({ row, query }: DetailsProps) {
+  if (query.group_by !== "graph") {
+    return <KernelParts row={row} query={query} groupBy={query.group_by ?? "name"} />;
+  }
+  return row.graph === null ? (
+    <p className="node-details dim">
+      Each of these kernels was launched on its own. Grouped by name, they are listed with those of
+      graphs.
+    </p>
+  ) : (
+    <GraphDetails graph={row.key} steps={query.steps ?? ""} />
+  );
+}
+
+interface PartsProps extends DetailsProps {
+  readonly groupBy: Exclude<KernelGroupBy, "graph">;
+}
+
+function KernelParts({ row, query, groupBy }: PartsProps) {
   const state = usePart("kernels/row", useAsked(), {
     key: row.key,
     steps: query.steps ?? "",
-    group_by: query.group_by ?? "name",
+    group_by: groupBy,
   });
   const allLaunches = (
     <ViewLink stem="kernels" params={{ search: row.name, group: "properties", row: "" }}>

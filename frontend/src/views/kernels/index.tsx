@@ -11,6 +11,7 @@ import { Panel } from "../../components/states/panel";
 import { Hero } from "../../components/text/hero";
 import { useAddress, useValues } from "../../state/host/environment";
 import { Fill } from "./fill";
+import { GraphView } from "./graph_page";
 import kernelsCss from "./kernels.css?inline";
 import { KernelRows } from "./table_view";
 
@@ -148,7 +149,12 @@ function Figures({ answer, isOld, steps }: { answer: Kernels; isOld: boolean; st
 const MOST_DRAWN = 1000;
 
 export default function KernelsView() {
-  const steps = useValues()["steps"] ?? "";
+  const values = useValues();
+  const steps = values["steps"] ?? "";
+  const graph = values["kernels.graph"] ?? "";
+  if (graph !== "") {
+    return <GraphView graph={graph} steps={steps} />;
+  }
   return (
     <ViewAnswer
       stem="kernels"

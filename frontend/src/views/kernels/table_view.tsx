@@ -9,7 +9,7 @@ import { Details } from "./details";
 
 /** The kernel table as text, in base units. */
 
-const toPlain = plainTable<KernelRow>([
+const kernelsToPlain = plainTable<KernelRow>([
   "name",
   "kernel_class",
   "op",
@@ -33,14 +33,41 @@ const toPlain = plainTable<KernelRow>([
   "queue_ns",
 ]);
 
+const FIGURES = [
+  "batch",
+  "replays",
+  "nodes",
+  "node_ns",
+  "replay_min_ns",
+  "replay_p50_ns",
+  "replay_p95_ns",
+  "replay_max_ns",
+  "replay_ns",
+  "inside_idle_ns",
+] as const;
+
+const graphsToPlain = plainTable<KernelRow>([
+  "name",
+  ...FIGURES.map((key) => [key, (row: KernelRow) => row.graph?.[key] ?? null] as const),
+  "calls",
+  "total_ns",
+  "ratio",
+]);
+
 /** The table of kernels: grouped, searched, sorted, opened in place. */
 
-const USUALLY_HIDDEN = "p50_ns,p95_ns,launch_ns";
+const USUALLY_HIDDEN = "p50_ns,p95_ns,launch_ns,replay_p95_ns";
 const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [
   ["name", "Kernel name"],
   ["properties", "Properties + operator"],
   ["class", "Class"],
 ];
+
+const ANEW = {
+  "kernels.sort": undefined,
+  "kernels.up": undefined,
+  "kernels.row": undefined,
+};
 
 export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }) {
   const address = useAddress();
@@ -53,24 +80,32 @@ export function KernelRows({ answer, steps }: { answer: Kernels; steps: string }
   };
   const set = (key: string, value: string) =>
     address.replace({ [`kernels.${key}`]: value === "" ? undefined : value });
+  const none = query.group_by === "graph" ? answer.missing["graphs"] : undefined;
   return (
     <PartTable
       part="kernels/table"
       label="Kernels"
+      head={none === undefined ? null : <p className="hint graphs-none">{none}</p>}
       stem="kernels"
       query={query}
       keyOf={(row) => row.key}
       columns={(rows) => columnsOf(rows, query)}
       definitions={answer.definitions}
       usuallyHidden={USUALLY_HIDDEN}
-      toPlain={toPlain}
+      toPlain={query.group_by === "graph" ? graphsToPlain : kernelsToPlain}
       filters={
         <>
           <Segmented
             label="Group by"
-            options={GROUPS}
+            options={[...GROUPS, ["graph", "Graph", answer.missing["graphs"] ?? ""]]}
             value={query.group_by ?? "name"}
-            onChange={(group) => set("group", group === "name" ? "" : group)}
+            onChange={(group) =>
+              address.replace({
+                "kernels.group": group === "name" ? undefined : group,
+                // Graphs have columns and rows of their own.
+                ...(group === "graph" || query.group_by === "graph" ? ANEW : {}),
+              })
+            }
           />
           {(
             [

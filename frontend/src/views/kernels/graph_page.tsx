@@ -1,0 +1,301 @@
+/** The page of one replayed graph: its replays, what they waited for, its nodes in their order. */
+import type { GraphPage, GraphQuery, NodeRow } from "../../api/types.gen";
+import { plainTable } from "../../base/text/delimited";
+import { count, DASH, inScale, share, time, timeScale } from "../../base/text/format";
+import { harmless } from "../../base/text/shown_name";
+import { CellBar } from "../../components/charts/cell_bar";
+import { SearchField } from "../../components/controls/search_field";
+import { ViewLink } from "../../components/controls/view_link";
+import { PartTable } from "../../components/data_table/part_table";
+import { type Column, numberColumn } from "../../components/data_table/table";
+import { Answered, Skeleton } from "../../components/states/answered";
+import { Panel } from "../../components/states/panel";
+import { CodeName } from "../../components/text/code_name";
+import { Hero } from "../../components/text/hero";
+import { useAddress, useValues } from "../../state/host/environment";
+import { useAsked, usePart } from "../../state/parts";
+import { FROM_CAPTURE, knownBy, LentOps, Missing, Replays, Waits } from "./graph_facts";
+
+const LONGEST_SHAPES = 4000;
+const dim = <span className="dim">{DASH}</span>;
+
+/** A graph of the table with the recording of its capture that is chosen. */
+export function useGraphQuery(key: string, steps: string): GraphQuery {
+  const values = useValues();
+  return {
+    key,
+    steps,
+    capture_run: values["kernels.capture"] ?? "",
+    capture_worker: values["kernels.captureworker"] ?? "",
+  };
+}
+
+/** The parts of a graph below its row in the table, and the way to its page. */
+export function GraphDetails({ graph, steps }: { graph: string; steps: string }) {
+  const state = usePart("kernels/graph", useAsked(), useGraphQuery(graph, steps));
+  return (
+    <Answered state={state}>
+      {(page) => (
+        <div className="op-details">
+          <section aria-label="Idle inside">
+            <h3>
+              Idle inside <span className="dim">{knownBy(page)}</span>
+            </h3>
+            <Waits page={page} />
+          </section>
+          <section aria-label="Replays">
+            <h3>Replays</h3>
+            <Replays page={page} />
+          </section>
+          <section aria-label="Operators">
+            <h3>Operators</h3>
+            <LentOps page={page} />
+          </section>
+          <section aria-label="Nodes">
+            <h3>
+              Nodes <span className="dim">{count(page.row.graph?.nodes ?? 0)}</span>
+            </h3>
+            <p>
+              <ViewLink stem="kernels" params={{ graph }}>
+                The page of {harmless(page.row.name)}, with its nodes in order
+              </ViewLink>
+            </p>
+            <Missing page={page} />
+          </section>
+        </div>
+      )}
+    </Answered>
+  );
+}
+
+const KINDS: Readonly<Record<NodeRow["kind"], string>> = {
+  kernel: "kernel",
+  copy: "copy",
+  set: "set",
+  host: "host call",
+  event: "event",
+};
+
+type NodeColumn = Column<NodeRow>;
+
+/** Columns that are there if a row has a value. */
+const LENT: readonly NodeColumn[] = [
+  {
+    key: "op",
+    head: "Captured operator",
+    help: `The operator that launched it, ${FROM_CAPTURE}.`,
+    sort: true,
+    width: 90,
+    grow: 2,
+    cell: (row) =>
+      row.op === null ? (
+        dim
+      ) : (
+        <span title={FROM_CAPTURE}>
+          <CodeName name={row.op} />
+        </span>
+      ),
+  },
+  {
+    key: "shapes",
+    head: "Captured shapes",
+    help: `Input shapes of that operator, ${FROM_CAPTURE}.`,
+    width: 90,
+    cell: (row) =>
+      row.shapes === null ? (
+        dim
+      ) : (
+        <span title={`${harmless(row.shapes, LONGEST_SHAPES)}, ${FROM_CAPTURE}`}>
+          {harmless(row.shapes)}
+        </span>
+      ),
+  },
+];
+
+function columnsOf(rows: readonly NodeRow[]): readonly NodeColumn[] {
+  const most = Math.max(0, ...rows.map((row) => row.total_ns));
+  const scale = timeScale(most);
+  const has = (key: keyof NodeRow) => rows.some((row) => row[key] !== null);
+  return [
+    {
+      key: "name",
+      head: "Node",
+      sort: true,
+      width: 170,
+      grow: 4,
+      cell: (row) => (
+        <ViewLink
+          stem="timeline"
+          params={{ select: String(row.longest) }}
+          title={`${harmless(row.name)}\nIts longest run, in Trace`}
+        >
+          <CodeName name={row.name} />
+        </ViewLink>
+      ),
+    },
+    numberColumn("place", "Place", (row) => count(row.place)),
+    { key: "kind", head: "Kind", sort: true, width: 64, cell: (row) => KINDS[row.kind] },
+    ...LENT.filter(({ key }) => has(key as keyof NodeRow)),
+    numberColumn("calls", "Runs", (row) => count(row.calls)),
+    numberColumn("start_ns", "Start", (row) => (row.start_ns === null ? dim : time(row.start_ns))),
+    numberColumn("mean_ns", "Mean", (row) => time(row.mean_ns)),
+    numberColumn("min_ns", "Min", (row) => time(row.min_ns)),
+    numberColumn("max_ns", "Max", (row) => time(row.max_ns)),
+    numberColumn(
+      "total_ns",
+      "Total",
+      (row) => (
+        <CellBar value={row.total_ns} most={most} category="compute">
+          {inScale(row.total_ns, scale)}
+        </CellBar>
+      ),
+      { unit: scale.unit.name, width: 100, grow: 1.5 },
+    ),
+    numberColumn("ratio", "Share", (row) => share(row.ratio)),
+    ...(has("waits_for")
+      ? [
+          {
+            key: "waits_for",
+            head: "Waits for",
+            isNumeric: true,
+            cell: (row: NodeRow) => (row.waits_for === null ? dim : count(row.waits_for)),
+          },
+        ]
+      : []),
+    numberColumn("idle_ns", "Idle before", (row) => time(row.idle_ns)),
+    ...(has("number")
+      ? [
+          {
+            key: "number",
+            head: "Id",
+            isNumeric: true,
+            cell: (row: NodeRow) => (row.number === null ? dim : count(row.number)),
+          },
+        ]
+      : []),
+  ];
+}
+
+const toPlain = plainTable<NodeRow>([
+  "place",
+  "number",
+  "kind",
+  "name",
+  "op",
+  "shapes",
+  "module",
+  "lent",
+  "calls",
+  "start_ns",
+  "total_ns",
+  "mean_ns",
+  "min_ns",
+  "max_ns",
+  "ratio",
+  "waits_for",
+  "idle_ns",
+]);
+
+/** What a node was launched by when its graph was captured. */
+function NodeDetails({ row, why }: { row: NodeRow; why: string }) {
+  if (!row.lent) {
+    return <p className="node-details dim">{harmless(why, LONGEST_SHAPES)}</p>;
+  }
+  return (
+    <div className="node-details">
+      <p>
+        <b>
+          <CodeName name={row.op ?? "no operator"} />
+        </b>{" "}
+        <span className="chip">{FROM_CAPTURE}</span>
+      </p>
+      {row.shapes === null ? null : <p className="mono">{harmless(row.shapes, LONGEST_SHAPES)}</p>}
+      {row.module === null ? null : <p>{harmless(row.module)}</p>}
+      {row.stack.length === 0 ? (
+        <p className="dim">No Python frames were recorded there.</p>
+      ) : (
+        <ol className="node-stack mono">
+          {row.stack.map((frame, depth) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a frame may stand twice in a stack
+            <li key={depth} className="clip" title={harmless(frame)}>
+              {harmless(frame)}
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+function Nodes({ page, query }: { page: GraphPage; query: GraphQuery }) {
+  const address = useAddress();
+  const values = useValues();
+  const search = values["kernels.nodes.search"] ?? "";
+  const why =
+    page.capture.state === "lent"
+      ? "The recording of the capture has no launch that fits this node."
+      : page.capture.text;
+  return (
+    <PartTable
+      part="kernels/nodes"
+      label="Nodes"
+      stem="kernels.nodes"
+      query={{ ...query, search }}
+      keyOf={(row) => row.key}
+      usualSorting={{ key: "place", isDown: false }}
+      columns={columnsOf}
+      definitions={page.definitions}
+      usuallyHidden="min_ns,max_ns,number"
+      toPlain={toPlain}
+      filters={
+        <SearchField
+          words="Node or operator"
+          label="Filter by node or operator"
+          value={search}
+          onChange={(text) =>
+            address.replace({ "kernels.nodes.search": text === "" ? undefined : text })
+          }
+        />
+      }
+      detail={(row) => <NodeDetails row={row} why={why} />}
+      empty="No such node ran in the chosen steps."
+    />
+  );
+}
+
+export function GraphView({ graph, steps }: { graph: string; steps: string }) {
+  const query = useGraphQuery(graph, steps);
+  const state = usePart("kernels/graph", useAsked(), query, true);
+  const back = (
+    <p>
+      <ViewLink stem="kernels" params={{ graph: "", row: "" }}>
+        ← all kernels
+      </ViewLink>
+    </p>
+  );
+  return (
+    <div className={state.isOld ? "stack stale" : "stack"}>
+      {back}
+      <Answered state={state} waiting={<Skeleton heights={[48, 240, 520]} />}>
+        {(page) => (
+          <>
+            <Hero headline={page.headline} detail={page.detail} />
+            <Missing page={page} />
+            <div className="grid kernels-grid">
+              <Panel title="Idle inside" hint={knownBy(page)}>
+                <Waits page={page} />
+              </Panel>
+              <Panel title="Replays">
+                <Replays page={page} />
+              </Panel>
+              <Panel title="Operators">
+                <LentOps page={page} />
+              </Panel>
+            </div>
+            <Nodes page={page} query={query} />
+          </>
+        )}
+      </Answered>
+    </div>
+  );
+}
