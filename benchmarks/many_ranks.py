@@ -274,10 +274,7 @@ def kept_bytes(folder: Path) -> tuple[float, float]:
     """Bytes of the summary and of the timing of a rank, in the mean."""
     entries = folder / BESIDE / "entries"
     sizes = [
-        [
-            file.stat().st_size
-            for file in entries.glob(f"*/artifacts/{DIGEST.name}/{part}.msgpack")
-        ]
+        [file.stat().st_size for file in entries.glob(f"*/artifacts/{DIGEST.name}/{part}.msgpack")]
         for part in ("summary", "timing")
     ]
     summary, timing = (float(np.mean(one)) for one in sizes)

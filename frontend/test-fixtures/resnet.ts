@@ -306,6 +306,7 @@ export const OVERVIEW: Overview = {
         : [],
   })),
   gaps: [],
+  measured: null,
   figures: [],
   configuration: [
     { label: "Device type", value: "GPU" },

@@ -283,6 +283,47 @@ class LaunchSums(Struct, frozen=True, array_like=True):
     slow_ns: int = 0
 
 
+class CounterFacts(Struct, frozen=True):
+    """One sampled counter of a device over the whole recording (counters/samples)."""
+
+    kind: str  # what it measures, one of ``KNOWN`` in counters/samples: "power", "dram", …
+    name: str  # as recorded: "Power (W)"
+    unit: str  # "W" | "°C" | "MHz" | "%" | "B/s"; "" where its name does not say
+    decimals: int  # its integrals count in 10^−decimals of the unit, times ns
+    samples: int
+    period_ns: int  # the median distance of samples
+    first_ns: int  # from the first sample …
+    last_ns: int  # … until the last no longer holds
+    low: float  # the least value
+    high: float
+    usual: float  # the 95th percentile
+    peak: float | None = None  # of traffic in B/s, what the device's data sheet promises
+
+
+class Integral(Struct, frozen=True, array_like=True):
+    """∫ of a counter over a set of intervals, as far as samples cover it."""
+
+    amount: int = 0  # in 10^−decimals of the counter's unit, times ns
+    ns: int = 0  # what of the set is covered
+
+
+class StepCounter(Struct, frozen=True, array_like=True):
+    """A counter over one step of its device: over the first five parts of ``Partition``.
+
+    They sum to the integral over the step. The last three are of samples that hold at some instant
+    at which the device works; integers of 10^−decimals of the unit.
+    """
+
+    compute: Integral = Integral()
+    exposed_communication: Integral = Integral()
+    exposed_copy: Integral = Integral()
+    memset: Integral = Integral()
+    idle: Integral = Integral()
+    samples: int = 0
+    low: int = 0
+    high: int = 0
+
+
 class Longest(Struct, frozen=True, array_like=True):
     """The longest device activity of one class in a step, as a place to look at."""
 
@@ -303,6 +344,7 @@ class DeviceStep(Struct, frozen=True):
     communication: Communication = field(default_factory=Communication)
     copies: tuple[CopySum, ...] = ()
     launches: LaunchSums = field(default_factory=LaunchSums)
+    counters: tuple[StepCounter, ...] = ()  # as in ``DeviceFacts.counters``
 
 
 class StepFacts(Struct, frozen=True):
@@ -365,6 +407,7 @@ class DeviceFacts(Struct, frozen=True):
     # From a launch's return to its work's begin: 10th, 50th and 90th percentile, ns. Below 0: the
     # work began within the call. None: nothing linked.
     lead_ns: tuple[int, int, int] | None = None
+    counters: tuple[CounterFacts, ...] = ()  # what was sampled of it
 
 
 class RunTraits(Struct, frozen=True):

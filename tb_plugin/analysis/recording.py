@@ -29,6 +29,8 @@ WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.C
 NO_DEVICE = f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
 WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
 
+CLOCK_COUNTERS = "`CuspyConfig(enable_environment_counters=True)`, from torch 2.15 on"
+
 
 def unavailable(
     steps: tuple[StepFacts, ...],
@@ -45,6 +47,9 @@ def unavailable(
         reasons["steps"] = f"No step is marked, so the whole recording counts as one: {WITH_STEPS}."
     if not any(device.used for device in devices):
         reasons["devices"] = NO_DEVICE
+    used = next((device for device in devices if device.used), None)
+    if used is not None and not any(device.counters for device in devices):
+        reasons["counters"] = no_counters(used.vendor)
     if counts["memory"] and not recording.totals:
         reasons["memory"] = (
             "Allocator events carry no totals: record with torch 1.11 or later "
@@ -53,6 +58,17 @@ def unavailable(
     elif not counts["memory"]:
         reasons["memory"] = no_allocator_events(recording.file_format)
     return reasons
+
+
+def no_counters(vendor: str) -> str:
+    """Why power, clocks and traffic of a device are not known, and how to record them."""
+    what = "Power, clocks and traffic are not known: no counter of the device was sampled"
+    if vendor not in ("NVIDIA", ""):
+        return f"{what}, and no recorder of PyTorch does so for devices of {vendor}."
+    return (
+        f"{what}. Record with {CLOCK_COUNTERS}; for multiprocessors, memory and links with"
+        " `PerformanceMetricsConfig` as well, which locks the clocks."
+    )
 
 
 def no_allocator_events(file_format: str) -> str:

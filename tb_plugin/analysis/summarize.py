@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..base.arrays import I64, distinct_values, is_any
 from ..base.machine import side_by_side
 from ..trace.model import Device, Trace
+from .counters.measured import step_counters
+from .counters.samples import Series
 from .facts import (
     Breakdown,
     Communication,
@@ -26,6 +28,7 @@ from .facts import (
     Longest,
     PeakEvent,
     Spot,
+    StepCounter,
     StepFacts,
 )
 from .host_activity import Hosts, hosts_of, traits
@@ -34,7 +37,7 @@ from .idle.costs import communication, copies, launches, lead
 from .idle.names import HeldNames, host_held, parallel
 from .overview.attribution import breakdowns, host_partitions, longest_activity, partitions
 from .overview.utilization import StepGauges, gauges
-from .patterns.products import peak_of
+from .patterns.products import counters_of, peak_of
 from .patterns.recognize import patterns_of
 from .recording import classified, counts, recording_facts, unavailable
 from .steps import Windows, step_windows
@@ -73,7 +76,7 @@ def summarize(trace: Trace) -> Facts:
     )
     of_host = _HostSteps(by_category, on_host, held, spent, threads)
     steps = _steps(trace, windows, idle, measured, of_host)
-    devices = _device_facts(trace, idle)
+    devices = _device_facts(trace, idle, measured)
     first = next((device for device in devices if device.used), None)
     return Facts(
         path=trace.path,
@@ -107,16 +110,21 @@ class _Measured(NamedTuple):
     collectives: list[Communication]
     copies: list[tuple[CopySum, ...]]
     launches: list[LaunchSums]
+    series: tuple[Series, ...]  # what was sampled of it
+    counters: list[tuple[StepCounter, ...]]
 
     @classmethod
     def of(cls, trace: Trace, hosts: Hosts, windows: Windows, device: int) -> _Measured:
         """The device in this row of ``Trace.devices``."""
+        series = counters_of(trace, device)
         return cls(
             gauges(trace, windows, device),
             longest_activity(trace, windows, device),
             communication(trace, hosts, windows, device),
             copies(trace, windows, device),
             launches(trace, windows, device),
+            series,
+            step_counters(trace, windows, device, series),
         )
 
 
@@ -160,6 +168,7 @@ def _steps(
                     measured[row].collectives[i],
                     measured[row].copies[i],
                     measured[row].launches[i],
+                    measured[row].counters[i],
                 )
                 for row in used
             ),
@@ -175,7 +184,9 @@ def _steps(
     )
 
 
-def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceFacts, ...]:
+def _device_facts(
+    trace: Trace, idle: Mapping[int, CauseTable], measured: Mapping[int, _Measured]
+) -> tuple[DeviceFacts, ...]:
     """Per row of ``Trace.devices``: was it used, and how full did its memory get?"""
     return tuple(
         DeviceFacts(
@@ -193,6 +204,7 @@ def _device_facts(trace: Trace, idle: Mapping[int, CauseTable]) -> tuple[DeviceF
             has_peak=peak_of(device) is not None,
             learned=idle[row].learned if row in idle else Learned(),
             lead_ns=lead(trace, row) if row in idle else None,
+            counters=tuple(one.facts for one in measured[row].series) if row in measured else (),
         )
         for row, device in enumerate(trace.devices)
     )

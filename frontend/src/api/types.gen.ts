@@ -1490,6 +1490,15 @@ export interface KernelRow {
   readonly launch_ns: number | null;
   /** mean, from the end of the call */
   readonly queue_ns: number | null;
+  /** measured, as the next four; null = too few samples, or none */
+  readonly energy_j: number | null;
+  readonly power_w: number | null;
+  readonly sm_clock_mhz: number | null;
+  readonly sm_active_percent: number | null;
+  /** of its peak */
+  readonly dram_percent: number | null;
+  /** by these counters, of 20 samples or more */
+  readonly memory_bound: boolean;
   /** ops fused into a generated kernel, "" = not generated */
   readonly fused: string;
   /** file it was generated into */
@@ -1626,6 +1635,48 @@ export interface MapTilesQuery {
   readonly row_level?: number;
   /** time tile and row tile of each: "0.0,1.0"; at most 8 */
   readonly tiles?: string;
+}
+
+/** The counters of the chosen device over the chosen steps. */
+export interface Measured {
+  readonly columns: readonly MeasuredColumn[];
+  /** the mean step, and its parts: their energy sums to its */
+  readonly parts: readonly MeasuredRow[];
+  /** every chosen step */
+  readonly steps: readonly MeasuredRow[];
+  /** "7 counters, sampled every 250 µs to 1.00 ms" */
+  readonly sampled: string;
+  /** what to know of these figures */
+  readonly notes: readonly string[];
+}
+
+/** A figure of one row; `value` null: samples cover too little of it. */
+export interface MeasuredCell {
+  readonly value: number | null;
+  /** share of its time that samples cover */
+  readonly covered: number;
+}
+
+/** One figure made of a counter. */
+export interface MeasuredColumn {
+  /** "energy", "power", "sm_clock", …; unique */
+  readonly key: string;
+  readonly label: string;
+  /** "J" | "W" | "MHz" | "°C" | "%" | "B" | "B/s"; "" where the file does not say */
+  readonly unit: string;
+  readonly help: string;
+}
+
+/** The mean step, one of its parts, or one step; a cell null: not asked of such a row. */
+export interface MeasuredRow {
+  /** "step", a field of `Partition`, or the index of a step */
+  readonly key: string;
+  readonly label: string;
+  /** colour; "" for steps */
+  readonly category: string;
+  readonly ghost: boolean;
+  readonly ns: number;
+  readonly cells: readonly (MeasuredCell | null)[];
 }
 
 /** A device's memory over a range. */
@@ -2254,6 +2305,8 @@ export interface Overview {
   readonly gaps: readonly IdleGap[];
   /** of its launches, copies and collectives */
   readonly figures: readonly IdleFigure[];
+  /** by counters of the chosen device; null: see `missing` */
+  readonly measured: Measured | null;
   readonly configuration: readonly Configuration[];
   readonly findings: readonly Finding[];
   /** Why what the sentence blames has no finding; null where it has one, or blames nothing. */

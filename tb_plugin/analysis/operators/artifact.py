@@ -18,6 +18,7 @@ from ...base.columnar import Writer, load
 from ...trace.model import DeviceKind, HostKind, Trace
 from ..modules.sources import source_of
 from ..overview.utilization import MatrixUse, kernel_use
+from ..patterns.products import counters_of
 from ..recording import NO_DEVICE, no_launch_figure, says
 from .calls import Called, Keep, find_calls, spread
 from .flops import OddArguments
@@ -99,6 +100,12 @@ def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> Operato
     of_activity = np.full(len(trace.device), MatrixUse.NO, np.int8)
     of_activity[kernels] = kernel_use(trace, kernels)
     called = find_calls(trace, of_activity, keep)
+    counters = tuple(
+        series
+        for row, one in enumerate(trace.devices)
+        if one.used
+        for series in counters_of(trace, row)
+    )
     return OperatorColumns(
         strings=called.strings,
         calls=called.calls,
@@ -112,6 +119,7 @@ def operators_of(trace: Trace, keep: Keep = lambda _, column: column) -> Operato
         ),
         steps=tuple(trace.strings[code] for code in trace.steps.name.tolist()),
         missing=_missing(trace, called.odd),
+        counters=counters,
     )
 
 

@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I32, I64, B, of_names
 from ...trace.model import DeviceClass, DeviceKind
+from ..counters.groups import (
+    GroupFigure,
+    GroupWork,
+    group_figures,
+    is_memory_bound,
+    union_by_group,
+)
 from ..kernel_families import Family, families
 from ..overview.utilization import MatrixUse
 from .groups import Grouped, group, in_steps, named
@@ -78,6 +85,76 @@ class KernelGroups(Grouped):
         known = self.activities.bytes >= 0
         sums = self.groups.sums(np.where(known, self.activities.bytes, 0))
         return np.where(self.groups.any(known), sums, -1)
+
+    @cached_property
+    def _works(self) -> dict[int, GroupWork]:
+        """When each group works, by device."""
+        group = np.repeat(np.arange(len(self)), self.groups.size)
+        rows = self.groups.member
+        device, ts = self.activities.device[rows], self.activities.ts[rows]
+        end = ts + self.activities.dur_ns[rows]
+        return {
+            one: union_by_group(group[mine], ts[mine], end[mine])
+            for one in np.unique(device).tolist()
+            for mine in [device == one]
+        }
+
+    def _measured(self, kind: str, unit: str) -> GroupFigure:
+        """A counter by group; NaN where no counter of this kind and unit covers it."""
+        found = {
+            one.device: one
+            for one in reversed(self.operators.counters)
+            if one.facts.kind == kind and (one.facts.unit == unit or one.facts.peak)
+        }
+        if not found:
+            nothing = np.full(len(self), np.nan)
+            return GroupFigure(nothing, nothing, np.zeros(len(self), np.int64))
+        return group_figures(list(found.values()), self._works, len(self))
+
+    @cached_property
+    def power(self) -> GroupFigure:
+        """Power in W; ``total`` is energy in J."""
+        return self._measured("power", "W")
+
+    @property
+    def energy_j(self) -> F64:
+        """∫ power dt over the union of the kernels; NaN where it was not sampled."""
+        return self.power.total
+
+    @property
+    def power_w(self) -> F64:
+        """Mean power while they run."""
+        return self.power.mean
+
+    @cached_property
+    def sm_clock_mhz(self) -> F64:
+        """Mean SM clock while they run."""
+        return self._measured("sm_clock", "MHz").mean
+
+    @cached_property
+    def sm_active(self) -> GroupFigure:
+        """Multiprocessors with work while they run, in percent."""
+        return self._measured("sm_active", "%")
+
+    @property
+    def sm_active_percent(self) -> F64:
+        """Mean of it."""
+        return self.sm_active.mean
+
+    @cached_property
+    def dram(self) -> GroupFigure:
+        """Traffic of the device's memory while they run, in percent of its peak."""
+        return self._measured("dram", "%")
+
+    @property
+    def dram_percent(self) -> F64:
+        """Mean of it."""
+        return self.dram.mean
+
+    @cached_property
+    def memory_bound(self) -> B:
+        """Groups that memory bounds, as measured."""
+        return is_memory_bound(self.dram, self.sm_active)
 
     def _weighted(self, value: F64) -> F64:
         known = ~np.isnan(value)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import F64, I8, I32, I64, ColumnTable
 from ...trace.model import DeviceKind
+from ..counters.samples import Series
 
 
 class CallKind(IntEnum):
@@ -149,6 +150,7 @@ class OperatorColumns:
     devices: tuple[str, ...]
     steps: tuple[str, ...]
     missing: Mapping[str, str]  # "shapes", "modules", "device", …: why it is not there
+    counters: tuple[Series, ...] = ()  # what was sampled of the devices
 
     @cached_property
     def sums_by_name(self) -> Mapping[str, NamedSums]:

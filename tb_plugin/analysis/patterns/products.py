@@ -16,19 +16,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from ...base.arrays import I64, Mask, cells, distinct_values, is_among, matches, of_names
 from ...base.intervals import Intervals, union
 from ...trace.model import Device, DeviceClass, Trace
+from ..counters.samples import Series, series_of
 from ..operators.flops import flops_of
 from ..overview.utilization import MatrixUse, are_eligible, kernel_use
 from .host_code import Found, HostCode
@@ -158,6 +159,21 @@ def device_peaks() -> tuple[DevicePeak, ...]:
 def peak_of(device: Device) -> DevicePeak | None:
     """The row of a device; None where its name is not there."""
     return next((one for one in device_peaks() if re.search(one.device, device.name)), None)
+
+
+def counters_of(trace: Trace, device: int) -> tuple[Series, ...]:
+    """The counters of a device; traffic of its memory with the peak of its data sheet."""
+    found = series_of(trace, device)
+    peak = peak_of(trace.devices[device]) if found else None
+    if peak is None:
+        return found
+    most = peak.bandwidth(trace.devices[device])
+    return tuple(
+        replace(one, facts=structs.replace(one.facts, peak=most))
+        if one.facts.kind.startswith("dram") and one.facts.unit == "B/s"
+        else one
+        for one in found
+    )
 
 
 def json_of(text: str) -> Any:  # noqa: ANN401  # whatever the recorder wrote

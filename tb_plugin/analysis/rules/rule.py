@@ -22,6 +22,7 @@ from ..overview.findings import (
     Unchecked,
 )
 from ..overview.headline import CAPTURE, CUT, NOTHING
+from ..recording import CLOCK_COUNTERS
 from ..steps import Selection, sigma_of
 from ..thresholds import DEFAULTS
 
@@ -159,7 +160,6 @@ def sentences(*parts: str) -> str:
 
 
 _ACTIVITIES = {"XPU": "XPU", "HPU": "HPU", "MTIA": "MTIA", "NPU": "PrivateUse1"}
-CLOCK_COUNTERS = "`CuspyConfig(enable_environment_counters=True)`, from torch 2.15 on"
 
 
 def _device_activity(chosen: Selection) -> str:

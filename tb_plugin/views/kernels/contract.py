@@ -85,6 +85,12 @@ class KernelRow(Struct, frozen=True):
     occupancy: float | None  # est. achieved, percent
     launch_ns: float | None  # mean, from the start of the call to the start on the device
     queue_ns: float | None  # mean, from the end of the call
+    energy_j: float | None  # measured, as the next four; None = too few samples, or none
+    power_w: float | None
+    sm_clock_mhz: float | None
+    sm_active_percent: float | None
+    dram_percent: float | None  # of its peak
+    memory_bound: bool  # by these counters, of 20 samples or more
     fused: str  # ops fused into a generated kernel, "" = not generated
     source: str  # file it was generated into
     link: str  # how it found its op: "correlation", "graph", …

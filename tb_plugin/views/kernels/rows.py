@@ -41,6 +41,11 @@ SORTS = (
     "occupancy",
     "launch_ns",
     "queue_ns",
+    "energy_j",
+    "power_w",
+    "sm_clock_mhz",
+    "sm_active_percent",
+    "dram_percent",
 )
 MOST = 100
 MOST_CALLS = 20
@@ -104,6 +109,12 @@ def rows_of(table: KernelGroups, groups: Iterable[int], whole_ns: int) -> tuple[
             occupancy=known(float(table.occupancy[at])),
             launch_ns=known(float(table.launch_ns[at])),
             queue_ns=known(float(table.queue_ns[at])),
+            energy_j=known(float(table.energy_j[at])),
+            power_w=known(float(table.power_w[at])),
+            sm_clock_mhz=known(float(table.sm_clock_mhz[at])),
+            sm_active_percent=known(float(table.sm_active_percent[at])),
+            dram_percent=known(float(table.dram_percent[at])),
+            memory_bound=bool(table.memory_bound[at]),
             fused=fused_ops(name),
             source=_text(strings, int(activities.source[sample])) or "",
             link=Link(int(activities.link[sample])).name.lower().replace("_", " "),

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ...analysis.counters.groups import LEAST_SAMPLES, MEMORY_BOUND_PERCENT, SM_ACTIVE_PERCENT
 from ...analysis.facts import Facts
 from ...analysis.graphs.artifact import GRAPHS
 from ...analysis.graphs.table import graph_table
@@ -50,6 +51,11 @@ from .nodes import node_table, nodes_of
 from .rows import SORTS, chosen_of, copy_rows, details, rows_of
 
 MOST_PARTS = 10
+_MEASURED = (
+    "Mean over samples, each of which holds until the next; needs samples for 80\u00a0% of the"
+    " time. Kernels shorter than the time between samples share them with their neighbours."
+)
+_SHARED = "What runs at the same time shares the device, and each row is told all of it."
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
         "calls": "How often it ran.",
@@ -81,6 +87,17 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "launch_ns": "Mean time from the start of the launching call to the start on the device.",
         "queue_ns": "Mean time from the end of the launching call to the start on the device: the"
         " wait for what was launched before.",
+        "energy_j": f"∫ power dt while kernels of the row run. {_MEASURED} {_SHARED}",
+        "power_w": f"Mean power of the board while they run. {_MEASURED} {_SHARED}",
+        "sm_clock_mhz": f"Mean clock of the multiprocessors while they run. {_MEASURED}",
+        "sm_active_percent": "Multiprocessors with at least one warp, counted by the device."
+        f" {_MEASURED}",
+        "dram_percent": "Traffic of the device's memory, counted by the device, of its peak."
+        f" {_MEASURED}",
+        "memory_bound": "Measured, not estimated from shapes: DRAM at"
+        f" {MEMORY_BOUND_PERCENT:.0f}\u00a0% of its peak or more while"
+        f" {SM_ACTIVE_PERCENT:.0f}\u00a0% of the multiprocessors or more are active, by"
+        f" {LEAST_SAMPLES} samples or more.",
         "bandwidth": "Bytes by the time spent copying.",
         "kernel_class": "What it is for, by rules over names that a file of yours may extend.",
         **GRAPH_DEFINITIONS,
@@ -101,8 +118,8 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     graph = _graph(subject, query)
     missing = {
         key: text
-        for key, text in operators.missing.items()
-        if key in ("occupancy", "blocks", "direction")
+        for key, text in (*operators.missing.items(), *subject.facts.unavailable.items())
+        if key in ("occupancy", "blocks", "direction", "counters")
     }
     if not (operators.activities.link == Link.GRAPH).any():
         missing["graphs"] = _NO_GRAPH
@@ -250,7 +267,7 @@ def _rows(answer: answers.Kernels) -> Table:
         return _graph_rows(answer)
     return table_from(
         "Kernels",
-        _COLUMNS,
+        _columns_of(answer.table.rows),
         answer.table.rows,
         answer.table.count,
         occupancy_percent=lambda row: row.occupancy,
@@ -381,6 +398,26 @@ _WAIT_COLUMNS = (
     _column("count", "Stretches"),
     _column("inferred", "Known by"),
 )
+_MEASURED_COLUMNS = (
+    _column("energy_j", "Energy"),
+    _column("power_w", "Power"),
+    _column("sm_clock_mhz", "SM clock"),
+    _column("sm_active_percent", "SM active %"),
+    _column("dram_percent", "DRAM %"),
+    _column("memory_bound", "Memory-bound"),
+)
+
+
+def _columns_of(rows: tuple[answers.KernelRow, ...]) -> tuple[Column, ...]:
+    """All columns; those of counters where a row has one of them."""
+    measured = tuple(
+        column
+        for column in _MEASURED_COLUMNS
+        if any(getattr(row, column.key) not in (None, False) for row in rows)
+    )
+    return (*_COLUMNS, *measured)
+
+
 _COPY_COLUMNS = (
     _column("name", "Name"),
     _column("direction", "Direction", is_minor=True),

@@ -38,6 +38,7 @@ from ..legend import (
 from ..shared import Column, Table, as_structs, table_from
 from ..view import View
 from .idle import PARTS, IdleFigure, IdleGap, figures_of, figures_table, gaps_of, gaps_table
+from .measured import Measured, measured_of, measured_tables
 
 
 class OverviewQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,6 +149,7 @@ class Overview(Struct, frozen=True):
     devices: tuple[DeviceCard, ...]
     gaps: tuple[IdleGap, ...]  # the longest idle stretches of the chosen device, longest first
     figures: tuple[IdleFigure, ...]  # of its launches, copies and collectives
+    measured: Measured | None  # by counters of the chosen device; None: see ``missing``
     configuration: tuple[Configuration, ...]
     findings: tuple[Finding, ...]
     # Why what the sentence blames has no finding; None where it has one, or blames nothing.
@@ -156,6 +158,9 @@ class Overview(Struct, frozen=True):
     rule_count: int
     missing: dict[str, str]  # part of the page → "not available, because …, record with …"
     taints: tuple[str, ...]  # titles of health notes that touch these figures
+
+
+_MISSING = ("steps", "devices", "counters")
 
 
 def build(facts: Facts, query: OverviewQuery) -> Overview:
@@ -174,12 +179,13 @@ def build(facts: Facts, query: OverviewQuery) -> Overview:
         devices=tuple(_card(selection, row, one) for row, one in enumerate(facts.devices)),
         gaps=gaps_of(selection),
         figures=figures_of(selection),
+        measured=measured_of(selection),
         configuration=tuple(Configuration(*row) for row in configuration(facts).items()),
         findings=findings,
         unanswered=unanswered(RULES, selection, sentence, findings),
         unchecked=by_need(unchecked),
         rule_count=len(RULES),
-        missing={key: why for key, why in facts.unavailable.items() if key in ("steps", "devices")},
+        missing={key: why for key, why in facts.unavailable.items() if key in _MISSING},
         taints=tuple(note.title for note in facts.health.costly if VIEW.stem in note.taints),
     )
 
@@ -363,6 +369,7 @@ def tables(answer: Overview) -> tuple[Table, ...]:
         *((gaps_table(answer.gaps),) if answer.gaps else ()),
         *((figures_table(answer.figures),) if answer.figures else ()),
         _devices_table(answer),
+        *(measured_tables(answer.measured) if answer.measured else ()),
         _steps_table(answer),
         _configuration_table(answer),
     )

@@ -64,7 +64,26 @@ const IF_KNOWN: readonly KernelColumn[] = [
   ),
   numberColumn("launch_ns", "Launch", (row) => known(row.launch_ns, time)),
   numberColumn("queue_ns", "Queue", (row) => known(row.queue_ns, time)),
+  numberColumn("energy_j", "Energy", (row) => known(row.energy_j, joules)),
+  numberColumn("power_w", "Power", (row) => known(row.power_w, (v) => fixed(v, 0)), { unit: "W" }),
+  numberColumn("sm_clock_mhz", "SM clock", (row) => known(row.sm_clock_mhz, (v) => fixed(v, 0)), {
+    unit: "MHz",
+  }),
+  numberColumn("sm_active_percent", "SM active", (row) =>
+    known(row.sm_active_percent, (v) => `${fixed(v, 0)} %`),
+  ),
+  numberColumn("dram_percent", "DRAM", (row) =>
+    known(row.dram_percent, (v) => (
+      <>
+        {fixed(v, 0)} % {row.memory_bound ? <span className="chip">bound</span> : null}
+      </>
+    )),
+  ),
 ];
+
+/** Energy in the unit that gives three digits. */
+export const joules = (value: number): string =>
+  value === 0 || value >= 1 ? `${value.toPrecision(3)} J` : `${(value * 1000).toPrecision(3)} mJ`;
 
 const RESOURCES: readonly KernelColumn[] = [
   text("registers", "Registers", (row) => known(row.registers, count), { isNumeric: true }),

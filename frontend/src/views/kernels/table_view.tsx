@@ -31,6 +31,11 @@ const kernelsToPlain = plainTable<KernelRow>([
   "occupancy",
   "launch_ns",
   "queue_ns",
+  "energy_j",
+  "power_w",
+  "sm_clock_mhz",
+  "sm_active_percent",
+  "dram_percent",
 ]);
 
 const FIGURES = [

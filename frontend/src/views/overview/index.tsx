@@ -22,6 +22,7 @@ import { hintFor } from "../../state/step_times";
 import { Devices } from "./devices";
 import { Findings } from "./findings";
 import { Idle } from "./idle";
+import { MeasuredFigures } from "./measured";
 import overviewCss from "./overview.css?inline";
 import { Ruler } from "./ruler";
 import { EveryStep } from "./steps/every_step";
@@ -192,6 +193,7 @@ function Figures({ overview, query, isOld }: FiguresProps) {
           </div>
         </div>
       </div>
+      <MeasuredFigures overview={overview} isOld={isOld} />
       <Idle overview={overview} query={query} isOld={isOld} />
     </>
   );
