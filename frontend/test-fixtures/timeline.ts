@@ -158,6 +158,7 @@ export const DETAILS: SliceDetails = {
   step: "ProfilerStep#16",
   step_offset_ns: 3_930_000,
   track_label: "Main thread · ops",
+  stream: "",
   depth: 43,
   wall_ns: "1712195495539619047",
   flags: [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -9,13 +10,13 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.conftest import TRACES, requires_traces
 
 from .browser import watched
 from .servers import Server, standalone
-from .test_timeline import LONG_MS, drawn, silent
+from .test_timeline import LONG_MS, details, drawn, search, silent, trace, values
 
 ODD = TRACES / "derived_oddities"
 FILES = sorted(file for file in ODD.rglob("*") if file.is_file())
@@ -60,3 +61,59 @@ def test_odd_recordings_are_drawn_or_explained(browser: Browser, odd: Server, ki
                 assert len(page.locator("main").inner_text()) > len(found[file.name]) + 20
             silent(watch)
     assert "drawn" in found.values()
+
+
+# --- graphs on many streams -----------------------------------------------------------------------
+
+
+def written_graph(folder: Path, streams: int) -> None:
+    """Two replays of a graph, each node of which runs on a stream of its own."""
+    folder.mkdir(parents=True)
+    events = []
+    for replay in range(2):
+        launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 1, "tid": 1}
+        at = replay * 1000
+        events.append({**launch, "ts": at, "dur": 5, "args": {"correlation": replay + 1}})
+        for node in range(streams):
+            told = {"device": 0, "stream": node + 7, "correlation": replay + 1}
+            told |= {"graph id": 3, "graph node id": node + 1}
+            place = {"ph": "X", "cat": "kernel", "pid": 0, "tid": node + 7, "args": told}
+            ts = at + 20 + 10 * node
+            events.append({**place, "name": f"kernel_{node}", "ts": ts, "dur": 9})
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    (folder / "worker0.pt.trace.json").write_text(text)
+
+
+def labels(page: Page) -> list[str]:
+    """Those of the tracks of devices that are in sight."""
+    found = page.locator(".tl-label-text > bdi:first-child").all_inner_texts()
+    return [text for text in found if text.startswith(("Graphs", "Stream"))]
+
+
+def test_streams_of_a_graph_fold_and_are_one_press_away(browser: Browser, tmp_path: Path) -> None:
+    written_graph(tmp_path / "log" / "run", 40)
+    with standalone(tmp_path / "log", tmp_path) as server:
+        server.wait_ready()
+        with trace(browser, server, "view=timeline") as (page, watch):
+            assert labels(page) == ["Graphs · compute 40\u00a0streams"]
+            # What is found there is where it is drawn.
+            search(page, "kernel_39")
+            page.keyboard.press("Enter")
+            expect(details(page)).to_contain_text("Graphs · compute", timeout=LONG_MS)
+            expect(details(page)).to_contain_text("stream 46")
+            page.get_by_role("button", name="Graphs: folded").click()
+            expect(page.get_by_role("button", name="Graphs: 40\u00a0streams")).to_be_visible(
+                timeout=LONG_MS
+            )
+            drawn(page)
+            assert values(page)["timeline.streams"] == "recorded"
+            # The last of forty streams, far below, is where the selection is.
+            expect(details(page)).to_contain_text("Stream 46 · compute", timeout=LONG_MS)
+            expect(page.get_by_text("Stream 46 · compute").first).to_be_visible(timeout=LONG_MS)
+            page.reload()
+            drawn(page)
+            expect(page.get_by_role("button", name="Graphs: 40\u00a0streams")).to_be_visible()
+            page.keyboard.press("u")
+            expect(page.get_by_text("Graphs · compute").first).to_be_visible(timeout=LONG_MS)
+            assert values(page)["timeline.streams"] == "folded"
+            silent(watch)

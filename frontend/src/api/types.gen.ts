@@ -2846,6 +2846,8 @@ export interface SliceDetails {
   /** from the start of its step */
   readonly step_offset_ns: number | null;
   readonly track_label: string;
+  /** of device work that its track does not tell: "stream 41", "stream 29, on lane 7" */
+  readonly stream: string;
   readonly depth: number;
   /** wall clock of its start */
   readonly wall_ns: string;

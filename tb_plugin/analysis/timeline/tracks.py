@@ -437,7 +437,7 @@ class _Streams:
         moved = self._renamed["original_stream"].get(stream)
         asked = self._renamed["annotated_stream"].get(stream)
         if moved:
-            own = f"lane {number} · of {_streams(moved)}"
+            own = f"{_streams(moved)} · lane {number}"
         return f"{own} · captured as {_streams(asked)}" if asked else own
 
     def _note(self, stream: int) -> str:

@@ -182,6 +182,7 @@ class SliceDetails(Struct, frozen=True):
     step: str
     step_offset_ns: int | None  # from the start of its step
     track_label: str
+    stream: str  # of device work that its track does not tell: "stream 41", "stream 29, on lane 7"
     depth: int
     wall_ns: str  # wall clock of its start
     flags: tuple[str, ...]  # in words: "overlaps its neighbours", "the recording ended before it"

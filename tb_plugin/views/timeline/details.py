@@ -14,7 +14,7 @@ from typing import Any
 
 from ...analysis.operators.stacks import frame_function, frame_place, written_frames
 from ...analysis.timeline import relatives
-from ...analysis.timeline.model import SliceKind
+from ...analysis.timeline.model import SliceKind, Track
 from ...analysis.timeline.relatives import ancestors_of, launch_of, op_around, peers_of
 from ...analysis.timeline.search import Neighbour
 from ...analysis.timeline.timeline import Opened
@@ -121,6 +121,23 @@ def _shape(value: object) -> str:
     return _clean(str(value))
 
 
+def stream_text(args: Mapping[str, Any], track: Track | None) -> str:
+    """The stream of device work where its track holds those of several; "" elsewhere.
+
+    >>> stream_text({"stream": 100000, "original_stream": 29}, None)
+    'stream 29, drawn on lane 100000'
+    """
+    own, before = args.get("stream"), args.get("original_stream")
+    asked = args.get("annotated_stream")
+    if before is None and asked is None and (track is None or track.kind != "graph"):
+        return ""
+    if own is None:
+        return ""
+    moved = before is not None and before != own
+    text = f"stream {before}, drawn on lane {own}" if moved else f"stream {own}"
+    return _clean(text if asked is None else f"{text}, captured as stream {asked}")[:100]
+
+
 _PYTHON = (SliceKind.PYTHON, SliceKind.MODULE)
 _STACK_ARG = "Call stack"
 _MOST_FRAMES = 2000
@@ -208,6 +225,7 @@ def details(subject: Subject, query: SliceQuery) -> SliceDetails:
         step=timeline.steps[step].name if known else "",
         step_offset_ns=place.ts - timeline.steps[step].ts if known else None,
         track_label=track.label if track else "hidden in this layout",
+        stream=stream_text(told.args, track),
         depth=len(ancestors),
         wall_ns=str(timeline.base_ns + place.ts),
         flags=tuple(text for flag, text in FLAGS.items() if int(slices.flags[one]) & flag),

@@ -200,7 +200,8 @@ export function inUnit(value: number, unit: string): string {
     case "ns":
       return time(value);
     default: {
-      const text = Number.isInteger(value) ? count(value) : fixed(value, 2);
+      const isCount = Number.isInteger(value) || Math.abs(value) >= 1e6;
+      const text = isCount ? count(value) : fixed(value, 2);
       return unit === "" || unit === "count" ? text : text + NBSP + unit;
     }
   }

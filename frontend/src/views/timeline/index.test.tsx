@@ -212,6 +212,19 @@ describe("streams of replayed graphs", () => {
     await screen.findByRole("button", { name: "Graphs: folded" });
   });
 
+  it("stay as they were while the other layout is prepared", async () => {
+    const folded = { ...MANIFEST, layout: "user", graph_streams: 300, is_folded: true };
+    server.answer("view/timeline", folded);
+    const { user } = await openTrace();
+    server.answer("view/timeline", { status: 202, body: { reading: progressOf({}) } });
+    await user.click(screen.getByRole("button", { name: "Graphs: folded" }));
+    expect(plain(await screen.findByText(/This layout is prepared/))).toContain("38 %");
+    expect(screen.getByRole("list", { name: "Tracks" })).toBeDefined();
+    server.answer("view/timeline", { ...folded, layout: "user-recorded", is_folded: false });
+    await screen.findByRole("button", { name: /^Graphs: 300.streams$/ });
+    expect(screen.queryByText(/This layout is prepared/)).toBeNull();
+  });
+
   it("keep what is selected in sight", async () => {
     const manifest = { ...MANIFEST, layout: "user-folded", graph_streams: 9, is_folded: true };
     server.answer("view/timeline", manifest);

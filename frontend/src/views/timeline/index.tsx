@@ -276,7 +276,13 @@ export function Preparing({ progress }: { progress: ReadProgress }) {
 adoptStyles(timelineCss);
 adoptStyles(panelsCss);
 
-function Recorded({ recording }: { recording: Recording }) {
+interface RecordedProps {
+  readonly recording: Recording;
+  /** Another layout, which is prepared while this one is shown. */
+  readonly next: Awaited | null;
+}
+
+function Recorded({ recording, next }: RecordedProps) {
   const [link] = useLink();
   const { recordings, awaited } = useOthers(link.workers, recording.manifest.layout);
   const manifests = useList(recordings.map(({ manifest }) => manifest));
@@ -286,16 +292,16 @@ function Recorded({ recording }: { recording: Recording }) {
     () => align(recording, recordings, link.alignment, clocks),
     [recording.manifest, manifests, link.alignment, clocks],
   );
-  return <Opened aligned={aligned} awaited={awaited} />;
+  return <Opened aligned={aligned} awaited={next === null ? awaited : [next, ...awaited]} />;
 }
 
 export default function Timeline() {
   const [link] = useLink();
   useEffect(warmUp, []);
-  const { recording, progress, problem, again } = useManifest(link.layout);
+  const { recording, next, progress, problem, again } = useManifest(link.layout);
   if (recording !== null) {
     // Another file is another timeline: nothing of the one before it stays.
-    return <Recorded key={recording.digest} recording={recording} />;
+    return <Recorded key={recording.digest} recording={recording} next={next} />;
   }
   if (problem !== null) {
     return (

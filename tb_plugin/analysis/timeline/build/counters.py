@@ -25,6 +25,9 @@ _COMPUTED = (
     " median SM clock of the recording."
 )
 
+_AS_RECORDED = "As recorded in the file."
+_WITHOUT_UNIT = "As recorded in the file, which does not say in what unit."
+
 
 def series_of(trace: Trace, groups: TrackGroups) -> list[Counter]:
     """All series of a trace, group by group, before their levels of detail."""
@@ -246,10 +249,16 @@ def _recorded(trace: Trace, groups: TrackGroups) -> Iterator[Counter]:
             kind="counter",
             label=f"{_name(trace, device)} {label}" if device >= 0 else label,
             unit=_unit_in(name),
-            definition=_COMPUTED if name == _CYCLES else "As recorded in the file.",
+            definition=_defined(name),
             ts=np.array(instants, np.int64),
             value=np.array(values[device, name, key], np.float64),
         )
+
+
+def _defined(name: str) -> str:
+    if name == _CYCLES:
+        return _COMPUTED
+    return _AS_RECORDED if _unit_in(name) else _WITHOUT_UNIT
 
 
 def _unit_in(name: str) -> str:

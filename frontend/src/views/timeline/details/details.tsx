@@ -107,6 +107,14 @@ function Facts({ details }: { details: SliceDetails }) {
       <dd>
         <bdi>{harmless(track_label, 100)}</bdi>, depth {depth}
       </dd>
+      {details.stream === "" ? null : (
+        <>
+          <dt>Stream</dt>
+          <dd>
+            <bdi>{harmless(details.stream, 100)}</bdi>
+          </dd>
+        </>
+      )}
       <dt>Wall clock</dt>
       <dd>{epoch === null ? DASH : wallText(epoch)}</dd>
       {flags.length === 0 ? null : (

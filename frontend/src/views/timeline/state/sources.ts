@@ -168,8 +168,19 @@ export function wholeRange(sources: readonly Source[]): Range {
 
 /** Fetching the manifests: of the shown trace, and of the other workers that the user added. */
 
+/** A worker that the user wants in the timeline, or another layout of it, that is not there yet. */
+export interface Awaited {
+  /** "" for the layout. */
+  readonly worker: string;
+  /** Why: "is read, 38 %". */
+  readonly words: string;
+  readonly isLost: boolean;
+}
+
 export interface ManifestState {
   readonly recording: Recording | null;
+  /** The layout that was asked for, while `recording` is of the one before it. */
+  readonly next: Awaited | null;
   readonly progress: ReadProgress | null;
   readonly problem: Error | null;
   readonly again: () => void;
@@ -178,7 +189,27 @@ export interface ManifestState {
 const queryKey = (key: TraceKey, digest: string, layout: LayoutName) =>
   ["timeline", digest, key, layout] as const;
 
-/** The manifest of the shown trace. While another layout is prepared, the one before it stays. */
+function nextLayout(
+  answer: Answer<TimelineManifest> | undefined,
+  problem: Error | null,
+): Awaited | null {
+  if (problem !== null) {
+    const words = `This layout cannot be shown. ${toProblem(problem).message}`;
+    return { worker: "", words, isLost: true };
+  }
+  return answer?.state === "reading"
+    ? {
+        worker: "",
+        words: progressWords("This layout is prepared", answer.progress),
+        isLost: false,
+      }
+    : null;
+}
+
+/**
+ * The manifest of the shown trace. While another layout is fetched or prepared, the one before it
+ * stays; how far its preparation is, is said beside it.
+ */
 export function useManifest(layout: LayoutName): ManifestState {
   const visible = usePageVisible();
   const { shown } = usePage();
@@ -190,23 +221,21 @@ export function useManifest(layout: LayoutName): ManifestState {
     placeholderData: (before, query) => (query?.queryKey[1] === digest ? before : undefined),
     refetchInterval: whileReading(visible),
   });
+  const manifest = data?.state === "ready" ? data.data : null;
+  const [kept, keep] = useState<{ digest: string; manifest: TimelineManifest } | null>(null);
+  if (manifest !== null && kept?.manifest !== manifest) {
+    keep({ digest, manifest });
+  }
+  const latest = manifest ?? (kept?.digest === digest ? kept.manifest : null);
   return {
-    recording:
-      data?.state === "ready" ? { worker: key.worker, key, digest, manifest: data.data } : null,
+    recording: latest === null ? null : { worker: key.worker, key, digest, manifest: latest },
+    next: manifest === null ? nextLayout(data, error) : null,
     progress: data?.state === "reading" ? data.progress : null,
     problem: error,
     again: () => {
       refetch();
     },
   };
-}
-
-/** A worker that the user wants in the timeline, and is not there yet. */
-export interface Awaited {
-  readonly worker: string;
-  /** Why: "is read, 38 %". */
-  readonly words: string;
-  readonly isLost: boolean;
 }
 
 export interface Others {

@@ -92,11 +92,21 @@ const TWO_LINES = 30;
 /** Less of a row than this shows no button that could be pressed: the panel below lies over it. */
 const LEAST = 12;
 
+/** `1,755 to 1,980 MHz`, `2,619 MHz`: of what the recorder sampled, the lowest says as much. */
+function rangeText(low: number, high: number, unit: string): string {
+  const most = inUnit(high, unit);
+  const least = low === high ? "" : `${inUnit(low, unit).replace(`\u00a0${unit}`, "")} to `;
+  return least + most;
+}
+
 /** The second line: the thread, the peak, or that something is amiss. */
 export function detailOf({ counter, track, detail }: RowInfo): string {
   if (counter !== null) {
-    const word = counter.kind === "memory" ? "peak" : "max";
-    const { high, unit } = counter;
+    const { kind, low, high, unit } = counter;
+    if (kind === "counter") {
+      return rangeText(low, high, unit);
+    }
+    const word = kind === "memory" ? "peak" : "max";
     return `${word} ${unit === "ratio" ? share(high, 0) : inUnit(high, unit)}`;
   }
   const overlaps = track?.overlaps ?? 0;
@@ -114,7 +124,12 @@ export function detailOf({ counter, track, detail }: RowInfo): string {
 function titleOf(info: RowInfo, whole: number): string {
   const { track, counter, label, detail } = info;
   if (counter !== null) {
-    return `${label}\n${counter.definition}`;
+    const { low, high, unit, samples, definition } = counter;
+    return [
+      label,
+      `${inUnit(low, unit)} to ${inUnit(high, unit)}, ${plural(samples, "sample")}; drawn from ${low < 0 ? "the lowest" : "zero"} on`,
+      definition,
+    ].join("\n");
   }
   if (track === null) {
     return label;
@@ -169,10 +184,17 @@ const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
     );
   }
   const detail = detailOf(info);
+  // Several streams in one row: said even where there is but a line for it.
+  const isTelling = info.track !== null && info.track.note !== "";
   return (
     <div className="tl-label" onPointerEnter={enter} title={titleOf(info, whole.end - whole.start)}>
       <div className="tl-label-text">
-        <bdi className="clip">{label}</bdi>
+        <bdi className="clip">
+          {label}
+          {height < TWO_LINES && isTelling ? (
+            <span className="dim"> {harmless(detail, 120)}</span>
+          ) : null}
+        </bdi>
         {height >= TWO_LINES && detail !== "" ? (
           <bdi className="clip dim">{harmless(detail, 120)}</bdi>
         ) : null}

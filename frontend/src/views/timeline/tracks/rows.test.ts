@@ -147,6 +147,8 @@ it("does not repeat the heading in a label", () => {
   expect(shortLabel("GPU 0 est. SM efficiency", "GPU 0 · Tesla V100")).toBe("Est. SM efficiency");
   expect(shortLabel("GPU 0", "GPU 0 · Tesla V100")).toBe("GPU 0");
   expect(shortLabel("GPU 01 queue", "GPU 0 · Tesla V100")).toBe("GPU 01 queue");
+  // A counter keeps the recorder's name.
+  expect(shortLabel("GPU 0 sm__cycles.sum", "GPU 0", true)).toBe("sm__cycles.sum");
 });
 
 it("writes lists of tracks as requests do", () => {
@@ -164,5 +166,26 @@ describe("the peak of a counter", () => {
     expect(peak("ns", 192_551)).toBe("max 193 µs");
     expect(peak("count", 1024)).toBe("max 1,024");
     expect(peak("ratio", 0.256)).toBe("max 26 %");
+  });
+
+  it("is that of all samples, with the lowest, where the recorder sampled", () => {
+    const sampled = (unit: string, low: number, high: number) => {
+      const counter = { kind: "counter", unit, low, high } as TimelineCounter;
+      return detailOf({ counter } as RowInfo).replaceAll("\u00a0", " ");
+    };
+    expect(sampled("MHz", 1755, 1980)).toBe("1,755 to 1,980 MHz");
+    expect(sampled("MHz", 2619, 2619)).toBe("2,619 MHz");
+    expect(sampled("%", 0, 97.312)).toBe("0 to 97.31 %");
+    expect(sampled("", 0, 8_689_877_034.79)).toBe("0 to 8.69 G");
+  });
+
+  it("is drawn above zero: a clock that falls by a tenth does not stop", () => {
+    const clock = { ...(MANIFEST.counters[0] as TimelineCounter), low: 1755, high: 1980 };
+    const { rows } = rowModel(
+      align(recordingOf("a", { counters: [clock, { ...clock, key: "b", low: -4 }] }), [], "clock")
+        .sources,
+      UNARRANGED,
+    );
+    expect(rows.flatMap((row) => (row.type === "counter" ? [row.low] : []))).toEqual([0, -4]);
   });
 });

@@ -58,10 +58,10 @@ export interface RowModel {
 }
 
 /** "GPU 0 utilization" beneath "GPU 0 · Tesla V100" is "Utilization". */
-export function shortLabel(label: string, heading: string): string {
+export function shortLabel(label: string, heading: string, isName = false): string {
   const [prefix = ""] = heading.split(" · ");
   const rest = label.startsWith(`${prefix} `) ? label.slice(prefix.length + 1) : "";
-  return rest === "" ? label : capital(rest);
+  return rest === "" ? label : isName ? rest : capital(rest);
 }
 
 /** Keys of the first source are those of its manifest; others are told apart by their worker. */
@@ -202,7 +202,12 @@ function counterEntry(
       id,
       type: "counter",
       source,
-      label: shortLabel(counter.label, source.manifest.groups[counter.group]?.label ?? ""),
+      label: shortLabel(
+        counter.label,
+        source.manifest.groups[counter.group]?.label ?? "",
+        // What the recorder called it stays as it is: sm__inst_executed.sum.
+        counter.kind === "counter",
+      ),
       group,
       counter,
       isPinned: arrangement.pinned.includes(id),
@@ -216,7 +221,8 @@ function counterEntry(
       source: source.source,
       series: seriesIndex,
       unit: counter.unit,
-      low: counter.low,
+      // Areas begin at zero: a clock that falls by a tenth is not one that stops.
+      low: Math.min(0, counter.low),
       high: counter.high,
       tone: tone(counter),
       height: COUNTER_HEIGHT,
