@@ -300,15 +300,16 @@ def _told(trace: Trace, name: str) -> dict[int, list[int]]:
 _MOST_NAMED = 4
 
 
-def _streams(numbers: list[int]) -> str:
+def _streams(numbers: list[int], word: str = "stream") -> str:
     """Some numbers of streams, in words.
 
-    >>> _streams([29, 35])
-    'streams 29, 35'
+    >>> _streams([29, 35]), _streams([29, 35], "")
+    ('streams 29, 35', '29, 35')
     """
     if len(numbers) > _MOST_NAMED:
         return plural(len(numbers), "stream")
-    return f"stream{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    plain = ", ".join(map(str, numbers))
+    return f"{word}{'s' if len(numbers) > 1 else ''} {plain}" if word else plain
 
 
 class _Streams:
@@ -367,7 +368,7 @@ class _Streams:
         device = int(self._trace.streams.device[stream])
         work = DeviceClass(int(self._spent[stream].argmax()))
         key = f"stream/{self._device_key(device)}/{self._stream_key(stream)}"
-        label = f"{self._name(stream)} · {_WORK[work]}"
+        label = f"{self._name(stream)}{self._told(stream)} · {_WORK[work]}"
         return Heading(
             key,
             self._group(device),
@@ -439,6 +440,14 @@ class _Streams:
         if moved:
             own = f"{_streams(moved)} · lane {number}"
         return f"{own} · captured as {_streams(asked)}" if asked else own
+
+    def _told(self, stream: int) -> str:
+        """Original and capture streams for the label, which has room where the detail has none."""
+        moved = self._renamed["original_stream"].get(stream)
+        asked = self._renamed["annotated_stream"].get(stream)
+        told = [_streams(moved, "")] if moved else []
+        told += [f"captured {_streams(asked, '')}"] if asked else []
+        return f" ({', '.join(told)})" if told else ""
 
     def _note(self, stream: int) -> str:
         """What the numbers of ``_detail`` mean; "" where there is but the stream's own."""

@@ -156,8 +156,16 @@ def test_lanes_say_which_streams_their_work_ran_on() -> None:
     tracks = timeline.layouts["split"].tracks
     assert [(track.label, track.detail, track.note[:22]) for track in tracks] == [
         ("Stream 7 · compute", "stream 7", ""),
-        ("Stream 24 · compute", "stream 24 · captured as stream 20", "A replay may run on an"),
-        ("Stream 100000 · compute", "streams 29, 35 · lane 100000", "A lane is where the re"),
+        (
+            "Stream 24 (captured 20) · compute",
+            "stream 24 · captured as stream 20",
+            "A replay may run on an",
+        ),
+        (
+            "Stream 100000 (29, 35) · compute",
+            "streams 29, 35 · lane 100000",
+            "A lane is where the re",
+        ),
     ]
 
 

@@ -185,7 +185,7 @@ const Label = memo(function Label({ info, height, hits, isStop }: LabelProps) {
   }
   const detail = detailOf(info);
   // Several streams in one row: said even where there is but a line for it.
-  const isTelling = info.track !== null && info.track.note !== "";
+  const isTelling = info.track?.kind === "graph" && /^\d/.test(detail);
   return (
     <div className="tl-label" onPointerEnter={enter} title={titleOf(info, whole.end - whole.start)}>
       <div className="tl-label-text">
