@@ -709,8 +709,10 @@ export interface Distributed {
   readonly step_count: number;
   /** sum of `cost_ns`, equal to the sum of `lost_ns` */
   readonly total_wait_ns: number | null;
-  /** [last][who waited], per step; () for many ranks */
+  /** [last][who waited], per step; () where nobody waited */
   readonly blame: readonly (readonly number[])[];
+  /** so many ranks, in their order, share a row and a column of it */
+  readonly blame_ranks: number;
   readonly clocks: string;
   readonly steps: HeatColumns;
   readonly collectives: HeatColumns;

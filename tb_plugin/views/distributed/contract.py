@@ -20,7 +20,7 @@ MOST_COLLECTIVES = 200
 MOST_COLUMNS = 24
 """Collectives that are columns of the heat map."""
 MOST_IN_MATRIX = 64
-"""Ranks of which every pair is shown."""
+"""Rows of the matrix of who waited for whom: of more ranks, neighbours share a row."""
 
 RankPlaceKind = Literal["culprit", "victim", "median"]
 DistributedRole = Literal[
@@ -230,7 +230,8 @@ class Distributed(Struct, frozen=True):
     notes: tuple[str, ...]  # what must be known of the comparison
     step_count: int
     total_wait_ns: int | None  # sum of ``cost_ns``, equal to the sum of ``lost_ns``
-    blame: tuple[tuple[int, ...], ...]  # [last][who waited], per step; () for many ranks
+    blame: tuple[tuple[int, ...], ...]  # [last][who waited], per step; () where nobody waited
+    blame_ranks: int  # so many ranks, in their order, share a row and a column of it
     clocks: str
     steps: HeatColumns
     collectives: HeatColumns

@@ -157,15 +157,20 @@ class RunRows:
         ]
         return tuple(found)
 
+    @property
+    def blame_ranks(self) -> int:
+        """Ranks that share a row of the matrix, so that it can be looked at."""
+        return max(-(-len(self.of.digests) // answers.MOST_IN_MATRIX), 1)
+
     def blame(self) -> tuple[tuple[int, ...], ...]:
-        """Who waited for whom, per step; () where that would be too many pairs."""
-        count = len(self.of.digests)
-        if count > answers.MOST_IN_MATRIX or not len(self.known):
+        """Who waited for whom, per step, of ``blame_ranks`` neighbours together."""
+        if not len(self.known):
             return ()
-        matrix = np.zeros((count, count), np.int64)
+        count, each = len(self.of.digests), self.blame_ranks
+        matrix = np.zeros((-(-count // each), -(-count // each)), np.int64)
         here, waiting = self.known_entries, self.of.waiting
-        pairs = waiting.last[self.collective[here]], self.of.matches.member[here]
-        np.add.at(matrix, pairs, waiting.wait_ns[here])
+        last, waited = waiting.last[self.collective[here]], self.of.matches.member[here]
+        np.add.at(matrix, (last // each, waited // each), waiting.wait_ns[here])
         return tuple(tuple(row) for row in (matrix // self.per).tolist())
 
     # --- heat maps ------------------------------------------------------------------------------

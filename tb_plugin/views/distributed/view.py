@@ -116,6 +116,7 @@ def build(subject: Subject, query: answers.DistributedQuery) -> answers.Distribu
         step_count=len(steps),
         total_wait_ns=int(rows.cost.sum()) // rows.per if len(rows.known) else None,
         blame=rows.blame(),
+        blame_ranks=rows.blame_ranks,
         clocks=of.clocks.reason,
         steps=rows.step_map(),
         collectives=rows.collective_map(),

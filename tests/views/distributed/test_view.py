@@ -58,6 +58,7 @@ def test_a_rank_with_slower_kernels_costs_what_the_others_wait(tmp_path: Path) -
     assert [one.cost_ns for one in found.ranks] == [0, 0, 3 * 500 * US, 0]
     assert [one.lost_ns for one in found.ranks] == [500 * US, 500 * US, 0, 500 * US]
     assert found.total_wait_ns == 3 * 500 * US
+    assert found.blame_ranks == 1
     assert [sum(row) for row in found.blame] == [one.cost_ns for one in found.ranks]
     assert [sum(column) for column in zip(*found.blame, strict=True)] == [
         one.lost_ns for one in found.ranks

@@ -1,6 +1,8 @@
 /** Who made the others wait, and who waited: sums of each rank, or every pair. */
+import { type KeyboardEvent, useState } from "react";
 import type { Distributed } from "../../api/types.gen";
-import { DASH, inScale, time, timeScale } from "../../base/text/format";
+import { DASH, inScale, plural, time, timeScale } from "../../base/text/format";
+import { capital } from "../../base/text/shown_name";
 import { CopyTable } from "../../components/controls/copy_table";
 import { Segmented } from "../../components/controls/segmented";
 import { Panel } from "../../components/states/panel";
@@ -10,6 +12,7 @@ import { rampClass, rankName } from "./rank_names";
 
 /** Beyond these, the list has those that cost or lost most. */
 const MOST_ROWS = 16;
+/** Beyond these, pairs are cells without figures. */
 const MOST_PAIRS = 16;
 
 function Bar({ value, most, kind }: { value: number; most: number; kind: string }) {
@@ -69,53 +72,131 @@ function Sums({ answer }: { answer: Distributed }) {
   );
 }
 
-function Pairs({ answer }: { answer: Distributed }) {
-  const rows = answer.blame
-    .map((row, at) => ({ row, at, sum: row.reduce((a, b) => a + b, 0) }))
-    .filter(({ sum }) => sum > 0)
-    .sort((a, b) => b.sum - a.sum)
-    .slice(0, MOST_PAIRS);
+/** What a row or column of the matrix stands for: a rank, or neighbours. */
+function partName({ blame_ranks, ranks }: Distributed, at: number): string {
+  const used = ranks.filter((rank) => rank.used);
+  const first = used[at * blame_ranks];
+  const last = used[Math.min((at + 1) * blame_ranks, used.length) - 1];
+  if (first === undefined || last === undefined) {
+    return "";
+  }
+  return blame_ranks === 1 ? rankName(first) : `${rankName(first)}–${last.rank ?? ""}`;
+}
+
+const pairWords = (answer: Distributed, last: number, waiting: number): string =>
+  `${partName(answer, waiting)} waited ${time(answer.blame[last]?.[waiting] ?? 0)} for ${partName(answer, last)} per step`;
+
+/** Few ranks: every pair with its figure. */
+function PairTable({ answer }: { answer: Distributed }) {
+  const all = answer.blame.map((row, at) => ({ row, at, sum: row.reduce((a, b) => a + b, 0) }));
+  const rows = all.filter(({ sum }) => sum > 0).sort((a, b) => b.sum - a.sum);
   const most = Math.max(1, ...rows.flatMap(({ row }) => row));
   const scale = timeScale(most);
-  const name = (at: number) => {
-    const rank = answer.ranks[at];
-    return rank === undefined ? "" : rankName(rank);
-  };
   return (
-    <div className="scroll">
-      <table className="heat">
-        <thead>
-          <tr>
-            <th>last ↓ waiting →</th>
-            {answer.blame.map((_, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
-              <th key={at}>{answer.ranks[at]?.rank ?? at}</th>
-            ))}
-            <th className="num">sum</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ row, at, sum }) => (
-            <tr key={at}>
-              <th scope="row">{name(at)}</th>
-              {row.map((value, waiting) => (
-                <td
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
-                  key={waiting}
-                  className={rampClass(value, most)}
-                  title={`${name(waiting)} waited ${time(value)} for ${name(at)} per step`}
-                >
-                  {value === 0 ? "" : inScale(value, scale)}
-                </td>
+    <>
+      <div className="scroll">
+        <table className="heat">
+          <thead>
+            <tr>
+              <th>last ↓ waiting →</th>
+              {answer.blame.map((_, at) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
+                <th key={at}>{answer.ranks[at]?.rank ?? at}</th>
               ))}
-              <td className="num">{time(sum)}</td>
+              <th className="num">sum</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {rows.map(({ row, at, sum }) => (
+              <tr key={at}>
+                <th scope="row">{partName(answer, at)}</th>
+                {row.map((value, waiting) => (
+                  <td
+                    // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
+                    key={waiting}
+                    className={rampClass(value, most)}
+                    title={pairWords(answer, at, waiting)}
+                  >
+                    {value === 0 ? "" : inScale(value, scale)}
+                  </td>
+                ))}
+                <td className="num">{time(sum)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length < all.length ? (
+        <p className="hint">
+          Nobody waited for the other {plural(all.length - rows.length, "rank")}.
+        </p>
+      ) : null}
+    </>
   );
 }
+
+const MOVES: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+};
+
+/** Many ranks: a cell for each pair, or for the pairs of two groups of neighbours. */
+function PairCells({ answer }: { answer: Distributed }) {
+  const { blame, blame_ranks } = answer;
+  const [at, setAt] = useState<readonly [number, number] | null>(null);
+  const most = Math.max(1, ...blame.flat());
+  const walk = (event: KeyboardEvent) => {
+    const move = MOVES[event.key];
+    if (move !== undefined) {
+      event.preventDefault();
+      const inside = (place: number) => Math.max(0, Math.min(blame.length - 1, place));
+      setAt(at === null ? [0, 0] : [inside(at[0] + move[0]), inside(at[1] + move[1])]);
+    }
+  };
+  const of = plural(answer.ranks.filter((rank) => rank.used).length, "rank");
+  return (
+    <>
+      <p className="hint">last to start ↓, waiting →, in the order of ranks</p>
+      <div
+        className="pair-cells"
+        style={{ gridTemplateColumns: `repeat(${blame.length}, minmax(2px, 1fr))` }}
+        role="img"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows walk the cells
+        tabIndex={0}
+        aria-label={`Who waited for whom, of ${of}; arrows walk the cells.`}
+        onKeyDown={walk}
+        onPointerLeave={() => setAt(null)}
+      >
+        {blame.map((row, last) =>
+          row.map((value, waiting) => (
+            <i
+              // biome-ignore lint/suspicious/noArrayIndexKey: a rank is named by its row
+              key={`${last} ${waiting}`}
+              className={`${rampClass(value, most)}${at?.[0] === last && at[1] === waiting ? " found" : ""}`}
+              onPointerEnter={() => setAt([last, waiting])}
+            />
+          )),
+        )}
+      </div>
+      <p className="hint heat-words" role="status">
+        {at === null
+          ? "Point at a cell, or walk with the arrows."
+          : `${capital(pairWords(answer, ...at))}.`}
+      </p>
+      {blame_ranks > 1 ? (
+        <p className="hint">
+          A row and a column are {blame_ranks} ranks each, added up: {of} are more than can be told
+          apart.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+const Pairs = ({ answer }: { answer: Distributed }) =>
+  answer.blame.length > MOST_PAIRS ? <PairCells answer={answer} /> : <PairTable answer={answer} />;
 
 export function Blame({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const address = useAddress();
@@ -137,7 +218,7 @@ export function Blame({ answer, isOld }: { answer: Distributed; isOld: boolean }
               [
                 "matrix",
                 "Matrix",
-                answer.blame.length > 0 ? "" : "Every pair is shown for up to 64 ranks that wait.",
+                answer.blame.length > 0 ? "" : "Nobody waited in the chosen steps.",
               ],
             ]}
             onChange={(next) =>

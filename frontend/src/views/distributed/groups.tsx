@@ -10,7 +10,7 @@ import { type Column, DataTable, numberColumn } from "../../components/data_tabl
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useAddress, useValues } from "../../state/host/environment";
-import { none } from "./lists";
+import { FewRows, none } from "./lists";
 
 const ROLES = [
   "data parallel",
@@ -175,15 +175,20 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
       hasBody={false}
       controls={<CopyTable label="process groups" table={() => plainGroups(answer.groups)} />}
     >
-      <DataTable
-        label="Process groups"
-        columns={columns}
-        {...sorted}
-        keyOf={({ key, label }) => `${key} ${label}`}
-        toPlain={plainGroups}
-        empty="No process group."
-        isOld={isOld}
-      />
+      <FewRows rows={sorted.rows}>
+        {(rows) => (
+          <DataTable
+            label="Process groups"
+            columns={columns}
+            {...sorted}
+            rows={rows}
+            keyOf={({ key, label }) => `${key} ${label}`}
+            toPlain={plainGroups}
+            empty="No process group."
+            isOld={isOld}
+          />
+        )}
+      </FewRows>
       <p className="below ink2 small">
         {[answer.pipeline_text, answer.experts_text].filter(Boolean).map((text) => (
           <span key={text}>

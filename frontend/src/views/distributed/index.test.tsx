@@ -65,6 +65,7 @@ const answerOf = (ranks: number, steps: number, more: Partial<Distributed> = {})
   notes: [],
   step_count: steps,
   total_wait_ns: 400_000,
+  blame_ranks: 1,
   blame: [
     [0, 0, 0],
     [200_000, 0, 200_000],
@@ -280,6 +281,34 @@ it("shows every pair when it is asked to", async () => {
   await userEvent.click((await panel("Who cost, who lost")).getByRole("radio", { name: "Matrix" }));
   const blame = await panel("Who cost, who lost");
   expect(plain(blame.getByRole("row", { name: /rank 1/ }).textContent)).toContain("400 µs");
+});
+
+it("shows pairs of neighbours where there are too many ranks, and says so", async () => {
+  const many = answerOf(40, 2, {
+    blame: Array.from({ length: 20 }, (_, last) => Array.from({ length: 20 }, () => last * 1000)),
+    blame_ranks: 2,
+  });
+  server.answer("view/distributed", many);
+  openPage("#view=distributed&distributed.blame=matrix");
+  const blame = await panel("Who cost, who lost");
+  expect(blame.getByText(/ranks are more than can be told apart/)).toBeTruthy();
+  const cells = blame.getByRole("img", { name: /^Who waited for whom/ });
+  expect(cells.children).toHaveLength(20 * 20);
+  cells.focus();
+  await userEvent.keyboard("{ArrowDown}{ArrowDown}{ArrowRight}");
+  expect(plain(blame.getByRole("status").textContent)).toBe(
+    "Rank 2–3 waited 1.00 µs for rank 2–3 per step.",
+  );
+});
+
+it("shows the first rows of a long table, and the others when asked", async () => {
+  server.answer("view/distributed", answerOf(40, 2));
+  openPage("#view=distributed");
+  const ranks = await panel("Devices and ranks");
+  expect(ranks.getByRole("grid").getAttribute("aria-rowcount")).toBe("33");
+  await userEvent.click(ranks.getByRole("button", { name: "8 more" }));
+  expect(ranks.getByRole("grid").getAttribute("aria-rowcount")).toBe("41");
+  expect(ranks.getByRole("button", { name: "show fewer" })).toBeTruthy();
 });
 
 it("frames who came last, and says why a figure is missing", async () => {

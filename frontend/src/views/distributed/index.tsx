@@ -158,9 +158,18 @@ function Compared({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
           <Blame {...shown} />
         )}
         <RankSteps {...shown} />
-        <Bandwidth {...shown} />
-        <WhatIf {...shown} />
-        {answer.ranks.length > MANY ? null : <Layout {...shown} />}
+        {answer.ranks.length > MANY ? (
+          <div className="side-panels">
+            <Bandwidth {...shown} />
+            <WhatIf {...shown} />
+          </div>
+        ) : (
+          <>
+            <Bandwidth {...shown} />
+            <WhatIf {...shown} />
+            <Layout {...shown} />
+          </>
+        )}
       </div>
       <Collectives {...shown} />
       <Operations {...shown} />

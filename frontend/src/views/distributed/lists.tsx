@@ -1,5 +1,5 @@
 /** Devices, collectives, operations: the tables of the view. */
-import { useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import type {
   Distributed,
   DistributedCollective,
@@ -14,12 +14,34 @@ import { Select } from "../../components/controls/select";
 import { useSorted } from "../../components/data_table/rows";
 import { type Column, DataTable, numberColumn } from "../../components/data_table/table";
 import { Answered } from "../../components/states/answered";
+import { FirstFew } from "../../components/states/first_few";
 import { Panel } from "../../components/states/panel";
 import { Prose } from "../../components/text/prose";
 import { useValues } from "../../state/host/environment";
 import { useAsked, usePart } from "../../state/parts";
 import { speed } from "./bandwidth";
 import { isMeant, rankName } from "./rank_names";
+
+/** Rows of a long table that stand there at first; the others a button shows. */
+const MOST_ROWS = 12;
+const MOST_RANKS = 32;
+
+interface FewRowsProps<R> {
+  readonly rows: readonly R[];
+  readonly most?: number;
+  readonly children: (rows: readonly R[]) => ReactNode;
+}
+
+/** The first rows of a sorted table, so that what stands below it is in reach. */
+export function FewRows<R>({ rows, most = MOST_ROWS, children }: FewRowsProps<R>) {
+  return (
+    <div className="few-rows">
+      <FirstFew items={rows} most={most}>
+        {children}
+      </FirstFew>
+    </div>
+  );
+}
 
 export const none = <span className="dim">{DASH}</span>;
 const known = <V,>(value: V | null, words: (value: V) => string) =>
@@ -204,15 +226,20 @@ export function Ranks({ answer, isOld }: { answer: Distributed; isOld: boolean }
       className="ranks-panel"
       controls={<CopyTable label="ranks" table={() => plainRanks(answer.ranks)} />}
     >
-      <DataTable
-        label="Devices and ranks"
-        columns={columns}
-        {...sorted}
-        keyOf={({ worker }) => worker}
-        toPlain={plainRanks}
-        empty={find === "" ? "No rank." : "No such rank or node."}
-        isOld={isOld}
-      />
+      <FewRows rows={sorted.rows} most={MOST_RANKS}>
+        {(rows) => (
+          <DataTable
+            label="Devices and ranks"
+            columns={columns}
+            {...sorted}
+            rows={rows}
+            keyOf={({ worker }) => worker}
+            toPlain={plainRanks}
+            empty={find === "" ? "No rank." : "No such rank or node."}
+            isOld={isOld}
+          />
+        )}
+      </FewRows>
     </Panel>
   );
 }
@@ -242,7 +269,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
     {
       key: "number",
       head: "#",
-      width: 44,
+      width: 56,
       grow: 0,
       sort: (one) => one.number,
       cell: (one) => <span className="dim">{one.number}</span>,
@@ -276,6 +303,7 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
           {
             key: "group",
             head: "Group",
+            width: 130,
             grow: 1,
             sort: (one: DistributedCollective) => one.group,
             cell: (one: DistributedCollective) => harmless(one.group, 40),
@@ -343,7 +371,8 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
       : []),
   ];
   const sorted = useSorted(answer.table, columns, { key: "waiting", isDown: true });
-  const cut = answer.table.length < answer.count ? `the ${count(answer.table.length)} of ` : "";
+  const isCut = answer.table.length < answer.count;
+  const cut = isCut ? `the ${count(answer.table.length)} with most waiting of ` : "";
   return (
     <Panel
       title="Collectives"
@@ -352,15 +381,20 @@ export function Collectives({ answer, isOld }: { answer: Distributed; isOld: boo
       hasBody={false}
       controls={<CopyTable label="collectives" table={() => plainCollectives(answer.table)} />}
     >
-      <DataTable
-        label="Collectives"
-        columns={columns}
-        {...sorted}
-        keyOf={({ number }) => number}
-        toPlain={plainCollectives}
-        empty="No collective of the chosen steps is on two ranks."
-        isOld={isOld}
-      />
+      <FewRows rows={sorted.rows}>
+        {(rows) => (
+          <DataTable
+            label="Collectives"
+            columns={columns}
+            {...sorted}
+            rows={rows}
+            keyOf={({ number }) => number}
+            toPlain={plainCollectives}
+            empty="No collective of the chosen steps is on two ranks."
+            isOld={isOld}
+          />
+        )}
+      </FewRows>
     </Panel>
   );
 }
@@ -402,6 +436,7 @@ function OperationList({ rows, answer }: OperationListProps) {
           {
             key: "group",
             head: "Group",
+            width: 130,
             sort: (one: RankOperation) => one.group,
             cell: (one: RankOperation) => harmless(one.group, 40) || none,
           },
@@ -451,14 +486,19 @@ function OperationList({ rows, answer }: OperationListProps) {
   ];
   const sorted = useSorted(rows, columns, { key: "latency", isDown: true });
   return (
-    <DataTable
-      label="Communication operations"
-      columns={columns}
-      {...sorted}
-      keyOf={({ operation, group }) => `${operation} ${group}`}
-      toPlain={plainOperations}
-      empty="This rank has no collective in the chosen steps."
-    />
+    <FewRows rows={sorted.rows}>
+      {(rows) => (
+        <DataTable
+          label="Communication operations"
+          columns={columns}
+          {...sorted}
+          rows={rows}
+          keyOf={({ operation, group }) => `${operation} ${group}`}
+          toPlain={plainOperations}
+          empty="This rank has no collective in the chosen steps."
+        />
+      )}
+    </FewRows>
   );
 }
 
