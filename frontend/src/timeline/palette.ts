@@ -1,5 +1,7 @@
 /** The colours of the timeline out of the page's tokens. */
-import { kindPaints, type Tokens } from "../base/style/kind_hues";
+import { useMemo } from "react";
+import { documentTokens, kindPaints, type Tokens } from "../base/style/kind_hues";
+import { useThemeName } from "../state/host/environment";
 import type { TimelinePalette } from "./contract";
 
 export function timelinePalette(tokens: Tokens): TimelinePalette {
@@ -20,4 +22,11 @@ export function timelinePalette(tokens: Tokens): TimelinePalette {
     },
     hatch: tokens("--line-strong"),
   };
+}
+
+/** The palette of the present theme. */
+export function usePalette(): TimelinePalette {
+  const theme = useThemeName();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the tokens are those of the theme
+  return useMemo(() => timelinePalette(documentTokens), [theme]);
 }

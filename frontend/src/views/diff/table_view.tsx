@@ -50,7 +50,7 @@ const DEFINITIONS: Readonly<Record<string, string>> = {
   change: "B less A, per step.",
   ratio: "The change, of A.",
   by_calls: "What other numbers of calls make of the change, each as long as in A.",
-  by_speed: "What longer or shorter calls make of it. Both sum to the change.",
+  by_speed: "What longer or shorter calls, or larger and smaller ones, make of it. Both sum to it.",
   adjusted: "The change without what the clocks of the device alone explain.",
   device: "Change of the device time that it launched itself.",
   base_kernel: "The kernel of A that takes most of it.",
@@ -183,8 +183,18 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
       width: 104,
     }),
     numberColumn("ratio", "%", (row) => percent(row.base_ns, row.other_ns), { width: 64 }),
-    plain("by_calls", "By calls", (row) => changed(row.by_calls_ns, metric), { width: 96 }),
-    plain("by_speed", "By speed", (row) => changed(row.by_speed_ns, metric), { width: 96 }),
+    // What is held is no sum over calls, which another number of them or their size could explain.
+    ...(metric === "peak_bytes"
+      ? []
+      : [
+          plain("by_calls", "By calls", (row) => changed(row.by_calls_ns, metric), { width: 96 }),
+          plain(
+            "by_speed",
+            isBytes(metric) ? "By size" : "By speed",
+            (row) => changed(row.by_speed_ns, metric),
+            { width: 96 },
+          ),
+        ]),
     ...(rows.some((row) => row.adjusted_ns !== null)
       ? [
           plain("adjusted", "Without clocks", (row) =>
@@ -291,7 +301,7 @@ export function Changes({ query, group, usualKey, hasDevice, modes }: ChangesPro
           {modes}
           {known.length > 1 ? (
             <Segmented
-              label="Time"
+              label={group === "memory" ? "Bytes" : "Figure"}
               options={known.map((one) => [one, METRIC_WORDS[one] ?? one] as const)}
               value={metric}
               onChange={(next) =>

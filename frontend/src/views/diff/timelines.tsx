@@ -1,10 +1,9 @@
 /** Both recordings on one axis: the chosen step, or a range in it, begins together in A and in B. */
 import { useQuery } from "@tanstack/react-query";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { type Answer, routeUrl } from "../../api/client";
+import type { Answer } from "../../api/client";
 import { getView, type TraceKey } from "../../api/routes";
 import type { DiffMarks, DiffQuery, StepMarks, TimelineManifest } from "../../api/types.gen";
-import { documentTokens } from "../../base/style/kind_hues";
 import { axisNumber, time, timeScale } from "../../base/text/format";
 import { harmless } from "../../base/text/shown_name";
 import { LiveCanvas, type Paint } from "../../components/charts/live_canvas";
@@ -13,7 +12,7 @@ import { ViewLink } from "../../components/controls/view_link";
 import { Answered } from "../../components/states/answered";
 import { ProblemNote } from "../../components/states/problem_note";
 import { type Cell, cell, useCell } from "../../state/cell";
-import { useAddress, useThemeName, useValues } from "../../state/host/environment";
+import { useAddress, useValues } from "../../state/host/environment";
 import { usePageVisible } from "../../state/host/visibility";
 import { type Asked, useAsked, usePart, whileReading } from "../../state/parts";
 import type {
@@ -24,12 +23,11 @@ import type {
   TimelineListener,
   TimelinePalette,
   TimelineRow,
-  TimelineSource,
 } from "../../timeline/contract";
-import { openTimeline } from "../../timeline/engine";
-import { timelinePalette } from "../../timeline/palette";
+import { usePalette } from "../../timeline/palette";
 import { rowHeight } from "../../timeline/rows/layout";
 import { rulerTicks } from "../../timeline/ruler";
+import { engineSource, useEngine } from "../../timeline/use_engine";
 import type { Base } from "./base";
 
 const HEADING_HEIGHT = 22;
@@ -94,17 +92,6 @@ export function beginOf(step: StepMarks | undefined, phase: string): number {
   return step?.phases.find(({ name }) => name === phase)?.start ?? step?.start ?? 0;
 }
 
-const sourceOf = ({ asked, manifest, offset }: Lined, source: number): TimelineSource => ({
-  source,
-  base: routeUrl("api/view/timeline/"),
-  query: new URLSearchParams({ ...asked.key, digest: asked.digest }).toString(),
-  layout: manifest.layout,
-  offset,
-  startNs: manifest.start_ns,
-  endNs: manifest.end_ns,
-  nameCount: manifest.name_count,
-});
-
 /** The manifest of one of them; asked again while the server prepares it. */
 function useManifestOf({ key, digest }: Asked) {
   const visible = usePageVisible();
@@ -144,40 +131,26 @@ function listenerOf({ moved, hit, problem }: Cells): TimelineListener {
   };
 }
 
-function usePalette(): TimelinePalette {
-  const theme = useThemeName();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the tokens are those of the theme
-  return useMemo(() => timelinePalette(documentTokens), [theme]);
-}
-
 function useCanvas(
   place: RefObject<HTMLElement | null>,
   cells: Cells,
   sides: readonly Lined[],
   view: readonly [number, number],
 ): Timeline | null {
-  const [engine, setEngine] = useState<Timeline | null>(null);
-  const palette = usePalette();
-  const first = useRef(palette);
-  const visible = usePageVisible();
+  const listener = useMemo(() => listenerOf(cells), [cells]);
+  const engine = useEngine(place, listener, usePalette());
   useEffect(() => {
-    const element = place.current;
-    if (element === null) {
-      return;
-    }
-    const opened = openTimeline(element, listenerOf(cells), first.current);
-    opened.setMode("pan");
-    opened.setOrigin(0);
-    setEngine(opened);
-    return () => {
-      setEngine(null);
-      opened.close();
-    };
-  }, [place, cells]);
-  useEffect(() => engine?.setPalette(palette), [engine, palette]);
-  useEffect(() => engine?.setActive(visible), [engine, visible]);
+    engine?.setMode("pan");
+    engine?.setOrigin(0);
+  }, [engine]);
   useEffect(() => {
-    engine?.setSources(sides.map(sourceOf));
+    const placed = sides.map(({ asked, manifest, offset }, source) => ({
+      ...asked,
+      manifest,
+      offset,
+      source,
+    }));
+    engine?.setSources(placed.map(engineSource));
     engine?.setRows([], rowsOf(sides));
   }, [engine, sides]);
   const [start, end] = view;

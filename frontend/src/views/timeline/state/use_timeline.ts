@@ -1,23 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { routeUrl } from "../../../api/client";
 import { toProblem } from "../../../api/problem";
-import { documentTokens } from "../../../base/style/kind_hues";
 import type { Paint } from "../../../components/charts/live_canvas";
 import { type Cell, cell } from "../../../state/cell";
-import { useThemeName } from "../../../state/host/environment";
-import { usePageVisible } from "../../../state/host/visibility";
-import type {
-  Area,
-  Marker,
-  PlacedSlice,
-  Timeline,
-  TimelineListener,
-  TimelinePalette,
-  TimelineSource,
-} from "../../../timeline/contract";
-import { openTimeline } from "../../../timeline/engine";
-import { timelinePalette } from "../../../timeline/palette";
+import type { Area, Marker, PlacedSlice, Timeline } from "../../../timeline/contract";
+import { usePalette } from "../../../timeline/palette";
+import { engineSource, useEngine } from "../../../timeline/use_engine";
 import { useArrows } from "../tracks/arrows";
 import { type RowModel, rowModel, rowOfTrack } from "../tracks/rows";
 import { makeActions, type Target } from "./actions";
@@ -39,47 +27,6 @@ import { placedOf, spoken, useSelection } from "./selection";
 import { type Aligned, type Source, wholeRange } from "./sources";
 
 /** Opens the canvas in its place, and tells it what the rest of the view knows. */
-
-/** What the canvas needs to fetch the tiles of a source. */
-export function engineSource({ source, key, digest, manifest, offset }: Source): TimelineSource {
-  const query = new URLSearchParams({ ...key, digest });
-  return {
-    source,
-    base: routeUrl("api/view/timeline/"),
-    query: query.toString(),
-    layout: manifest.layout,
-    offset,
-    startNs: manifest.start_ns,
-    endNs: manifest.end_ns,
-    nameCount: manifest.name_count,
-  };
-}
-
-/** The canvas, once it is open. */
-export function useEngine(
-  place: RefObject<HTMLElement | null>,
-  listener: TimelineListener,
-  palette: TimelinePalette,
-): Timeline | null {
-  const [engine, setEngine] = useState<Timeline | null>(null);
-  const first = useRef(palette);
-  const visible = usePageVisible();
-  useEffect(() => {
-    const element = place.current;
-    if (element === null) {
-      return;
-    }
-    const opened = openTimeline(element, listener, first.current);
-    setEngine(opened);
-    return () => {
-      setEngine(null);
-      opened.close();
-    };
-  }, [place, listener]);
-  useEffect(() => engine?.setPalette(palette), [engine, palette]);
-  useEffect(() => engine?.setActive(visible), [engine, visible]);
-  return engine;
-}
 
 /** The view once it rests: questions to the server wait for that. */
 
@@ -118,13 +65,6 @@ function openMoving(): Moving {
     position: cell<HitPosition | null>(null),
     row: cell(""),
   };
-}
-
-/** The palette of the present theme. */
-function usePalette(): TimelinePalette {
-  const theme = useThemeName();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the tokens are those of the theme
-  return useMemo(() => timelinePalette(documentTokens), [theme]);
 }
 
 /** The area of the address, with rows by key as the canvas knows them. */
