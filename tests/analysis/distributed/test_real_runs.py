@@ -29,7 +29,7 @@ def test_every_collective_of_eight_ranks_is_matched_on_all_of_them() -> None:
 
 
 def test_collectives_end_together_and_begin_apart() -> None:
-    """Measured for the format notes: ends 2.5 µs apart in the median, starts 0.6 ms."""
+    """Eight kernels on each of eight ranks: ends up to 7 µs apart, starts up to 7.6 ms."""
     run = compared(DLRM)
     ends, starts = [], []
     for row in matched(run):
@@ -39,9 +39,9 @@ def test_collectives_end_together_and_begin_apart() -> None:
         ]
         starts.append(max(s for s, _ in times) - min(s for s, _ in times))
         ends.append(max(e for _, e in times) - min(e for _, e in times))
-    assert np.median(ends) < 10_000
-    assert np.median(starts) > 300_000
-    assert max(starts) > 7_000_000
+    assert (np.median(ends), max(ends)) == (2_500, 7_000)
+    assert (np.median(starts), max(starts)) == (559_000, 7_624_000)
+    assert run.waiting.skew_ns.tolist() == starts
 
 
 @pytest.mark.parametrize("folder", SETS)
@@ -54,6 +54,28 @@ def test_the_wait_matrix_sums_to_what_each_rank_waited(folder: str) -> None:
         waiting.blame_ns.sum() == waiting.wait_ns[(waiting.last >= 0)[run.matches.collective]].sum()
     )
     assert not np.diag(waiting.blame_ns).any() or not waiting.by_clock
+    # Rows: what the others waited where this rank came last.
+    by = waiting.last[run.matches.collective]
+    for m in range(len(run.digests)):
+        assert waiting.blame_ns[m].sum() == waiting.wait_ns[by == m].sum()
+
+
+def test_waiting_in_collectives_is_the_synchronizing_time_of_eight_ranks() -> None:
+    """By arrivals and by durations the sums differ by no more than ends do: 7 µs a collective."""
+    run = compared(DLRM)
+    by_arrival = run.waiting.synchronizing_ns
+    by_duration = run.pictures.transfer_ns[:, :, 1].sum(axis=1)
+    assert np.abs(by_arrival - by_duration).max() <= 8 * 7_000
+    assert run.waiting.blame_ns.sum() == by_arrival.sum()
+
+
+def test_eight_real_ranks_on_one_node_name_none() -> None:
+    run = compared(DLRM)
+    assert run.verdict.member == run.verdict.node == -1
+    assert run.origins is not None
+    # Rank 7 brought in its lateness at the first: nobody's work in the recording is its origin.
+    assert run.waiting.last[0] == 7
+    assert run.origins.member[0] == -1
 
 
 def test_the_last_at_most_collectives_is_not_blamed_for_what_it_brought_in() -> None:
