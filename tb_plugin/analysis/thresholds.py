@@ -60,6 +60,7 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     unaligned_ratio: float = 0.02  # DT3: what matrix products of odd sizes waste
     conversion_ratio: float = 0.05  # DT4: conversions of type and layout
     roofline_ratio: float = 0.05  # KE1: what matrix products waste beyond their roofline
+    memory_bound_ratio: float = 0.10  # KE5: kernels that memory bounds, as measured
     underfilled_ratio: float = 0.05  # KE2: kernels with less than one block per multiprocessor
     attention_ratio: float = 0.02  # KE3: attention in single steps
     memory_ratio: float = 0.90  # ME1: of the card's memory

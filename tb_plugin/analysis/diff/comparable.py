@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I32
 from ...base.units import listing, share, times
 from ...trace.model import DeviceClass, DeviceKind
+from ..counters.measured import WORK, counter_of, is_constant, measured
+from ..counters.samples import SAMPLING_KINDS
 from ..facts import Facts
 from ..operators.groups import in_steps
 from ..operators.model import CallKind
-from .changes import DISTURBED_RATIO, Drift
+from .changes import DISTURBED_RATIO, DRIFT_RATIO, Drift
 from .sides import Side
 
 Weight = Literal["other machine", "taints", "note"]
@@ -99,6 +101,7 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
             " shorter, but not by one factor: other work shared a host."
         )
         found.append(Mismatch("load of the host", "", "", "taints", text))
+    found += _measured_clocks(base, other)
     compare("host", lambda f: f.host_name or "", "taints", "They ran on different hosts.")
     compare("torch", _torch_era, "taints", "They were recorded by different formats of torch.")
     for key in sorted(set(a.recording.versions) & set(b.recording.versions)):
@@ -154,6 +157,30 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
     compare("script", lambda facts: facts.script, "note", "They were started by different scripts.")
     order = ("other machine", "taints", "note")
     return tuple(sorted(found, key=lambda one: order.index(one.weight)))
+
+
+def _measured_clocks(base: Side, other: Side) -> list[Mismatch]:
+    """Clocks that were sampled: another one, one that is locked, or locked by sampling."""
+    found: list[Mismatch] = []
+    sums = [measured(side.selection) for side in (base, other)]
+    clocks = [counter_of(one, "sm_clock") for one in sums]
+    left, right = (None if one is None else one.mean(*WORK) for one in clocks)
+    if left and right and abs(right / left - 1) > DRIFT_RATIO:
+        a, b = (f"{value:,.0f}\u00a0MHz" for value in (left, right))
+        text = f"By samples the device worked at {b} in the mean, and at {a} in the base."
+        found.append(Mismatch("measured clock", a, b, "taints", text))
+    locked = [None if one is None else is_constant(one.facts) for one in clocks]
+    if None not in locked and locked[0] != locked[1]:
+        words = [("constant" if one else "changes") for one in locked]
+        which = "base" if locked[0] else "other"
+        text = f"The clock of the {which} is the same in every sample, as if locked; only there."
+        found.append(Mismatch("locked clock", words[0], words[1], "taints", text))
+    is_sampled = [any(one.facts.kind in SAMPLING_KINDS for one in some) for some in sums]
+    if is_sampled[0] != is_sampled[1]:
+        words = [("sampled" if one else "not sampled") for one in is_sampled]
+        text = "Only one of them sampled performance counters, which locks the device's clocks."
+        found.append(Mismatch("performance counters", words[0], words[1], "taints", text))
+    return found
 
 
 def _device_names(facts: Facts) -> str:

@@ -7,6 +7,7 @@
 * ``recompute``: kernels of activations that are computed a second time
 * ``drift``: kernels of one kind that get slower while the recording goes on
 * ``slow_clock``: kernels while the clock of the device is lower than it can be
+* ``memory_bound``: families of kernels that the device's memory bounds, as its counters measured
 * ``contention``: kernels that take longer while communication runs
 * ``small_messages``, ``sync_batch_norm``: collectives of a few bytes, and those of SyncBatchNorm
 """
@@ -23,11 +24,12 @@ from numpy.typing import NDArray
 from ...base.arrays import F64, I64, cells, distinct_values, matches
 from ...base.intervals import Intervals, intersect, subtract, union
 from ...trace.model import HostKind
+from ..counters.groups import group_figures, is_memory_bound, union_by_group
+from ..counters.samples import Series, real, series_of
 from ..kernel_families import family_of
 from ..overview.utilization import sparse_of
-from ..recording import CLOCK
 from .host_code import Found, HostCode
-from .products import DeviceCode, attention, json_of, products
+from .products import DeviceCode, attention, counters_of, products
 
 TINY_KERNEL_NS = 5_000
 LONG_KERNEL_NS = 20_000
@@ -37,13 +39,12 @@ LEAST_SAMPLES = 10  # of a counter
 COVERED_RATIO = 0.8  # of the time with kernels, by samples
 LOW_CLOCK_RATIO = 0.95  # of the clock's 95th percentile
 LIMIT_RATIO, LIMIT_DEGREES = 0.97, 2.0  # of the highest power; below the highest temperature
+WITNESSES = ("power", "temperature")  # counters that say why a clock falls
 COMPUTE_BOUND = ("gemm", "convolution", "attention", "moe")  # families that follow the clock
 
 _CONVERTS = re.compile(r"^aten::(to|_to_copy|contiguous|clone|type_as)$")
 _RECOMPUTES = re.compile(r"torch/utils/checkpoint\.py\(\d+\): (recompute_fn|unpack_hook)$")
 _SYNC_NORM = re.compile(r"SyncBatchNorm|sync_batch_norm|batch_norm_gather_stats")
-_POWER = re.compile(r"^Power\b", re.IGNORECASE)
-_TEMPERATURE = re.compile(r"^Temperature\b", re.IGNORECASE)
 _ELEMENT_BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Float": 4, "Int": 4,
                   "Double": 8, "Long": 8}  # fmt: skip
 
@@ -59,6 +60,7 @@ def kernel_patterns(code: HostCode, device: int) -> Iterator[Found]:
         yield from _recomputed(one)
         yield from _drift(one)
         yield from _slow_clock(one)
+        yield from _memory_bound(one)
     if len(one.collectives):
         yield one.found("collectives", one.collectives)
         yield from _contention(one)
@@ -158,11 +160,10 @@ def _slow_clock(one: DeviceCode) -> Iterator[Found]:
     A sample holds until the next one, for two periods at most; they have to cover 80 % of the time
     with kernels. A constant clock is a locked one, and no pattern.
     """
-    ts, mhz = _samples(one, CLOCK)
-    if len(ts) < LEAST_SAMPLES:
+    clock = _counter(one, "sm_clock")
+    if clock is None or len(clock.steps) < LEAST_SAMPLES:
         return
-    period = int(np.median(np.diff(ts)))
-    end = np.minimum(np.append(ts[1:], ts[-1] + period), ts + 2 * period)
+    ts, end, mhz = clock.steps.start, clock.steps.end, _values(clock)
     busy = one.time(one.rows)
     if intersect(busy, union(ts, end)).total_ns < COVERED_RATIO * busy.total_ns:
         return
@@ -180,42 +181,71 @@ def _slow_clock(one: DeviceCode) -> Iterator[Found]:
     bound = rows[[heavy[code] for code in names.tolist()]]
     won = intersect(one.time(bound), slow).total_ns * (1 - mean / usual)
     figures = {"low_mhz": mean, "usual_mhz": usual, "part": won / time.total_ns}
-    found = one.found("slow_clock", rows, **figures, reason=_why_slow(one, slow))
+    witnesses = sum(2**at for at, kind in enumerate(WITNESSES) if _counter(one, kind) is not None)
+    found = one.found(
+        "slow_clock", rows, **figures, reason=_why_slow(one, slow), witnesses=float(witnesses)
+    )
     yield replace(found, time=time)
 
 
 def _why_slow(one: DeviceCode, slow: Intervals) -> float:
     """1: mean power is within 3 % of its highest then; 2: temperature within 2 °C; else 0."""
-    for reason, counter in ((1.0, _POWER), (2.0, _TEMPERATURE)):
-        ts, value = _samples(one, counter)
+    for reason, kind in enumerate(WITNESSES, start=1):
+        if (counter := _counter(one, kind)) is None:
+            continue
+        ts, value = counter.steps.start, _values(counter)
         then = _covered(slow, ts, ts + 1) > 0
         most = float(value.max(initial=0.0))
-        least = LIMIT_RATIO * most if counter is _POWER else most - LIMIT_DEGREES
+        least = LIMIT_RATIO * most if kind == "power" else most - LIMIT_DEGREES
         if then.any() and float(value[then].mean()) >= least:
-            return reason
+            return float(reason)
     return 0.0
 
 
-def _samples(one: DeviceCode, pattern: re.Pattern[str]) -> tuple[I64, F64]:
-    """When a counter of the device was read, in order of time, and its values."""
-    counters, strings = one.trace.counters, one.trace.strings
-    rows = np.flatnonzero(
-        (counters.device == one.device) & matches(strings, counters.name, pattern)
-    )
-    rows = rows[np.argsort(counters.ts[rows], kind="stable")]
-    known = {
-        code: _number(strings[code]) for code in distinct_values(counters.values[rows]).tolist()
+def _counter(one: DeviceCode, kind: str) -> Series | None:
+    """The first counter of a kind of the device."""
+    found = series_of(one.trace, one.device)
+    return next((counter for counter in found if counter.facts.kind == kind), None)
+
+
+def _values(counter: Series) -> F64:
+    """Its samples in its unit."""
+    return np.asarray(counter.steps.value * real(1.0, counter.facts.decimals), np.float64)
+
+
+def _memory_bound(one: DeviceCode) -> Iterator[Found]:
+    """Families whose kernels keep DRAM at 60 % of its peak while 80 % of the SMs are active.
+
+    By samples of both, 20 or more while kernels of the family run (counters/groups).
+    """
+    told = {
+        counter.facts.kind: counter
+        for counter in reversed(counters_of(one.trace, one.device))
+        if counter.facts.unit == "%" or counter.facts.peak
     }
-    value = np.array([known[code] for code in counters.values[rows].tolist()], np.float64)
-    there = np.isfinite(value)
-    return counters.ts[rows[there]], value[there]
-
-
-def _number(text: str) -> float:
-    """The only number of a sample; nan for anything else."""
-    values = list(found.values()) if isinstance(found := json_of(text), dict) else []
-    one = values[0] if len(values) == 1 else None
-    return float(one) if isinstance(one, int | float) else float("nan")
+    if not {"dram", "sm_active"} <= told.keys():
+        return
+    strings, names = one.trace.strings, one.trace.device.name[one.rows]
+    family = {code: family_of(strings[code]) for code in distinct_values(names).tolist()}
+    families = sorted(set(family.values()))
+    group = np.array([families.index(family[code]) for code in names.tolist()], np.int64)
+    ts = one.trace.device.ts[one.rows]
+    work = union_by_group(group, ts, ts + one.trace.device.dur[one.rows])
+    dram, active = (
+        group_figures([told[kind]], {one.device: work}, len(families))
+        for kind in ("dram", "sm_active")
+    )
+    bound = is_memory_bound(dram, active)
+    if not bound.any():
+        return
+    spent = np.bincount(group, one.trace.device.dur[one.rows], len(families)) * bound
+    percent = float(np.average(dram.mean[bound], weights=spent[bound]))
+    busy = float(np.average(active.mean[bound], weights=spent[bound]))
+    found = one.found(
+        "memory_bound", one.rows[bound[group]], dram=percent, active=busy,
+        part=max(0.0, 1 - percent / 100),
+    )  # fmt: skip
+    yield replace(found, name=families[int(spent.argmax())])
 
 
 def _contention(one: DeviceCode) -> Iterator[Found]:

@@ -7,6 +7,7 @@ KE1: are matrix products far from their roofline?
 KE2: do kernels fill the device badly?
 KE3: is attention computed in single steps?
 KE4: do kernels last a few microseconds only?
+KE5: does the device's memory bound kernels, as its counters measured?
 RE1: are activations recomputed although memory is free?
 CLK1: do kernels get slower while the recording goes on?
 CLK2: does the clock of the device fall while it works?
@@ -15,6 +16,7 @@ CLK2: does the clock of the device fall while it works?
 from __future__ import annotations
 
 from ...base.units import duration, plural, share
+from ..counters.groups import MEMORY_BOUND_PERCENT, SM_ACTIVE_PERCENT
 from ..facts import DeviceFacts, Gauges
 from ..overview.findings import Evidence, Finding, Reference
 from ..overview.utilization import DEFAULT_PEAK_RATIO, PEAK_RATIO
@@ -41,6 +43,7 @@ from .rule import (
     STACKS,
     TENSOR_CORE_CAPABILITY,
     TIME,
+    TRAFFIC,
     WHOLE,
     Rule,
     ceiling,
@@ -357,6 +360,40 @@ def tiny_kernels(selection: Selection, seen: Seen) -> PatternAdvice | None:
 
 
 @pattern_rule(
+    "KE5",
+    "Kernels that memory bounds, as measured",
+    (TIME, WHOLE, DEVICE_ACTIVITY, TRAFFIC),
+    "memory_bound",
+    "memory_bound_ratio",
+    answers=_COMPUTES,
+)
+def memory_bound(selection: Selection, seen: Seen) -> PatternAdvice:
+    """Over 10 % are kernels with DRAM at 60 % of its peak while the multiprocessors are active."""
+    one = seen[0]
+    dram, active = one.figure("dram") / 100, one.figure("active") / 100
+    return PatternAdvice(
+        title="The memory of the device bounds kernels",
+        said=(
+            f"Kernels run for {part_of_step(selection, one)}, most of it {one.pattern.name}, with "
+            f"the memory at {share(dram)} of its peak and {share(active)} of the multiprocessors "
+            "active, by samples of both: they wait for memory, and faster arithmetic gains nothing."
+        ),
+        action=(
+            "Move fewer bytes: join neighbours (`torch.compile`), keep activations in 16 bits, "
+            "leave out copies."
+        ),
+        method="the same bytes at the peak of the memory",
+        scale=one.figure("part"),
+        confidence=0.8,
+        evidence=(
+            Evidence("memory traffic, of its peak", dram, "ratio", MEMORY_BOUND_PERCENT / 100),
+            Evidence("active multiprocessors", active, "ratio", SM_ACTIVE_PERCENT / 100),
+        ),
+        verify="Record again with the same counters: these kernels take less time.",
+    )
+
+
+@pattern_rule(
     "RE1",
     "Recomputed activations with memory to spare",
     (TIME, WHOLE, DEVICE_ACTIVITY, STACKS),
@@ -423,6 +460,12 @@ _REASONS = {
     1.0: "Power is at its highest meanwhile: the device keeps to its power limit.",
     2.0: "The device is at its hottest meanwhile: it protects itself from heat.",
 }
+_NO_REASON = (
+    "Power and temperature, which could say why, were not recorded.",
+    "Power does not say why, and temperature was not recorded.",
+    "Temperature does not say why, and power was not recorded.",
+    "Neither power nor temperature says why.",
+)
 _COOLER = {
     1.0: "Raise the power limit if the machine allows it, and compare steps at equal clocks only.",
     2.0: "Look after the cooling of the machine, and compare steps at equal clocks only.",
@@ -449,7 +492,7 @@ def slow_clock(selection: Selection, seen: Seen) -> PatternAdvice | None:
         said=(
             f"For {share(slow)} of the time with kernels the clock is at {low:,.0f} MHz in the "
             f"mean, and at {usual:,.0f} MHz at its best. "
-            + _REASONS.get(one.figure("reason"), "Neither power nor temperature says why.")
+            + _REASONS.get(one.figure("reason"), _NO_REASON[int(one.figure("witnesses"))])
         ),
         action=_COOLER.get(
             one.figure("reason"), "Look after what lowers it: a limit that was set, or a neighbour."
@@ -473,6 +516,7 @@ RULES = (
     underfilled,
     attention,
     tiny_kernels,
+    memory_bound,
     recompute,
     drift,
     slow_clock,

@@ -254,6 +254,13 @@ CAPABILITY = Need(
     lambda chosen: _any_used(chosen, lambda one: one.capability or one.vendor not in _NVIDIA),
     lasting=True,
 )
+TRAFFIC = Need(
+    "samples of memory traffic and of active multiprocessors: record with Cuspy's "
+    "`PerformanceMetricsConfig`, from torch 2.15 on",
+    lambda chosen: _any_used(
+        chosen, lambda one: {"dram", "sm_active"} <= {counter.kind for counter in one.counters}
+    ),
+)
 CLOCKS = Need(_clocks, lambda chosen: chosen.facts.recording.clocks)
 MEMORY_TOTALS = Need(
     "totals of the device's allocator: record with `profile_memory=True`, torch 1.11 or later",

@@ -437,6 +437,16 @@ def sampled(low: float) -> Trace:
     )
 
 
+def streaming(dram: float) -> Trace:
+    """Elementwise kernels while the memory moves so many percent of its peak."""
+    samples: list[Event] = [
+        {"ph": "C", "name": name, "pid": "GPU 0 Counters", "ts": at * 50.0, "args": {"": value}}
+        for at in range(41)
+        for name, value in (("DRAM BW (%)", dram), ("SM Active (%)", 95.0))
+    ]
+    return device_run(*(work("aten::mul", 96) for _ in range(20)), extra=tuple(samples))
+
+
 FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "PY1": (
         lambda: run(python(300), matmul),
@@ -503,6 +513,7 @@ FIRES: dict[str, tuple[Callable[[], Trace], Callable[[], Trace]]] = {
     "CO2": (lambda: hidden(2), lambda: hidden(7)),
     "CP2": (lambda: broken("Torch-Compiled Region: 1/0"), lambda: broken("")),
     "CP3": (lambda: replaying(30), lambda: replaying(10)),
+    "KE5": (lambda: streaming(75.0), lambda: streaming(40.0)),
     "CLK2": (lambda: sampled(0.85), lambda: sampled(1.0)),
     "CPU1": (lambda: threads(16), lambda: threads(2)),
     "IN5": (lambda: moved("aten::zeros"), lambda: moved("aten::cat")),
