@@ -61,7 +61,7 @@ const graphsToPlain = plainTable<KernelRow>([
 
 /** The table of kernels: grouped, searched, sorted, opened in place. */
 
-const USUALLY_HIDDEN = "p50_ns,p95_ns,launch_ns,replay_p95_ns";
+const USUALLY_HIDDEN = "p50_ns,p95_ns,launch_ns,power_w,sm_clock_mhz,replay_p95_ns";
 const GROUPS: readonly (readonly [KernelGroupBy, string])[] = [
   ["name", "Kernel name"],
   ["properties", "Properties + operator"],

@@ -11,7 +11,8 @@ describe("measuredWords", () => {
     [0.7526, "J", "0.753"],
     [0.001996, "J", "2.00\u00a0mJ"],
     [0, "%", "0"],
-    [4_935_825_530, "", "4.94e+9"],
+    [4_935_825_530, "", "4.94\u00a0G"],
+    [320_428_156, "", "320\u00a0M"],
     [4_935_825_530, "B/s", "4.60\u00a0GiB/s"],
   ])("writes %d %s as %s", (value, unit, words) => {
     expect(measuredWords(value, unit)).toBe(words);

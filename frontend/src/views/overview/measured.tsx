@@ -18,9 +18,6 @@ export function measuredWords(value: number, unit: string): string {
     return `${bytes(value)}${unit.slice(1)}`;
   }
   const size = Math.abs(value);
-  if (size >= 1e9) {
-    return value.toExponential(2);
-  }
   if (size >= 100) {
     return count(Math.round(value));
   }
@@ -67,7 +64,7 @@ function columnsOf(
     {
       key: "label",
       head: first,
-      width: 150,
+      width: 190,
       grow: 2,
       cell: (row) =>
         row.category === "" ? (
