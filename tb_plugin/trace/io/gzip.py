@@ -1,6 +1,7 @@
 """The text of a gzip stream, from its start or from an event on.
 
-The stream may have several members, may be truncated, damaged, or followed by other bytes.
+The stream may have several members, may be truncated, damaged, or followed by other bytes. Members
+as parallel compressors write them (BGZF, pigz -i, files put together) are inflated side by side.
 
 Random access inflates a few MB for one event instead of everything before it. Its index is made
 while the file is read. A walker in the native library looks at the bytes that are about to be
@@ -12,14 +13,18 @@ empty: then everything before the event is inflated.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from isal import igzip_lib, isal_zlib
 
+from ...base import machine
 from ...base.native import call
 from ..raw import NO_POINTS, FaultLog, SeekIndex
 
@@ -119,7 +124,13 @@ GZIP_MAGIC = b"\x1f\x8b"
 MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with deflate, the only method there is
 TEXT_CHUNK = 512 * 1024
 CAREFUL_CHUNK = 4096
+TRAILER_BYTES = 8
+TOGETHER_BYTES = 1024 * 1024  # of members that are inflated side by side
+TOGETHER_TEXT = 16 * 1024 * 1024  # of theirs, for each thread
+_MORE = 1024  # bytes behind a member, for who looks on
 _TEXT_FIELD = 4096
+# A header as compressors write it: no reserved flag, a level and a system that there are.
+_HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
 
 
 class InflateObserver:
@@ -184,7 +195,24 @@ class Gunzip(PieceStream):
     ) -> Iterator[bytes]:
         source = Buffered(self._open())
         members = 0
+        together = inflate is _fast and machine.thread_count() > 1
         while source.peek(1):
+            if members and together:
+                data = source.peek(TOGETHER_BYTES + _MORE)
+                found = _sound_members(data)
+                together = bool(found)
+                at = 0
+                for member in found:
+                    watch.member(source.place + at + member.header)
+                    watch.fed(data[at + member.header : at + member.size + _MORE])
+                    for piece in member.pieces:
+                        watch.inflated(piece)
+                        yield piece
+                    at += member.size
+                source.take(at)
+                members += len(found)
+                if found:
+                    continue
             if source.peek(3) != MEMBER_MAGIC and members:
                 head = source.peek(64)
                 what = "zero bytes" if not head.strip(b"\0") else str(head[:16])
@@ -201,12 +229,81 @@ class Gunzip(PieceStream):
                 crc = isal_zlib.crc32(piece, crc)
                 size += len(piece)
                 yield piece
-            trailer = source.take(8)
-            if len(trailer) < 8:
+            trailer = source.take(TRAILER_BYTES)
+            if len(trailer) < TRAILER_BYTES:
                 faults.add("gzip_truncated", f"after {size} bytes of text in member {members}")
                 return
-            if trailer != crc.to_bytes(4, "little") + (size & 0xFFFFFFFF).to_bytes(4, "little"):
+            if trailer != _trailer(crc, size):
                 faults.add("gzip_checksum", f"of member {members}, {size} bytes of text")
+
+
+class _Member(NamedTuple):
+    """A member that was inflated wholly, with the right checksum and length."""
+
+    header: int  # its bytes
+    size: int  # with header and trailer
+    pieces: list[bytes]
+
+
+def _sound_members(data: bytes) -> list[_Member]:
+    """The members at the beginning of ``data`` that are followed by another one, side by side.
+
+    Where members begin is guessed by their headers: what lies between two of these is a member, or
+    the guess was wrong. At the first that is not sound it ends; reading goes on there as if nobody
+    had looked ahead.
+    """
+    starts = [match.start() for match in _HEADER.finditer(data, 0, TOGETHER_BYTES)]
+    if len(starts) < 2 or starts[0]:
+        return []
+    spans = list(pairwise(starts))
+    most = max(1, -(-len(spans) // machine.thread_count()))
+    runs = [spans[at : at + most] for at in range(0, len(spans), most)]
+    found: list[_Member] = []
+    inflated = machine.side_by_side(*(partial(_inflated_run, data, run) for run in runs))
+    for run, members in zip(runs, inflated, strict=True):
+        found += members
+        if len(members) < len(run):
+            break
+    return found
+
+
+def _inflated_run(data: bytes, spans: Sequence[tuple[int, int]]) -> list[_Member]:
+    """The members in these parts of ``data``, up to the first that is not sound or too large."""
+    members: list[_Member] = []
+    left = TOGETHER_TEXT
+    for low, high in spans:
+        member = _whole_member(data[low:high], left)
+        if member is None:
+            break
+        members.append(member)
+        left -= sum(map(len, member.pieces))
+    return members
+
+
+def _whole_member(data: bytes, most: int) -> _Member | None:
+    source = Buffered(PieceStream(iter([data])))
+    if not _skip_header(source):
+        return None
+    stream, trailer = data[source.place : -TRAILER_BYTES], data[-TRAILER_BYTES:]
+    inflate = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)
+    pieces: list[bytes] = []
+    crc = size = 0
+    try:
+        while not inflate.eof and size <= most:
+            piece = inflate.decompress(b"" if pieces else stream, TEXT_CHUNK)
+            if not piece and not inflate.eof:
+                return None
+            crc = isal_zlib.crc32(piece, crc)
+            size += len(piece)
+            pieces.append(piece)
+    except isal_zlib.IsalError:  # type: ignore[misc]  # the stub says it is a variable
+        return None
+    sound = inflate.eof and not inflate.unused_data and trailer == _trailer(crc, size)
+    return _Member(source.place, len(data), [one for one in pieces if one]) if sound else None
+
+
+def _trailer(crc: int, size: int) -> bytes:
+    return crc.to_bytes(4, "little") + (size & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def _fast(source: Buffered, watch: InflateObserver) -> Iterator[bytes]:
@@ -271,7 +368,6 @@ def _skip_header(source: Buffered) -> bool:
 
 # --- random access --------------------------------------------------------------------------------
 
-TRAILER_BYTES = 8
 # Blocks without text, lowest bit first (RFC 1951, 3.2): with fixed codes, 10 bits; and with codes
 # of its own for the two literals and the two distances that it must have, 95 bits.
 _FIXED_CODES = 0b010
