@@ -212,7 +212,7 @@ def test_members_side_by_side_give_what_one_after_the_other_gives(
         alone = everything(broken, 1, monkeypatch)
         assert everything(broken, 2, monkeypatch) == alone
         assert everything(broken, 5, monkeypatch) == alone
-    assert damage != "none" or alone[:2] == (TEXT, ())
+        assert damage != "none" or alone[:2] == (TEXT, ())
 
 
 @pytest.mark.usefixtures("small_batches")
