@@ -173,3 +173,17 @@ for table in (again.host, again.device):
     found = imported(READ_ALL + code, str(trace_file), str(tmp_path / "columns"))
     assert "pyarrow" in found
     assert "pandas" not in found
+
+
+def test_an_answer_that_was_kept_needs_no_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what makes tables of a file nor what summarizes them."""
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    trace = tmp_path / "one.pt.trace.json"
+    trace.write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": 1, "dur": 1}]}')
+    program = "from kinetoscope.cli import main; main()"
+    first = imported(program, "show", "overview", str(trace))
+    readers = {"kinetoscope.trace.read", "kinetoscope.analysis.summarize", "pyarrow"}
+    assert first >= readers - {"pyarrow"}
+    assert imported(program, "show", "overview", str(trace)) & readers == set()

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ..analysis.facts import Facts
-from ..analysis.summarize import summarize
 from ..base.artifact_spec import ArtifactSpec
 from ..base.errors import KinetoscopeError, NotFoundError, QueryError, UnavailableError
 from ..base.lru import LruCache
@@ -66,7 +65,6 @@ from ..trace.event_text import Rereader
 from ..trace.io.source import special_file
 from ..trace.model import Trace
 from ..trace.raw import OnProgress
-from ..trace.read import read
 from ..views.view import Recordings, Subject, TracePlace, View
 from .catalog import SUMMARIZE, Traces
 from .recordings import Alone, CatalogRecordings
@@ -424,6 +422,8 @@ class TraceSession(Session):
     def facts(self) -> Facts:
         with self._lock:
             if self._facts is None:
+                from ..analysis.summarize import summarize
+
                 self._facts = summarize(self._trace)
             return self._facts
 
@@ -532,6 +532,10 @@ class FileSession(Session):
 
     def _read(self) -> tuple[Trace, Facts]:
         """Read the file and store the result."""
+        # An answer that was kept needs neither of them.
+        from ..analysis.summarize import summarize
+        from ..trace.read import read
+
         trace = self._known_trace = read(self.path, self._on_progress)
         summary = summarize(trace)
         facts = self._known_facts = msgspec.structs.replace(summary, path=self.shown)

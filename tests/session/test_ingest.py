@@ -220,7 +220,7 @@ def test_a_viewer_elsewhere_reads_no_trace(
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(logdir, elsewhere, copy_function=shutil.copy2)
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "own"))
-    monkeypatch.setattr(session, "read", lambda *_: pytest.fail("it read the trace"))
+    monkeypatch.setattr("kinetoscope.trace.read.read", lambda *_: pytest.fail("it read the trace"))
     monkeypatch.setattr(content_key, "_PIECE", 0)  # nor the bytes of it, to learn its key
     for path in traces(elsewhere):
         opened = session.FileSession(path)

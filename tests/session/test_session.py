@@ -10,7 +10,6 @@ import pytest
 
 from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import TraceFormatError, UnavailableError
-from kinetoscope.session import session
 from kinetoscope.session.session import FileSession, TraceSession
 from kinetoscope.store.cache.disk import Cache
 from kinetoscope.trace import read as reader
@@ -38,12 +37,13 @@ def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
     MADE.clear()
     paths: list[str] = []
+    really = reader.read
 
     def read(path: str, on_progress: object) -> Trace:
         paths.append(path)
-        return reader.read(path)
+        return really(path)
 
-    monkeypatch.setattr(session, "read", read)
+    monkeypatch.setattr(reader, "read", read)
     return paths
 
 

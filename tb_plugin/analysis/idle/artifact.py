@@ -16,7 +16,6 @@ import numpy as np
 
 from ...base.arrays import I8, I32, I64, ColumnTable, distinct_values, matches
 from ...base.artifact_spec import ArtifactSpec
-from ...base.columnar import Writer, load
 from ...base.group_sums import summed
 from ...trace.model import HostKind, Trace
 from ..call_tree.flame import FlameTree
@@ -213,6 +212,8 @@ def make_idle(trace: Trace, folder: Path, on_share: Callable[[float], None]) -> 
     Raises:
         OSError: no room, or no permission.
     """
+    from ...base.columnar import Writer  # imports Arrow, which the Overview does without
+
     with Writer(folder) as writer:
         writer.close(idle_columns(trace), _STEM)
     on_share(1.0)
@@ -224,6 +225,8 @@ def open_idle(folder: Path) -> IdleColumns:
     Raises:
         DamagedError: a file is not there, or damaged.
     """
+    from ...base.columnar import load
+
     return load(IdleColumns, folder, _STEM)
 
 

@@ -20,7 +20,6 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ...base.artifact_spec import ArtifactSpec
-from ...base.columns import held_bytes
 from ...base.errors import UnavailableError
 from ...base.lru import LruCache
 from ...trace.model import Trace
@@ -163,6 +162,8 @@ class ArtifactCache:
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._looked = now
+            from ...base.columns import held_bytes  # imports Arrow: a start does without
+
             if mapped_bytes() + held_bytes() > MAPPED_BYTES:
                 for kept in tuple(self._kept.values()):
                     kept.let_go(lambda one: one.entry is not None)

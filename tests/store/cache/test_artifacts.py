@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kinetoscope.base import columns
 from kinetoscope.base.errors import KinetoscopeError, NotFoundError, UnavailableError
 from kinetoscope.store.cache import disk, memory
 from kinetoscope.store.cache.disk import COLUMNS, Cache, entry
@@ -77,10 +78,10 @@ def test_what_has_many_pages_in_memory_is_opened_anew(
     shutil.rmtree(folder)
     monkeypatch.setattr(memory, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(memory, "mapped_bytes", lambda: memory.MAPPED_BYTES - 1)
-    monkeypatch.setattr(memory, "held_bytes", lambda: 1)
+    monkeypatch.setattr(columns, "held_bytes", lambda: 1)
     assert ask(service) == 3
     assert not folder.exists()  # Few pages: it stays open.
-    monkeypatch.setattr(memory, "held_bytes", lambda: 2)  # of widened columns
+    monkeypatch.setattr(columns, "held_bytes", lambda: 2)  # of widened columns
     assert ask(service) == 3
     assert folder.exists()
 
