@@ -87,7 +87,18 @@ function KernelParts({ row, query, groupBy }: PartsProps) {
                 ns: one.total_ns,
               })}
             />
-            <p className="hint">Found by: {data.row.link}.</p>
+            <p className="hint">
+              Found by: {data.row.link}.{" "}
+              {data.row.link === "graph" ? (
+                <>
+                  What launched it when the graph was captured:{" "}
+                  <ViewLink stem="kernels" params={{ group: "graph", sort: "", row: "" }}>
+                    kernels by graph
+                  </ViewLink>
+                  .
+                </>
+              ) : null}
+            </p>
           </section>
           <section aria-label="Why this class">
             <h3>Why {harmless(row.kernel_class)}</h3>
