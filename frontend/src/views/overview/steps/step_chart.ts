@@ -10,7 +10,7 @@ import type {
 } from "../../../components/charts/echarts";
 import { decalOf } from "../decals";
 import type { PartKind } from "../parts";
-import type { StepParts } from "./step_parts";
+import { type StepParts, totalDigits } from "./step_parts";
 
 const TOTALS_MAX = 24;
 const COLUMNS_MAX = 80;
@@ -97,7 +97,7 @@ function totalsOf({ steps, scale }: StepChart, theme: Theme): BarSeriesOption {
       fontSize: 11,
       formatter: ({ dataIndex }) => {
         const scaled = (steps[dataIndex]?.dur_ns ?? 0) / scale.unit.size;
-        return fixed(scaled, scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0);
+        return fixed(scaled, totalDigits(scaled, steps.length));
       },
     },
     data: steps.map(() => 0),

@@ -9,6 +9,7 @@ import {
   partitionParts,
   type StepParts,
   stepsTable,
+  totalDigits,
 } from "./step_parts";
 
 /** A third of the compute of every step has communication under it. */
@@ -68,4 +69,9 @@ it("explains a column without ever making markup of a name", () => {
   expect(text).toContain("warm-up: left out by default");
   expect(text).not.toContain("Communication");
   expect(stepTip(chart, 9)).toBe("");
+});
+
+it("writes lengths above narrow columns with fewer decimals", () => {
+  expect([7.77, 12.3, 123].map((one) => totalDigits(one, 8))).toEqual([2, 1, 0]);
+  expect([7.77, 12.3, 123].map((one) => totalDigits(one, 12))).toEqual([1, 0, 0]);
 });

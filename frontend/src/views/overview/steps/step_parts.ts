@@ -79,3 +79,12 @@ export function stepsTable(parts: StepParts, steps: readonly StepRow[]): PlainTa
     ]),
   };
 }
+
+/** Columns that are wide enough for three figures above them. */
+const ROOMY = 8;
+
+/** Decimals of the length above a column: fewer where columns are narrow, so that none touch. */
+export function totalDigits(scaled: number, steps: number): number {
+  const most = steps > ROOMY ? 1 : 2;
+  return scaled < 9.995 ? most : scaled < 99.95 ? most - 1 : 0;
+}
