@@ -2,15 +2,16 @@
 
     python -m benchmarks.diff_cost [--kind 2021] [--size 1GB]
 
-Two traces of one kind are read, and their columns of operators made, each in a process of its own;
-then a process opens both and builds every part of the view, once to make it warm and once to be
-measured. Prints a line for docs/diff.md. CPU seconds, so that other work on the machine counts
-little.
+Two traces of one kind are read, and their columns of operators made, each in a process of its own
+with the environment of the server's reading processes; then a process opens both and builds every
+part of the view, once to make it warm and once to be measured. Prints a line for docs/diff.md. CPU
+seconds, so that other work on the machine counts little.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -99,6 +100,8 @@ def main(kind: str, size: str, look: tuple[Path, ...]) -> None:
     if look:
         print(json.dumps(view(list(look))))
         return
+    from kinetoscope.store.ingest import child
+
     made = _corpus.made(kind, size)
     with tempfile.TemporaryDirectory() as temporary:
         folders = [Path(temporary) / name for name in ("base", "other")]
@@ -108,6 +111,7 @@ def main(kind: str, size: str, look: tuple[Path, ...]) -> None:
                     [sys.executable, "-c", READ, str(made.path), str(folder)],
                     check=True,
                     capture_output=True,
+                    env={**os.environ, **child._ENVIRONMENT, **child._WITH_LIBRARY},
                 ).stdout
             )
             for folder in folders

@@ -2,7 +2,7 @@
 import type { Diff, DiffPart } from "../../api/types.gen";
 import { useWidth } from "../../base/measure";
 import { plainTable } from "../../base/text/delimited";
-import { axisNumber, change, exactTime, inScale, time, timeScale } from "../../base/text/format";
+import { axisNumber, change, fixed, inScale, NBSP, time, timeScale } from "../../base/text/format";
 import { roundTicks } from "../../base/text/ticks";
 import { fillClass } from "../../components/charts/category";
 import { CopyTable } from "../../components/controls/copy_table";
@@ -154,7 +154,9 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
   const scale = timeScale(most);
   const y = (ns: number) => TOP + (1 - ns / (most * 1.06)) * (HEIGHT - TOP);
   const columns = bars.length + 2;
-  const exact = `${exactTime(base_ns)} ${change_ns < 0 ? "−" : "+"} ${exactTime(Math.abs(change_ns))} = ${exactTime(other_ns)}`;
+  // Whole nanoseconds all three, so that they can be added up as they stand.
+  const whole = (ns: number) => fixed(ns, 0);
+  const exact = `${whole(base_ns)} ${change_ns < 0 ? "−" : "+"} ${whole(Math.abs(change_ns))} = ${whole(other_ns)}${NBSP}ns`;
   const center = values["diff.center"] === "median" ? "median" : "mean";
   return (
     <Panel
