@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetoscope.base.native import native
-from kinetoscope.trace.scan.cursor import ScanLimits
+from kinetoscope.trace.io import ahead
+from kinetoscope.trace.scan import native as scanning
+from kinetoscope.trace.scan.cursor import READ_BLOCKS, ScanLimits, TextWindow
 from tests.conftest import TRACES
 from tests.fuzz.agreement import blocks_differ, by_library, by_python, differences, verdict
 from tests.trace.scanned import document
@@ -35,6 +38,40 @@ def same_on(text: bytes | Path, *, block_bytes: int = BLOCK) -> None:
         found = verdict(by_library, text, limits)
         assert differences(alone, found) == []
         assert blocks_differ(alone, found) == []
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a compressed file little text comes at once."""
+    monkeypatch.setattr(ahead, "PIECE_BYTES", 1500)
+    monkeypatch.setattr(ahead, "BLOCK_BYTES", 1500)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("block_bytes", [40, 77, 400, 1000])
+def test_blocks_do_not_depend_on_how_much_text_is_in_memory(block_bytes: int) -> None:
+    """The last event of a block goes on behind it, and often behind what is in memory."""
+    text = gzip.compress(document(*map(event, range(400))))
+    same_on(text, block_bytes=block_bytes)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_of_a_compressed_file_some_blocks_for_each_thread_are_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    run = scanning.NativeColumns.run
+
+    def noted(
+        columns: scanning.NativeColumns, window: TextWindow, stop: int, limits: ScanLimits
+    ) -> tuple[int, bool]:
+        sizes.append(stop - window.pos)
+        return run(columns, window, stop, limits)
+
+    monkeypatch.setattr(scanning.NativeColumns, "run", noted)
+    limits = ScanLimits(block_bytes=BLOCK, threads=3)
+    by_library(gzip.compress(document(*map(event, range(1500)))), limits)
+    assert max(sizes) >= BLOCK * 3 * READ_BLOCKS
 
 
 def test_texts_have_their_codes_in_the_order_of_the_file() -> None:
