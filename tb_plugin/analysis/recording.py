@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..base.arrays import Sparse, distinct, distinct_values, of_names
 from ..base.units import plural, size
 from ..trace.build.categories import is_graph_node
-from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Trace
+from ..trace.model import DeviceClass, DeviceKind, HostKind, Link, Note, Trace
 from ..trace.worker_names import process_behind, worker_of_file
 from .facts import DeviceFacts, Facts, RecordingFacts, StepFacts, UserValue
 from .kernel_families import family_of
@@ -27,6 +27,21 @@ from .modules.sources import source_of
 
 WITH_DEVICE = "record with `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`"
 NO_DEVICE = f"No device activity was recorded. On a machine with an accelerator, {WITH_DEVICE}."
+_MAY_BE_CHOICE = (
+    "since torch 2.15 activities can be chosen by kind, so this may be a choice:"
+    f" {WITH_DEVICE}, without a list of kinds"
+)
+# By the note of Health: the fact, and why there is none.
+_LEFT_OUT = {
+    "left_out_kernels": (
+        "kernels",
+        "No kernel was recorded, though {} launched some; " + _MAY_BE_CHOICE + ".",
+    ),
+    "left_out_copies": (
+        "copies",
+        "No copy was recorded, though {} asked for one; " + _MAY_BE_CHOICE + ".",
+    ),
+}
 WITH_STEPS = "call `prof.step()` after each step and give `profile()` a `schedule`"
 
 CLOCK_COUNTERS = "`CuspyConfig(enable_environment_counters=True)`, from torch 2.15 on"
@@ -38,9 +53,14 @@ def unavailable(
     devices: tuple[DeviceFacts, ...],
     counts: dict[str, int],
     recording: RecordingFacts,
+    notes: Sequence[Note] = (),
 ) -> dict[str, str]:
-    """Fact → the reason and the recipe, in one sentence each."""
-    reasons: dict[str, str] = {}
+    """Fact → the reason and the recipe, in one sentence each. ``notes`` are those of Health."""
+    reasons = {
+        _LEFT_OUT[one.kind][0]: _LEFT_OUT[one.kind][1].format(plural(one.count, "call"))
+        for one in notes
+        if one.kind in _LEFT_OUT
+    }
     if not steps:
         reasons["steps"] = "The file holds no event that lasts, so there is no time to explain."
     elif source == "whole_trace":

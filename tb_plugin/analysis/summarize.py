@@ -94,7 +94,9 @@ def summarize(trace: Trace) -> Facts:
         traits=of_run,
         counts=rows,
         classified=of_classes,
-        unavailable=unavailable(steps, trace.steps.source, devices, rows, recording),
+        unavailable=unavailable(
+            steps, trace.steps.source, devices, rows, recording, trace.health.notes
+        ),
         health=trace.health,
         recording=recording,
         idle=IdleTables(names.table(), names.places.table(), causes.following),

@@ -67,6 +67,8 @@ def test_notes_are_sorted_worst_first() -> None:
     [
         ("no_device", [OP]),
         ("lost_kernels", [OP, launch(5, 1, 1)]),
+        ("left_out_kernels", [OP, launch(5, 1, 1), x("Memset", 9, 1, cat="gpu_memset", tid=7)]),
+        ("left_out_copies", [OP, launch(5, 1, 1, name="cudaMemcpyAsync"), kernel("k", 9, 1)]),
         ("device_only", [kernel("k", 0, 5)]),
         ("no_runtime", [OP, kernel("k", 0, 5)]),
         ("no_addresses", [OP, memory(5, 64)]),

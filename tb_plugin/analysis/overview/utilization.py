@@ -49,6 +49,9 @@ class Measure:
 def measures(selection: Selection, row: int) -> tuple[Measure, ...]:
     """Utilization, est. SM efficiency, est. achieved occupancy, tensor-core time of one device."""
     gauges, covered = selection.gauges(row)
+    if why := selection.facts.unavailable.get("kernels"):
+        keys = ("utilization", "sm_efficiency", "occupancy", "tensor_core")
+        return tuple(Measure(key, None, why) for key in keys)
     return (
         _utilization(gauges, covered),
         _sm_efficiency(gauges, covered, selection.facts.devices[row]),

@@ -164,6 +164,8 @@ _ACTIVITIES = {"XPU": "XPU", "HPU": "HPU", "MTIA": "MTIA", "NPU": "PrivateUse1"}
 
 def _device_activity(chosen: Selection) -> str:
     """How to record the accelerator that the file names; of a run without one, where to."""
+    if why := chosen.facts.unavailable.get("kernels"):
+        return f"kernels: {why.rstrip('.')}"
     types = {one.type for one in chosen.facts.devices}
     name = next((kind for type_, kind in _ACTIVITIES.items() if type_ in types), "CUDA")
     where = "" if chosen.facts.devices else ", where the run uses an accelerator"
@@ -197,7 +199,10 @@ WHOLE = Need(
     "or a chosen step was cut off",
     lambda chosen: not chosen.cut,
 )
-DEVICE_ACTIVITY = Need(_device_activity, lambda chosen: _any_used(chosen, lambda _: True))
+DEVICE_ACTIVITY = Need(
+    _device_activity,
+    lambda chosen: _any_used(chosen, lambda _: True) and "kernels" not in chosen.facts.unavailable,
+)
 OPS = Need(
     "ops: record with `activities=[ProfilerActivity.CPU, …]`",
     lambda chosen: chosen.facts.counts.get("op", 0) > 0,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -263,6 +265,8 @@ def _of_links(evidence: HealthInputs) -> Iterator[Note]:
         counts = np.bincount(device.link, minlength=len(Link)).tolist()
         if not runtime:
             yield note("no_runtime", len(device))
+            if evidence.recording.torch_era in ("G", "H"):  # older recorders have no choice
+                yield note("chosen_kinds")
         else:
             yield from _orphans(counts, len(device))
         replayed = device.kind[device.link == Link.GRAPH] == DeviceKind.KERNEL
@@ -302,6 +306,8 @@ def _of_content(evidence: HealthInputs) -> Iterator[Note]:
     if not len(device) and len(host.ts):
         launched = _launch_calls(evidence)
         yield note("lost_kernels", launched) if launched else note("no_device")
+    if len(device):
+        yield from _left_out(evidence)
     if len(device) and not ops:
         yield note("device_only", len(device))
     if ops and not recording.record_shapes:
@@ -341,6 +347,34 @@ def _launch_calls(evidence: HealthInputs) -> int:
     launching = evidence.texts.table(host.names, lambda text: "LaunchKernel" in text, np.bool_)
     runtime = where(host.kind == HostKind.RUNTIME)
     return int(np.count_nonzero(launching[host.name[runtime]]))
+
+
+# What calls ask a device for, and the kind of row that it leaves where that kind is recorded.
+_ASKED = (
+    (
+        "left_out_kernels",
+        re.compile(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch)"),
+        DeviceKind.KERNEL,
+    ),
+    ("left_out_copies", re.compile(r"(cuda|cu|hip)Memcpy"), DeviceKind.MEMCPY),
+)
+
+
+def _left_out(evidence: HealthInputs) -> Iterator[Note]:
+    """Kinds of work of which there is none, though calls that launched nothing asked for some."""
+    host, device, launch = evidence.host, evidence.device, evidence.launches.launch
+    without = host.kind == HostKind.RUNTIME
+    without[launch[launch >= 0]] = False
+    called = host.name[where(without)]
+    for kind, pattern, asked in _ASKED:
+        if not (device.kind == asked).any():
+            asks = evidence.texts.table(called, partial(_begins, pattern), np.bool_)
+            if calls := int(np.count_nonzero(asks[called])):
+                yield note(kind, calls)
+
+
+def _begins(pattern: re.Pattern[str], text: str) -> bool:
+    return pattern.match(text) is not None
 
 
 def _derived(evidence: HealthInputs) -> int:

@@ -25,6 +25,7 @@ EVERYTHING = (
 HOST = ("overview", "operators", "timeline", "modules")
 DEVICE = ("overview", "kernels", "operators", "timeline")
 
+CHOSEN = "Since torch 2.15 activities can be chosen by kind: what is missing may be so by choice."
 RECORD = "Record with `{}`."
 UPGRADE = "Record with torch 2.4 or newer."
 
@@ -333,6 +334,7 @@ LINKS: Mapping[str, NoteKind] = {
         RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
         DEVICE,
     ),
+    "chosen_kinds": harmless("Activities may have been chosen by kind", CHOSEN),
     "graphs": harmless(
         "{count} of {total} kernels were replayed by graphs",
         "One launch starts many: inside a graph the operator of a kernel is not known.",
@@ -371,6 +373,22 @@ CONTENT: Mapping[str, NoteKind] = {
         "The recorder of device activity failed or was in use by another tool: device views are"
         " not available.",
         "Run nvidia-smi on the host; let only one profiler run at a time.",
+        DEVICE,
+    ),
+    "left_out_kernels": NoteKind(
+        "warning",
+        "{count} launches, but no kernels",
+        f"Other work of devices was recorded. {CHOSEN} The time of kernels is in no figure: what"
+        " needs it is not available, and the devices are not known to be idle.",
+        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
+        DEVICE,
+    ),
+    "left_out_copies": NoteKind(
+        "info",
+        "{count} calls copy, but no copies were recorded",
+        f"Other work of devices was recorded. {CHOSEN} The time of copies is in no figure: where"
+        " nothing else ran, a device seems to be idle.",
+        RECORD.format("activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"),
         DEVICE,
     ),
     "device_only": NoteKind(

@@ -114,7 +114,7 @@ def build(subject: Subject, query: answers.KernelQuery) -> answers.Kernels:
     copies = copy_table(operators, chosen)
     steps = chosen.steps
     classes = _classes(operators, chosen)
-    headline, detail = _words(by_name, classes)
+    headline, detail = _words(by_name, classes, subject.facts)
     graph = _graph(subject, query)
     missing = {
         key: text
@@ -220,7 +220,16 @@ def _tensor_core(operators: OperatorColumns, chosen: ChosenKernels) -> dict[str,
 _ABBREVIATIONS = {"gemm": "GEMM", "moe": "MoE"}
 
 
-def _words(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str, str]:
+def _words(table: KernelGroups, classes: tuple[SharePart, ...], facts: Facts) -> tuple[str, str]:
+    if "kernels" in facts.unavailable:
+        return "Kernels are not available.", facts.unavailable["kernels"]
+    headline, detail = _words_of(table, classes)
+    if "copies" in facts.unavailable:
+        detail = f"{detail} {facts.unavailable['copies']}".strip()
+    return headline, detail
+
+
+def _words_of(table: KernelGroups, classes: tuple[SharePart, ...]) -> tuple[str, str]:
     if not len(table):
         return "No kernel ran in the chosen steps.", ""
     first, count = classes[0], int(table.count.sum())

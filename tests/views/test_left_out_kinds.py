@@ -1,0 +1,67 @@
+"""Activities chosen by kind (torch 2.15): what was left out is missing, and not zero."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinetoscope.analysis.summarize import summarize
+from kinetoscope.session.session import TraceSession
+from kinetoscope.trace.model import Trace
+from kinetoscope.views.kernels import view as kernels
+from kinetoscope.views.kernels.contract import Kernels
+from kinetoscope.views.overview import view as overview
+from kinetoscope.views.overview.view import Overview
+from tests.trace.drawn import annotation, drawn, kernel, launch, x
+
+STEP = annotation("ProfilerStep#1", 0, 100)
+HOST = [
+    STEP,
+    x("aten::mm", 5, 40),
+    launch(10, 2, 1),
+    launch(20, 2, 2, name="cudaMemcpyAsync"),
+]
+WORK = {
+    "kernel": kernel("gemm", 30, 10, correlation=1),
+    "copy": kernel("Memcpy HtoD", 50, 10, cat="gpu_memcpy", correlation=2),
+}
+
+
+def recorded(*kinds: str) -> Trace:
+    """The same run, with the device work of these kinds."""
+    return drawn(HOST, [WORK[kind] for kind in kinds])
+
+
+def views_of(trace: Trace) -> tuple[Overview, Kernels]:
+    session = TraceSession(trace, summarize(trace))
+    return (
+        overview.build(session.asked(overview.VIEW), overview.VIEW.query()),
+        kernels.build(session.asked(kernels.VIEW), kernels.VIEW.query()),
+    )
+
+
+def test_without_kernels_no_figure_claims_that_none_ran() -> None:
+    summary, table = views_of(recorded("copy"))
+    assert table.headline == "Kernels are not available."
+    assert table.detail.startswith("No kernel was recorded, though 1\xa0call launched some")
+    assert "chosen by kind" in table.detail
+    assert table.copies, "what was recorded is shown"
+    (device,) = (one for one in summary.devices if one.used)
+    assert [gauge.ratio for gauge in device.gauges] == [None] * 4
+    assert all("chosen by kind" in gauge.reason for gauge in device.gauges)
+    assert summary.sentence.headline.endswith("its kernels are missing.")
+    assert summary.taints
+    assert not {one.rule for one in summary.findings} & {"UT1", "IN4", "CO1"}
+
+
+def test_without_copies_the_kernel_view_says_so() -> None:
+    summary, table = views_of(recorded("kernel"))
+    assert table.headline.startswith("GEMM kernels")
+    assert "No copy was recorded, though 1\xa0call" in table.detail
+    assert summary.devices[-1].gauges[0].ratio is not None
+
+
+@pytest.mark.parametrize("kinds", [("kernel", "copy"), ()])
+def test_where_nothing_is_left_out_nothing_is_said(kinds: tuple[str, ...]) -> None:
+    trace = recorded(*kinds)
+    assert not any(note.kind.startswith("left_out") for note in trace.health.notes)
+    assert {"kernels", "copies"}.isdisjoint(summarize(trace).unavailable)
