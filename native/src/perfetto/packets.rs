@@ -367,13 +367,15 @@ impl Packets {
         for part in message.messages(59) {
             let part = part?;
             sequence.clock = part.int(58);
-            sequence.track = 0;
+            // Where it cannot be read, what was said before stays.
+            let mut track = 0;
             for one in part.messages(11) {
-                if let Some(track) = one?.int(11) {
-                    sequence.track = track;
+                if let Some(told) = one?.int(11) {
+                    track = told;
                     break;
                 }
             }
+            sequence.track = track;
         }
         for part in message.messages(6) {
             snapshot(

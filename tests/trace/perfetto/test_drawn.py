@@ -283,6 +283,7 @@ def test_another_program_fills_the_trace_view_and_the_others_say_why_not() -> No
     }
     answer = timeline.build(session.seen_by(timeline.VIEW), LayoutQuery())
     assert [(track.detail, track.slices) for track in answer.tracks] == [("thread 41 (render)", 2)]
+    assert set(answer.missing) == {"pytorch"}, "no advice on how to call torch"
     notes = {note.kind for note in trace.health.notes}
     assert "not_torch" in notes
     assert not notes & {"no_steps", "no_device", "no_stacks", "no_shapes", "cuspy", "perfetto"}

@@ -41,6 +41,20 @@ def test_numbers_have_the_same_digits(number: float) -> None:
     assert text_of(data, NativeTranscoder) == text_of(data, ReferenceTranscoder)
 
 
+@requires_native
+def test_defaults_that_cannot_be_read_leave_those_before() -> None:
+    from tests.trace.perfetto.drawn import packet, trace_file
+
+    data = trace_file(
+        packet(ts=1, defaults=[(11, [(11, 3)])]),
+        packet(ts=2, defaults=[(11, b"\xff")]),
+        packet(ts=3, event=[(9, 3), (23, "on track 3")]),
+    )
+    native_answer = text_of(data, NativeTranscoder)
+    assert native_answer == text_of(data, ReferenceTranscoder)
+    assert b'"tid":"track 3"' in native_answer[0]  # type: ignore[operator]
+
+
 class FailsAfter:
     """The reference, until a number of calls have been made."""
 
