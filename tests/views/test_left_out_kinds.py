@@ -8,9 +8,9 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.session.session import TraceSession
 from kinetoscope.trace.model import Trace
 from kinetoscope.views.kernels import view as kernels
-from kinetoscope.views.kernels.contract import Kernels
+from kinetoscope.views.kernels.contract import KernelQuery, Kernels
 from kinetoscope.views.overview import view as overview
-from kinetoscope.views.overview.view import Overview
+from kinetoscope.views.overview.view import Overview, OverviewQuery
 from tests.trace.drawn import annotation, drawn, kernel, launch, x
 
 STEP = annotation("ProfilerStep#1", 0, 100)
@@ -32,10 +32,11 @@ def recorded(*kinds: str) -> Trace:
 
 
 def views_of(trace: Trace) -> tuple[Overview, Kernels]:
-    session = TraceSession(trace, summarize(trace))
+    facts = summarize(trace)
+    session = TraceSession(trace, facts)
     return (
-        overview.build(session.asked(overview.VIEW), overview.VIEW.query()),
-        kernels.build(session.asked(kernels.VIEW), kernels.VIEW.query()),
+        overview.build(facts, OverviewQuery()),
+        kernels.build(session.subject(kernels.VIEW), KernelQuery()),
     )
 
 
@@ -50,7 +51,7 @@ def test_without_kernels_no_figure_claims_that_none_ran() -> None:
     assert all("chosen by kind" in gauge.reason for gauge in device.gauges)
     assert summary.sentence.headline.endswith("its kernels are missing.")
     assert summary.taints
-    assert not {one.rule for one in summary.findings} & {"UT1", "IN4", "CO1"}
+    assert not {one.id for one in summary.findings} & {"UT1", "IN4", "CO1"}
 
 
 def test_without_copies_the_kernel_view_says_so() -> None:

@@ -148,6 +148,8 @@ def _flow_kinds(timeline: Timeline) -> tuple[TimelineFlowKind, ...]:
 
 def missing(facts: Facts) -> dict[str, str]:
     """Data missing in this recording, why, and how to record it."""
+    if facts.recording.file_format == "other_perfetto":
+        return {"pytorch": "Another program than PyTorch wrote this file, so it marks no steps."}
     found = {
         key: why for key, why in facts.unavailable.items() if key in ("steps", "devices", "memory")
     }
