@@ -204,7 +204,7 @@ def _by_replay(
     # Some rank always has the longest of many steps: what removing anybody gains is no gain.
     noise = float(np.median(gains))
     for m in np.argsort(-gains, kind="stable").tolist()[:2]:
-        above = _above_peers(own, m)
+        above = above_peers(own, m)
         others = np.delete(gains, m)
         if (
             above >= max(least, OUTLIER * usual_spread(own, [m]))
@@ -246,7 +246,7 @@ def _by_lateness(
             )
         least = DEVICE_SHARE if digests[0].on_device else HOST_SHARE
         longest = own.longest_in[m] * 2 >= _steps_in_common(own)
-        if _above_peers(own, m) >= least and longest and ways is not None:
+        if above_peers(own, m) >= least and longest and ways is not None:
             return _named(digests, None, own, m, ceiling, ways, -1, "lateness")
     if own is None:
         return _nobody("unknown", "No rank stands out as the last at collectives.")
@@ -268,7 +268,7 @@ def _named(
     persistent = steps >= LEAST_STEPS
     often = f"in {own.longest_in[m]} of {steps} steps" if persistent else "in this recording"
     text = (
-        f"{_rank(digests, m)} needs {share(_above_peers(own, m))} more time of its own than the "
+        f"{_rank(digests, m)} needs {share(above_peers(own, m))} more time of its own than the "
         f"median of the other ranks, and the longest of all {often}"
     )
     if cause is not None:
@@ -322,7 +322,7 @@ def _none(own: OwnTime, digests: Sequence[RankDigest], length: float) -> Verdict
     """Nobody is named; a late start from before the recording is said."""
     late = int(np.argmax(own.brought_in_ns))
     brought = int(own.brought_in_ns[late] - np.median(own.brought_in_ns))
-    if brought > max(LEAST_GAIN * length, TIE_NS) and _above_peers(own, late) <= HOST_SHARE:
+    if brought > max(LEAST_GAIN * length, TIE_NS) and above_peers(own, late) <= HOST_SHARE:
         return _nobody(
             "brought_in",
             f"No rank is slow by itself in this recording. {_rank(digests, late)} began its first "
@@ -349,7 +349,7 @@ def late_ceiling(digests: Sequence[RankDigest], matches: Matches, waiting: Waiti
     return result // max(steps, 1)
 
 
-def _above_peers(own: OwnTime, m: int) -> float:
+def above_peers(own: OwnTime, m: int) -> float:
     """Own time beyond the median of the others, as a share of that median; of the median step."""
     shares = []
     for step in own.chosen[m]:

@@ -17,7 +17,15 @@ from ..comparison import Comparison
 from ..model import WorkPart
 from .excess import end_excess, without_excess
 from .replay import JointGraph, lengths
-from .stragglers import CLEARLY, LEAST_GAIN, mean_length
+from .stragglers import (
+    CLEARLY,
+    LEAST_GAIN,
+    OUTLIER,
+    OwnTime,
+    above_peers,
+    mean_length,
+    usual_spread,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +80,23 @@ def what_if(run: Comparison, change: Edit) -> WhatIf:
     if gain <= least:
         said += f"With the change nothing beyond that is gained ({share(max(gain, 0) / before)})."
         return WhatIf("", said, round(before), round(after), -1, median, most)
+    if (
+        change.kind == "ranks"
+        and len(change.members) == 1
+        and not _stands_out(own, change.members[0])
+    ):
+        said += (
+            f"With the change {share(gain / before)} would go, but ranks of this run differ by as "
+            "much among themselves without a cause, so no gain is claimed."
+        )
+        return WhatIf("", said, round(before), round(after), -1, median, most)
     said += f"With the change it takes {duration(round(after))}: {share(gain / before)} less."
     return WhatIf("", said, round(before), round(after), gain, median, most)
+
+
+def _stands_out(own: OwnTime, m: int) -> bool:
+    """True if a rank's own time is further from that of the others than theirs by chance."""
+    return above_peers(own, m) >= OUTLIER * usual_spread(own, [m])
 
 
 def _edited(run: Comparison, joint: JointGraph, change: Edit) -> I64:
