@@ -104,3 +104,14 @@ def test_without_its_excess_a_rank_is_late_on_no_way_to_a_collective() -> None:
     )  # fmt: skip
     run = compare(ranks, [str(r) for r in range(4)])
     assert what_if(run, Edit("ranks", (2,))).gain_ns == 300 * US
+
+
+@pytest.mark.parametrize(("others", "gain"), [([100, 130, 90, 120, 80], -1), ([130] * 5, 30 * US)])
+def test_no_gain_is_claimed_of_a_rank_that_is_late_by_chance(others: list[int], gain: int) -> None:
+    """A rank arrives 30 µs after the last of the others, which differ by 50 or arrive together."""
+    arrivals = [*others, 160]
+    ranks = [
+        rank(r, [call("all_reduce", at, 450)], world=6, host="a") for r, at in enumerate(arrivals)
+    ]
+    run = compare(ranks, [str(r) for r in range(6)])
+    assert what_if(run, Edit("ranks", (5,))).gain_ns == gain
