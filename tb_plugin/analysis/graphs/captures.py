@@ -178,9 +178,8 @@ def lend(
     one (a smaller batch is padded to a captured size), and those whose size no name tells.
     """
     low, high = graphs.first_node[graph], graphs.first_node[graph + 1]
-    spent = np.add.reduceat(
-        np.append(graphs.members.dur_ns, 0), graphs.first_member[low:high].astype(np.intp)
-    )
+    passed = np.append(0, np.cumsum(graphs.members.dur_ns))
+    spent = np.diff(passed[graphs.first_member[low : high + 1]])
     kernels = np.flatnonzero(graphs.nodes.kind[low:high] == NodeKind.KERNEL)
     if not len(kernels):
         return None

@@ -259,7 +259,8 @@ def _graphs(held: _Held, replay: I32, replays: ReplayTable) -> tuple[I32, I32, G
     rank = np.empty(len(keys) + 1, np.int32)
     rank[order] = np.arange(len(keys), dtype=np.int32)
     rank[-1] = NONE  # of what has no graph
-    listed = [list(keys)[at] for at in order.tolist()]
+    found = list(keys)
+    listed = [found[at] for at in order.tolist()]
     with_ids = np.zeros(len(keys), np.int8)
     with_ids[rank[of_held[(held.node_id >= 0) & (of_held >= 0)]]] = 1
     table = GraphTable(

@@ -108,6 +108,19 @@ def test_the_capture_of_the_same_batch_size_lends() -> None:
     assert ops([recording], replayed, 64) is None
 
 
+def test_the_share_is_of_one_graph_alone() -> None:
+    """Its last kernel weighs what it took, whatever graphs with less time come behind it."""
+    recording = captures_of(drawn(*captured(["b", "c"])))
+    replayed = execution([("a", 6), ("b", 3), ("c", 1)])
+    others = [
+        launch(100, 1, 950, name="hipGraphLaunch"),
+        kernel("d", 103, 9, correlation=950),
+    ]
+    lent = lend(graphs_of(drawn(*replayed, *others)), 0, -1, [recording])
+    assert lent is not None
+    assert (lent.ratio, lent.matched, lent.fits) == (0.4, 2, False)
+
+
 def test_what_ran_at_once_stands_for_captures_without_names() -> None:
     """CUDA does not write which kernel a captured launch is of; the warm-up before it has run."""
     kernels = ["a", "b", "c"]
