@@ -197,7 +197,7 @@ def _by_replay(
     ceiling: I64,
     ways: tuple[JointGraph, OwnParts],
 ) -> Verdict:
-    steps = _steps_in_common(own)
+    steps = steps_in_common(own)
     length = mean_length(own.measured_ns, own.chosen)
     least = max(DEVICE_SHARE, error.median) if digests[0].on_device else HOST_SHARE
     gains = np.maximum(own.usual_gain_ns, 0)
@@ -245,7 +245,7 @@ def _by_lateness(
                 int(ceiling[m]),
             )
         least = DEVICE_SHARE if digests[0].on_device else HOST_SHARE
-        longest = own.longest_in[m] * 2 >= _steps_in_common(own)
+        longest = own.longest_in[m] * 2 >= steps_in_common(own)
         if above_peers(own, m) >= least and longest and ways is not None:
             return _named(digests, None, own, m, ceiling, ways, -1, "lateness")
     if own is None:
@@ -264,7 +264,7 @@ def _named(
     method: str,
 ) -> Verdict:
     cause = cause_of(digests, ways[0], ways[1], own.chosen, m)
-    steps = _steps_in_common(own)
+    steps = steps_in_common(own)
     persistent = steps >= LEAST_STEPS
     often = f"in {own.longest_in[m]} of {steps} steps" if persistent else "in this recording"
     text = (
@@ -378,7 +378,8 @@ def usual_spread(own: OwnTime, members: Sequence[int]) -> float:
     return max(each, means)
 
 
-def _steps_in_common(own: OwnTime) -> int:
+def steps_in_common(own: OwnTime) -> int:
+    """How many steps are compared: in each of them, one rank has the longest own time."""
     return int(own.longest_in.sum())
 
 

@@ -20,10 +20,12 @@ from .replay import JointGraph, lengths
 from .stragglers import (
     CLEARLY,
     LEAST_GAIN,
+    LONGEST_IN,
     OUTLIER,
     OwnTime,
     above_peers,
     mean_length,
+    steps_in_common,
     usual_spread,
 )
 
@@ -80,23 +82,23 @@ def what_if(run: Comparison, change: Edit) -> WhatIf:
     if gain <= least:
         said += f"With the change nothing beyond that is gained ({share(max(gain, 0) / before)})."
         return WhatIf("", said, round(before), round(after), -1, median, most)
-    if (
-        change.kind == "ranks"
-        and len(change.members) == 1
-        and not _stands_out(own, change.members[0])
-    ):
-        said += (
-            f"With the change {share(gain / before)} would go, but ranks of this run differ by as "
-            "much among themselves without a cause, so no gain is claimed."
-        )
+    chance = ""
+    if change.kind == "ranks" and len(change.members) == 1:
+        chance = _by_chance(own, change.members[0])
+    if chance:
+        said += f"With the change {share(gain / before)} would go, but {chance}: none is claimed."
         return WhatIf("", said, round(before), round(after), -1, median, most)
     said += f"With the change it takes {duration(round(after))}: {share(gain / before)} less."
     return WhatIf("", said, round(before), round(after), gain, median, most)
 
 
-def _stands_out(own: OwnTime, m: int) -> bool:
-    """True if a rank's own time is further from that of the others than theirs by chance."""
-    return above_peers(own, m) >= OUTLIER * usual_spread(own, [m])
+def _by_chance(own: OwnTime, m: int) -> str:
+    """Why a gain of a rank may be chance, by the rules that also name a late rank; "" if not."""
+    if above_peers(own, m) < OUTLIER * usual_spread(own, [m]):
+        return "the other ranks differ as much among themselves"
+    if own.longest_in[m] < LONGEST_IN * steps_in_common(own):
+        return "in more than a third of the steps another rank needs longer"
+    return ""
 
 
 def _edited(run: Comparison, joint: JointGraph, change: Edit) -> I64:
