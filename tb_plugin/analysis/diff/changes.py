@@ -67,7 +67,7 @@ class ItemChange:
     @property
     def by_calls_ns(self) -> float:
         """What other numbers of calls make of it."""
-        if not self.base.calls:
+        if not self.base.calls or not self.other.calls:
             return self.change_ns
         return (self.other.calls - self.base.calls) * self.base.mean_ns
 

@@ -54,6 +54,7 @@ LEAST_EFFECT_NS = 50_000  # … or so much: a smaller change of one operator is 
 
 _DRAWS = 2_000
 _FEWEST_DRAWS = 400
+_FEWEST_REPEATS = 2  # more of each, so that their spread can be told
 _MOST_VALUES = 4_000_000
 _MOST_CORRELATION = 0.9
 _LEAST_FREEDOM = 2.0  # of a trend: three steps at least are worth something
@@ -77,6 +78,7 @@ class TimeVerdict:
     reason: str  # the rule that decided
     set_aside: tuple[int, int] = (0, 0)  # far steps of each side that took no part
     is_equal: bool = False  # the same times on both sides, one by one
+    more_repeats: int = 0  # recordings of each side, where steps alone cannot tell
 
     @property
     def change_ns(self) -> float:
@@ -128,11 +130,15 @@ def judge_times(base: Recordings, other: Recordings, budget: float = BUDGET) -> 
     needed = max(budget, unknown)
     limits = _Limits(budget, needed, min(spread, 2 * max(spread - RESTLESS, 0.0)))
     outcome, reason = _by_interval(b - a, below, above, a, limits)
-    more = 0
-    if outcome == "cannot tell":
-        more = _steps_needed(min(counts), max(below, above) / a, budget, abs(b - a) / a, limits)
     noise = max((below + above) / 2 / a, unknown)
-    return verdict(outcome, reason, (b - a - below, b - a + above), noise, more)
+    found = verdict(outcome, reason, (b - a - below, b - a + above), noise)
+    if outcome != "cannot tell":
+        return found
+    least = min(counts), min(len(base), len(other))
+    more, again = _what_settles(
+        least, max(below, above) / a, _between(sides) / a, abs(b - a) / a, limits
+    )
+    return replace(found, more_steps=more, more_repeats=again)
 
 
 def _spread(side: Sequence[F64]) -> float:
@@ -180,17 +186,27 @@ def _by_interval(  # noqa: PLR0911  # one line a verdict
     return "cannot tell", f"The interval reaches over the limit of {share(limits.budget)}."
 
 
-def _steps_needed(count: int, half: float, budget: float, change: float, limits: _Limits) -> int:
-    """Further steps a side until the interval is short enough to decide; 0: no number would do.
+def _what_settles(
+    counts: tuple[int, int], half: float, between: float, change: float, limits: _Limits
+) -> tuple[int, int]:
+    """Further steps a side, or further recordings, until the interval is short enough to decide.
 
-    The width falls with the root of the number of steps. It has to fit between the change and the
-    limit that it must not reach, or between the change and the budget where the change is smaller.
-    A change between the two limits is decided by repeats alone.
+    The width falls with the root of their number. It has to fit between the change and the limit
+    that it must not reach, or between the change and the budget where the change is smaller; of a
+    change beside its limit, a quarter of the budget is taken. A change between the two limits is
+    decided by repeats alone, and so is one that is lost between the recordings of one side.
+    ``counts``: steps and recordings a side; all others are shares of the base.
     """
+    steps, recordings = counts
+    budget = limits.budget
     if budget < change <= max(limits.needed, limits.beyond):
-        return 0
-    room = change - limits.beyond if change > limits.needed else max(budget - change, budget / 4)
-    return max(1, math.ceil(count * ((half / room) ** 2 - 1)))
+        return 0, _FEWEST_REPEATS
+    room = change - limits.beyond if change > limits.needed else budget - change
+    square = max(room, budget / 4) ** 2
+    if 2 * between**2 > square:
+        return 0, max(1, math.ceil(recordings * (half**2 / square - 1)))
+    of_steps = (half**2 - between**2) / (square - between**2)
+    return max(1, math.ceil(steps * (of_steps - 1))), 0
 
 
 def _values(side: Recordings) -> list[F64]:

@@ -445,6 +445,10 @@ def _settle(  # noqa: PLR0911  # one line a case
         return locked if is_device else "Record both again on a machine at rest."
     if found.times.more_steps:
         return f"Record {plural(found.times.more_steps, 'more step')} on each side."
-    if max(found.times.repeats) == 1:
-        return "Record each of them two more times: how far equal code differs is not known."
-    return ""
+    if not found.times.more_repeats:
+        return ""
+    alone = [side for side, count in zip("AB", found.times.repeats, strict=True) if count == 1]
+    whose = alone[0] if len(alone) == 1 else "each of them"
+    again = plural(found.times.more_repeats, "more time")
+    why = "is not known" if alone else "hides the change"
+    return f"Record {whose} {again}: how far equal code differs {why}."

@@ -111,6 +111,23 @@ def test_repeats_that_differ_forbid_a_claim() -> None:
         [base, recording(1.05e8), recording(0.97e8)], [other, recording(0.98e8), recording(1.06e8)]
     )
     assert (wide.outcome, wide.repeats) == ("cannot tell", (3, 3))
+    assert wide.more_steps == 0  # steps are not what is missing
+    assert wide.more_repeats > 0
+
+
+def test_more_recordings_settle_what_lies_between_recordings() -> None:
+    generator = np.random.default_rng(6)
+
+    def side(level: float, count: int) -> list[list[int]]:
+        middles = level * generator.normal(1, 0.02, count)
+        return [[int(one) for one in generator.normal(at, at * 0.003, 12)] for at in middles]
+
+    asked = [judge_times(side(1e8, 3), side(1.05e8, 3)) for _ in range(30)]
+    more = [min(found.more_repeats, 60) for found in asked if found.outcome == "cannot tell"]
+    assert len(more) >= 6
+    assert min(more) >= 1
+    again = [judge_times(side(1e8, 3 + one), side(1.05e8, 3 + one)).outcome for one in more]
+    assert again.count("worse") >= 0.7 * len(more)
 
 
 def test_repeats_that_agree_lower_what_can_be_seen() -> None:
@@ -138,6 +155,50 @@ def test_more_steps_settle_it() -> None:
     assert [judged(10 + max(asked)).outcome for _ in range(3)] == ["no change"] * 3
 
 
+@given(
+    st.lists(st.lists(st.integers(1, 10**10), min_size=1, max_size=14), min_size=1, max_size=3),
+    st.lists(st.lists(st.integers(1, 10**10), min_size=1, max_size=14), min_size=1, max_size=3),
+)
+@settings(max_examples=80, deadline=None)
+def test_what_cannot_be_told_names_steps_or_recordings(
+    base: list[list[int]], other: list[list[int]]
+) -> None:
+    found = judge_times(base, other)
+    named = bool(found.more_steps) + bool(found.more_repeats)
+    assert named == (found.outcome == "cannot tell")
+
+
+@pytest.mark.parametrize(
+    ("count", "sigma", "draws"), [(6, 0.01, 20), (8, 0.01, 160), (20, 0.03, 50)]
+)
+def test_what_is_not_found_is_found_after_what_it_asks_for(
+    count: int, sigma: float, draws: int
+) -> None:
+    """5 % in too few steps: never "no change", and recording what is asked for shows it."""
+    generator = np.random.default_rng(count)
+
+    def recording(steps_in_it: int, plant: float = 1.0) -> list[int]:
+        return [round(one * plant) for one in steps(generator, steps_in_it, sigma, 0.3)]
+
+    missed = again = 0
+    for _ in range(draws):
+        base, other = recording(count), recording(count, 1.05)
+        found = judge_times([base], [other])
+        if found.outcome == "worse":
+            continue
+        assert found.outcome == "cannot tell"
+        missed += 1
+        longer = count + min(found.more_steps, 1000)
+        bases = [recording(longer)] if found.more_steps else [base, recording(count)]
+        others = [recording(longer, 1.05)] if found.more_steps else [other, recording(count, 1.05)]
+        for _ in range(found.more_repeats - 1):
+            bases.append(recording(count))
+            others.append(recording(count, 1.05))
+        again += judge_times(bases, others).outcome == "worse"
+    assert missed >= 5
+    assert again >= 0.7 * missed
+
+
 def test_a_change_that_only_repeats_can_settle() -> None:
     """3 % more, for certain, but steps lie 4 % apart, and so might recordings of equal code."""
     generator = np.random.default_rng(8)
@@ -145,7 +206,7 @@ def test_a_change_that_only_repeats_can_settle() -> None:
         [int(one) for one in generator.normal(level, 0.04e8, 400)] for level in (1e8, 1.03e8)
     )
     found = judge_times([base], [other])
-    assert (found.outcome, found.more_steps) == ("cannot tell", 0)
+    assert (found.outcome, found.more_steps, found.more_repeats) == ("cannot tell", 0, 2)
     assert "Without repeats" in found.reason
     again = judge_times([base, base[::-1]], [other, other[::-1]])
     assert again.outcome == "worse"

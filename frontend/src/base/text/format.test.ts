@@ -136,6 +136,7 @@ it("writes ratios and changes with a sign that needs no colour", () => {
   expect(plain(change(-36_500_000))).toBe("▼ −36.5 ms");
   expect(plain(change(400_000))).toBe("▲ +400 µs");
   expect(change(0)).toBe("0");
+  expect(change(-1e-9)).toBe("0");
 });
 
 it("has no negative zero", () => {

@@ -150,7 +150,8 @@ export function times(ratio: number): string {
 
 /** A change with arrow, sign and size: `▼ −36.5 ms`. */
 export function change(ns: number): string {
-  if (ns === 0) {
+  // A remainder of sums, far below what clocks tell, is no change.
+  if (Math.abs(ns) < 0.005) {
     return "0";
   }
   return ns < 0 ? `▼${NBSP}${MINUS}${time(-ns)}` : `▲${NBSP}+${time(ns)}`;

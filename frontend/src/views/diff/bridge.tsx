@@ -14,6 +14,7 @@ import { useAddress, useValues } from "../../state/host/environment";
 const HEIGHT = 236;
 const TOP = 22;
 const LEAST_COLUMN = 84;
+const AMOUNT = 18;
 const DIVISIONS = { device: "GPU", host: "Main thread", classic: "Categories" } as const;
 
 /** Where a bar of the waterfall begins and ends, in ns from zero. */
@@ -132,7 +133,10 @@ function Change({ bar, y }: { bar: Bar; y: (ns: number) => number }) {
       )}
       <b
         className={`diff-amount ${signOf(part)}`}
-        style={part.change_ns < 0 ? { top: bottom + 2 } : { top: top - 18 }}
+        style={{
+          // Below a bar that falls, unless it falls to where the names are.
+          top: part.change_ns < 0 && bottom + AMOUNT <= HEIGHT ? bottom + 2 : top - AMOUNT,
+        }}
       >
         {change(part.change_ns)}
       </b>
@@ -226,7 +230,7 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
             <div style={{ height: HEIGHT }}>
               <Level at={y(base_ns)} />
               <Stack parts={answer.parts} side="base_ns" y={y} />
-              <b className="diff-amount" style={{ top: y(base_ns) - 18 }}>
+              <b className="diff-amount" style={{ top: y(base_ns) - AMOUNT }}>
                 {inScale(base_ns, scale)}
               </b>
             </div>
@@ -243,7 +247,7 @@ export function Bridge({ answer, isOld }: { answer: Diff; isOld: boolean }) {
           <div className="diff-column">
             <div style={{ height: HEIGHT }}>
               <Stack parts={answer.parts} side="other_ns" y={y} />
-              <b className="diff-amount" style={{ top: y(other_ns) - 18 }}>
+              <b className="diff-amount" style={{ top: y(other_ns) - AMOUNT }}>
                 {inScale(other_ns, scale)}
               </b>
             </div>

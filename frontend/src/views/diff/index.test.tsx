@@ -194,6 +194,69 @@ it("asks for a baseline where none can be told", async () => {
   await waitFor(() => expect(asked("view/diff")[0]?.get("base_run")).toBe("b"));
 });
 
+it("proves the bridge in one unit", async () => {
+  openPage("#view=diff&run=resnet50");
+  const hint = await screen.findByText(/adds up exactly/);
+  expect(hint.textContent).toBe(
+    "mean step · adds up exactly: 177,592,167 − 36,524,167 = 141,068,000\u00a0ns",
+  );
+});
+
+it("takes what a faster clock saves off the bar of B", async () => {
+  const parts = [
+    part("compute", 100_000, 100_000),
+    part("clock", 0, -20_000),
+    part("idle", 0, 5_000),
+  ];
+  const other_ns = 85_000;
+  server.answer("view/diff", { ...ANSWER, base_ns: 100_000, other_ns, change_ns: -15_000, parts });
+  const { container } = openPage("#view=diff&run=resnet50");
+  await screen.findByText(/adds up exactly/);
+  const columns = [...container.querySelectorAll(".diff-waterfall .diff-column")];
+  const styles = (bars: Iterable<HTMLElement>) => [...bars].map(({ style }) => style);
+  const bars = styles((columns.at(-1) as Element).querySelectorAll<HTMLElement>("i"));
+  expect(bars).toHaveLength(2);
+  // It is as high as its step: the number above it stands on its top, and it begins at zero.
+  const amount = columns.at(-1)?.querySelector<HTMLElement>(".diff-amount")?.style.top ?? "";
+  const tops = bars.map(({ top }) => Number.parseFloat(top));
+  expect(Math.min(...tops)).toBeCloseTo(Number.parseFloat(amount) + 18, 6);
+  const foot = (index: number) => (tops[index] ?? 0) + Number.parseFloat(bars[index]?.height ?? "");
+  expect(Math.round(foot(0))).toBe(235);
+  expect(Math.round(foot(1))).toBe(Math.round(tops[0] ?? 0) - 1);
+});
+
+it("writes a change above its bar where the bar falls to the names below", async () => {
+  const parts = [part("idle", 100_000, 100), part("compute", 30_000, 30_000)];
+  const sums = { base_ns: 130_000, other_ns: 30_100, change_ns: -99_900 };
+  const amountAndBar = (container: HTMLElement) =>
+    [".diff-amount", ".diff-delta"].map((one) =>
+      Number.parseFloat(
+        container.querySelectorAll<HTMLElement>(`.diff-column:nth-child(2) ${one}`)[0]?.style.top ??
+          "",
+      ),
+    );
+  server.answer("view/diff", { ...ANSWER, ...sums, parts });
+  const first = openPage("#view=diff&run=resnet50");
+  await screen.findByText(/adds up exactly/);
+  const [below = 0, top = 0] = amountAndBar(first.container);
+  expect(below).toBeGreaterThan(top);
+  first.unmount();
+  const alone = { base_ns: 100_000, other_ns: 100, change_ns: -99_900, parts: parts.slice(0, 1) };
+  server.answer("view/diff", { ...ANSWER, ...alone });
+  const second = openPage("#view=diff&run=resnet50");
+  await screen.findByText(/adds up exactly/);
+  const [above = 0, itsTop = 0] = amountAndBar(second.container);
+  expect(above).toBe(itsTop - 18);
+});
+
+it("has a dash where one side has no kernel of a role", async () => {
+  const rows = [{ ...row("memset", -20_000), base_kernel: "Memset (Device)", other_kernel: "" }];
+  server.answer("view/diff/table", { ...TABLE, rows, count: 1, group: "kernels" });
+  openPage("#view=diff&run=resnet50&diff.tab=kernels");
+  const line = await screen.findByRole("row", { name: /Memset/ });
+  expect(line.textContent).not.toContain("(no name)");
+});
+
 it("draws a waterfall that ends at the other step", () => {
   const bars = waterfall(ANSWER.parts, ANSWER.base_ns);
   expect(bars.at(-1)?.to).toBe(ANSWER.other_ns);

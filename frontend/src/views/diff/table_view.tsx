@@ -137,6 +137,9 @@ function callsWords(value: number): string {
   return value === 0 ? DASH : Number.isInteger(value) ? fixed(value, 0) : fixed(value, 1);
 }
 
+/** The heaviest kernel of a side; a dash where it has none in this role. */
+const kernelCell = (name: string) => (name === "" ? DASH : <CodeName name={name} />);
+
 function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Column<DiffRow>[] {
   const metric = query.metric ?? "self_ns";
   const most = scaleOf(rows);
@@ -211,12 +214,12 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
       : []),
     ...(rows.some((row) => row.base_kernel !== "" || row.other_kernel !== "")
       ? [
-          plain("base_kernel", "Kernel A", (row) => <CodeName name={row.base_kernel} />, {
+          plain("base_kernel", "Kernel A", (row) => kernelCell(row.base_kernel), {
             isNumeric: false,
             width: 150,
             grow: 2,
           }),
-          plain("other_kernel", "Kernel B", (row) => <CodeName name={row.other_kernel} />, {
+          plain("other_kernel", "Kernel B", (row) => kernelCell(row.other_kernel), {
             isNumeric: false,
             width: 150,
             grow: 2,
