@@ -47,7 +47,7 @@ def settled(
     for factor in (1.0, plant):
         drawn = (steps(generator, length, sigma, phi) for _ in range(1 + said.more_repeats))
         sides.append([[round(one * factor) for one in recording] for recording in drawn])
-    return judge_times(*sides).outcome == "worse"
+    return judge_times(sides[0], sides[1]).outcome == "worse"
 
 
 def main() -> None:
@@ -59,8 +59,9 @@ def main() -> None:
         generator = np.random.default_rng(count)
         later = np.random.default_rng(count)
         shares = []
+        found: Counter[str] = Counter()
         for plant in PLANTS:
-            found: Counter[str] = Counter()
+            found.clear()
             for _ in range(draws):
                 base = steps(generator, count, sigma, phi)
                 other = [round(one * plant) for one in steps(generator, count, sigma, phi)]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from kinetoscope.analysis.diff.bridge import CLOCK
+from kinetoscope.analysis.diff.noise import judge_times
 from kinetoscope.analysis.diff.sides import Side
-from kinetoscope.analysis.diff.verdict import compare
+from kinetoscope.analysis.diff.verdict import _settle, compare
 from kinetoscope.base.units import NBSP
 from kinetoscope.trace.read import read
 from tests.trace.drawn import Event, annotation, drawn, kernel, launch, x
@@ -39,6 +43,25 @@ def test_one_step_of_each() -> None:
         "1 against 1 step",
         "Record 7 more steps on each side.",
     )
+
+
+def test_recordings_are_asked_for_where_steps_settle_nothing() -> None:
+    """3 % more, for certain, in steps that lie 4 % apart; then B alone has repeats."""
+    generator = np.random.default_rng(8)
+    base, other = (host(1) for _ in range(2))
+    times = [
+        tuple(int(one) for one in generator.normal(level, 0.04e6, 400)) for level in (1e6, 1.03e6)
+    ]
+    found = compare(base, other)
+    unknown = "how far equal code differs is not known."
+    for repeats, asked in (
+        ((), f"Record each of them 2 more times: {unknown}"),
+        ((times[1][::-1],), f"Record A 2 more times: {unknown}"),
+    ):
+        judged = judge_times([times[0]], [times[1], *repeats])
+        assert judged.outcome == "cannot tell"
+        settle = _settle(replace(found, times=judged, drift=None), "cannot tell", (base, other))
+        assert settle.replace(NBSP, " ") == asked
 
 
 def test_one_step_against_many() -> None:
