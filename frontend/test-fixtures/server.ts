@@ -7,7 +7,7 @@ import { INFO, OVERVIEW, TRACE } from "./resnet";
 export type Reply = object | { readonly status: number; readonly body: object } | null;
 
 /** An answer, or what decides on it when it is asked for. */
-type Answering = Reply | (() => Reply);
+type Answering = Reply | ((asked: URL) => Reply);
 
 export interface FakeServer {
   /** Route below api/ → what it answers from now on. */
@@ -41,7 +41,7 @@ export function fakeServer(catalog: object): FakeServer {
     asked.push(url);
     const route = url.pathname.replace(/^.*\/api\//, "");
     const found = replies.get(route);
-    const reply = typeof found === "function" ? found() : found;
+    const reply = typeof found === "function" ? found(url) : found;
     if (reply === undefined) {
       return Promise.reject(new Error(`the test serves no ${route}`));
     }

@@ -553,6 +553,23 @@ it("says why the clocks of several workers are shown as recorded", async () => {
   expect(told.sources[1]).toMatchObject({ offset: 0 });
 });
 
+it("says whose slices are counted, and which worker a warning is about", async () => {
+  server.answer("view/timeline", (url) => ({
+    ...MANIFEST,
+    warnings: [url.searchParams.get("worker") === "rank1" ? "3 slices of no length." : "A sum."],
+    missing: { memory: "No allocator event was recorded." },
+  }));
+  await openTrace("&timeline.workers=rank1");
+  await waitFor(() => expect(told.sources).toHaveLength(2));
+  expect(details().getByText("Kinds of slices of rank0")).toBeTruthy();
+  const said = details().getByText("To keep in mind").nextElementSibling?.children ?? [];
+  expect([...said].map((one) => one.textContent)).toEqual([
+    "rank0: A sum.",
+    "rank1: 3 slices of no length.",
+    "No allocator event was recorded.",
+  ]);
+});
+
 it("says what is the matter with a worker that cannot be added", async () => {
   await openTrace("&timeline.workers=nobody");
   expect((await screen.findByText(/has no such span/)).textContent).toContain("nobody");

@@ -48,24 +48,45 @@ function Facts({ source }: { source: Source }) {
   );
 }
 
+/** Each text once, and whose it is where it is not true of all. */
+function withOwners(
+  sources: readonly Source[],
+  textsOf: (source: Source) => readonly string[],
+): readonly (readonly [string, string])[] {
+  const owners = new Map<string, Set<string>>();
+  for (const source of sources) {
+    for (const text of textsOf(source)) {
+      owners.set(text, (owners.get(text) ?? new Set()).add(source.worker));
+    }
+  }
+  return [...owners].map(([text, workers]) => [
+    text,
+    workers.size === sources.length
+      ? ""
+      : `${[...workers].map((one) => harmless(one, 40)).join(", ")}: `,
+  ]);
+}
+
 /** What the picture cannot show as recorded, and what was not recorded at all; each once. */
 function Mind({ sources }: { sources: readonly Source[] }) {
-  const warnings = new Set(sources.flatMap(({ manifest }) => manifest.warnings));
-  const lacking = new Set(sources.flatMap(({ manifest }) => Object.values(manifest.missing)));
-  if (warnings.size === 0 && lacking.size === 0) {
+  const warnings = withOwners(sources, ({ manifest }) => manifest.warnings);
+  const lacking = withOwners(sources, ({ manifest }) => Object.values(manifest.missing));
+  if (warnings.length === 0 && lacking.length === 0) {
     return null;
   }
   return (
     <section>
       <h3>To keep in mind</h3>
       <ul className="tl-mind">
-        {[...warnings].map((text) => (
+        {warnings.map(([text, whose]) => (
           <li key={text}>
+            {whose}
             <Prose text={text} />
           </li>
         ))}
-        {[...lacking].map((text) => (
+        {lacking.map(([text, whose]) => (
           <li key={text} className="ink2">
+            {whose}
             <Prose text={text} />
           </li>
         ))}
@@ -74,10 +95,11 @@ function Mind({ sources }: { sources: readonly Source[] }) {
   );
 }
 
-function Kinds({ source }: { source: Source }) {
+/** `whose`: the worker that is counted, where there are several. */
+function Kinds({ source, whose }: { source: Source; whose: string }) {
   return (
     <section>
-      <h3>Kinds of slices</h3>
+      <h3 className="clip">Kinds of slices{whose}</h3>
       <ul className="tl-kinds">
         {source.manifest.kinds
           .filter((kind) => kind.slices > 0)
@@ -101,11 +123,11 @@ const HINTS = [
   [["?"], "all keys"],
 ] as const;
 
-function Arrows({ source }: { source: Source }) {
+function Arrows({ source, whose }: { source: Source; whose: string }) {
   const kinds = source.manifest.flow_kinds.filter((kind) => kind.arrows > 0);
   return kinds.length === 0 ? null : (
     <section>
-      <h3>Arrows</h3>
+      <h3 className="clip">Arrows{whose}</h3>
       <ul className="tl-kinds">
         {kinds.map((kind) => (
           <li key={kind.kind}>
@@ -120,6 +142,7 @@ function Arrows({ source }: { source: Source }) {
 
 export function TraceFacts() {
   const { sources, alignmentNote } = useTimelineContext();
+  const whose = sources.length > 1 ? ` of ${harmless(sources[0].worker, 80)}` : "";
   return (
     <>
       {sources.map((source) => (
@@ -132,8 +155,8 @@ export function TraceFacts() {
       ))}
       {alignmentNote === "" ? null : <section className="ink2">{alignmentNote}</section>}
       <Mind sources={sources} />
-      <Kinds source={sources[0]} />
-      <Arrows source={sources[0]} />
+      <Kinds source={sources[0]} whose={whose} />
+      <Arrows source={sources[0]} whose={whose} />
       <section>
         <h3>To begin</h3>
         <dl className="tl-hints">
