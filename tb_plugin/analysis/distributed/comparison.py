@@ -277,7 +277,7 @@ def _set_notes(digests: Sequence[RankDigest], world: int, missing: Sequence[int]
         notes.append(
             SetNote(
                 "missing_ranks",
-                f"{len(digests)} of {world} ranks are here; {_ranks(missing)} missing. Waits for a "
+                f"{len(digests)} of {world} ranks are here. {_ranks(missing)} missing. Waits for a "
                 "missing rank are counted as waits for the last one that is here.",
             )
         )
@@ -406,7 +406,8 @@ def _refusal(  # noqa: PLR0911  one reason each
     taking_part = [groups[g] for g in np.unique(matches.group).tolist()]
     absent = sorted({rank for group in taking_part for rank in group.missing})
     if absent:
-        return f"{_ranks(absent)} missing from a group: what they would have done is not known."
+        who = "it" if len(absent) == 1 else "they"
+        return f"{_ranks(absent)} missing from a group: what {who} would have done is not known."
     if matches.inside.any():
         return (
             "Some ranks call collectives that others do not, between collectives of all: a replay "

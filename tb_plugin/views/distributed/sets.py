@@ -131,7 +131,8 @@ def pipeline_text(of: Comparison) -> str:
     if one.micro_batches > 0 and not np.isnan(one.theory):
         batches = f"{one.micro_batches} micro-batch{'' if one.micro_batches == 1 else 'es'}"
         said += (
-            f", {batches} a step: a bubble of at least {share(one.theory)} by (p − 1) / (m + p − 1)"
+            f", {batches} a step: GPipe and 1F1B have a bubble of at least {share(one.theory)},"
+            " (p − 1) / (m + p − 1)"
         )
     if len(one.slack_ns):
         said += f"; the receiver waited for {share(one.receiver_waited)} of the messages"

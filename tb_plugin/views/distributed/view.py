@@ -63,6 +63,8 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "node_lost": "What its ranks waited for ranks of other nodes, per step.",
         "bubble": "Time in send and receive while nothing computes, per step; mean of the stage's"
         " ranks.",
+        "least": "The least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1) for p stages and m"
+        " parts of the batch. Below it the schedule is another, or the stage waits elsewhere.",
         "slack": "When the receiver was ready minus when the sender was, median: positive, the data"
         " waited; negative, the stage did.",
         "last": "Collectives that this rank started last.",
@@ -265,12 +267,9 @@ def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
     if len(rows.known):
         said.append(_waiting(of, rows))
         said.append(inherited_text(rows))
-    if of.verdict.gain_ns > 0:
-        of_steps = f" of {duration(_length(rows))}" if _length(rows) else ""
-        said.append(
-            f"Without it the steps would be up to {duration(of.verdict.gain_ns)}{of_steps} shorter."
-        )
-    elif of.verdict.ceiling_ns > 0 and (of.verdict.member >= 0 or of.verdict.node >= 0):
+    # A gain of the replay stands in the sentence of the verdict already.
+    is_named = of.verdict.member >= 0 or of.verdict.node >= 0
+    if of.verdict.gain_ns < 0 < of.verdict.ceiling_ns and is_named:
         said.append(
             f"Were it never last, a step would save at most {duration(of.verdict.ceiling_ns)}."
         )
@@ -292,15 +291,6 @@ def _waiting(of: Comparison, rows: RunRows) -> str:
     if total and rows.cost[most] >= total / 2:
         return f"{said}, {duration(rows.cost[most] / rows.per)} of it for rank {of.rank(most)}."
     return f"{said}, added up over all."
-
-
-def _length(rows: RunRows) -> float:
-    lengths = [
-        float((one.steps.end_ns - one.steps.start_ns)[rows.steps].mean())
-        for one in rows.of.digests
-        if len(rows.steps)
-    ]
-    return max(lengths, default=0.0)
 
 
 def _notes(found: Compared) -> tuple[str, ...]:
@@ -438,7 +428,7 @@ def _stage_table(answer: answers.Distributed) -> Table:
         Column("ranks", "Stage"),
         Column("bubble_ns", "Bubble", DEFINITIONS["bubble"]),
         Column("bubble_ratio", "of the step"),
-        Column("least_ratio", "at least", "(p − 1) / (m + p − 1)"),
+        Column("least_ratio", "GPipe, 1F1B", DEFINITIONS["least"]),
         Column("slack_ns", "Slack", DEFINITIONS["slack"]),
         Column("waited_ratio", "Waited for"),
     )

@@ -194,6 +194,7 @@ def test_a_node_whose_ranks_are_all_late_is_named() -> None:
     (found,) = (one for one in findings(run).found if one.id == "CO5")
     assert found.title == "Node gpu-1 makes the others wait"
     assert "The 4 ranks of node gpu-1 need" in found.text
+    assert "Were all its ranks like the others, steps would be 300\u00a0µs" in found.text
     assert found.gain is not None
     assert found.gain.ns_per_step == pytest.approx(300 * US, rel=0.01)
 

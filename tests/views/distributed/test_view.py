@@ -140,12 +140,21 @@ def test_the_heat_map_marks_who_came_last(tmp_path: Path) -> None:
         assert [row.last[0] for row in columns.waiting] == [False, False, True, False]
 
 
+def test_what_would_be_gained_is_said_once(tmp_path: Path) -> None:
+    found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}, host_us=100))
+    assert found.headline.startswith("Rank 2 needs ")
+    assert found.detail.startswith("Without that, steps would be 500\u00a0µs (18.9\u00a0%) ")
+    assert found.detail.count("shorter") == 1
+
+
 def test_a_missing_rank_is_said_and_the_rest_is_computed(tmp_path: Path) -> None:
     found = answer(write_run(tmp_path / "run", 4, slower_us={2: 500}, left_out=(1,)))
     assert found.missing == "rank 1"
     assert [one.rank for one in found.ranks] == [0, 2, 3]
     assert found.total_wait_ns == 2 * 500 * US
-    assert any("missing" in note for note in found.notes)
+    (note,) = (note for note in found.notes if "missing" in note)
+    assert note.startswith("3 of 4 ranks are here. Rank 1 is missing. ")
+    assert found.replay.endswith("what it would have done is not known.")
 
 
 @dataclass(frozen=True)

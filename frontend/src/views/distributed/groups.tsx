@@ -92,7 +92,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     {
       key: "label",
       head: "Group",
-      width: 110,
+      width: 150,
       grow: 2,
       sort: ({ label }) => label,
       cell: ({ label, note }) => <span title={note}>{harmless(label, 60)}</span>,
@@ -100,6 +100,7 @@ export function Groups({ answer, isOld }: { answer: Distributed; isOld: boolean 
     {
       key: "key",
       head: "Ranks",
+      width: 140,
       grow: 1,
       sort: ({ size }) => size,
       cell: ({ key, size, missing }) => (

@@ -252,6 +252,23 @@ it("says why a change is not answered, and asks about the rank that is chosen", 
   expect(whatIf.queryByRole("combobox", { name: "Which one" })).toBeNull();
 });
 
+it("asks at first about the node that is named", async () => {
+  const node = { ranks: "", count: 8, own_ns: 1e6, cost_ns: 0, lost_ns: 0, times_last: 0 };
+  const nodes = [
+    { ...node, name: "node0", is_late: false },
+    { ...node, name: "node1", is_late: true },
+  ];
+  server.answer("view/distributed", answerOf(16, 3, { nodes }));
+  openPage("#view=distributed");
+  const whatIf = await panel("What if");
+  expect(whatIf.getByRole("combobox", { name: "What if" })).toHaveProperty("value", "node");
+  expect(whatIf.getByRole("combobox", { name: "Which one" })).toHaveProperty("value", "1");
+  const asked = server.asked.filter(({ pathname }) => pathname.endsWith("/what_if"));
+  expect(asked.map(({ searchParams: of }) => [of.get("kind"), of.get("target")])).toEqual([
+    ["node", "1"],
+  ]);
+});
+
 it("places 1,024 ranks by stage, with as many columns as fit", () => {
   const axes = [
     { name: "TP", size: 8 },
@@ -372,6 +389,7 @@ it("sets nodes and stages side by side, and names the node that is late", async 
   const nodes = await panel("Nodes");
   expect(plain(nodes.getByRole("row", { name: /late/ }).textContent)).toContain("2.00 ms");
   expect(container.querySelector("img")).toBeNull();
+  expect(nodes.getByText("late", { exact: false }).textContent).toBe(" late");
   const stages = await panel("Stages of the pipeline");
   expect(plain(stages.getByRole("row", { name: /rank 1/ }).textContent)).toContain("75");
 });

@@ -39,10 +39,10 @@ export function Nodes({ answer, isOld }: Shown) {
       sort: ({ name }) => name,
       ...help("node"),
       cell: ({ name, is_late }) => (
-        <>
+        <span>
           {harmless(name, 60)}
           {is_late ? <span className="warn-text"> late</span> : null}
-        </>
+        </span>
       ),
     },
     {
@@ -131,8 +131,8 @@ export function Stages({ answer, isOld }: Shown) {
     numberColumn("ratio", "Of the step", (one) => known(one.bubble_ratio, share), {
       sort: (one) => one.bubble_ratio,
     }),
-    numberColumn("least", "At least", ({ least_ratio }) => known(least_ratio, share), {
-      help: "The least bubble of GPipe and 1F1B: (p − 1) / (m + p − 1), for p stages and m parts of the batch.",
+    numberColumn("least", "GPipe, 1F1B", ({ least_ratio }) => known(least_ratio, share), {
+      ...help("least"),
     }),
     numberColumn("slack", "Slack", ({ slack_ns }) => known(slack_ns, time), {
       sort: ({ slack_ns }) => slack_ns,

@@ -89,17 +89,26 @@ function Result({ answer: one, above }: { answer: WhatIfAnswer; above: string })
 
 const isKind = (text: string | undefined): text is Kind => KINDS.some(([key]) => key === text);
 
+/** What is asked, as the address says; at first of the node that is named, else of the worst rank. */
+function chosen(answer: Distributed, asked: string) {
+  const [kindAsked, targetAsked = ""] = asked.split(":");
+  const worst = answer.look_at.find(({ kind }) => kind === "culprit")?.rank ?? 0;
+  // Where a whole node is named, none of its ranks alone would gain anything.
+  const late = answer.nodes.find(({ is_late }) => is_late)?.name;
+  const kinds = KINDS.filter(([key]) => key === "input" || targetsOf(answer, key).length > 0);
+  const usual = late === undefined ? "rank" : "node";
+  const kind: Kind =
+    isKind(kindAsked) && kinds.some(([key]) => key === kindAsked) ? kindAsked : usual;
+  const targets = targetsOf(answer, kind);
+  const named = targets.find(([, name]) => kind === "node" && name === harmless(late ?? "", 40));
+  const first = kind === "rank" ? String(worst) : ((named ?? targets[0])?.[0] ?? "0");
+  const isKnown = targets.some(([key]) => key === targetAsked);
+  return { kinds, kind, targets, target: isKnown ? targetAsked : first };
+}
+
 export function WhatIf({ answer, isOld }: { answer: Distributed; isOld: boolean }) {
   const address = useAddress();
-  const [kindAsked, targetAsked = ""] = (useValues()["distributed.what_if"] ?? "").split(":");
-  const worst = answer.look_at.find(({ kind }) => kind === "culprit")?.rank ?? 0;
-  const kinds = KINDS.filter(([key]) => key === "input" || targetsOf(answer, key).length > 0);
-  const kind: Kind =
-    isKind(kindAsked) && kinds.some(([key]) => key === kindAsked) ? kindAsked : "rank";
-  const targets = targetsOf(answer, kind);
-  const isKnown = targets.some(([key]) => key === targetAsked);
-  const first = kind === "rank" ? String(worst) : (targets[0]?.[0] ?? "0");
-  const target = isKnown ? targetAsked : first;
+  const { kinds, kind, targets, target } = chosen(answer, useValues()["distributed.what_if"] ?? "");
   const query = answer.waiting > 0 ? null : { kind, target: Number(target) };
   const state = usePart("distributed/what_if", useAsked(), query, true);
   const choose = (next: Kind, to: string) =>

@@ -167,7 +167,10 @@ def _said(
         text += f". Of rank {digests[middle].rank}, one of them, {cause.text}"
     if gain >= 0:
         length = mean_length(own.measured_ns, own.chosen)
-        text += f". Without that, steps would be {duration(gain)} ({share(gain / length)}) shorter"
+        text += (
+            f". Were all its ranks like the others, steps would be {duration(gain)} "
+            f"({share(gain / length)}) shorter"
+        )
     return Verdict(
         kind="persistent" if persistent else "recording",
         member=-1,
