@@ -70,7 +70,7 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
         if left and right and left != right:
             found.append(Mismatch(what, left, right, weight, text))
 
-    compare("device", _device_names, "other machine", "The recordings are of different devices.")
+    found += _devices(a, b)
     compare(
         "number of devices",
         lambda facts: str(sum(one.used for one in facts.devices)),
@@ -79,7 +79,7 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
     )
     compare(
         "ranks",
-        lambda facts: str(facts.world_size or 1),
+        _ranks,
         "other machine",
         "The jobs had different numbers of ranks.",
     )
@@ -183,11 +183,36 @@ def _measured_clocks(base: Side, other: Side) -> list[Mismatch]:
     return found
 
 
+def _devices(a: Facts, b: Facts) -> list[Mismatch]:
+    """Other devices, by their names; by vendor and type where a file does not name them."""
+    names = [_device_names(facts) for facts in (a, b)]
+    known = names if all(names) else [_device_kinds(facts) for facts in (a, b)]
+    if known[0] != known[1]:
+        text = "The recordings are of different devices."
+        return [Mismatch("device", known[0], known[1], "other machine", text)]
+    if names[0] == names[1]:
+        return []
+    text = f"The file of {'B' if names[0] else 'A'} does not name its device: it may be another."
+    return [Mismatch("name of the device", names[0], names[1], "note", text)]
+
+
 def _device_names(facts: Facts) -> str:
-    used = sorted(
-        {one.name or f"{one.vendor} {one.type}".strip() for one in facts.devices if one.used}
-    )
-    return ", ".join(used) or "CPU"
+    """Names of the devices that are used, CPU where none is; empty if one has no name."""
+    names = sorted({one.name for one in facts.devices if one.used})
+    if not names:
+        return "CPU"
+    return ", ".join(names) if all(names) else ""
+
+
+def _device_kinds(facts: Facts) -> str:
+    kinds = {f"{one.vendor} {one.type}".strip() for one in facts.devices if one.used}
+    return ", ".join(sorted(kinds)) or "CPU"
+
+
+def _ranks(facts: Facts) -> str:
+    """How many ranks the job had; "" where the format cannot tell."""
+    is_unknown = facts.world_size is None and facts.recording.file_format == "perfetto"
+    return "" if is_unknown else str(facts.world_size or 1)
 
 
 def _compilation(facts: Facts) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from kinetoscope.analysis.diff.changes import ItemChange, changes, drift
@@ -21,9 +22,12 @@ from kinetoscope.analysis.diff.sides import (
 )
 from kinetoscope.analysis.diff.verdict import compare
 from kinetoscope.analysis.memory.artifact import memory_of
+from kinetoscope.analysis.steps import select
+from kinetoscope.trace.read import read
+from tests.conftest import TRACES, requires_traces
 from tests.trace.drawn import Event, annotation, drawn, memory, python, x
 
-from .training import Plant, side_of, training
+from .training import Plant, events, side_of, training
 
 STEPS = 12
 
@@ -317,3 +321,46 @@ def test_a_line_that_moved_is_the_same_site() -> None:
     assert (row.name, row.status) == ("aten::mm", "same")
     assert "train.py" in row.detail
     assert "13" not in row.detail
+
+
+def test_a_device_without_a_name_is_not_called_another() -> None:
+    """As in Perfetto protobuf, which has neither the device's name nor the number of ranks."""
+    named, other = (training(1, 3, Plant(device=name)) for name in ("Test GPU", "Other GPU"))
+    nameless = side_of(drawn(events(1, 3)))
+
+    def found(base: Side, against: Side) -> dict[str, str]:
+        every = mismatches(base, against, None)
+        return {
+            one.what: one.weight for one in every if "device" in one.what or one.what == "ranks"
+        }
+
+    assert found(named, other) == {"device": "other machine"}
+    assert found(named, nameless) == {"name of the device": "note"}
+    assert found(nameless, nameless) == {}
+
+
+def test_the_ranks_of_a_format_that_cannot_tell_them_are_not_one() -> None:
+    def side(ranks: int | None, file_format: str = "json") -> Side:
+        one = training(1, 2)
+        facts = one.selection.facts
+        recording = msgspec.structs.replace(facts.recording, file_format=file_format)
+        facts = msgspec.structs.replace(facts, world_size=ranks, recording=recording)
+        return replace(one, selection=select(facts, ""))
+
+    def is_other(base: Side, against: Side) -> bool:
+        return "ranks" in {one.what for one in mismatches(base, against, None)}
+
+    assert is_other(side(8), side(None))
+    assert not is_other(side(8), side(None, "perfetto"))
+
+
+@requires_traces
+@pytest.mark.parametrize("worker", ["node0_4242", "node0_4243"])
+def test_one_recording_in_both_formats_is_of_one_machine(worker: str) -> None:
+    folder = TRACES / "torch2.15_cuspy"
+    text, protobuf = (
+        side_of(read(str(next(folder.glob(f"{worker}*.{kind}.gz")))))
+        for kind in ("json", "pftrace")
+    )
+    weights = {one.weight for one in mismatches(text, protobuf, None)}
+    assert "other machine" not in weights
