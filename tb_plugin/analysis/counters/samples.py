@@ -134,12 +134,12 @@ def series_of(trace: Trace, device: int) -> tuple[Series, ...]:
         return ()
     order = {one.kind: at for at, one in enumerate(KNOWN)}
     found: list[Series] = []
-    for code in distinct_values(counters.name[mine]).tolist():
-        name = trace.strings[code]
+    mine = mine[np.argsort(counters.name[mine], kind="stable")]
+    for rows in np.split(mine, np.flatnonzero(np.diff(counters.name[mine])) + 1):
+        name = trace.strings[counters.name[rows[0]]]
         kind = kind_of(name)
         if not kind:
             continue
-        rows = mine[counters.name[mine] == code]
         ts, value = _in_order(trace, rows)
         if (one := _series(device, kind, name, ts, value)) is not None:
             found.append(one)
@@ -181,14 +181,20 @@ def number(text: str) -> float:
 
 
 def _series(device: int, kind: str, name: str, ts: I64, value: F64) -> Series | None:
-    """The samples as steps; None for fewer than two, of which the period is not known."""
+    """The samples as steps; None for fewer than two, of which the period is not known.
+
+    None as well for values that no number of the unit can hold.
+    """
     if len(ts) < 2:
         return None
     unit, by = unit_of(name)
     period = max(int(np.median(np.diff(ts))), 1)
     if unit == "B":
         unit, by = "B/s", 1e9 / period
-    value = value * by
+    with np.errstate(over="ignore"):
+        value = value * by
+    if not np.isfinite(value).all():
+        return None
     end = np.minimum(np.append(ts[1:], ts[-1] + period), ts + HOLDS_PERIODS * period)
     decimals = _decimals(value, int((end - ts).sum()))
     whole = _scaled(value, decimals)

@@ -73,6 +73,14 @@ def test_odd_samples_are_left_out_and_of_two_at_once_the_last_counts() -> None:
     assert power.steps.start.tolist() == [0, 10_000, 30_000]
 
 
+@pytest.mark.parametrize("value", [1e308, -1e308, 5e-324])
+def test_values_at_the_end_of_a_double_stop_nothing(value: float) -> None:
+    """As a rate they may be beyond what a number holds; the recording is read all the same."""
+    assert sampled([(0, value), (10, 1)], "dram__bytes.sum") == () or abs(value) < 1
+    (power,) = sampled([(0, value), (10, 1)])
+    assert max(power.facts.low, power.facts.high, key=abs) == pytest.approx(max(value, 1, key=abs))
+
+
 def test_one_sample_has_no_period_and_no_series() -> None:
     assert sampled([(0, 100)]) == ()
     assert sampled([(0, 1), (10, 2)], "sm__inst_executed.sum") == (), "not known what it measures"
