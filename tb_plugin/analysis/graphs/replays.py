@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import I8, I32, I64, B, ColumnTable, cells, has_cell, of_names
+from ...base.arrays import I8, I32, I64, B, ColumnTable, cells, distinct_values, has_cell, of_names
 from ...base.intervals import complement, union
 from ...trace.build.categories import is_graph_node
 from ...trace.model import DeviceKind, HostKind, HostTable, Link, Trace
@@ -187,16 +188,24 @@ def _replay_of(trace: Trace, held: _Held) -> tuple[I32, int]:
         )
         if number > 0
     }
-    for at in range(len(work), len(held)):
-        key = int(held.device[at]), int(held.correlation[at])
-        found = by_correlation.get(key, NONE)
-        if found < 0:
-            alike = (held.device[known] == key[0]) & (held.ts[known] <= held.ts[at])
-            alike &= held.graph_id[known] == held.graph_id[at]
-            mine = known[alike]
-            found = int(replay[mine[np.argmax(held.ts[mine])]]) if len(mine) else NONE
-        replay[at] = found
+    waits = np.arange(len(work), len(held))
+    pairs = zip(held.device[waits].tolist(), held.correlation[waits].tolist(), strict=True)
+    replay[waits] = [by_correlation.get(pair, NONE) for pair in pairs]
+    lonely = waits[replay[waits] < 0]
+    ahead = _last_ahead(coded(held.device, held.graph_id), held.ts, known, lonely)
+    found = ahead >= 0
+    replay[lonely[found]] = replay[ahead[found]]
     return replay, count
+
+
+def _last_ahead(key: I64, ts: I64, known: I64, asked: I64) -> I64:
+    """By asked row the last of the known ones with its key that begins no later, −1 for none."""
+    times = distinct_values(ts)
+    place = key * max(len(times), 1) + np.searchsorted(times, ts)
+    order = known[np.lexsort((-known, place[known]))]  # of several at one time the first one
+    at = np.searchsorted(place[order], place[asked], side="right") - 1
+    last: I64 = order[np.maximum(at, 0)] if len(order) else np.full(len(asked), NONE)
+    return np.where((at >= 0) & (key[last] == key[asked]), last, NONE)
 
 
 def _replays(trace: Trace, held: _Held, replay: I32, count: int) -> ReplayTable:
@@ -421,8 +430,8 @@ def _idle(
         linked = np.zeros(len(edges), np.bool_)
         linked[trace.graph_edges.source] = True
         hosts &= ~linked[members.row] & (edges.ahead[members.row] < 0)
-    for host in np.flatnonzero(hosts & (members.replay >= 0)).tolist():
-        mine = np.flatnonzero((gaps.replay[piece] == members.replay[host]) & (left > 0))
+    for host, overlapped in _overlapped(members, hosts, gaps.replay[piece], start, end):
+        mine = overlapped[left[overlapped] > 0]
         waited = np.full(len(mine), members.node[host], np.int32)
         begun = np.clip(members.ts[host], start[mine], end[mine])
         ended = np.clip(members.ts[host] + members.dur_ns[host], begun, end[mine])
@@ -442,6 +451,23 @@ def _idle(
     return IdleTable(
         replay, kind, waited.astype(np.int32), following.astype(np.int32), ns, inferred
     )
+
+
+def _overlapped(
+    members: MemberTable, hosts: B, replay: I32, start: I64, end: I64
+) -> Iterator[tuple[int, I64]]:
+    """Calls of the host, each with the pieces of idle time of its replay that it overlaps."""
+    # Pieces of one replay are disjoint, and in order of time.
+    order = np.argsort(replay, kind="stable")
+    count = int(replay.max(initial=NONE)) + 1
+    first = np.searchsorted(replay[order], np.arange(count + 1))
+    for host in np.flatnonzero(hosts & (members.replay >= 0) & (members.replay < count)).tolist():
+        own = int(members.replay[host])
+        mine = order[first[own] : first[own + 1]]
+        low = np.searchsorted(end[mine], members.ts[host], side="right")
+        high = np.searchsorted(start[mine], members.ts[host] + members.dur_ns[host], side="left")
+        if low < high:
+            yield host, mine[low:high]
 
 
 def _sum(code: I64, value: I64, count: int) -> I64:

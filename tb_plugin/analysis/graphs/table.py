@@ -29,12 +29,14 @@ class GraphGroups(KernelGroups):
     @cached_property
     def of_graph(self) -> tuple[NDArray[np.intp], ...]:
         """The replays of each row in the chosen steps, in order of time."""
-        chosen = in_steps(self.graphs.replays.step, self.steps)
-        graph = self.graphs.replays.graph
-        return tuple(
-            np.flatnonzero(chosen & (graph == key - 1)) if key != OUTSIDE else np.empty(0, np.intp)
-            for key in self.groups.key.tolist()
-        )
+        rows = np.flatnonzero(in_steps(self.graphs.replays.step, self.steps))
+        rows = rows[np.argsort(self.graphs.replays.graph[rows], kind="stable")]
+        graph = self.graphs.replays.graph[rows]
+        # Kernels outside of graphs have no replay: no replay is of graph −1.
+        own = self.groups.key - 1
+        low, high = (np.searchsorted(graph, own, side=side) for side in ("left", "right"))
+        bounds = zip(low.tolist(), high.tolist(), strict=True)
+        return tuple(rows[first:end] for first, end in bounds)
 
     @cached_property
     def span_ns(self) -> I64:

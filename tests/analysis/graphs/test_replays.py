@@ -130,6 +130,26 @@ def test_a_call_of_the_host_holds_the_device() -> None:
     ]
 
 
+def test_a_call_of_the_host_without_a_correlation_is_of_the_replay_before_it() -> None:
+    """Two graphs take turns; each has a call of the host that only names its graph."""
+
+    def replayed(ts: float, correlation: int, graph: int) -> list[Event]:
+        return [
+            graph_launch(ts - 5, correlation),
+            node("a", ts, 4, correlation, 1, graph),
+            x(f"HostNode: {graph}", ts + 5, 2, cat="graph_host_node", pid=0, tid=7, device=0,
+              stream=7, correlation=0, **{"graph id": graph, "graph node id": 2}),
+            node("b", ts + 8, 3, correlation, 3, graph),
+        ]  # fmt: skip
+
+    graphs = graphs_of(drawn(*(replayed(20 * at, at + 1, 5 + at % 2) for at in range(4))))
+    nodes, members = graphs.nodes, graphs.members
+    called = np.flatnonzero(nodes.kind[members.node] == NodeKind.HOST)
+    assert sorted(members.replay[called].tolist()) == [0, 1, 2, 3]
+    told = [one for one in waits(graphs) if one[1] == "host"]
+    assert told == [(at, "host", f"HostNode: {5 + at % 2}", 2) for at in range(4)]
+
+
 def test_other_work_of_the_device_is_no_wait_of_the_graph() -> None:
     graphs = graphs_of(
         drawn(
