@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -68,6 +68,8 @@ class Between:
 
 
 Node = Anchor | Between
+Groups: TypeAlias = Sequence[Sequence[Node]]
+"""What is in each step, or in each call of a piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,11 @@ class MainThread:
             one for one in self.outermost if isinstance(one, Anchor) and one.kind == "step"
         )
 
+    @property
+    def groups(self) -> Groups:
+        """What is directly in each of the chosen steps; without steps, in the thread."""
+        return [step.inside for step in self.steps] if self.steps else [self.outermost]
+
     @cached_property
     def top(self) -> tuple[Node, ...]:
         """What is directly in the chosen steps, all steps joined; without steps, in the thread."""
@@ -310,22 +317,33 @@ def plain_anchor(name: str) -> str:
     return _LOADER.sub(r"\1", name)
 
 
-def pieces(base: Sequence[Node], other: Sequence[Node]) -> tuple[AlignedPiece, ...]:
-    """The pieces of two lists of nodes, equal ones of all steps as one, in the order of time."""
+def pieces(base: Groups, other: Groups) -> tuple[AlignedPiece, ...]:
+    """The pieces of two sides, equal ones of all steps as one, in the order of time.
+
+    Each step is aligned with one of the other side. Where one side has more steps, those are
+    aligned with the first ones of the other again, of which nothing is counted twice.
+    """
     found: dict[tuple[str, str], tuple[list[Node], list[Node]]] = {}
-    before = ""
-    for left, right in matched(base, other):
-        first = next((node for node in (*left, *right)), None)
-        if len(left) == 1 and len(right) == 1 and _is_same(left[0], right[0]):
-            assert isinstance(first, Anchor)
-            before = plain_anchor(first.name)
-            key = first.kind, before
-        else:
-            key = "between", before
-        sides = found.setdefault(key, ([], []))
-        sides[0].extend(left)
-        sides[1].extend(right)
-    return tuple(_piece(kind, before, *sides) for (kind, before), sides in found.items())
+    is_any = False
+    for at in range(max(len(base), len(other)) if base and other else 0):
+        own = base[at % len(base)], other[at % len(other)]
+        pairs = matched(*own)
+        is_any |= bool(pairs)
+        before = ""
+        for left, right in pairs or [(list(own[0]), list(own[1]))]:
+            first = next((node for node in (*left, *right)), None)
+            if first is None:
+                continue
+            if len(left) == 1 and len(right) == 1 and _is_same(left[0], right[0]):
+                assert isinstance(first, Anchor)
+                before = plain_anchor(first.name)
+                key = first.kind, before
+            else:
+                key = "between", before
+            sides = found.setdefault(key, ([], []))
+            sides[0].extend(left if at < len(base) else ())
+            sides[1].extend(right if at < len(other) else ())
+    return tuple(_piece(*key, *sides) for key, sides in found.items()) if is_any else ()
 
 
 def _piece(kind: str, before: str, left: list[Node], right: list[Node]) -> AlignedPiece:
@@ -371,6 +389,14 @@ def phases(thread: MainThread, within: Sequence[Node]) -> tuple[StepPhase, ...]:
     return tuple(found.values())
 
 
+def _groups(piece: AlignedPiece) -> tuple[Groups, Groups]:
+    """What is in each call of a piece; what lies between has no calls of its own to align."""
+    each = [[_inside(node) for node in side.nodes] for side in (piece.base, piece.other)]
+    if piece.kind == "between":
+        each = [[tuple(node for inside in side for node in inside)] for side in each]
+    return each[0], each[1]
+
+
 def pieces_at(
     base: MainThread, other: MainThread, path: Sequence[int]
 ) -> tuple[tuple[AlignedPiece, ...], tuple[AlignedPiece, ...]]:
@@ -379,16 +405,12 @@ def pieces_at(
     Raises:
         IndexError: there is no such piece.
     """
-    found = pieces(base.top, other.top)
+    found = pieces(base.groups, other.groups)
     trail: list[AlignedPiece] = []
     for place in path:
         if not 0 <= place < len(found):
             raise IndexError(place)
         piece = found[place]
         trail.append(piece)
-        sides = [
-            [one for node in side.nodes for one in _inside(node)]
-            for side in (piece.base, piece.other)
-        ]
-        found = pieces(*sides)
+        found = pieces(*_groups(piece))
     return found, tuple(trail)

@@ -102,6 +102,29 @@ def test_pieces_and_what_is_inside(log: Path) -> None:
         pieces(subject(log), answers.PiecesQuery(base_run="before", path="x"))
 
 
+@pytest.mark.parametrize("chosen", ["0-3", "0-4", "0-9"])
+def test_pieces_are_per_step_whatever_the_number_of_steps(log: Path, chosen: str) -> None:
+    """Steps that the other side does not have are no difference, and none is lost."""
+    own = subject(log, "before")
+
+    def asked(steps: str, base_steps: str) -> answers.Pieces:
+        query = answers.PiecesQuery(
+            base_run="before", base_worker="a", steps=steps, base_steps=base_steps
+        )
+        return pieces(own, query)
+
+    same, found = asked(chosen, chosen), asked(chosen, "0-5")
+    back = asked("0-5", chosen)
+    names = [piece.name for piece in same.pieces]
+    for one in (found, back):
+        assert [piece.name for piece in one.pieces] == names
+    assert [piece.other_ns for piece in found.pieces] == [piece.base_ns for piece in same.pieces]
+    assert [piece.base_ns for piece in back.pieces] == [piece.base_ns for piece in same.pieces]
+    assert [(one.base_ns, one.other_ns) for one in back.pieces] == [
+        (one.other_ns, one.base_ns) for one in found.pieces
+    ]
+
+
 @pytest.mark.parametrize("metric", ["host", "device", "calls"])
 def test_the_flame_graph_of_both(log: Path, metric: str) -> None:
     query = answers.DiffFlameQuery(base_run="before", metric=metric, min_ratio=0)  # type: ignore[arg-type]

@@ -181,7 +181,7 @@ function columnsOf(rows: readonly DiffRow[], query: DiffTableQuery): readonly Co
     plain("other_calls", "Calls B", (row) => callsWords(row.other_calls)),
     numberColumn("base", "A", (row) => words(row.base_ns), { width: 80 }),
     numberColumn("other", "B", (row) => words(row.other_ns), { width: 80 }),
-    plain("bar", "", (row) => <ChangeBar row={row} most={most} />, { width: 90, grow: 1.5 }),
+    plain("bar", "Bar", (row) => <ChangeBar row={row} most={most} />, { width: 90, grow: 1.5 }),
     numberColumn("change", "Change", (row) => <ChangeCell row={row} metric={metric} />, {
       width: 104,
     }),
