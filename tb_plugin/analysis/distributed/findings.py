@@ -157,12 +157,12 @@ def _of_group(
 def _straggler(run: Comparison, length: float) -> Finding | Unchecked | None:
     said = run.verdict
     if len(run.digests) < 3 or said.kind == "unknown":
-        why = (
-            "three ranks or more that share collectives"
-            if len(run.digests) < 3
-            else run.replay.refused or said.sentence
-        )
-        return Unchecked("CO5", "A rank that makes the others wait", why)
+        needed = "three ranks or more that share collectives"
+        if len(run.digests) >= 3 and run.replay.refused:
+            needed = f"recordings that can be replayed. {run.replay.refused.rstrip('.')}"
+        elif len(run.digests) >= 3:
+            needed = f"collectives that ranks share. {said.sentence.rstrip('.')}"
+        return Unchecked("CO5", "A rank that makes the others wait", needed)
     if said.member < 0 and said.node < 0:
         return None
     members = [said.member] if said.node < 0 else list(run.nodes[said.node].members)

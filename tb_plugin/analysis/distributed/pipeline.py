@@ -44,7 +44,7 @@ def pipelines(
     matches: Matches,
     clocks: Clocks,
 ) -> tuple[Pipeline, ...]:
-    """The pipelines of a run, one for each group whose members send and receive."""
+    """The pipelines of a run, one for each group whose members all send or receive."""
     sends = np.array([kind == "send" for kind in matches.kind], np.bool_)
     result = []
     for group in np.unique(matches.group[sends]).tolist() if sends.any() else []:
@@ -53,7 +53,7 @@ def pipelines(
             continue
         messages = np.flatnonzero(sends & (matches.group == group))
         place = {m: at for at, m in enumerate(stages)}
-        bubble, lengths = [], []
+        bubble, lengths, silent = [], [], 0
         for m in stages:
             one = digests[m]
             usual = np.flatnonzero(one.steps.excluded == 0)
@@ -63,9 +63,12 @@ def pipelines(
                 if one.text(int(one.calls.kind[row])) in POINT_TO_POINT
                 and one.calls.step[row] in usual
             ]
+            silent += not any(one.text(int(kind)) in POINT_TO_POINT for kind in one.calls.kind)
             bubble.append(int(one.calls.exposed_ns[paired].sum()) // max(len(usual), 1))
             spans = (one.steps.end_ns - one.steps.start_ns)[usual]
             lengths.append(int(spans.mean()) if len(spans) else 0)
+        if silent:
+            continue  # a message beside collectives: each stage of a pipeline sends or receives
         slack, onward = _slack(digests, matches, messages, place, clocks)
         steps = max((len(digests[m].steps) for m in stages), default=1)
         first = sum(1 for one in onward if one == 0)

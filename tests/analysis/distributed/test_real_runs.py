@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kinetoscope.analysis.distributed.findings import findings
 from tests.conftest import requires_traces
 
 from .drawn import matched
@@ -144,6 +145,16 @@ def test_clocks_that_disagree_are_found_and_not_guessed() -> None:
     assert not run.waiting.by_clock
     assert run.verdict.member == -1
     assert [note.kind for note in run.notes].count("clocks") == 1
+    (needs,) = (one.needs for one in findings(run).unchecked if one.id == "CO5")
+    assert needs.startswith("recordings that can be replayed. Clocks disagree by at least 1")
+    assert not needs.endswith(".")
+
+
+def test_a_message_beside_collectives_makes_no_pipeline() -> None:
+    """Rank 0 sends once to rank 1; ranks 2 and 3 of the group neither send nor receive."""
+    run = compared(COLLECTIVES)
+    assert "send" in run.matches.kind
+    assert run.pipelines == ()
 
 
 def test_a_missing_rank_is_said_and_the_rest_is_computed() -> None:
