@@ -71,12 +71,13 @@ def mismatches(base: Side, other: Side, drift: Drift | None) -> tuple[Mismatch, 
             found.append(Mismatch(what, left, right, weight, text))
 
     found += _devices(a, b)
-    compare(
-        "number of devices",
-        lambda facts: str(sum(one.used for one in facts.devices)),
-        "other machine",
-        "They used different numbers of devices.",
-    )
+    if not _lost_device(a, b):
+        compare(
+            "number of devices",
+            lambda facts: str(sum(one.used for one in facts.devices)),
+            "other machine",
+            "They used different numbers of devices.",
+        )
     compare(
         "ranks",
         _ranks,
@@ -186,6 +187,10 @@ def _measured_clocks(base: Side, other: Side) -> list[Mismatch]:
 def _devices(a: Facts, b: Facts) -> list[Mismatch]:
     """Other devices, by their names; by vendor and type where a file does not name them."""
     names = [_device_names(facts) for facts in (a, b)]
+    if lost := _lost_device(a, b):
+        text = f"Nothing of the device is in what is left of the file of {lost}."
+        base, other = ("" if side == lost else name for side, name in zip("AB", names, strict=True))
+        return [Mismatch("device", base, other, "taints", text)]
     known = names if all(names) else [_device_kinds(facts) for facts in (a, b)]
     if known[0] != known[1]:
         text = "The recordings are of different devices."
@@ -194,6 +199,14 @@ def _devices(a: Facts, b: Facts) -> list[Mismatch]:
         return []
     text = f"The file of {'B' if names[0] else 'A'} does not name its device: it may be another."
     return [Mismatch("name of the device", names[0], names[1], "note", text)]
+
+
+def _lost_device(base: Facts, other: Facts) -> str:
+    """The side whose file is damaged and has no device where the other one has; "" for neither."""
+    has = [any(one.used for one in facts.devices) for facts in (base, other)]
+    sides = zip("AB", (base, other), has, strict=True)
+    lost = [side for side, facts, is_used in sides if not is_used and _damage(facts) is not None]
+    return lost[0] if lost and any(has) else ""
 
 
 def _device_names(facts: Facts) -> str:

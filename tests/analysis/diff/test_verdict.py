@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,3 +166,19 @@ def test_what_is_lost_of_a_file_is_told(tmp_path: Path) -> None:
     assert "damage of A" not in found
     assert found["damage of B"].weight == "taints"
     assert found["damage of B"].other
+
+
+def test_a_file_that_lost_its_device_is_no_other_machine(tmp_path: Path) -> None:
+    path = write_training(tmp_path / "whole.json", 1, 8)
+    document = json.loads(path.read_text())
+    document["traceEvents"].sort(key=lambda one: one.get("cat") == "kernel")
+    text = json.dumps(document)
+    cut = tmp_path / "cut.json"
+    cut.write_text(text[: text.index('"kernel"') - 40])
+    whole, damaged = (side_of(read(str(one))) for one in (path, cut))
+    for sides, which in (((whole, damaged), "B"), ((damaged, whole), "A")):
+        found = compare(*sides)
+        assert not found.is_other_machine
+        told = {one.what: one for one in found.mismatches}["device"]
+        assert told.weight == "taints"
+        assert told.text == f"Nothing of the device is in what is left of the file of {which}."
