@@ -170,6 +170,20 @@ def test_a_killed_worker_of_a_cluster_loses_and_doubles_nothing(
     assert stored(root) == stored(calm)
 
 
+def test_the_command_line_uses_the_cluster_at_an_address(
+    cluster: Any, logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.cli.runs import run
+
+    monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("kinetoscope.cli.ingest.ProcessPoolExecutor", None)  # not even started
+    told = run("ingest", logdir, "--scheduler", cluster.scheduler.address)
+    assert told.exit_code == 0
+    assert told.stdout.startswith(f"{RANKS} traces: {RANKS} read.\n")
+    again = run("ingest", logdir, "--scheduler", cluster.scheduler.address)
+    assert again.stdout.startswith(f"{RANKS} traces: {RANKS} stored before.\n")
+
+
 MANY = 64
 
 
