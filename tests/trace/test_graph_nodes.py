@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from kinetoscope.analysis.distributed.rank.calls import find_calls
 from kinetoscope.analysis.steps import step_windows
+from kinetoscope.base.arrays import cells
 from kinetoscope.trace.model import Trace
 from tests.trace.drawn import Event, annotation, drawn, kernel, kinds, launch, meta, x
 
@@ -87,6 +90,52 @@ def test_arrows_between_nodes_are_no_launches() -> None:
     assert trace.device.launch.tolist() == [0, -1]
     assert "graph_dependencies" in kinds(trace)
     assert trace.health.events == trace.health.used + sum(trace.health.ignored.values())
+
+
+def test_ops_of_launches_without_ids_are_found_by_time_on_their_thread() -> None:
+    """The second engine writes no External id: only the call and its kernel share a number.
+
+    thread 1   aten::linear [ aten::addmm [ call 1 ] ]     call 2 outside of ops
+    thread 2   aten::relu [          call 3           ]
+    """
+    trace = drawn(
+        x("aten::linear", 0, 30, tid=1),
+        x("aten::addmm", 5, 20, tid=1),
+        launch(10, 2, 1, tid=1),
+        launch(40, 2, 2, tid=1),
+        x("aten::relu", 0, 60, tid=2),
+        launch(11, 2, 3, tid=2),
+        *(kernel(f"k{number}", 100 + 10 * number, 5, correlation=number) for number in (1, 2, 3)),
+    )
+    ops = [trace.text(trace.host.name[op]) if op >= 0 else "" for op in trace.device.op]
+    assert ops == ["aten::addmm", "", "aten::relu"]
+
+
+@pytest.mark.parametrize("sequence", [5, "5"])
+def test_annotations_within_the_arguments_of_a_kernel_move_nothing(sequence: int | str) -> None:
+    """They overwrite what has their name, so the lane is that of the row; numbers may be text."""
+
+    def row(kernel: str, at: float, lane: int, **args: object) -> Event:
+        told = {"device": 0, "correlation": 1, "graph id": 3, **args}
+        place = {"cat": "kernel", "pid": 0, "tid": lane}
+        return {"name": kernel, "ph": "X", "ts": at, "dur": 4, "args": told, **place}
+
+    within = {"name": "block 3", "stream": "dp", "device": "cuda", "bytes": "many"}
+    trace = drawn(
+        launch(0, 2, 1, name="cudaGraphLaunch"),
+        row("gemm", 5, 12, annotation="[a, b]", annotated_stream="12", original_stream=7, **within),
+        row("ncclDevKernel_AllReduce_Sum", 10, 13, stream=13, Seq=sequence, **{"Comms Id": 99}),
+        cudaGraphInlineAnnotated=True,
+    )
+    device = trace.device
+    assert [trace.text(code) for code in device.name] == ["gemm", "ncclDevKernel_AllReduce_Sum"]
+    assert trace.streams.stream[device.stream].tolist() == [12, 13]
+    assert [(one.type, one.index) for one in trace.devices] == [("GPU", 0)]
+    for name, value in (("annotated_stream", 12), ("original_stream", 7)):
+        assert cells(device.args.get(name), np.arange(2), -1).tolist() == [value, -1]
+    # A collective is known by what its kernel carries, without a call that says it.
+    (call,) = find_calls(trace).calls
+    assert (call.sequence, call.comms_id) == (5, "99")
 
 
 def test_samples_belong_to_the_device_that_their_process_names() -> None:
