@@ -188,6 +188,8 @@ def _text(subject: Subject, opened: Opened, one: int, at: int, args: Mapping[str
 
 
 def _why(subject: Subject) -> str:
+    if subject.facts.recording.file_format == "other_perfetto":
+        return "Another program than PyTorch wrote this file: no call stack of its slices is read."
     counts = subject.facts.counts
     recorded = counts.get("python", 0) + counts.get("module", 0)
     if not recorded and not subject.facts.recording.call_stacks:
