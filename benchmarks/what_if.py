@@ -74,7 +74,7 @@ def made(bases: Sequence[RankDigest], count: int) -> list[Row]:
     rng = np.random.default_rng(SEED)
     rows = [Row(f"made runs, jitter {jitter:.0%}", "4 to 64") for jitter in JITTERS]
     errors: list[list[float]] = [[] for _ in rows]
-    free, false = [0] * len(rows), [0] * len(rows)
+    free, false, brought = [0] * len(rows), [0] * len(rows), [0] * len(rows)
     for number in range(count):
         at = number // len(FAULTS) % len(JITTERS)
         plan = random_plan(rng, FAULTS[number % len(FAULTS)], JITTERS[at])
@@ -84,12 +84,14 @@ def made(bases: Sequence[RankDigest], count: int) -> list[Row]:
             errors[at].append(said.replay.error.median)
         if run.rank >= 0 or run.node:
             rows[at].off.extend(_gain_off(run, said))
-        elif not run.group:
+        elif plan.fault == "none":
             free[at] += plan.ranks
             false[at] += gains_shown(said)
+        elif plan.fault == "brought_in":
+            brought[at] += gains_shown(said)
     for at, row in enumerate(rows):
         row.error = (float(np.median(errors[at])), max(errors[at]))
-        row.shown = f"{false[at]} of {free[at]}"
+        row.shown = f"{false[at]} of {free[at]}; {brought[at]} where lateness was brought in"
     return rows
 
 

@@ -42,6 +42,8 @@ DEFAULT_LAYOUT = "split"
 FOLDED, RECORDED = "folded", "recorded"
 """Nodes of replayed graphs by what they do; or each on its stream. Added to a layout's name:
 "split-recorded". Without, the recording decides (``graph_rows.is_folded``)."""
+FOLD_ABOVE = 8
+"""Streams of one device with nodes of graphs, beyond which they are folded unless one asks."""
 VARIANTS = (
     DEFAULT_LAYOUT,
     *(name for name in LAYOUTS if name != DEFAULT_LAYOUT),

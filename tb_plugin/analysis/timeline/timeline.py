@@ -28,10 +28,10 @@ from ...base.artifact_spec import ArtifactSpec
 from ..call_tree.paths import SlicePaths, find_paths
 from ..facts import Facts
 from .build.artifact import make, open_timeline
-from .build.graph_rows import folds_by_itself
 from .build.names import MOST_CELLS, SEARCH_COLUMNS, NameTexts, by_column, by_track, track_of_lanes
 from .model import (
     DEFAULT_LAYOUT,
+    FOLD_ABOVE,
     FOLDED,
     RECORDED,
     VARIANTS,
@@ -216,7 +216,7 @@ def layout_for(facts: Facts, layout: str) -> str:
     if frames in ("filtered", "user") and not facts.counts.get("python", 0):
         frames = DEFAULT_LAYOUT
     count = facts.recording.graph_streams
-    usual = FOLDED if folds_by_itself(count) else RECORDED
+    usual = FOLDED if count > FOLD_ABOVE else RECORDED
     return frames if not streams or not count or streams == usual else f"{frames}-{streams}"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from ...analysis.facts import Facts
 from ...analysis.timeline.model import (
     LANE_BLOCK,
     TILE_BUCKETS,
@@ -181,6 +182,17 @@ WITH_MODULES = "record with `with_stack=True`"
 
 
 _ENDLESS_NS = 1 << 62
+
+
+_NO_SLICES = ("memory", "counter", "flow")
+"""Counts of the facts that are no duration events."""
+
+
+def unavailable(facts: Facts) -> str | None:
+    """Why there is nothing to draw: the file has no event with a duration."""
+    if any(count for name, count in facts.counts.items() if name not in _NO_SLICES):
+        return None
+    return "The file holds no event that lasts, so there is nothing to draw on a time axis."
 
 
 def opened_of(subject: Subject, layout: LayoutName) -> Opened:

@@ -42,6 +42,7 @@ from .common import (
     check_range,
     opened_of,
     tracks,
+    unavailable,
 )
 from .contract import (
     AreaAnswer,
@@ -320,17 +321,6 @@ PARTS = (
     Part("path_arrows", PathArrowsQuery, PathArrows, path_arrows),
     Part("export", ExportQuery, None, export, file_name),
 )
-
-
-_NO_SLICES = ("memory", "counter", "flow")
-"""Counts of the facts that are no duration events."""
-
-
-def unavailable(facts: Facts) -> str | None:
-    """Why there is nothing to draw: the file has no event with a duration."""
-    if any(count for name, count in facts.counts.items() if name not in _NO_SLICES):
-        return None
-    return "The file holds no event that lasts, so there is nothing to draw on a time axis."
 
 
 VIEW = View(

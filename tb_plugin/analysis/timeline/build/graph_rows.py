@@ -27,10 +27,7 @@ from ....base.units import plural
 from ....trace.model import DeviceClass, Trace
 from ...idle.costs import copy_kind
 from ...recording import graph_streams, replayed
-from ..model import FOLDED
-
-FOLD_ABOVE = 8
-"""Streams of one device with nodes of graphs, beyond which they are folded unless one asks."""
+from ..model import FOLD_ABOVE, FOLDED
 
 _ORDER = (DeviceClass.COMPUTE, DeviceClass.COMMUNICATION, DeviceClass.COPY, DeviceClass.MEMSET)
 _WORDS = {
@@ -41,15 +38,10 @@ _WORDS = {
 }
 
 
-def folds_by_itself(streams: int) -> bool:
-    """True if the streams are folded where a layout does not say (``graph_streams``)."""
-    return streams > FOLD_ABOVE
-
-
 def is_folded(trace: Trace, layout: str) -> bool:
     """True if a layout folds the streams of graphs, as its name says or the recording decides."""
     _, _, asked = layout.partition("-")
-    return asked == FOLDED if asked else folds_by_itself(graph_streams(trace))
+    return asked == FOLDED if asked else graph_streams(trace) > FOLD_ABOVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from kinetoscope.analysis.recording import graph_streams
 from kinetoscope.analysis.summarize import summarize
-from kinetoscope.analysis.timeline.build.graph_rows import FOLD_ABOVE
 from kinetoscope.analysis.timeline.build.lanes import (
     Lanes,
     share_lanes,
     share_lanes_in_python,
 )
-from kinetoscope.analysis.timeline.model import VARIANTS, Timeline
+from kinetoscope.analysis.timeline.model import FOLD_ABOVE, VARIANTS, Timeline
 from kinetoscope.analysis.timeline.timeline import layout_for
 from kinetoscope.base.native import native
 from kinetoscope.trace.model import Trace
