@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinetoscope.session import session
+from kinetoscope.trace import read as reader
 from tests.cli.runs import run, write_logdir
 
 
@@ -18,7 +18,7 @@ def test_what_was_ingested_is_not_read_again(
     first = run("ingest", logdir, "--workers", "1", "--columns")
     assert first.exit_code == 0
     assert first.stdout.startswith("4 traces: 4 read.\n")
-    monkeypatch.setattr(session, "read", lambda *_: pytest.fail("it was read again"))
+    monkeypatch.setattr(reader, "read", lambda *_: pytest.fail("it was read again"))
     assert run("show", "overview", logdir).exit_code == 0
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
-from kinetoscope.session import session
 from kinetoscope.session.catalog import facts_catalog
 from kinetoscope.session.session import FileSession
 from kinetoscope.store.discovery.walk import resolve
@@ -222,12 +221,13 @@ def test_what_the_catalog_kept_is_found_by_content(
     _, logdir = shared
     monkeypatch.setenv("KINETOSCOPE_CACHE_DIR", str(logdir.parent / "cache"))
     paths: list[str] = []
+    plain = reader.read
 
     def read(path: str, _: object) -> Trace:
         paths.append(path)
-        return reader.read(path)
+        return plain(path)
 
-    monkeypatch.setattr(session, "read", read)
+    monkeypatch.setattr(reader, "read", read)
     copy = tmp_path / "copy.json.gz"
     copy.write_bytes(next(logdir.glob("run/*")).read_bytes())
     assert FileSession(str(copy)).facts().path == str(copy)

@@ -218,12 +218,17 @@ class Drift:
     """How much longer equal work takes, all together: other ÷ base, and of how many kinds.
 
     ``apart`` is the share of the host's work whose ratio is more than 10 % from 1, either way.
+    Per step, ``work_ns`` is the equal work of the base, ``change_ns`` how much longer it took in
+    the other, and ``moved_ns`` the same with each difference counted as positive.
     """
 
     ratio: float
     signatures: int
     of_device: bool = True  # False: of the operators on the host
     apart: float = 0.0
+    work_ns: float = 0.0
+    change_ns: float = 0.0
+    moved_ns: float = 0.0
 
     @property
     def is_other_clock(self) -> bool:
@@ -240,6 +245,15 @@ class Drift:
         return not self.of_device and (
             abs(self.ratio - 1) > DISTURBED_RATIO or self.apart > MOSTLY_APART
         )
+
+    def explains(self, change_ns: float, step_ns: float) -> bool:
+        """True if a load of the host like that of the equal work may have made such a change.
+
+        What the equal work changed is not the code's doing, and the rest of a step, whose length
+        is ``step_ns``, may have been moved by the same share.
+        """
+        rest = max(step_ns - self.work_ns, 0.0) * self.moved_ns / max(self.work_ns, 1.0)
+        return abs(change_ns - self.change_ns) <= rest
 
 
 def drift(base: Side, other: Side) -> Drift | None:
@@ -269,7 +283,17 @@ def drift(base: Side, other: Side) -> Drift | None:
     agrees = (low > 1 and plain[0] > 1) or (high < 1 and plain[2] < 1)
     names = [a.names[key] for key in left.tolist()]
     apart = 0.0 if has_device else _share_apart(names, ratio, weight)
-    return Drift(middle if agrees else 1.0, len(pairs), of_device=has_device, apart=apart)
+    steps = [max(len(side.selection.steps), 1) for side in (base, other)]
+    change = b.sums[metric][right] / steps[1] - weight / steps[0]
+    return Drift(
+        middle if agrees else 1.0,
+        len(pairs),
+        of_device=has_device,
+        apart=apart,
+        work_ns=float(weight.sum() / steps[0]),
+        change_ns=float(change.sum()),
+        moved_ns=float(np.abs(change).sum()),
+    )
 
 
 def _share_apart(names: Sequence[str], ratio: F64, weight: F64) -> float:

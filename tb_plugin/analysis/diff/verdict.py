@@ -184,14 +184,21 @@ def _at_equal_clock(other: Side, clocks: Drift) -> tuple[int, ...]:
     return tuple(steps)
 
 
+def _is_doubted(found: PairVerdict) -> bool:
+    """True if the steps differ for sure, but other work on a host may have been the reason."""
+    drift, times = found.drift, found.times
+    if drift is None or times is None or times.outcome not in CLAIMS or not drift.is_disturbed:
+        return False
+    return drift.explains(found.bridge.change_ns, found.bridge.base_ns)
+
+
 def _outcome(found: PairVerdict) -> Outcome:
     if found.times is None or found.is_other_machine:
         equal = found.bridge.change_ns == 0 and not any(one.differs for one in found.counts)
         return "no change" if equal and not found.is_other_machine else "cannot tell"
     is_disturbed = found.drift is not None and found.drift.is_disturbed
     if found.adjusted is None or found.at_equal_clocks:
-        is_doubted = is_disturbed and found.times.outcome in CLAIMS
-        return "cannot tell" if is_doubted else found.times.outcome
+        return "cannot tell" if _is_doubted(found) else found.times.outcome
     # Real without the clocks, too, or not known to be the code's doing.
     same = found.adjusted.outcome == found.times.outcome
     if is_disturbed:
@@ -273,7 +280,7 @@ def _cannot_tell(found: PairVerdict, sides: tuple[Side, Side]) -> tuple[str, str
         why = f"Without that, the verdict is “{found.adjusted.outcome}”. {real}"
         of = "clocks" if found.drift.of_device else "speeds of the hosts"
         return f"{said}, and the {of} differ by {clocks}.", why.strip()
-    if found.drift is not None and found.drift.is_disturbed and verdict.outcome in CLAIMS:
+    if _is_doubted(found):
         why = f"By the steps alone the verdict is “{verdict.outcome}”. {real}"
         return f"{said}, and equal operators differ, too: other work shared a host.", why.strip()
     steps = min(verdict.base_steps, verdict.other_steps)
@@ -438,8 +445,7 @@ def _settle(  # noqa: PLR0911  # one line a case
             f" least {ENOUGH_STEPS} of them."
         )
     is_clock = found.adjusted is not None and not found.at_equal_clocks
-    is_doubted = found.times.outcome in CLAIMS
-    if found.drift is not None and (is_clock or (found.drift.is_disturbed and is_doubted)):
+    if found.drift is not None and (is_clock or _is_doubted(found)):
         is_device = found.drift.of_device
         locked = "Lock the clocks of the device, or record both again on a device at rest."
         return locked if is_device else "Record both again on a machine at rest."

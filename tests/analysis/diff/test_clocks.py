@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from kinetoscope.analysis.diff.changes import Drift
 from kinetoscope.analysis.diff.comparable import Mismatch, mismatches
 from kinetoscope.analysis.diff.sides import Side
 from tests.analysis.counters.test_measured import DEVICE, counter, step, work
@@ -49,3 +52,20 @@ def test_counters_that_lock_the_clock_of_one_of_them() -> None:
     found = warned(side(1980), side(1980, dram=True))
     assert list(found) == ["performance counters"]
     assert warned(side(1980, dram=True), side(1980, dram=True)) == {}
+
+
+@pytest.mark.parametrize(
+    ("change_ms", "explained"),
+    [
+        (40, True),  # what the equal work lost
+        (55, True),  # and 15 of the rest, which may have lost 24 of its 40 ms
+        (-80, False),  # a step without something that took 120 ms
+        (70, False),  # 30 ms more than a load like that of the equal work makes
+    ],
+)
+def test_a_loaded_host_explains_as_much_as_it_does_to_equal_work(
+    change_ms: float, explained: bool
+) -> None:
+    """Of a step of 140 ms, 100 are equal work: half of it gained 10 ms, the other half lost 50."""
+    load = Drift(1.0, 8, of_device=False, apart=1.0, work_ns=100e6, change_ns=40e6, moved_ns=60e6)
+    assert load.explains(change_ms * 1e6, 140e6) is explained
