@@ -184,9 +184,11 @@ class HeldNames:
         """Whether a call launched a kernel for the first time."""
         by_launch, launch, earliest = self._launched
         device = self.trace.device
+        found = np.zeros(len(calls), np.bool_)
+        if len(launch) == 0:  # calls were recorded, what they launched was not
+            return found
         low = np.searchsorted(launch, calls)
         known = (low < len(launch)) & (launch[np.minimum(low, len(launch) - 1)] == calls)
-        found = np.zeros(len(calls), np.bool_)
         work = by_launch[low[known]]
         found[known] = earliest[device.name[work]] == device.ts[work]
         return found

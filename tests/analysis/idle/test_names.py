@@ -5,6 +5,7 @@ from __future__ import annotations
 from kinetoscope.analysis.steps import select
 from kinetoscope.analysis.summarize import summarize
 from tests.drawing import LOADER, draw
+from tests.trace.drawn import drawn, launch
 
 
 def test_names_by_exclusive_time_with_the_part_of_the_step_and_the_line() -> None:
@@ -50,3 +51,11 @@ def test_threads_that_work_at_once() -> None:
         )
     )
     assert (facts.steps[0].parallel_ns, facts.steps[0].threads) == (16_000, 3)
+
+
+def test_launches_whose_work_was_not_recorded() -> None:
+    """Of a long call it is asked which kernel it launched first; here no kernel is known."""
+    facts = summarize(drawn([launch(0, 2_000, 1), launch(3_000, 4_000, 2)]))
+    (held,) = facts.steps[0].host_held
+    assert facts.idle.names[held.name].name == "cudaLaunchKernel"
+    assert (held.count, held.longest_ns, held.first) == (2, 4_000_000, "")
