@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +20,10 @@ from ...trace.worker_names import process_role
 from ..view import Gathered, Recordings, RunWorker, Subject
 
 KEPT = 2
+RESTS = 4.0
+"""A comparison of what is read so far is made anew after so many times as long as it took."""
 READ = "read; compared when all are"
+READ_LATER = "read; it takes part in the next comparison"
 READING = "being read"
 ONE_RANK = (
     "This run has one recording. Who makes the others wait is told by the recordings of at least"
@@ -62,32 +67,91 @@ def among(facts: Facts, recordings: Recordings) -> str | None:
     return ONE_RANK if usable < 2 else None
 
 
-class _Kept:
-    """The last few comparisons, by the digests that they are of."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Finished:
+    """A comparison, the digests and names that it is of, and when it was made, in seconds."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: list[tuple[tuple[RankDigest, ...], tuple[str, ...], Comparison]] = []
+    digests: tuple[RankDigest, ...]
+    labels: tuple[str, ...]
+    comparison: Comparison
+    took: float
+    at: float
 
-    def comparison(
-        self, digests: Sequence[RankDigest], labels: Sequence[str], ranks: Sequence[int | None]
-    ) -> Comparison:
-        with self._lock:
-            for at, (known, names, found) in enumerate(self._kept):
-                same = len(known) == len(digests) and names == tuple(labels)
-                if same and all(map(_is, known, digests)):
-                    self._kept.insert(0, self._kept.pop(at))
-                    return found
-            found = compare(digests, labels, ranks)
-            self._kept = [(tuple(digests), tuple(labels), found), *self._kept][:KEPT]
-            return found
+    def rows_in(self, digests: Sequence[RankDigest], labels: Sequence[str]) -> list[int] | None:
+        """Where its digests stand among others; None unless all do, in its order."""
+        others = enumerate(zip(digests, labels, strict=True))
+        places = {(id(one), name): row for row, (one, name) in others}
+        mine = zip(self.digests, self.labels, strict=True)
+        rows = [places.get((id(one), name), -1) for one, name in mine]
+        return rows if -1 not in rows and rows == sorted(rows) else None
 
 
-def _is(a: RankDigest, b: RankDigest) -> bool:
-    return a is b
+class Comparisons:
+    """The last few comparisons, by the digests that they are of. One is made at a time.
+
+    While recordings join, each comparison is of a few more than the one before and costs as much as
+    that of all. So what is there ``so_far`` is answered with the last finished one while another is
+    made, and for ``RESTS`` times as long as it took: a fifth of the time at most goes into them.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Comparison] = compare,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._make, self._clock = make, clock
+        self._making = threading.Lock()
+        self._kept: tuple[_Finished, ...] = ()  # replaced as a whole: reading needs no lock
+
+    def of(
+        self, workers: Sequence[RunWorker], digests: Sequence[RankDigest], needed: Collection[int]
+    ) -> tuple[Sequence[int], Comparison]:
+        """A comparison of these, or of fewer with the rows ``needed``; the rows that it is of."""
+        if not digests:
+            return (), _nothing()
+        rows, last = self._last(workers, digests, needed)
+        if last is not None and (self._making.locked() or self._is_enough(last, digests)):
+            return rows, last.comparison
+        with self._making:
+            rows, last = self._last(workers, digests, needed)  # it may have been made meanwhile
+            if last is not None and self._is_enough(last, digests):
+                return rows, last.comparison
+            return range(len(digests)), self._made(workers, digests)
+
+    def _last(
+        self, workers: Sequence[RunWorker], digests: Sequence[RankDigest], needed: Collection[int]
+    ) -> tuple[list[int], _Finished | None]:
+        """The kept comparison of most of these and of no other, and their rows."""
+        labels = [one.place.worker for one in workers]
+        most: tuple[list[int], _Finished | None] = [], None
+        for one in self._kept:
+            rows = one.rows_in(digests, labels)
+            if rows is not None and len(rows) > len(most[0]) and set(needed) <= set(rows):
+                most = rows, one
+        return most
+
+    def _is_enough(self, last: _Finished, digests: Sequence[RankDigest]) -> bool:
+        is_whole = len(last.digests) == len(digests)
+        return is_whole or self._clock() - last.at < RESTS * last.took
+
+    def _made(self, workers: Sequence[RunWorker], digests: Sequence[RankDigest]) -> Comparison:
+        labels = [one.place.worker for one in workers]
+        begin = self._clock()
+        found = self._make(digests, labels, [one.rank for one in workers])
+        end = self._clock()
+        # One of fewer is not asked for again.
+        others = [one for one in self._kept if one.rows_in(digests, labels) is None]
+        made = _Finished(tuple(digests), tuple(labels), found, end - begin, end)
+        self._kept = (made, *others)[:KEPT]
+        return found
 
 
-_kept = _Kept()
+_comparisons = Comparisons()
+
+
+@functools.cache
+def _nothing() -> Comparison:
+    return compare((), ())
 
 
 def compared(subject: Subject, *, so_far: bool = False) -> Compared:
@@ -123,46 +187,54 @@ def compared_around(subject: Subject, names: Collection[str]) -> Compared:
         if one.place not in opened:
             opened[one.place] = recordings.artifact(one.place, DIGEST)
     # In the order of the workers, so that the comparison of the view is found again.
-    return _compared(workers, Gathered(opened), so_far=True)
+    return _compared(workers, Gathered(opened), so_far=True, chosen=chosen)
 
 
-def _compared(workers: Sequence[RunWorker], found: Gathered, *, so_far: bool) -> Compared:
+def _compared(
+    workers: Sequence[RunWorker],
+    found: Gathered,
+    *,
+    so_far: bool,
+    chosen: Collection[RunWorker] = (),
+) -> Compared:
     usable = [one for one in workers if not one.problem]
     there = [one for one in usable if one.place in found.opened]
+    digests = [found.opened[one.place] for one in there]
+    waiting = set(found.waiting)
+    reading = [(one, READING, None) for one in usable if one.place in waiting]
     problems = [(one, one.problem, None) for one in workers if one.problem]
     problems += [
         (one, found.problems[one.place], None) for one in usable if one.place in found.problems
     ]
-    if found.waiting and not so_far:
-        read = [(one, READ, found.opened[one.place]) for one in there]
-        reading = [(one, READING, None) for one in usable if one.place in found.waiting]
-        nothing = _kept.comparison((), (), ())
-        others = (*read, *reading, *problems)
-        return Compared(nothing, (), others, len(there), len(found.waiting))
-    comparison = _kept.comparison(
-        [found.opened[one.place] for one in there],
-        [one.place.worker for one in there],
-        [one.rank for one in there],
-    )
-    used = [at for at, member in enumerate(comparison.members) if member.digest >= 0]
-    used.sort(key=lambda at: comparison.members[at].digest)
+    if waiting and not so_far:
+        read = [(one, READ, digest) for one, digest in zip(there, digests, strict=True)]
+        return Compared(_nothing(), (), (*read, *reading, *problems), len(there), len(waiting))
+    is_whole = len(there) + len(found.problems) == len(usable)
+    needed = {row for row, one in enumerate(there) if is_whole or one in chosen}
+    rows, comparison = _comparisons.of(there, digests, needed)
+    used = {
+        member.digest: there[row]
+        for row, member in zip(rows, comparison.members, strict=True)
+        if member.digest >= 0
+    }
     twice = [
-        (there[at], member.problem, found.opened[there[at].place])
-        for at, member in enumerate(comparison.members)
+        (there[row], member.problem, digests[row])
+        for row, member in zip(rows, comparison.members, strict=True)
         if member.digest < 0
     ]
-    reading = [(one, READING, None) for one in usable if one.place in found.waiting]
+    inside = set(rows)
+    later = [(one, READ_LATER, digests[row]) for row, one in enumerate(there) if row not in inside]
     return Compared(
         comparison,
-        tuple(there[at] for at in used),
-        (*twice, *reading, *problems),
+        tuple(used[digest] for digest in sorted(used)),
+        (*twice, *later, *reading, *problems),
         len(there),
-        len(found.waiting),
+        len(waiting),
     )
 
 
 def chosen_steps(comparison: Comparison, facts: Facts, text: str) -> I64:
-    """RunRows of the steps that are meant: those named, else those that no rank leaves out.
+    """Rows of the steps that are meant: those named, else those that no rank leaves out.
 
     Raises:
         QueryError: there are no such steps.

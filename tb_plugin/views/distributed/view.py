@@ -15,7 +15,7 @@ from ...analysis.distributed.hang import PROBLEMS, explain_hang, said_ranks
 from ...analysis.distributed.rank.digest import DIGEST
 from ...analysis.facts import Facts
 from ...base.errors import KinetoscopeError, QueryError
-from ...base.units import NBSP, duration, plural
+from ...base.units import NBSP, count, duration, plural
 from ...trace.pickles.flight_recorder import CollectiveLog, logs_below, read_log
 from ..shared import Column, Table
 from ..view import Part, Subject, View
@@ -174,7 +174,8 @@ def sentence(subject: Subject, query: answers.RanksQuery) -> answers.RanksSenten
     rows = RunRows(found, steps, {})
     said, _ = _answer(found, rows)
     roles = [
-        f"{count} {role or 'other'}" for role, count in Counter(rows.process_roles).most_common()
+        f"{count(number)} {role or 'other'}"
+        for role, number in Counter(rows.process_roles).most_common()
     ]
     return answers.RanksSentence(
         said,
@@ -252,8 +253,13 @@ def _answer(found: Compared, rows: RunRows) -> tuple[str, str]:
     """The answer in one sentence, and what stands behind it."""
     of = found.comparison
     if found.waiting:
-        so_far = f"{found.read} of {found.read + found.waiting} ranks are read so far."
-        return so_far, "Who is late is said when all of them are: one more may change every figure."
+        so_far = (
+            f"{count(found.read)} of {count(found.read + found.waiting)} ranks are read so far."
+        )
+        rest = "Who is late is said when all of them are: one more may change every figure."
+        if 0 < len(found.workers) < found.read:
+            rest = f"{count(len(found.workers))} of them are compared here. {rest}"
+        return so_far, rest
     if len(of.digests) < 2:
         return "One rank is here; to compare, two are needed.", ""
     if not len(of.matches):

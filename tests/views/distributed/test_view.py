@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from kinetoscope.base.artifact_spec import ArtifactSpec
 from kinetoscope.base.errors import QueryError, UnavailableError
 from kinetoscope.session.session import choose
 from kinetoscope.trace.worker_names import node_of
-from kinetoscope.views.distributed.compared import READ, READING
+from kinetoscope.views.distributed import compared
+from kinetoscope.views.distributed.compared import READ, READ_LATER, READING, Comparisons
 from kinetoscope.views.distributed.contract import (
     Distributed,
     DistributedQuery,
@@ -219,6 +221,30 @@ def test_what_is_there_can_be_compared_and_still_names_nobody(tmp_path: Path) ->
     assert found.look_at == ()
     assert [one.gain_ns for one in found.ranks] == [None] * 4
     assert found.total_wait_ns == 2 * 500 * US
+
+
+def test_a_rank_that_was_read_since_the_comparison_stands_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", 4, slower_us={1: 500})
+    recordings = subject(run).recordings
+    opened = recordings.gather([one.place for one in recordings.workers()]).opened
+
+    def gather(half: HalfRead, places: Sequence[TracePlace], _: str = "") -> Gathered:
+        there = len(places) - half.reading
+        return Gathered({one: opened[one] for one in places[:there]}, places[there:])
+
+    monkeypatch.setattr(HalfRead, "gather", gather)
+    monkeypatch.setattr(compared, "_comparisons", Comparisons(clock=itertools.count().__next__))
+    VIEW.build(half_read(run, 2), DistributedQuery(so_far=True))
+    found = VIEW.build(half_read(run, 1), DistributedQuery(so_far=True))
+    assert isinstance(found, Distributed)
+    assert [one.problem for one in found.ranks] == ["", "", READ_LATER, READING]
+    assert found.headline == "3 of 4 ranks are read so far."
+    assert found.detail.startswith("2 of them are compared here.")
+    found = VIEW.build(half_read(run, 0), DistributedQuery(so_far=True))
+    assert isinstance(found, Distributed)
+    assert found.total_wait_ns == 3 * 500 * US
 
 
 def test_a_host_is_what_the_recording_says_or_the_name_of_the_worker_never_a_guess() -> None:
