@@ -262,7 +262,10 @@ class CatalogService(Generic[S]):
             TraceFormatError: it was refused, or reading it failed.
         """
         published = self._published
-        place = pick(published.catalog, run, worker, span)
+        if run and worker and span and (run, worker, span) in published.index:
+            place = run, worker, span  # as views over many ranks ask for each of them
+        else:
+            place = pick(published.catalog, run, worker, span)
         key = published.index[place]
         record = self._state.records.get(key)
         if record is None:
