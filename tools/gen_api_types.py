@@ -2,12 +2,16 @@
 
 Usage: python tools/gen_api_types.py [--check]
 
+Both sides get a key of the contracts, the server's in tb_plugin/web/contract.py, and the page the
+version: so a page notices a server that is of another program.
+
 Docstrings and the comments beside fields come along, so the page's author reads what the Python
 says. With --check nothing is written; the exit status is 1 when the file is stale.
 """
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import re
@@ -20,6 +24,7 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
+from kinetoscope import __version__
 from kinetoscope.cli.show import field_comments
 from kinetoscope.store import contract as catalog_types
 from kinetoscope.views import all_views
@@ -27,6 +32,8 @@ from kinetoscope.views.view import Part
 from kinetoscope.web import contract
 
 TARGET = Path(__file__).resolve().parent.parent / "frontend" / "src" / "api" / "types.gen.ts"
+CONTRACT_FILE = Path(contract.__file__)
+CONTRACT_LINE = re.compile(r'^CONTRACT = ".*"$', re.MULTILINE)
 HEADER = """\
 // Written by tools/gen_api_types.py from the Structs of tb_plugin. Do not edit: run that script.
 """
@@ -59,7 +66,25 @@ Names = Mapping[frozenset[LiteralValue], str]
 
 
 def typescript() -> str:
-    """The whole file: literal unions first, then interfaces by name, then the view maps."""
+    """The whole file: what it is of, literal unions, interfaces by name, then the view maps."""
+    types = _types()
+    key = hashlib.blake2b(types.encode(), digest_size=4).hexdigest()
+    constants = [
+        "/** The program this page is of. */",
+        f"export const VERSION = {json.dumps(__version__)};",
+        "/** A key of all types below, which the server has as well. */",
+        f"export const CONTRACT = {json.dumps(key)};",
+    ]
+    return "\n".join([HEADER, *constants, "", types])
+
+
+def python(types: str) -> str:
+    """The server's module of contracts, with the key that is in the page's types."""
+    (key,) = re.findall(r'^export const (CONTRACT = ".*");$', types, re.MULTILINE)
+    return CONTRACT_LINE.sub(key, CONTRACT_FILE.read_text(encoding="utf-8"))
+
+
+def _types() -> str:
     parts_of_views = _parts()
     queries = [view.query for view in all_views()] + [
         part.query for part in parts_of_views.values()
@@ -68,8 +93,7 @@ def typescript() -> str:
     structs = _reachable([*ROUTES, *(view.answer for view in all_views()), *answers, *queries])
     aliases = _aliases({inspect.getmodule(struct) for struct in structs})
     names: Names = {frozenset(alias.values): alias.name for alias in aliases}
-    parts = [HEADER]
-    parts += [f"export type {a.name} = {_union(a.values)};\n" for a in aliases]
+    parts = [f"export type {a.name} = {_union(a.values)};\n" for a in aliases]
     asked = {struct for query in queries for struct in query.__mro__}
     parts += [_interface(s, names, optional=s in asked) for s in structs]
     parts += [
@@ -248,16 +272,22 @@ def _key(stem: str) -> str:
 
 
 def main(args: Sequence[str]) -> int:
-    """Writes the file, or says whether it is stale."""
-    text = typescript()
+    """Writes both files, or says whether one is stale."""
+    types = typescript()
+    texts = {TARGET: types, CONTRACT_FILE: python(types)}
+    stale = {
+        path: text
+        for path, text in texts.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
     if "--check" not in args:
-        TARGET.parent.mkdir(parents=True, exist_ok=True)
-        TARGET.write_text(text, encoding="utf-8")
+        for path, text in stale.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         return 0
-    if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{TARGET.name} is stale: run `python tools/gen_api_types.py`", file=sys.stderr)
-    return 1
+    for path in stale:
+        print(f"{path.name} is stale: run `python tools/gen_api_types.py`", file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -2,15 +2,17 @@
  * The first screen of a real training: ResNet-50 on one of four V100, six steps, the DataLoader in
  * the launching thread. Figures in µs as recorded; the answers are what the server makes of them.
  */
-import type {
-  Finding,
-  Gauge,
-  Info,
-  Overview,
-  Share,
-  StepRow,
-  SummaryRow,
-  TraceInfo,
+import {
+  CONTRACT,
+  type Finding,
+  type Gauge,
+  type Info,
+  type Overview,
+  type Share,
+  type StepRow,
+  type SummaryRow,
+  type TraceInfo,
+  VERSION,
 } from "../src/api/types.gen";
 
 /** step, length, compute, copy, memset, idle: loader, host, launch API, unattributed */
@@ -357,7 +359,8 @@ export const TRACE: TraceInfo = {
 };
 
 export const INFO: Info = {
-  version: "0.1.0",
+  version: VERSION,
+  contract: CONTRACT,
   reader: "python",
   host: "standalone",
   vscode: false,

@@ -3,8 +3,14 @@ import { vi } from "vitest";
 import { HEALTH } from "./health";
 import { INFO, OVERVIEW, TRACE } from "./resnet";
 
-/** A body, or a body with a status; null = the connection is lost. */
-export type Reply = object | { readonly status: number; readonly body: object } | null;
+interface FullReply {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Record<string, string>;
+}
+
+/** A body, or a body with a status and headers; null = the connection is lost. */
+export type Reply = object | FullReply | null;
 
 /** An answer, or what decides on it when it is asked for. */
 type Answering = Reply | ((asked: URL) => Reply);
@@ -16,12 +22,11 @@ export interface FakeServer {
   readonly asked: URL[];
 }
 
-const hasStatus = (reply: object): reply is { status: number; body: object } =>
-  "status" in reply && "body" in reply;
+const hasStatus = (reply: object): reply is FullReply => "status" in reply && "body" in reply;
 
 function toResponse(reply: object): Response {
-  const { status, body } = hasStatus(reply) ? reply : { status: 200, body: reply };
-  return new Response(JSON.stringify(body), { status });
+  const { body, ...init } = hasStatus(reply) ? reply : { status: 200, body: reply };
+  return new Response(JSON.stringify(body), init);
 }
 
 /** Serves the ResNet-50 training from the catalog given, until a test says otherwise. */

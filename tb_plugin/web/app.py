@@ -31,7 +31,7 @@ from ..store.contract import Catalog
 from ..trace.model import WORST_FIRST
 from ..views.shared import S, once, parse
 from ..views.view import Part, View, view_among
-from .contract import RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
+from .contract import CONTRACT, RECIPE, Info, Reading, StepInfo, TraceInfo, ViewInfo, ViewState
 from .middleware import refuse_other_sites
 from .page import Page, page_alone
 from .responses import (
@@ -141,7 +141,7 @@ def info(site: Site, request: Request) -> Answer:
     _asked(request, Nothing)
     views = tuple(ViewInfo(v.stem, v.title, v.key, v.question) for v in site.views.values())
     vscode = os.environ.get("VSCODE_TENSORBOARD_LAUNCH") == "1"
-    body = Info(__version__, reader(), site.host, vscode, views, RECIPE)
+    body = Info(__version__, CONTRACT, reader(), site.host, vscode, views, RECIPE)
     return json_answer(request, body)
 
 

@@ -10,7 +10,7 @@ GET api/rescan                                   → Catalog    after looking ag
 GET api/retry?path=&logdir=                      → Catalog    reads a failed or refused file again
 Errors: {"error": {"kind", "message", "hint"}} with status 400, 404, 405, 409, 422, 500;
 202 → Reading. With ``&digest=`` of the span, as the catalog has it, the answer of a trace never
-changes and a browser may keep it.
+changes and a browser may keep it. Every answer names its program in a header, see ``CONTRACT``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ..store.contract import ErrorInfo, ReadProgress
+
+CONTRACT = "31d0adb4"
+"""A key of all these Structs, of the catalog and of the views: tools/gen_api_types.py writes it.
+
+The page was built with one, too. Where they differ, the package was upgraded while the server ran.
+"""
 
 
 class ErrorAnswer(Struct, frozen=True):
@@ -45,6 +51,7 @@ class Info(Struct, frozen=True):
     """The version of this program, and its views."""
 
     version: str
+    contract: str  # key of the answers' types, to be held against the page's own
     reader: str  # "python" | "native"
     host: str  # "tensorboard" | "standalone"
     vscode: bool

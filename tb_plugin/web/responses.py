@@ -26,10 +26,13 @@ from .. import __version__
 from ..analysis.thresholds import VARIABLE, thresholds_version
 from ..base.errors import KinetoscopeError
 from ..store.contract import ErrorInfo
-from .contract import ErrorAnswer
+from .contract import CONTRACT, ErrorAnswer
 
 WORTH_PACKING_BYTES = 1400
 """A body that fits one packet gains nothing from compression."""
+
+PROGRAM_HEADER = "Kinetoscope-Program"
+"""Version and contract, in every answer: a page of another program draws nothing of it."""
 
 REVALIDATE = "no-cache"
 NEVER_CHANGES = "private, max-age=31536000, immutable"
@@ -47,6 +50,7 @@ class Answer(Response):
             headers["Content-Type"] = self.content_type
         headers["X-Content-Type-Options"] = "nosniff"
         headers["Referrer-Policy"] = "same-origin"
+        headers[PROGRAM_HEADER] = f"{__version__} {CONTRACT}"
         return headers
 
 
@@ -129,7 +133,7 @@ def program() -> str:
     The sources count because a checkout changes without changing its version.
     """
     youngest = max(path.stat().st_mtime_ns for path in PACKAGE.rglob("*.py"))
-    return digest(__version__, str(youngest))[:8]
+    return digest(__version__, CONTRACT, str(youngest))[:8]
 
 
 def answer_digest(content_digest: str) -> str:

@@ -8,8 +8,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Page, expect
+from playwright.sync_api import Browser, FrameLocator, Page, Route, expect
 
+from kinetoscope import __version__
+from kinetoscope.web.contract import CONTRACT
 from tests.conftest import ROOT
 from tests.waiting import wait_for
 
@@ -89,6 +91,27 @@ def test_dark_mode_follows_tensorboard(browser: Browser, board: Server) -> None:
         page.goto(board.page.replace("/#", "/?darkMode=true#"))
         root = plugin(page).locator("html")
         expect(root).to_have_attribute("data-theme", "dark", timeout=LONG_MS)
+
+
+def test_an_older_server_is_named_until_it_is_restarted(browser: Browser, board: Server) -> None:
+    """TensorBoard that ran on while the package was upgraded serves the new page."""
+
+    def older(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"version": "0.0.1"})
+
+    with watched(browser) as (page, watch):
+        page.route("**/api/info", older)
+        with page.expect_response("**/api/info") as told:
+            page.goto(f"{board.page}&p.pytorch_profiler.run=train_cpu")
+        assert told.value.headers["kinetoscope-program"] == f"{__version__} {CONTRACT}"
+        title = plugin(page).locator("h1")
+        expect(title).to_have_text("The server and this page do not fit together", timeout=LONG_MS)
+        expect(plugin(page).get_by_role("alert")).to_contain_text("older than this page")
+        page.unroute("**/api/info", older)
+        expect(title).not_to_contain_text("fit together", timeout=LONG_MS)
+        expect(title).to_be_visible(timeout=LONG_MS)
+        clean(watch)
 
 
 def test_works_under_a_path_prefix(browser: Browser, samples: Path, tmp_path: Path) -> None:

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from tensorboard.backend.security_validator import SecurityValidatorMiddleware
 from werkzeug.test import Client, TestResponse
 
+from kinetoscope import __version__
 from kinetoscope.base.errors import TraceFormatError
 from kinetoscope.web.app import Choice, create_app
+from kinetoscope.web.contract import CONTRACT
+from tests.conftest import ROOT
 from tests.web.drawn import (
     CHOICE,
     Counted,
@@ -220,6 +223,40 @@ def test_head_is_get_without_a_body() -> None:
     assert head.data == b""
     assert head.headers["Content-Length"] == str(len(whole.data))
     assert head.headers["ETag"] == whole.headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/api/info", {}, 200),
+        ("/api/view/lengths", CHOICE, 200),
+        ("/api/view/absent", CHOICE, 409),
+        ("/api/nothing", {}, 404),
+        ("/api/catalog?x=1", {}, 400),
+    ],
+)
+def test_every_answer_names_the_program(path: str, query: dict[str, str], status: int) -> None:
+    response = client().get(path, query_string=query or None)
+    assert response.status_code == status
+    assert response.headers["Kinetoscope-Program"] == f"{__version__} {CONTRACT}"
+
+
+def test_an_unchanged_answer_and_one_that_is_still_made_name_the_program() -> None:
+    site = client()
+    etag = site.get("/api/catalog").headers["ETag"]
+    same = site.get("/api/catalog", headers={"If-None-Match": etag})
+    later = client(DrawnCatalog(state="reading")).get("/api/trace")
+    assert (same.status_code, later.status_code) == (304, 202)
+    for response in (same, later):
+        assert response.headers["Kinetoscope-Program"] == f"{__version__} {CONTRACT}"
+
+
+def test_the_page_has_the_version_and_contract_that_info_tells() -> None:
+    """The built page compares; so both must come from the sources of now."""
+    types = (ROOT / "frontend/src/api/types.gen.ts").read_text(encoding="utf-8")
+    info = client().get("/api/info").get_json()
+    assert f'export const VERSION = "{info["version"]}";' in types
+    assert f'export const CONTRACT = "{info["contract"]}";' in types
 
 
 # --- caching ------------------------------------------------------------------------------------

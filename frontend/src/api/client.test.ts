@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { fileNameOf, get, routeUrl } from "./client";
 import { Problem } from "./problem";
+import { getInfo } from "./routes";
+import { CONTRACT, VERSION } from "./types.gen";
 
 /** A server that gives these answers one after another, and notes what it was asked. */
 function serve(...answers: readonly (Response | Error)[]) {
@@ -80,6 +82,35 @@ describe("problems", () => {
   it("survive an error without a body of ours", async () => {
     serve(json(500, { oops: true }));
     expect(await problem(get("api/x"))).toMatchObject({ status: 500, hint: "" });
+  });
+});
+
+describe("a server of another program", () => {
+  const said = (program: string) => ({ "Kinetoscope-Program": program });
+  const own = `${VERSION} ${CONTRACT}`;
+
+  it.each([
+    ["0.0.9 aa", /^The server is older than this page: it runs .* 0\.0\.9/, /restart TensorBoard/],
+    ["10.0.0 aa", /^The server is newer than this page: it runs .* 10\.0\.0/, /^Reload the page/],
+    [`${VERSION} aa`, /different builds/, /^Reload the page\. If .* restart TensorBoard/],
+  ])("is told by the header %s, and nothing of it is taken", async (program, message, hint) => {
+    serve(json(200, { figure: 1 }, said(program)));
+    const error = await problem(get("api/x"));
+    expect(error).toMatchObject({ isOtherProgram: true, isLost: false });
+    expect(error.message).toMatch(message);
+    expect(error.hint).toMatch(hint);
+  });
+
+  it("is not seen where the program is the page's, or a proxy took the header away", async () => {
+    serve(json(200, { figure: 1 }, said(own)), json(200, { figure: 2 }));
+    expect(await get("api/x")).toEqual({ state: "ready", data: { figure: 1 } });
+    expect(await get("api/x")).toEqual({ state: "ready", data: { figure: 2 } });
+  });
+
+  it("is told by its own word, too, which servers before the header give", async () => {
+    serve(json(200, { version: VERSION }), json(200, { version: VERSION, contract: CONTRACT }));
+    expect((await problem(getInfo())).message).toMatch(/^The server is older than this page/);
+    expect(await getInfo()).toEqual({ version: VERSION, contract: CONTRACT });
   });
 });
 

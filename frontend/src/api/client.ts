@@ -1,5 +1,6 @@
 /** GET and JSON, with ETags, 202 while reading, and errors as `Problem`. The parsed border of the page. */
 import { Problem } from "./problem";
+import { checkProgram } from "./program";
 import type { ErrorAnswer, ErrorInfo, Reading, ReadProgress } from "./types.gen";
 
 /** An answer, or how far the server has come with reading the trace it needs. */
@@ -30,6 +31,12 @@ export function routeUrl(route: string, parameters: Parameters = {}): string {
 }
 
 async function request(url: string, init: RequestInit) {
+  const response = await fetched(url, init);
+  checkProgram(response);
+  return response;
+}
+
+async function fetched(url: string, init: RequestInit) {
   try {
     return await fetch(url, { ...init, credentials: "same-origin" });
   } catch (thrown) {

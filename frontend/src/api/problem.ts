@@ -15,6 +15,11 @@ export class Problem extends Error {
     this.status = status;
   }
 
+  /** The server is of another version than the page: nothing of its answers can be drawn. */
+  get isOtherProgram(): boolean {
+    return this.kind === "other_program";
+  }
+
   /** No server at the other end, as opposed to a server that says no. */
   get isLost(): boolean {
     return this.status === 0;

@@ -1,6 +1,7 @@
 /** The routes of the server, typed. */
 import { type Answer, get, getBytes, getFile, routeUrl } from "./client";
 import { Problem } from "./problem";
+import { agreed } from "./program";
 import type {
   Catalog,
   Info,
@@ -29,8 +30,8 @@ async function now<T>(answer: Promise<Answer<T>>): Promise<T> {
   return given.data;
 }
 
-export const getInfo = (signal?: AbortSignal) =>
-  now(get<Info>("api/info", {}, { signal, known: "never" }));
+export const getInfo = async (signal?: AbortSignal) =>
+  agreed(await now(get<Info>("api/info", {}, { signal, known: "never" })));
 
 /** `isFresh`: also when it last looked matters, which alone does not count as a change. */
 export const getCatalog = (isFresh: boolean, signal?: AbortSignal) =>

@@ -1,5 +1,10 @@
 // Written by tools/gen_api_types.py from the Structs of tb_plugin. Do not edit: run that script.
 
+/** The program this page is of. */
+export const VERSION = "0.1.0";
+/** A key of all types below, which the server has as well. */
+export const CONTRACT = "31d0adb4";
+
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
 export type CaptureState = "lent" | "refused" | "none";
@@ -1344,6 +1349,8 @@ export interface IdleQuery {
 /** The version of this program, and its views. */
 export interface Info {
   readonly version: string;
+  /** key of the answers' types, to be held against the page's own */
+  readonly contract: string;
   /** "python" | "native" */
   readonly reader: string;
   /** "tensorboard" | "standalone" */

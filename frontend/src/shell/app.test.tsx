@@ -63,6 +63,36 @@ describe("opening the page", () => {
   });
 });
 
+describe("a server of another version", () => {
+  it("is named in the place of figures that could be wrong, until it is the page's", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    server.answer("info", { ...INFO, version: "0.0.1", contract: undefined });
+    openPage();
+    await heading(/do not fit together/);
+    expect(screen.getByRole("alert").textContent).toMatch(/older than this page.*0\.0\.1/);
+    expect(screen.getByText(/restart TensorBoard/)).toBeDefined();
+    expect(screen.getByRole("button", { name: "Reload the page" })).toBeDefined();
+    server.answer("info", INFO);
+    await vi.advanceTimersByTimeAsync(4000);
+    vi.useRealTimers();
+    await heading(/waits for the DataLoader/);
+  });
+
+  it("is named in a line above the figures of the one before", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    openPage();
+    await heading(/waits for the DataLoader/);
+    const headers = { "Kinetoscope-Program": "99.0.0 aa" };
+    server.answer("catalog", { status: 200, body: { runs: "something else" }, headers });
+    await vi.advanceTimersByTimeAsync(11_000);
+    vi.useRealTimers();
+    const line = (await screen.findByText(/newer than this page/)).closest(".banner");
+    expect(line?.textContent).toContain("runs kinetoscope 99.0.0");
+    expect(line?.textContent).toContain("Reload the page");
+    expect(screen.getByRole("heading", { level: 1 }).textContent).toMatch(/DataLoader/);
+  });
+});
+
 describe("nothing to show", () => {
   it("names the logdirs, what was seen instead, and the recipe", async () => {
     const files = [fileOf("exports/et.json", "refused", { reason: "an execution trace" })];

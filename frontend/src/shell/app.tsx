@@ -6,7 +6,7 @@ import { type Environment, EnvironmentContext, useEnvironment } from "../state/h
 import { onDataReloaded } from "../state/host/guest";
 import { openQueryClient, useCatalog, useCatalogActions, useInfo } from "../state/queries";
 import { useLasting } from "../state/timing";
-import { LostBanner } from "./banners";
+import { LostBanner, OtherProgramBanner } from "./banners";
 import { Frame } from "./frame";
 import { StateTrouble } from "./states/other";
 
@@ -44,10 +44,11 @@ function Content() {
       </main>
     );
   }
-  const isLost = catalog.error !== null && toProblem(catalog.error).isLost;
+  const problem = catalog.error === null ? null : toProblem(catalog.error);
   return (
     <>
-      {isLost ? <LostBanner isRetrying={catalog.isFetching} onRetry={again} /> : null}
+      {problem?.isLost ? <LostBanner isRetrying={catalog.isFetching} onRetry={again} /> : null}
+      {problem?.isOtherProgram ? <OtherProgramBanner problem={problem} /> : null}
       <Frame info={info.data} catalog={catalog.data} />
     </>
   );

@@ -1,8 +1,10 @@
 /** Lines above the page for what concerns all of it. */
+import type { Problem } from "../api/problem";
 import type { Catalog } from "../api/types.gen";
 import { FirstFew } from "../components/states/first_few";
 import { WarningIcon } from "../components/text/icons";
 import { Prose } from "../components/text/prose";
+import { useEnvironment } from "../state/host/environment";
 
 interface LostProps {
   readonly isRetrying: boolean;
@@ -20,6 +22,29 @@ export function LostBanner({ isRetrying, onRetry }: LostProps) {
       <button type="button" className="btn small" onClick={onRetry} disabled={isRetrying}>
         Try now
       </button>
+    </div>
+  );
+}
+
+/** Loads the page anew, in TensorBoard with the frame around it. */
+export function ReloadButton({ className }: { className: string }) {
+  const { host } = useEnvironment();
+  return (
+    <button type="button" className={className} onClick={() => host.window.location.reload()}>
+      Reload the page
+    </button>
+  );
+}
+
+/** The server has become another program; what is shown is of the one before, and still right. */
+export function OtherProgramBanner({ problem }: { problem: Problem }) {
+  return (
+    <div className="banner" role="status">
+      <WarningIcon />
+      <span className="grow">
+        <Prose text={problem.message} /> <Prose text={problem.hint} /> What is shown stays.
+      </span>
+      <ReloadButton className="btn small" />
     </div>
   );
 }

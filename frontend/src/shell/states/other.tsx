@@ -7,6 +7,7 @@ import { problemDetails } from "../../components/states/problem_note";
 import { Paragraph, Prose } from "../../components/text/prose";
 import { useAddress } from "../../state/host/environment";
 import type { Absent } from "../../state/location/choice";
+import { ReloadButton } from "../banners";
 
 /** A view that this recording cannot fill. */
 export function StateUnavailable({ title, reason }: { title: string; reason: string }) {
@@ -67,6 +68,9 @@ function titleOf(problem: Problem): string {
   if (problem.isLost) {
     return "The server does not answer";
   }
+  if (problem.isOtherProgram) {
+    return "The server and this page do not fit together";
+  }
   return problem.status === 400
     ? "The address asks for something that is not there"
     : "That did not work";
@@ -80,9 +84,13 @@ export function StateTrouble({ error, again }: TroubleProps) {
       title={titleOf(problem)}
       actions={
         <>
-          <button type="button" className="btn primary" onClick={again}>
-            Try again
-          </button>
+          {problem.isOtherProgram ? (
+            <ReloadButton className="btn primary" />
+          ) : (
+            <button type="button" className="btn primary" onClick={again}>
+              Try again
+            </button>
+          )}
           <CopyButton className="quiet" text={() => problemDetails(problem)}>
             Copy details for a report
           </CopyButton>

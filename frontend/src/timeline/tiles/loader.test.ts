@@ -60,6 +60,16 @@ describe("the loader", () => {
     });
   });
 
+  it("takes nothing of a server that is of another version", async () => {
+    const headers = { "Kinetoscope-Program": "99.0.0 aa" };
+    const given = await ask(async () => new Response(answer(trace, request.url), { headers }));
+    expect(given).toMatchObject({
+      state: "failed",
+      message: expect.stringContaining("The server is newer than this page"),
+      isFinal: true,
+    });
+  });
+
   it("rejects when it is aborted", async () => {
     const controller = new AbortController();
     const loading = directLoader((_url, { signal: given }) => {

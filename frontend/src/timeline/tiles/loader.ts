@@ -2,6 +2,8 @@
  * Asks the server for a frame and decodes it. The same code runs in a worker and, where there can be
  * none, on the main thread.
  */
+import { toProblem } from "../../api/problem";
+import { checkProgram } from "../../api/program";
 import { decodeCounterTiles } from "../frame/counters";
 import { FrameError } from "../frame/frame";
 import { decodeNames, type NameRange } from "../frame/names";
@@ -56,6 +58,11 @@ async function load(
       throw thrown;
     }
     return failed("The server does not answer.", false);
+  }
+  try {
+    checkProgram(response);
+  } catch (thrown) {
+    return failed(`${toProblem(thrown).message} ${toProblem(thrown).hint}`, true);
   }
   if (response.status === 202) {
     await response.body?.cancel();
