@@ -1,4 +1,4 @@
-"""Runs the former plugin, torch-tb-profiler, as a black box and hands back what its Overview shows.
+"""Runs the former plugin, torch-tb-profiler, as a black box and hands back what it shows.
 
 `KINETOSCOPE_FORMER_PYTHON` names a Python that has it installed, for example
 
@@ -49,6 +49,18 @@ print(json.dumps({"devices": found.gpu_info, "overlap": found.steps_to_overlap,
                   "wait": found.steps_to_wait, "operations": found.comm_ops}))
 """
 
+_SCRIPT_OF_PAIR = """
+import json, logging, sys, tempfile
+logging.disable(logging.CRITICAL)
+from torch_tb_profiler.profiler.data import RunProfileData
+from torch_tb_profiler.profiler.run_generator import RunGenerator
+pair = []
+for file in sys.argv[1:]:
+    data = RunProfileData.parse("worker", None, file, tempfile.mkdtemp())
+    pair.append(RunGenerator("worker", None, data).generate_run_profile())
+print(json.dumps(pair[0].compare_run(pair[1]).get_diff_tree_summary()))
+"""
+
 # Its names → the fields of Breakdown.
 CATEGORIES = {
     "Kernel": "kernel_ns",
@@ -96,6 +108,14 @@ def former_distributed(folder: Path) -> dict[str, Any]:
     )
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return {picture: (found or {}).get("data") for picture, found in told.items()}
+
+
+def former_diff(base: Path, other: Path) -> dict[str, Any]:
+    """What its route `/diff` answers: the whole tree."""
+    command = [PYTHON, "-c", _SCRIPT_OF_PAIR, str(base), str(other)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    tree: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return tree
 
 
 def _row(names: list[str], row: list[Any]) -> tuple[str, dict[str, float]]:

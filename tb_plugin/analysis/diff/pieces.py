@@ -200,10 +200,20 @@ class MainThread:
 
     @cached_property
     def _is_top(self) -> B:
-        """Of ``rows``: operators that no other operator contains."""
+        """Of ``rows``: operators that no other operator contains.
+
+        Ranges that are annotated by hand are looked through: what is in them is counted, as the
+        anchors in them are, too.
+        """
+        is_op = self.side.operators.calls.kind[self.rows] == CallKind.OP
+        return np.asarray(is_op & (self._kind[self.rows] < 0) & ~self._is_in_op)
+
+    @cached_property
+    def _is_in_op(self) -> B:
+        """Of ``rows``: what an operator contains, and no anchor inside of that operator does."""
         operators = self.side.operators
         calls, paths = operators.calls, operators.paths
-        plain = np.isin(paths.kind, (CallKind.OP, CallKind.ANNOTATION, CallKind.RUNTIME))
+        plain = np.isin(paths.kind, (CallKind.OP, CallKind.RUNTIME))
         marks = np.array([_marks(operators.strings[code]) for code in paths.name.tolist()], bool)
         own = np.where(
             plain | marks | (paths.kind == CallKind.MODULE), np.arange(len(paths)), _NONE
@@ -211,10 +221,35 @@ class MainThread:
         around = innermost(own.astype(np.int32), paths.parent)
         above = paths.parent[calls.path[self.rows]]
         box = np.where(above >= 0, around[above], _NONE)
-        blocked = plain & ~marks
-        kinds = np.isin(calls.kind[self.rows], (CallKind.OP, CallKind.ANNOTATION))
-        free = (box < 0) | ~blocked[box]
-        return np.asarray(kinds & (self._kind[self.rows] < 0) & free)
+        return np.asarray((box >= 0) & (plain & ~marks)[box])
+
+    def _without_anchors(self, tops: I64, owner: I64) -> tuple[I64, I64]:
+        """Times of operators on the host and on devices, without the anchors inside of them.
+
+        Those are nodes of their own: a module that a checkpoint calls, or a wrapper of a model.
+        ``owner`` is the anchor around each operator: those of one anchor follow each other.
+        """
+        calls, anchors = self.side.operators.calls, self._bounds[1]
+        host, device = calls.total_ns[tops].copy(), calls.device_total_ns[tops].copy()
+        is_inside = np.zeros(len(calls), np.bool_)
+        is_inside[self.rows[self._is_in_op]] = True
+        inner = [(row, above) for row, above, _, _ in anchors if is_inside[row]]
+        if not inner or not len(tops):
+            return host, device
+        row, above = (np.array(one, np.int64) for one in zip(*inner, strict=True))
+        order = np.argsort(calls.ts[tops], kind="stable")
+        width = len(tops) + 1
+        key = (owner[order] + 1) * width + np.arange(len(tops))
+        by_owner = np.argsort(key, kind="stable")
+        before = np.searchsorted(calls.ts[tops[order]], calls.ts[row], side="right")
+        place = np.searchsorted(key[by_owner], (above + 1) * width + before, side="left") - 1
+        around = order[by_owner[np.maximum(place, 0)]]
+        ends = calls.ts[tops] + calls.total_ns[tops]
+        is_found = (place >= 0) & (owner[around] == above)
+        is_found &= ends[around] >= calls.ts[row] + calls.total_ns[row]
+        for sums, of in ((host, calls.total_ns), (device, calls.device_total_ns)):
+            np.subtract.at(sums, around[is_found], of[row[is_found]])
+        return host, device
 
     @cached_property
     def outermost(self) -> tuple[Node, ...]:
@@ -224,12 +259,12 @@ class MainThread:
         calls = operators.calls
         rows, segments = self.rows[self._is_top], self.segment_of[self._is_top]
         count = len(bounds)
-        of_host, of_device = calls.total_ns[rows], calls.device_total_ns[rows]
+        owner = _owners(count, anchors)
+        of_host, of_device = self._without_anchors(rows, np.array(owner, np.int64)[segments])
         host, device = (summed(of, segments, count) for of in (of_host, of_device))
         total = summed(np.where(of_device > 0, of_device, of_host), segments, count)
         number = np.bincount(segments, minlength=count)
         inside: list[list[tuple[int, Node]]] = [[] for _ in range(len(anchors) + 1)]
-        owner = _owners(count, anchors)
         for segment in np.flatnonzero(number).tolist():
             node = Between(segment, int(host[segment]), int(device[segment]), int(total[segment]))
             inside[owner[segment]].append((segment, node))

@@ -8,14 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kinetoscope.analysis.diff.pieces import Anchor, MainThread, Node, PieceSide, matched
 from kinetoscope.base.errors import NotFoundError, QueryError, UnavailableError
 from kinetoscope.session.session import FileSession, Wanted, choose
-from kinetoscope.trace.read import read
 from kinetoscope.views.diff import contract as answers
 from kinetoscope.views.diff.view import VIEW, build, flame, marks, pieces, table, tables
 from kinetoscope.views.view import Subject
-from tests.analysis.diff.training import Plant, side_of, write_training
+from tests.analysis.diff.training import Plant, write_training
 from tests.conftest import TRACES, requires_traces
 
 STEPS = 12
@@ -151,50 +149,6 @@ def test_a_file_alone_says_how_to_compare(log: Path) -> None:
     session = FileSession(str(log / "after" / "a.pt.trace.json"))
     with pytest.raises(UnavailableError, match="opened alone"):
         session.asked(VIEW)
-
-
-# --- the alignment of the former plugin -----------------------------------------------------------
-
-FORMER = (
-    ((112851, 34935, 103812), (98498, 37333, 41864)),
-    ((20384, 1313, 1313), (21683, 1307, 1307)),
-    ((112260, 34879, 103833), (47725, 36150, 36382)),
-    ((18936, 1321, 1321), (22276, 1313, 1313)),
-    ((117723, 34795, 108351), (50588, 36149, 36404)),
-    ((17822, 1310, 1310), (21446, 1314, 1314)),
-    ((115564, 34892, 106569), (46922, 36106, 37547)),
-    ((20491, 1312, 1312), (23992, 1314, 1314)),
-    ((116354, 34802, 105807), (71503, 36783, 38562)),
-    ((17897, 1314, 1314), (24630, 1313, 1313)),
-    ((105870, 34750, 97537), (46065, 36104, 37636)),
-    ((17457, 1313, 1313), (21692, 1313, 1313)),
-)
-"""What torch-tb-profiler 0.4.3 said of the pair below, in µs: (host, device, total) of base and
-experiment for each child of its root; every second one is ``Optimizer.step#SGD.step``."""
-
-
-@requires_traces
-def test_pieces_have_the_nodes_and_sums_of_the_former_plugin() -> None:
-    """It knew neither `zero_grad` nor the two loaders as one: those lie between its anchors."""
-    threads = [
-        MainThread(side_of(read(str(next((TRACES / "kineto_tb_samples" / name).glob("*.json*"))))))
-        for name in ("resnet50_num_workers_0", "resnet50_num_workers_4")
-    ]
-    groups: list[tuple[list[Node], list[Node]]] = [([], [])]
-    for left, right in matched(*(one.top for one in threads)):
-        first = left[0] if left else right[0]
-        if isinstance(first, Anchor) and first.name.startswith("Optimizer.step"):
-            groups += [(left, right), ([], [])]
-        else:
-            groups[-1][0].extend(left)
-            groups[-1][1].extend(right)
-
-    def sums(nodes: list[Node]) -> tuple[int, ...]:
-        side = PieceSide(tuple(nodes))
-        return tuple(ns // 1000 for ns in (side.host_ns, side.device_ns, side.total_ns))
-
-    found = tuple((sums(left), sums(right)) for left, right in groups if left or right)
-    assert found == FORMER
 
 
 def test_where_two_timelines_can_begin_together(log: Path) -> None:
