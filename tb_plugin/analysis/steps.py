@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import structs
@@ -209,10 +209,9 @@ def outliers(facts: Facts) -> tuple[bool, ...]:
     return tuple(abs(length - middle) > limit for length in lengths)
 
 
-def sigma_of(values: Sequence[float]) -> float:
+def sigma_of(values: NDArray[Any] | Sequence[float]) -> float:
     """The deviation of values by the median distance from their median."""
-    middle = median(values)
-    return _MAD_TO_SIGMA * median([abs(value - middle) for value in values])
+    return _MAD_TO_SIGMA * median(np.abs(np.asarray(values) - median(values)))
 
 
 _PIECE = re.compile(r"(i?)(\d{1,9})(?:\s*[-–]\s*\1?(\d{1,9}))?", re.ASCII)

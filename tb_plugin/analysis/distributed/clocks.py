@@ -20,12 +20,12 @@ import numpy as np
 
 from ...base.arrays import F64, I64
 from ...base.units import duration
+from ..steps import sigma_of
 from .matching import Matches, medians
 from .model import RankDigest
 
 LEAST_INSTANCES = 8
 ROUNDS = 20
-MAD_TO_SIGMA = 1.4826
 BEYOND_DOUBT = 5.0
 """Times its uncertainty an offset must be to be applied on ranks of one host."""
 HOST_TOLERANCE_NS = 2_000_000
@@ -208,9 +208,7 @@ def _chained(matches: Matches, ends: F64) -> F64:
 
 def _spread(values: F64) -> float:
     known = values[~np.isnan(values)]
-    if not len(known):
-        return 0.0
-    return MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known))))
+    return sigma_of(known) if len(known) else 0.0
 
 
 def _violation(matches: Matches, arrival: I64, release: I64) -> int:

@@ -26,6 +26,7 @@ import numpy as np
 from ....base.arrays import F64, I64
 from ....base.units import duration, share
 from ....trace.worker_names import node_of
+from ...steps import sigma_of
 from ..matching import Matches
 from ..model import RankDigest
 from ..waiting import Waiting
@@ -262,10 +263,9 @@ def _stands_out(
 ) -> bool:
     """Whether one node's lateness at collectives alone is beyond doubt, as it is asked of ranks."""
     times = np.array([waiting.times_last[list(one.members)].sum() for one in nodes])
-    sigma = 1.4826 * float(np.median(np.abs(cost - np.median(cost))))
     spans = [int((one.steps.end_ns - one.steps.start_ns).sum()) for one in digests]
     return bool(
-        cost[number] - float(np.median(cost)) > OUTLIER * sigma
+        cost[number] - float(np.median(cost)) > OUTLIER * sigma_of(cost)
         and times[number] * 2 >= max(waiting.instances, 1)
         and cost[number] >= LEAST_GAIN * float(np.median(spans))
     )

@@ -28,6 +28,7 @@ import numpy as np
 
 from ....base.arrays import F64, I32, I64
 from ....base.units import duration, share
+from ...steps import sigma_of
 from ..matching import Matches
 from ..model import RankDigest
 from ..waiting import Waiting
@@ -227,8 +228,7 @@ def _by_lateness(
     """The rule on lateness at collectives, backed by own time where that is known."""
     blame = waiting.blame_ns.sum(axis=1)
     m = int(np.argmax(blame))
-    sigma = 1.4826 * float(np.median(np.abs(blame - np.median(blame))))
-    stands_out = blame[m] - float(np.median(blame)) > OUTLIER * sigma
+    stands_out = blame[m] - float(np.median(blame)) > OUTLIER * sigma_of(blame)
     per_step = [np.diff(np.stack([one.steps.start_ns, one.steps.end_ns]), axis=0)[0].sum()
                 for one in digests]  # fmt: skip
     total = float(np.median(per_step))
