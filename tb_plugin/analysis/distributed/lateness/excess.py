@@ -144,15 +144,30 @@ def _rank_alone(joint: JointGraph, member: int) -> _RankAlone:
 
 
 def without_excess(
-    joint: JointGraph, alone: I64, excess_ns: I64, end_excess: Mapping[int, I64], member: int
+    joint: JointGraph,
+    alone: I64,
+    excess_ns: I64,
+    end_excess: Mapping[int, I64],
+    members: Sequence[int],
 ) -> I64:
-    """Weights of the joint graph with the excess of one rank taken off.
+    """Weights of the joint graph with the excess of some ranks taken off.
 
     It is taken off the binding way back from each arrival, and from the end of each step, in the
     solo replay: host and device edges alike, no further back than the arrival before. Where
     another way binds the arrival then, it is taken off that one too: slow kernels are on all ways
     that lead over them, and a rank like its median peer is late on none.
     """
+    weight: I64 = joint.weight.copy()
+    for member in members:
+        low, high = joint.first_edge[member : member + 2].tolist()
+        weight[low:high] = _without_excess_of(joint, alone, excess_ns, end_excess, member)
+    return weight
+
+
+def _without_excess_of(
+    joint: JointGraph, alone: I64, excess_ns: I64, end_excess: Mapping[int, I64], member: int
+) -> I64:
+    """The weights of a rank's own edges without its excess."""
     first = int(joint.first_point[member])
     low, high = joint.first_edge[member : member + 2].tolist()
     one = _rank_alone(joint, member)
@@ -167,9 +182,7 @@ def without_excess(
             _take_off(one, times, own, point - first, over, floor)
         if (own == before).all():
             break
-    weight: I64 = joint.weight.copy()
-    weight[low:high] = own
-    return weight
+    return own
 
 
 def _usual_work(

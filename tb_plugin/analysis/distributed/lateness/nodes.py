@@ -35,8 +35,6 @@ from .excess import end_excess, without_excess
 from .replay import JointGraph, Residual, lengths
 from .stragglers import (
     CLEARLY,
-    DEVICE_SHARE,
-    HOST_SHARE,
     LEAST_GAIN,
     LEAST_STEPS,
     LONGEST_IN,
@@ -44,8 +42,10 @@ from .stragglers import (
     OwnTime,
     Verdict,
     by_step,
+    is_beyond_chance,
+    late_cost,
+    least_share,
     mean_length,
-    usual_spread,
 )
 
 MOST_NODES = 4
@@ -109,22 +109,21 @@ def node_verdict(
     if len(nodes) < 2 or placed < len(digests) or joint is None or own is None:
         return None
     by_replay = not refused and error is not None
-    least = DEVICE_SHARE if digests[0].on_device else HOST_SHARE
-    if by_replay and error is not None and digests[0].on_device:
-        least = max(least, error.median)
+    least = least_share(digests, error if by_replay else None)
     beside = [_beside_others(own, nodes, number, least) for number in range(len(nodes))]
     late = [
         number
         for number, (node, one) in enumerate(zip(nodes, beside, strict=True))
         if len(node.members) > 1
-        and one.above >= max(least, OUTLIER * usual_spread(own, node.members))
+        and one.above >= least
+        and is_beyond_chance(own, node.members, one.above)
         and one.late >= MOST_OF_ITS_RANKS * len(node.members)
         and one.longest_in >= (LONGEST_IN if by_replay else 1 / 2) * one.steps
     ]
     if not late:
         return None
     number = late[0]  # no other is the longest as often
-    cost = late_cost(matches, waiting, nodes)
+    cost = late_cost(matches, waiting, np.array(rows_of(nodes, len(digests)), np.int64))
     if by_replay and error is not None:
         gain = _gain(joint, own, matches, nodes, number, error.median)
     else:
@@ -222,10 +221,7 @@ def _gain(
     before = lengths(joint, joint.times())
 
     def without(members: Sequence[int]) -> F64:
-        weight: I64 = joint.weight.copy()
-        for m in members:
-            low, high = joint.first_edge[m : m + 2].tolist()
-            weight[low:high] = without_excess(joint, alone, own.excess_ns, over, m)[low:high]
+        weight = without_excess(joint, alone, own.excess_ns, over, members)
         return lengths(joint, joint.times(weight))
 
     def usual(after: F64) -> float:
@@ -239,19 +235,6 @@ def _gain(
     if gain < max(LEAST_GAIN * length, CLEARLY * most) or gain <= error * length:
         return None
     return round(mean_length(before, own.chosen) - mean_length(after, own.chosen))
-
-
-def late_cost(matches: Matches, waiting: Waiting, nodes: Sequence[Node]) -> I64:
-    """What lateness of each node cost at most: up to the latest rank of another node, summed."""
-    node = np.array(rows_of(nodes, len(matches.unmatched)), np.int64)
-    late = np.where(waiting.last >= 0, node[waiting.last], -1)
-    of, most = late[matches.collective], np.iinfo(np.int64).max
-    is_other = (of >= 0) & (node[matches.member] != of)
-    others = matches.least(np.where(is_other, waiting.wait_ns, most))
-    result = np.zeros(len(nodes), np.int64)
-    known = np.flatnonzero((late >= 0) & (others < most))
-    np.add.at(result, late[known], others[known])
-    return result
 
 
 def _stands_out(

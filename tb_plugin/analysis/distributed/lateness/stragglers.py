@@ -105,7 +105,7 @@ def own_time(
         end_over = end_excess(joint, alone)
         before = lengths(joint, together)
         for m in _candidates(over, matches):
-            after = lengths(joint, joint.times(without_excess(joint, alone, over, end_over, m)))
+            after = lengths(joint, joint.times(without_excess(joint, alone, over, end_over, [m])))
             gain[m] = round(mean_length(before, chosen) - mean_length(after, chosen))
             usual[m] = round(float(np.median(by_step(before, chosen) - by_step(after, chosen))))
     starts = np.array([joint.measured[steps[0, 0]] if len(steps) and steps[0, 0] >= 0 else 0
@@ -198,9 +198,8 @@ def _by_replay(
     ceiling: I64,
     ways: tuple[JointGraph, OwnParts],
 ) -> Verdict:
-    steps = steps_in_common(own)
     length = mean_length(own.measured_ns, own.chosen)
-    least = max(DEVICE_SHARE, error.median) if digests[0].on_device else HOST_SHARE
+    least = least_share(digests, error)
     gains = np.maximum(own.usual_gain_ns, 0)
     # Some rank always has the longest of many steps: what removing anybody gains is no gain.
     noise = float(np.median(gains))
@@ -208,11 +207,12 @@ def _by_replay(
         above = above_peers(own, m)
         others = np.delete(gains, m)
         if (
-            above >= max(least, OUTLIER * usual_spread(own, [m]))
+            above >= least
+            and is_beyond_chance(own, [m], above)
             and gains[m] >= LEAST_GAIN * length
             and gains[m] >= CLEARLY * int(others.max(initial=0))
             and gains[m] > max(error.median * length, noise)
-            and own.longest_in[m] >= LONGEST_IN * steps
+            and is_often_longest(own, m)
         ):
             return _named(digests, matches, own, m, ceiling, ways, int(own.gain_ns[m]), "replay")
     return _none(own, digests, length)
@@ -244,9 +244,8 @@ def _by_lateness(
                 "recordings cannot be replayed.",
                 int(ceiling[m]),
             )
-        least = DEVICE_SHARE if digests[0].on_device else HOST_SHARE
         longest = own.longest_in[m] * 2 >= steps_in_common(own)
-        if above_peers(own, m) >= least and longest and ways is not None:
+        if above_peers(own, m) >= least_share(digests, None) and longest and ways is not None:
             return _named(digests, None, own, m, ceiling, ways, -1, "lateness")
     if own is None:
         return _nobody("unknown", "No rank stands out as the last at collectives.")
@@ -338,15 +337,25 @@ def _nobody(kind: str, sentence: str, ceiling: int = -1) -> Verdict:
 
 def late_ceiling(digests: Sequence[RankDigest], matches: Matches, waiting: Waiting) -> I64:
     """Per rank and step what lateness cost at most: to the second latest, where it was last."""
-    result = np.zeros(len(digests), np.int64)
-    last = waiting.last
-    of = last[matches.collective]
-    most = np.iinfo(np.int64).max
-    others = matches.least(np.where((of >= 0) & (matches.member != of), waiting.wait_ns, most))
-    known = np.flatnonzero((last >= 0) & (others < most))
-    np.add.at(result, last[known], others[known])
+    cost = late_cost(matches, waiting, np.arange(len(digests)))
     steps = max((len(one.steps) for one in digests), default=1)
-    return result // max(steps, 1)
+    return cost // max(steps, 1)
+
+
+def late_cost(matches: Matches, waiting: Waiting, place: I64) -> I64:
+    """What lateness cost at most, by the place of the rank that was last, in all collectives.
+
+    ``place`` (R,) is the rank itself or the set that it belongs to, −1 for none. What counts is the
+    time up to the latest rank of another place.
+    """
+    late = np.where(waiting.last >= 0, place[waiting.last], -1)
+    of, most = late[matches.collective], np.iinfo(np.int64).max
+    is_other = (of >= 0) & (place[matches.member] != of)
+    others = matches.least(np.where(is_other, waiting.wait_ns, most))
+    result = np.zeros(int(place.max(initial=-1)) + 1, np.int64)
+    known = np.flatnonzero((late >= 0) & (others < most))
+    np.add.at(result, late[known], others[known])
+    return result
 
 
 def above_peers(own: OwnTime, m: int) -> float:
@@ -359,6 +368,23 @@ def above_peers(own: OwnTime, m: int) -> float:
         if len(known) and not np.isnan(own.own_ns[m, step]) and np.median(known) > 0:
             shares.append(float(own.own_ns[m, step]) / float(np.median(known)) - 1)
     return float(np.median(shares)) if shares else 0.0
+
+
+def least_share(digests: Sequence[RankDigest], error: Residual | None) -> float:
+    """By how much own time must be above that of the peers; ``error`` is that of a replay."""
+    if not digests[0].on_device:
+        return HOST_SHARE
+    return max(DEVICE_SHARE, error.median) if error is not None else DEVICE_SHARE
+
+
+def is_beyond_chance(own: OwnTime, members: Sequence[int], above: float) -> bool:
+    """Whether ranks are further above their peers than ranks and steps differ by anyway."""
+    return above >= OUTLIER * usual_spread(own, members)
+
+
+def is_often_longest(own: OwnTime, m: int) -> bool:
+    """Whether a rank has the longest own time in most of the steps."""
+    return bool(own.longest_in[m] >= LONGEST_IN * steps_in_common(own))
 
 
 def usual_spread(own: OwnTime, members: Sequence[int]) -> float:

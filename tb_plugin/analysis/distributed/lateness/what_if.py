@@ -20,13 +20,11 @@ from .replay import JointGraph, lengths
 from .stragglers import (
     CLEARLY,
     LEAST_GAIN,
-    LONGEST_IN,
-    OUTLIER,
     OwnTime,
     above_peers,
+    is_beyond_chance,
+    is_often_longest,
     mean_length,
-    steps_in_common,
-    usual_spread,
 )
 
 
@@ -94,9 +92,9 @@ def what_if(run: Comparison, change: Edit) -> WhatIf:
 
 def _by_chance(own: OwnTime, m: int) -> str:
     """Why a gain of a rank may be chance, by the rules that also name a late rank; "" if not."""
-    if above_peers(own, m) < OUTLIER * usual_spread(own, [m]):
+    if not is_beyond_chance(own, [m], above_peers(own, m)):
         return "the other ranks differ as much among themselves"
-    if own.longest_in[m] < LONGEST_IN * steps_in_common(own):
+    if not is_often_longest(own, m):
         return "in more than a third of the steps another rank needs longer"
     return ""
 
@@ -106,16 +104,11 @@ def _edited(run: Comparison, joint: JointGraph, change: Edit) -> I64:
     assert own is not None
     if change.kind == "transfers":
         return _usual_transfers(run, joint, change.group)
-    alone = joint.alone()
     if change.kind == "input":
         return _without_loader(run, joint)
-    weight: I64 = joint.weight.copy()
+    alone = joint.alone()
     over = end_excess(joint, alone)
-    for m in change.members:
-        edited = without_excess(joint, alone, own.excess_ns, over, m)
-        low, high = joint.first_edge[m : m + 2].tolist()
-        weight[low:high] = edited[low:high]
-    return weight
+    return without_excess(joint, alone, own.excess_ns, over, change.members)
 
 
 def _without_loader(run: Comparison, joint: JointGraph) -> I64:
