@@ -1,329 +1,251 @@
-//! Where the blocks of a deflate stream begin, and how much text is before them, without inflating.
+//! Where blocks of a deflate stream begin, found in its middle (RFC 1951, 3.2).
 //!
-//! A stream can be entered at the begin of a block by who knows the 32 KB of text before it. Codes
-//! are read (RFC 1951) and lengths are added up; what is copied from where is of no interest here.
+//! A stream can be entered at the begin of a block by who knows the 32 KB of text before it. What a block begins
+//! with is seldom found elsewhere: its codes use up all bits there are, or it tells its length twice. Who asks
+//! inflates from there, and so sees whether a block really begins.
 
-use crate::deflate_codes::{Bits, Huffman, Invalid, Meaning};
+use crate::scan::bytes::word;
 
-/// No header of a block is longer, with what `refill` wants behind it.
-const HEADER_BYTES: usize = 580;
-/// No literal, and no pair of length and distance, has more bits.
-const PAIR_BITS: usize = 48;
-
-/// What stands for the end of a block, and for a byte; all others are lengths of copies.
-const END: u16 = 0;
-const BYTE: u16 = 1;
-const MOST: u64 = 258;
-/// No symbol of a stream means this.
-const NOTHING: Meaning = Meaning {
-    base: u16::MAX,
-    extra: 0,
-};
-/// Lengths of the symbols from 257 on.
-const LENGTHS: [Meaning; 29] = {
-    let mut table = [NOTHING; 29];
-    let (mut symbol, mut base) = (0, 3);
-    while symbol < 28 {
-        let extra = if symbol < 8 { 0 } else { symbol / 4 - 1 };
-        table[symbol] = Meaning {
-            base,
-            extra: extra as u8,
-        };
-        base += 1 << extra;
-        symbol += 1;
-    }
-    table[28] = Meaning {
-        base: 258,
-        extra: 0,
-    };
-    table
-};
+/// Bits before the lengths of the codes: last, kind, three counts.
+const COUNTS_BITS: usize = 17;
+/// Of a word from any bit on, so many are sure to be there.
+const SURE_BITS: usize = 57;
+/// Places looked at together: the bits of the word behind each that are asked for.
+const TOGETHER: usize = 40;
+/// Codes of code lengths have up to 7 bits, others up to 15.
+const LENGTH_BITS: usize = 7;
+const MOST_BITS: usize = 15;
+const END_OF_BLOCK: usize = 256;
 const CODE_LENGTH_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
+/// What part of all codes of 7 bits three lengths of 3 bits each take up together.
+const SHARE_OF_THREE: [u16; 512] = {
+    let mut shares = [0; 512];
+    let mut lengths = 0;
+    while lengths < 512 {
+        let mut left = lengths;
+        while left > 0 {
+            if left % 8 > 0 {
+                shares[lengths] += 1 << (LENGTH_BITS - left % 8);
+            }
+            left /= 8;
+        }
+        lengths += 1;
+    }
+    shares
+};
 
-/// The begin of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Boundary {
-    /// Its first bit in the file.
-    pub bit: u64,
-    /// Bytes of text before it.
-    pub text: u64,
+/// The first bit of `data`, from its beginning on, at which a block seems to begin, with its first bytes all there.
+///
+/// The last block of a stream is not found, nor one with fixed codes.
+pub fn first_block(data: &[u8]) -> Option<usize> {
+    (0..8 * data.len()).step_by(TOGETHER).find_map(|first| {
+        let bits = word(data, first / 8);
+        // Not the last one, codes of its own, and no more codes than there may be.
+        let many_lengths = (bits >> 4) & (bits >> 5) & (bits >> 6) & (bits >> 7);
+        let many_distances = (bits >> 9) & (bits >> 10) & (bits >> 11) & (bits >> 12);
+        let mut places = !bits & !(bits >> 1) & (bits >> 2) & !many_lengths & !many_distances;
+        places &= (1 << TOGETHER) - 1;
+        while places != 0 {
+            let at = first + places.trailing_zeros() as usize;
+            if has_codes(data, at) {
+                return Some(at);
+            }
+            places &= places - 1;
+        }
+        (first..first + TOGETHER)
+            .step_by(8)
+            .find(|at| is_stored(data, at / 8))
+    })
 }
 
-/// Walks over the members of a file as their bytes come in.
-pub struct Walker {
-    span: u64,
-    next: u64,
-    text: u64,
-    /// Bytes that are not yet behind, up to `used` bits.
-    input: Vec<u8>,
-    used: usize,
-    /// Of `input` in the file, in bits.
-    place: u64,
-    at: At,
+/// Whether a block of bytes as they are begins at byte `at`, as behind another one or where the stream was flushed.
+fn is_stored(data: &[u8], at: usize) -> bool {
+    let head = word(data, at);
+    let length = head >> 8 & 0xffff;
+    let again = head >> 24 & 0xffff;
+    head & 0xff == 0 && length > 0 && length ^ again == 0xffff && at + 5 <= data.len()
 }
 
-enum At {
-    Header,
-    Stored { left: usize, last: bool },
-    Codes { codes: Box<Codes>, last: bool },
-    End,
+/// The bits from `at` on, at least 57; zeros behind the end.
+fn bits(data: &[u8], at: usize) -> u64 {
+    word(data, at / 8) >> (at % 8)
 }
 
-struct Codes {
-    lengths: Huffman,
-    distances: Huffman,
-}
-
-impl Codes {
-    fn new(lengths: &[u8], distances: &[u8]) -> Result<Self, Invalid> {
-        let length = |symbol| match symbol {
-            0..=255 => Meaning {
-                base: BYTE,
-                extra: 0,
-            },
-            256 => Meaning {
-                base: END,
-                extra: 0,
-            },
-            _ => LENGTHS.get(symbol - 257).copied().unwrap_or(NOTHING),
-        };
-        // Only the bits of distances are of interest.
-        let distance = |symbol| match symbol {
-            0..=29 => Meaning {
-                base: 0,
-                extra: (symbol as u8 / 2).saturating_sub(1),
-            },
-            _ => NOTHING,
-        };
-        Ok(Codes {
-            lengths: Huffman::new(lengths, length)?,
-            distances: Huffman::new(distances, distance)?,
+/// Whether codes are described at `at` of which none is left over.
+fn has_codes(data: &[u8], at: usize) -> bool {
+    let counts = bits(data, at + 3);
+    let literals = (counts & 31) as usize + 257;
+    let distances = (counts >> 5 & 31) as usize + 1;
+    let count = (counts >> 10 & 15) as usize + 4;
+    debug_assert!(3 * CODE_LENGTH_ORDER.len() <= SURE_BITS);
+    let packed = bits(data, at + COUNTS_BITS) & ((1 << (3 * count)) - 1);
+    let share: u16 = (0..CODE_LENGTH_ORDER.len())
+        .step_by(3)
+        .map(|first| SHARE_OF_THREE[(packed >> (3 * first)) as usize % 512])
+        .sum();
+    let lengths = at + COUNTS_BITS + 3 * count;
+    share == 1 << LENGTH_BITS
+        && code_lengths(data, lengths, packed, literals + distances).map_or(false, |found| {
+            let (literals, others) = found.split_at(literals);
+            let distances = &others[..distances];
+            literals[END_OF_BLOCK] > 0
+                && all_used(literals)
+                && (all_used(distances) || at_most_one(distances))
         })
-    }
 }
 
-impl Walker {
-    /// In every `span` bytes of text one boundary is kept.
-    pub fn new(span: u64) -> Self {
-        Walker {
-            span,
-            next: span,
-            text: 0,
-            input: Vec::new(),
-            used: 0,
-            place: 0,
-            at: At::End,
-        }
-    }
-
-    /// The deflate stream of a member begins: at which bit of the file, and behind how much text.
-    pub fn member(&mut self, bit: u64, text: u64) {
-        self.text = text;
-        self.input.clear();
-        self.used = 0;
-        self.place = bit;
-        self.at = At::Header;
-    }
-
-    /// Walks on over the next bytes of the member. The last of them wait for those behind them;
-    /// what follows the stream is passed over.
-    pub fn feed(&mut self, data: &[u8], found: impl FnMut(Boundary)) -> Result<(), Invalid> {
-        if matches!(self.at, At::End) {
-            return Ok(());
-        }
-        let whole = self.used / 8;
-        self.input.drain(..whole);
-        self.input.extend_from_slice(data);
-        self.place += 8 * whole as u64;
-        let input = std::mem::take(&mut self.input);
-        let mut bits = Bits::new(&input, self.used % 8);
-        let walked = self.walk(&mut bits, found);
-        self.used = bits.used();
-        self.input = input;
-        walked
-    }
-
-    fn walk(&mut self, bits: &mut Bits, mut found: impl FnMut(Boundary)) -> Result<(), Invalid> {
-        loop {
-            let last = match &mut self.at {
-                At::End => return Ok(()),
-                At::Header => {
-                    if bits.bytes_left() < HEADER_BYTES {
-                        return Ok(());
-                    }
-                    if self.text >= self.next {
-                        self.next = self.text + self.span;
-                        found(Boundary {
-                            bit: self.place + bits.used() as u64,
-                            text: self.text,
-                        });
-                    }
-                    self.at = header(bits)?;
-                    continue;
-                }
-                At::Stored { left, last } => {
-                    let bytes = bits.skip_bytes(*left);
-                    self.text += bytes as u64;
-                    *left -= bytes;
-                    if *left > 0 {
-                        return Ok(());
-                    }
-                    *last
-                }
-                At::Codes { codes, last } => {
-                    if !pass_codes(codes, bits, &mut self.text)? {
-                        return Ok(());
-                    }
-                    *last
-                }
-            };
-            self.at = if last { At::End } else { At::Header };
-        }
-    }
-}
-
-/// Reads the header of a block.
-fn header(bits: &mut Bits) -> Result<At, Invalid> {
-    bits.refill();
-    let last = bits.take(1) == 1;
-    match bits.take(2) {
-        0 => {
-            bits.align();
-            bits.refill();
-            let left = bits.take(16) as usize;
-            if bits.take(16) as usize != left ^ 0xffff {
-                return Err(Invalid);
-            }
-            Ok(At::Stored { left, last })
-        }
-        1 => {
-            let mut lengths = [8; 288];
-            lengths[144..256].fill(9);
-            lengths[256..280].fill(7);
-            let codes = Box::new(Codes::new(&lengths, &[5; 32])?);
-            Ok(At::Codes { codes, last })
-        }
-        2 => {
-            let codes = Box::new(read_codes(bits)?);
-            Ok(At::Codes { codes, last })
-        }
-        _ => Err(Invalid),
-    }
-}
-
-/// Reads the codes at the begin of a block that has its own (3.2.7).
-fn read_codes(bits: &mut Bits) -> Result<Codes, Invalid> {
-    let length_count = bits.take(5) as usize + 257;
-    let distance_count = bits.take(5) as usize + 1;
-    let code_count = bits.take(4) as usize + 4;
-    let mut code_lengths = [0; 19];
-    for &symbol in &CODE_LENGTH_ORDER[..code_count] {
-        bits.refill();
-        code_lengths[symbol] = bits.take(3) as u8;
-    }
-    let itself = |symbol| Meaning {
-        base: symbol as u16,
-        extra: 0,
-    };
-    let code = Huffman::new(&code_lengths, itself)?;
-    let mut lengths = [0; 286 + 32 + 2];
-    let wanted = length_count + distance_count;
+/// The lengths of `count` codes from bit `at` on, in a code that `packed` describes.
+fn code_lengths(data: &[u8], mut at: usize, packed: u64, count: usize) -> Option<[u8; 320]> {
+    let code = length_code(packed);
+    let mut lengths = [0; 320];
     let mut have = 0;
-    while have < wanted {
-        bits.refill();
-        let (length, times) = match code.read(bits)? {
-            symbol @ 0..=15 => (symbol as u8, 1),
-            16 => {
-                let before = have.checked_sub(1).ok_or(Invalid)?;
-                (lengths[before], 3 + bits.take(2) as usize)
-            }
-            17 => (0, 3 + bits.take(3) as usize),
-            _ => (0, 11 + bits.take(7) as usize),
+    while have < count {
+        let next = bits(data, at);
+        let (symbol, size) = code[next as usize % (1 << LENGTH_BITS)];
+        let extra = next >> size;
+        let (length, times, extra_bits) = match symbol {
+            16 => (*lengths.get(have.checked_sub(1)?)?, 3 + (extra & 3), 2),
+            17 => (0, 3 + (extra & 7), 3),
+            18 => (0, 11 + (extra & 127), 7),
+            _ => (symbol, 1, 0),
         };
-        if have + times > wanted {
-            return Err(Invalid);
+        let end = have + times as usize;
+        if end > count {
+            return None;
         }
-        lengths[have..have + times].fill(length);
-        have += times;
+        lengths[have..end].fill(length);
+        have = end;
+        at += size as usize + extra_bits;
     }
-    Codes::new(&lengths[..length_count], &lengths[length_count..wanted])
+    (at <= 8 * data.len()).then_some(lengths)
 }
 
-/// Passes over codes to the end of a block; false: it needs more bytes first.
-fn pass_codes(codes: &Codes, bits: &mut Bits, text: &mut u64) -> Result<bool, Invalid> {
-    while bits.ready() >= PAIR_BITS || bits.refill() {
-        let entry = codes.lengths.find(bits)?;
-        let length = entry.base();
-        if length == u64::from(END) {
-            bits.pass(entry.all_bits());
-            return Ok(true);
+/// Symbol and bits of the code of code lengths, by the next 7 bits; it uses up all of them.
+fn length_code(packed: u64) -> [(u8, u8); 1 << LENGTH_BITS] {
+    let mut table = [(0, 0); 1 << LENGTH_BITS];
+    let mut code = 0usize;
+    for size in 1..=LENGTH_BITS {
+        for symbol in 0..CODE_LENGTH_ORDER.len() {
+            let place = CODE_LENGTH_ORDER.iter().position(|&one| one == symbol);
+            if place.map(|place| (packed >> (3 * place)) as usize % 8) != Some(size) {
+                continue;
+            }
+            // A code has its highest bit first.
+            let first = code.reverse_bits() >> (usize::BITS as usize - size);
+            for entry in table[first..].iter_mut().step_by(1 << size) {
+                *entry = (symbol as u8, size as u8);
+            }
+            code += 1;
         }
-        *text += length + bits.extra(entry);
-        bits.pass(entry.all_bits());
-        // Bytes and copies follow one another as nobody can foresee: so both are treated as copies,
-        // and what would be the distance is passed over or not.
-        let is_copy = length > u64::from(BYTE);
-        let distance = match codes.distances.look(bits) {
-            Some(entry) => entry,
-            None if is_copy => codes.distances.find(bits)?,
-            None => continue,
-        };
-        if is_copy && (length > MOST || distance.base() > 0) {
-            return Err(Invalid);
-        }
-        bits.pass(if is_copy { distance.all_bits() } else { 0 });
+        code <<= 1;
     }
-    Ok(false)
+    table
+}
+
+/// Whether codes of these lengths use up all bits.
+fn all_used(lengths: &[u8]) -> bool {
+    let used = |&length: &u8| 1u32 << MOST_BITS >> length;
+    let lengths = lengths.iter().filter(|&&length| length > 0);
+    lengths.map(used).sum::<u32>() == 1 << MOST_BITS
+}
+
+/// Where there is but one distance, or none, its code has a bit that is not needed.
+fn at_most_one(lengths: &[u8]) -> bool {
+    let mut others = lengths.iter().filter(|&&length| length > 0);
+    matches!((others.next(), others.next()), (None | Some(1), None))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Boundary, Walker, LENGTHS};
-    use crate::deflate_codes::Invalid;
+    use super::*;
 
-    /// Stored blocks of one byte each, and one more that is the last.
-    fn stored(count: usize) -> Vec<u8> {
-        let block = |last: u8| [last, 1, 0, 0xfe, 0xff, b'x'];
-        let mut data: Vec<u8> = (0..count).flat_map(|_| block(0)).collect();
-        data.extend(block(1));
-        data.extend([0; 600]); // what follows the stream
-        data
-    }
+    /// Bits one after the other, each value from its lowest one on.
+    struct Bits(Vec<bool>);
 
-    fn walk(data: &[u8], piece: usize, span: u64) -> Result<Vec<Boundary>, Invalid> {
-        let mut walker = Walker::new(span);
-        let mut found = Vec::new();
-        walker.member(80, 0);
-        for part in data.chunks(piece) {
-            walker.feed(part, |boundary| found.push(boundary))?;
+    impl Bits {
+        fn put(mut self, value: u64, count: usize) -> Bits {
+            self.0.extend((0..count).map(|bit| value >> bit & 1 == 1));
+            self
         }
-        Ok(found)
-    }
 
-    #[test]
-    fn one_boundary_is_kept_per_span() {
-        let expected: Vec<Boundary> = (1..=4)
-            .map(|n| Boundary {
-                bit: 80 + n * 25 * 48,
-                text: n * 25,
-            })
-            .collect();
-        for piece in [1, 7, 64, 100_000] {
-            assert_eq!(walk(&stored(100), piece, 25), Ok(expected.clone()));
+        fn bytes(&self) -> Vec<u8> {
+            let byte = |bits: &[bool]| {
+                let bits = bits.iter().enumerate();
+                bits.map(|(place, &bit)| u8::from(bit) << place).sum()
+            };
+            self.0.chunks(8).map(byte).collect()
         }
     }
 
-    #[test]
-    fn what_is_no_deflate_stream() {
-        assert_eq!(walk(&[0x07; 1000], 1000, 1), Err(Invalid));
-        assert_eq!(walk(&[0x00; 1000], 1000, 1), Err(Invalid));
+    /// A block in which two texts and the end have codes of 1, 2 and 2 bits, and one distance one of `distance` bits.
+    fn block(before: usize, last: u64, end: u64, distance: u64) -> Bits {
+        let counts = Bits(vec![true; before]) // no header in it
+            .put(last, 1)
+            .put(2, 2)
+            .put(0, 5)
+            .put(0, 5)
+            .put(14, 4);
+        // Lengths 0 (for runs of 18), 1, 2 and 18 itself have codes of 2 bits.
+        let lengths = CODE_LENGTH_ORDER[..18].iter().fold(counts, |bits, symbol| {
+            bits.put(if [0, 1, 2, 18].contains(symbol) { 2 } else { 0 }, 3)
+        });
+        // Codes 00, 01, 10 and 11, their highest bit first.
+        let [one, two, run] = [0b10, 0b01, 0b11];
+        lengths
+            .put(run, 2)
+            .put(97 - 11, 7)
+            .put(one, 2)
+            .put(two, 2)
+            .put(run, 2)
+            .put(138 - 11, 7)
+            .put(run, 2)
+            .put(19 - 11, 7)
+            .put(end, 2)
+            .put(distance, 2)
+            .put(u64::MAX, 64)
     }
 
     #[test]
-    fn the_lengths_of_the_rfc() {
-        let lengths = [0, 8, 27, 28].map(|at| (LENGTHS[at].base, LENGTHS[at].extra));
-        assert_eq!(lengths, [(3, 0), (11, 1), (227, 5), (258, 0)]);
+    fn a_block_is_found_at_any_bit() {
+        for before in 0..200 {
+            let data = block(before, 0, 0b01, 0b10).bytes();
+            assert_eq!(first_block(&data), Some(before));
+        }
+    }
+
+    #[test]
+    fn what_is_no_begin_of_a_block() {
+        let found = |bits: Bits| first_block(&bits.bytes());
+        assert_eq!(found(block(3, 0, 0b01, 0b00)), Some(3), "no distance");
+        assert_eq!(found(block(3, 1, 0b01, 0b10)), None, "the last one");
+        assert_eq!(found(block(3, 0, 0b00, 0b10)), None, "without an end");
+        assert_eq!(found(block(3, 0, 0b10, 0b10)), None, "too many codes");
+        assert_eq!(found(block(3, 0, 0b01, 0b01)), None, "half the distances");
+        assert_eq!(first_block(&[]), None);
+        assert_eq!(first_block(&[0; 1000]), None);
+        assert_eq!(first_block(&[0xff; 1000]), None);
+        let whole = block(3, 0, 0b01, 0b10).bytes();
+        for length in 0..whole.len() - 9 {
+            assert_eq!(first_block(&whole[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn bytes_as_they_are_begin_with_their_number() {
+        let mut data = vec![0xff; 29];
+        data.extend([0, 3, 0, 0xfc, 0xff, 1, 2, 3]);
+        assert_eq!(first_block(&data), Some(8 * 29));
+        assert_eq!(first_block(&data[..33]), None);
+        data[29] = 1;
+        assert_eq!(first_block(&data), None, "the last one");
+    }
+
+    #[test]
+    fn shares_of_lengths() {
+        assert_eq!(SHARE_OF_THREE[0o000], 0);
+        assert_eq!(SHARE_OF_THREE[0o221], 64 + 32 + 32);
+        assert_eq!(SHARE_OF_THREE[0o777], 3);
     }
 }

@@ -8,7 +8,7 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use crate::deflate::Walker;
+use crate::deflate::first_block;
 use crate::groups::{index, ranks, sums, Ranks};
 use crate::lanes::{assign, share};
 use crate::nest::{nest, outer_rows, Nesting, Rows, Tolerance};
@@ -21,7 +21,7 @@ use crate::snapshot::Reader;
 
 /// Grows with every change of a signature or of a meaning; Python refuses a library of another
 /// number.
-pub const INTERFACE: u32 = 3;
+pub const INTERFACE: u32 = 4;
 
 /// What a function returns when it panicked: the caller falls back to the reference.
 pub const PANICKED: i64 = -1;
@@ -436,47 +436,12 @@ exported! {
     }
 }
 
-// --- deflate: a walker is a number that was given by `new`, until `free`; one thread uses it ------
-
-/// What `feed` returns where it is no deflate stream.
-const INVALID: i64 = -2;
+// --- deflate --------------------------------------------------------------------------------------
 
 exported! {
-    /// Returns a walker that notes a boundary every `span` bytes of text.
-    kinetoscope_deflate_new(span: raw(i64)) {
-        Box::into_raw(Box::new(Walker::new(span as u64))) as i64
-    }
-
-    /// Returns 0: a member begins at this bit of the file, and at this byte of the text.
-    kinetoscope_deflate_member(walker: raw(i64), bit: raw(i64), text: raw(i64)) {
-        (*(walker as *mut Walker)).member(bit as u64, text as u64);
-        0
-    }
-
-    /// Returns how many boundaries were written, or `INVALID`; those without room are left out.
-    kinetoscope_deflate_feed(
-        walker: raw(i64),
-        data: read(u8; size),
-        size: number,
-        bits: write(i64; room),
-        texts: write(i64; room),
-        room: number,
-    ) {
-        let mut count = 0;
-        let fed = (*(walker as *mut Walker)).feed(data, |boundary| {
-            if count < bits.len() {
-                bits[count] = boundary.bit as i64;
-                texts[count] = boundary.text as i64;
-                count += 1;
-            }
-        });
-        fed.map_or(INVALID, |()| count as i64)
-    }
-
-    /// Returns 0: the number is a walker no more.
-    kinetoscope_deflate_free(walker: raw(i64)) {
-        drop(Box::from_raw(walker as *mut Walker));
-        0
+    /// Returns the bit behind the first one of the first block that seems to begin in `data`; 0: none does.
+    kinetoscope_deflate_block(data: read(u8; size), size: number) {
+        first_block(data).map_or(0, |bit| bit as i64 + 1)
     }
 }
 

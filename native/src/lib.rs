@@ -6,7 +6,6 @@
 #![deny(unsafe_code)]
 
 pub mod deflate;
-pub mod deflate_codes;
 pub mod ffi;
 pub mod groups;
 pub mod lanes;

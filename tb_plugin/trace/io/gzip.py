@@ -4,18 +4,19 @@ The stream may have several members, may be truncated, damaged, or followed by o
 as parallel compressors write them (BGZF, pigz -i, files put together) are inflated side by side.
 
 Random access inflates a few MB for one event instead of everything before it. Its index is made
-while the file is read. A walker in the native library looks at the bytes that are about to be
-inflated and finds where the blocks of the deflate stream begin, which isal does not report. One
-block in some MB of text is kept, with the 32 KiB of text before it to which later bytes may refer.
-Without the native library, and for files in several layers or with damaged gzip, the index is
-empty: then everything before the event is inflated.
+while the file is read: of one block of the deflate stream in some MB of text it has the place, and
+the 32 KiB of text before it to which later bytes may refer. isal does not report where blocks
+begin. So the native library looks where one seems to begin among the bytes that are inflated next;
+they are inflated up to there, which tells the place in the text, and the first text behind it is
+inflated once more, from there on: only where both are the same a block begins. Without the native
+library, and for files in several layers or with damaged gzip, the index is empty: then everything
+before the event is inflated.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -122,12 +123,12 @@ class Buffered:
 
 GZIP_MAGIC = b"\x1f\x8b"
 MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with deflate, the only method there is
+FED_BYTES = 64 * 1024
 TEXT_CHUNK = 512 * 1024
 CAREFUL_CHUNK = 4096
 TRAILER_BYTES = 8
 TOGETHER_BYTES = 1024 * 1024  # of members that are inflated side by side
 TOGETHER_TEXT = 16 * 1024 * 1024  # of theirs, for each thread
-_MORE = 1024  # bytes behind a member, for who looks on
 _TEXT_FIELD = 4096
 # A header as compressors write it: no reserved flag, a level and a system that there are.
 _HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
@@ -139,8 +140,12 @@ class InflateObserver:
     def member(self, place: int) -> None:
         """Called where the deflate stream of a member begins, with its byte in the layer."""
 
-    def fed(self, data: bytes) -> None:
-        """Called before ``data`` is inflated; bytes behind the stream may be among it."""
+    def feeds(self, data: bytes) -> int:
+        """How much of ``data``, the next bytes of the member, is to be inflated before the rest.
+
+        Called when all text before is inflated; bytes behind the stream may be among the data.
+        """
+        return len(data)
 
     def inflated(self, piece: bytes) -> None:
         """Called with the next piece of the text."""
@@ -198,13 +203,12 @@ class Gunzip(PieceStream):
         together = inflate is _fast and machine.thread_count() > 1
         while source.peek(1):
             if members and together:
-                data = source.peek(TOGETHER_BYTES + _MORE)
+                data = source.peek(TOGETHER_BYTES)
                 found = _sound_members(data)
                 together = bool(found)
                 at = 0
                 for member in found:
                     watch.member(source.place + at + member.header)
-                    watch.fed(data[at + member.header : at + member.size + _MORE])
                     for piece in member.pieces:
                         watch.inflated(piece)
                         yield piece
@@ -318,10 +322,12 @@ def inflated(
     while not inflate.eof:
         data = b""
         if inflate.needs_input:
-            data = source.read(CHUNK)
+            data = source.take(FED_BYTES)
             if not data:
                 return
-            watch.fed(data)
+            most = watch.feeds(data)
+            source.give_back(data[most:])
+            data = data[:most]
         if piece := inflate.decompress(data, TEXT_CHUNK):
             yield piece
     source.give_back(inflate.unused_data)
@@ -408,8 +414,7 @@ def _pieces(open_file: Callable[[], Layer], seek: SeekIndex, point: int) -> Iter
     source = Buffered(open_file())
     source.skip(byte)
     source.give_back(_led_to(bits, source.take(1)))
-    inflate = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE, zdict=_window(seek, point))
-    yield from inflated(source, inflate, InflateObserver())
+    yield from inflated(source, _entering(_window(seek, point)), InflateObserver())
     source.take(TRAILER_BYTES)
     if source.peek(len(MEMBER_MAGIC)) == MEMBER_MAGIC:
 
@@ -420,6 +425,11 @@ def _pieces(open_file: Callable[[], Layer], seek: SeekIndex, point: int) -> Iter
 
         more = Gunzip(members, FaultLog())
         yield from iter(lambda: more.read(CHUNK), b"")
+
+
+def _entering(window: bytes) -> igzip_lib.IgzipDecompressor:
+    """For a stream from a block on that has this text before it."""
+    return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE, zdict=window)
 
 
 def _led_to(bits: int, byte: bytes) -> bytes:
@@ -443,67 +453,94 @@ def _window(seek: SeekIndex, point: int) -> bytes:
 
 SPAN_BYTES = 4 * 1024 * 1024
 WINDOW_BYTES = 32 * 1024
-_ROOM = 256  # points in one chunk of stored bytes; those beyond are left out
+TRIED_BYTES = 4 * 1024
 _LEVEL = 1
 
 
+class _Tried(NamedTuple):
+    """What seems to be a block: its bit in the file, and the text that it would begin with."""
+
+    bit: int
+    text: bytes
+
+
 class SeekPoints(InflateObserver):
-    """The points of one sound gzip layer; none without the native library."""
+    """The points of one sound gzip layer; none without the native library.
+
+    They do not depend on how many members are inflated side by side: those have points at their
+    beginnings alone, as has all but the first one of a file up to the size of such members.
+    """
 
     def __init__(self) -> None:
-        self._walker = call("kinetoscope_deflate_new", SPAN_BYTES)
-        self._found = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
-        self._coming: deque[tuple[int, int]] = deque()
+        self._next = SPAN_BYTES  # No point lies before it.
         self._done = 0
         self._tail = b""
+        self._members = self._member = self._place = 0
+        self._seen = b""  # The byte in which a block seems to begin, unless it begins with it.
+        self._bit: int | None = None  # of that block; all text before it is inflated next
+        self._tried: _Tried | None = None
         self._points: list[tuple[int, int]] = []
         self._windows: list[bytes] = []
+        self._given_up = call("kinetoscope_deflate_block", b"", 0) is None
 
     def member(self, place: int) -> None:
         """Start a member: its window begins with it."""
-        self._coming.clear()
         self._tail = b""
-        if self._walker is not None:
-            call("kinetoscope_deflate_member", self._walker, 8 * place, self._done)
+        self._bit = self._tried = None
+        self._members += 1
+        self._member = self._place = place
+        if self._done >= self._next:
+            self._keep(8 * place)
 
-    def fed(self, data: bytes) -> None:
-        """Look for points in the bytes; their text comes later."""
-        if self._walker is None:
-            return
-        bits, texts = self._found
-        read = (self._walker, data, len(data))
-        count = call("kinetoscope_deflate_feed", *read, bits, texts, _ROOM)
-        if count is None or count < 0:
-            self.give_up()
-        else:
-            self._coming.extend(zip(bits[:count].tolist(), texts[:count].tolist(), strict=True))
+    def feeds(self, data: bytes) -> int:
+        """Cut ``data`` where a block seems to begin, if a point is wanted there."""
+        most = len(data)
+        if self._bit is not None:
+            self._try(self._bit, data)
+            self._bit = None
+        elif self._done >= self._next and not self._given_up and self._may_have_points():
+            found = call("kinetoscope_deflate_block", data, len(data))
+            if found is None:
+                self.give_up()
+            elif found:
+                self._bit = 8 * self._place + found - 1
+                most = (found + 6) // 8  # with the byte in which it begins
+                self._seen = data[most - 1 : most] if self._bit % 8 else b""
+        self._place += most
+        return most
+
+    def _may_have_points(self) -> bool:
+        return self._members == 1 or self._place - self._member >= TOGETHER_BYTES
+
+    def _try(self, bit: int, data: bytes) -> None:
+        """Inflate the beginning of the block."""
+        begun = self._seen + data
+        entered = _led_to(bit % 8, begun[:1]) + begun[1:]
+        inflate = _entering(self._tail)
+        try:
+            self._tried = _Tried(bit, inflate.decompress(entered, TRIED_BYTES))
+        except isal_zlib.IsalError:  # type: ignore[misc]  # the stub says it is a variable
+            self._tried = None
 
     def inflated(self, piece: bytes) -> None:
-        """Keep the points in the piece, and the possible window of the next point."""
-        if self._walker is None:
-            return
-        while self._coming and self._coming[0][1] <= self._done + len(piece):
-            point = self._coming.popleft()
-            before = point[1] - self._done
-            window = piece[max(0, before - WINDOW_BYTES) : before]
-            if before < WINDOW_BYTES:
-                window = (self._tail + window)[-WINDOW_BYTES:]
-            self._points.append(point)
-            self._windows.append(isal_zlib.compress(window, _LEVEL))
+        """Keep the point that the piece proves, and the possible window of the next one."""
+        if self._tried and self._tried.text and piece.startswith(self._tried.text[: len(piece)]):
+            self._keep(self._tried.bit)
+        self._tried = None
         self._tail = (self._tail + piece[-WINDOW_BYTES:])[-WINDOW_BYTES:]
         self._done += len(piece)
 
+    def _keep(self, bit: int) -> None:
+        """A block begins at this bit of the file, behind the text that is done."""
+        if not self._given_up:
+            self._points.append((bit, self._done))
+            self._windows.append(isal_zlib.compress(self._tail, _LEVEL))
+            self._next = self._done + SPAN_BYTES
+
     def give_up(self) -> None:
         """Drop all points found, and ignore the rest."""
-        self.close()
+        self._given_up = True
         self._points, self._windows = [], []
-
-    def close(self) -> None:
-        """End the walk; the points found so far stay."""
-        if self._walker is not None:
-            call("kinetoscope_deflate_free", self._walker)
-        self._walker = None
-        self._coming.clear()
 
     def index(self) -> SeekIndex:
         """The points found so far."""

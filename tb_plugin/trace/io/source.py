@@ -380,7 +380,6 @@ class TextAhead(Text):
     def close(self) -> None:
         """Ends the thread, and closes the file if it was opened here."""
         self._ahead.close()
-        self._points.close()
         super().close()
 
 
