@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from typing import Any
 
@@ -12,6 +13,7 @@ from kinetoscope.trace.health.notes import CATALOG, EVERYTHING
 from kinetoscope.trace.model import Trace
 from kinetoscope.trace.raw import Fault
 from kinetoscope.trace.read import build
+from tests.drawing import trace_of
 from tests.trace.drawn import (
     annotation,
     drawn,
@@ -96,6 +98,20 @@ def test_one_cause_one_note(kind: str, events: list[Any]) -> None:
         kernel("k", 10, 5, correlation=1),
     )
     assert kind not in kinds(clean)
+
+
+def test_an_event_has_one_note_for_its_time() -> None:
+    """What cannot be read is missing, too; that is not said a second time."""
+    trace = trace_of([OP, {**OP, "ts": "noon"}, {**OP, "dur": "long"}])
+    assert {"bad_ts", "bad_dur"} < set(kinds(trace))
+    assert not {"no_time", "missing_duration"} & set(kinds(trace))
+    assert find(trace, "bad_dur").consequence == "Each counts as 0 ns long."
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CATALOG if "{count}" in CATALOG[kind].title])
+def test_what_is_said_of_one_is_no_plural(kind: str) -> None:
+    said = note(kind, 1, 1).consequence
+    assert not re.search(r"^(They|Their)\b|; they are|: they were", said), said
 
 
 def test_finished_true_on_every_event_means_nothing() -> None:

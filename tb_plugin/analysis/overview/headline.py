@@ -20,6 +20,8 @@ NAMED_RATIO = 0.25  # of a cause's time: a name that holds less of it is not sai
 # What the sentence may say that is no field of a partition.
 CUT, CAPTURE, NOTHING = "cut", "capture", "nothing"
 
+_TIMED = ("op", "kernel", "annotation", "python", "module", "runtime", "memcpy", "memset")
+
 # What can hold a device up: the field of Partition, and the sentence that says so.
 _DEVICE_CAUSES = {
     "idle_dataloader_ns": "{device} waits for the DataLoader for {part}.",
@@ -52,10 +54,7 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     """
     if not selection.total_ns:
         return Sentence(
-            "Nothing was recorded that takes time.",
-            "The file holds no op, no kernel and no annotation: "
-            "did the code run inside `with profile(…)`?",
-            cause=NOTHING,
+            "Nothing was recorded that takes time.", _nothing(selection), cause=NOTHING
         )
     if selection.cut:
         return _cut_sentence(selection)
@@ -71,6 +70,19 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     if first is not None and first.headline and first.severity == "high" and gain >= LEADS_RATIO:
         return _found_sentence(selection, first, gain, _host_detail(selection, host))
     return _host_sentence(selection, host)
+
+
+def _nothing(selection: Selection) -> str:
+    if selection.facts.duration_ns:
+        if selection.count == 1:
+            return "The chosen step lasts 0 ns."
+        return f"The {plural(selection.count, 'chosen step')} last 0 ns."
+    if any(selection.facts.counts.get(kind) for kind in _TIMED):
+        return "All events of the file last 0 ns."
+    return (
+        "The file holds no op, no kernel and no annotation: "
+        "did the code run inside `with profile(…)`?"
+    )
 
 
 def _named_cause(

@@ -271,6 +271,8 @@ def _contention(one: DeviceCode) -> Iterator[Found]:
 
 
 def _covered(busy: Intervals, ts: I64, end: I64) -> I64:
+    if not len(busy):
+        return np.zeros(len(ts), np.int64)
     passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(busy.end - busy.start)])
 
     def before(at: I64) -> I64:

@@ -221,6 +221,12 @@ STACKS = Fact(
 NO_STACKS = Fact(
     "no Python frame was recorded", lambda chosen: not chosen.facts.counts.get("python")
 )
+ALONE = Fact(
+    "nothing of the host was recorded",
+    lambda chosen: not any(
+        chosen.facts.counts.get(kind) for kind in ("op", "runtime", "python", "module")
+    ),
+)
 HAS_OPS = Fact("ops were recorded", lambda chosen: chosen.facts.counts.get("op", 0) > 0)
 
 _LARGER = "Larger batches give each launch more work"
@@ -323,6 +329,11 @@ REMEDIES = (
     Remedy(
         "Record with `with_stack=True` to see the Python that ran there.",
         (UNRECORDED, NO_STACKS, HAS_OPS),
+    ),
+    Remedy(
+        "Record the host, too (`ProfilerActivity.CPU`): its calls tell what each stretch waited "
+        "for.",
+        (ALONE,),
     ),
 )
 

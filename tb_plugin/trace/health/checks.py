@@ -201,13 +201,15 @@ def _graph_nodes(evidence: HealthInputs) -> int:
 def _of_time(evidence: HealthInputs) -> Iterator[Note]:
     tally, host, device = evidence.tally, evidence.host, evidence.device
     ignored = tally.ignored
+    unreadable = {fault.kind: fault.count for fault in evidence.faults}  # have notes of their own
+    without_ts = ignored.get("event without a time stamp", 0)
     for kind, count in (
         ("timeless", ignored.get("event without a believable time", 0)),
-        ("no_time", ignored.get("event without a time stamp", 0)),
+        ("no_time", max(without_ts - unreadable.get("bad_ts", 0), 0)),
         ("stray_ends", ignored.get("end without a begin", 0)),
         ("negative_duration", tally.negative),
         ("absurd_duration", tally.absurd),
-        ("missing_duration", tally.without_dur),
+        ("missing_duration", max(tally.without_dur - unreadable.get("bad_dur", 0), 0)),
         ("unfinished", len(_unfinished(host))),
         ("partial_overlap", len(host.nesting.overrun.row)),
     ):

@@ -126,7 +126,7 @@ FILE: Mapping[str, NoteKind] = {
     ),
     "bad_packet": _skipped(
         "{count} packets could not be read",
-        "They are missing from every figure; the rest was read.",
+        "Missing from every figure; the rest was read.",
     ),
     "other_packet": harmless(
         "{count} packets of kinds that are not read",
@@ -137,7 +137,7 @@ FILE: Mapping[str, NoteKind] = {
     "unpaired_end": NoteKind(
         "warning",
         "{count} ends of slices have no begin",
-        "Their begins were before the recording, or were lost: they were ignored.",
+        "The begin was before the recording, or was lost: such an end is ignored.",
         "",
         HOST,
     ),
@@ -151,7 +151,7 @@ FILE: Mapping[str, NoteKind] = {
     ),
     "snapshot_records": _skipped(
         "{count} records of the memory snapshot are not understood",
-        "They are in no figure.",
+        "Left out of every figure.",
     ),
     "snapshot_no_history": NoteKind(
         "warning",
@@ -184,15 +184,15 @@ FILE: Mapping[str, NoteKind] = {
     "comment": harmless("Comments in the file", "They were ignored."),
     "bad_number": _repaired("Numbers in an odd form", "They were read as meant, or as missing."),
     "skipped_event": _skipped(
-        "{count} events could not be read", "They are missing from every figure; the rest was read."
+        "{count} events could not be read", "Missing from every figure; the rest was read."
     ),
     "skipped_text": _skipped(
         "{count} pieces of text could not be read",
-        "They belong to no event; reading went on after them.",
+        "It belongs to no event; reading went on behind it.",
     ),
     "oversized": _skipped(
         "{count} events or values are too large",
-        "They were left out and are missing from every figure.",
+        "Left out, and missing from every figure.",
     ),
     "too_many_events": _lost(
         "More events than one trace can hold",
@@ -224,16 +224,16 @@ FILE: Mapping[str, NoteKind] = {
         counts_as="skipped",
     ),
     "not_an_event": _skipped(
-        "{count} members of the event list are not events", "They were left out.", ""
+        "{count} members of the event list are not events", "Left out.", ""
     ),
     "odd_field": harmless("Fields of an unusual type", "They were read as their text."),
     "odd_args": harmless("Arguments that are not an object", "They were ignored."),
     "odd_arg": harmless("Arguments of an unusual type", "They are shown with the event only."),
-    "bad_ts": _uncertain("{count} events with an unreadable time", "They are not in any figure."),
-    "bad_dur": _uncertain("{count} events with an unreadable duration", "They count as 0 ns long."),
+    "bad_ts": _uncertain("{count} events with an unreadable time", "Left out of every figure."),
+    "bad_dur": _uncertain("{count} events with an unreadable duration", "Each counts as 0 ns long."),
     "wide_int": harmless("Numbers wider than 64 bits", "They are shown with the event only."),
     "complete": NoteKind(
-        "good", "Read completely", "{count} events; nothing was skipped or repaired."
+        "good", "Read completely", "Events: {count}. Nothing was skipped or repaired."
     ),
     "empty": _uncertain(
         "No events",
@@ -247,27 +247,27 @@ FILE: Mapping[str, NoteKind] = {
 TIME: Mapping[str, NoteKind] = {
     "timeless": _lost(
         "{count} events have no plausible time",
-        "Their stamps lie hours away from the recording (torch 2.12 can write 0): they are"
-        " counted, but are in no figure.",
+        "Stamped hours away from the recording (torch 2.12 can write 0): counted, but left out of"
+        " every figure.",
         "Record with another version of torch than 2.12.0.",
     ),
-    "no_time": _uncertain("{count} events without a time", "They are in no figure."),
+    "no_time": _uncertain("{count} events without a time", "Left out of every figure."),
     "negative_duration": _uncertain(
-        "{count} events end before they start", "They count as 0 ns long."
+        "{count} events end before they start", "Each counts as 0 ns long."
     ),
     "absurd_duration": _uncertain(
         "{count} events last far beyond the recording",
-        "Their durations cannot be right; they count as 0 ns long.",
+        "Such a duration cannot be right; each counts as 0 ns long.",
     ),
-    "missing_duration": _uncertain("{count} events without a duration", "They count as 0 ns long."),
+    "missing_duration": _uncertain("{count} events without a duration", "Each counts as 0 ns long."),
     "unfinished": NoteKind(
         "info",
         "{count} ranges never ended",
-        "They were open when the recording stopped; they last until the end of the trace.",
+        "Still open when the recording stopped; each lasts until the end of the trace.",
         "",
         HOST,
     ),
-    "stray_ends": harmless("{count} ends without a begin", "They were ignored."),
+    "stray_ends": harmless("{count} ends without a begin", "Ignored."),
     "rounded_time": harmless(
         "Times are whole microseconds",
         "Each is off by up to 1 µs, which is much for short events: {count} of {total} read 0. Sums"
@@ -302,21 +302,21 @@ LINKS: Mapping[str, NoteKind] = {
     "orphans": NoteKind(
         "info",
         "{share} of the device activity has no launch",
-        "{count} of {total} cannot be traced to an operator; their time shows as unattributed.",
+        "{count} of {total} cannot be traced to an operator; the time shows as unattributed.",
         "",
         DEVICE,
     ),
     "many_orphans": NoteKind(
         "warning",
         "{share} of the device activity has no launch",
-        "{count} of {total} cannot be traced to an operator; their time shows as unattributed and"
+        "{count} of {total} cannot be traced to an operator; the time shows as unattributed, and"
         " causes of idle time are uncertain.",
         "Record ProfilerActivity.CPU beside ProfilerActivity.CUDA, and one warm-up step.",
         DEVICE,
     ),
     "prologue": harmless(
         "{count} kernels were launched before the recording began",
-        "They count as device time and belong to no step and no operator.",
+        "Counted as device time, and in no step and no operator.",
         "Keep warmup=1 or more in the schedule.",
     ),
     "long_prologue": NoteKind(
@@ -341,7 +341,7 @@ LINKS: Mapping[str, NoteKind] = {
     ),
     "graph_dependencies": harmless(
         "{count} arrows say what waits for what inside graphs",
-        "They are not launches. Idle time inside a graph and the critical path follow them. A node"
+        "Such an arrow is no launch. Idle time inside a graph and the critical path follow them. A node"
         " that starts a little before the one it waits for ends has an arrow back in time.",
     ),
     "external_id_ignored": harmless(
@@ -464,8 +464,8 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "graph_nodes": harmless(
         "{count} nodes of graphs are not device work",
-        "They call the host or mark an event. Trace lists them among the waits of their device;"
-        " they count neither as kernels nor as busy time.",
+        "Such a node calls the host or marks an event. Trace lists it among the waits of its device;"
+        " it counts neither as a kernel nor as busy time.",
     ),
     "cuspy": harmless(
         "Device work was recorded by Cuspy, torch's second CUPTI engine",
@@ -497,13 +497,13 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "occupancy_computed": harmless(
         "The occupancy of {count} of {total} kernels was computed",
-        "The recorder wrote 0 for them, or nothing: it does so for kernels with more than 48 KiB of"
+        "The recorder wrote 0 there, or nothing: it does so for kernels with more than 48 KiB of"
         " shared memory. It follows from grid, block, registers, shared memory and the device's"
         " properties, and is an upper bound.",
     ),
     "occupancy_unknown": harmless(
         "The occupancy of {count} of {total} kernels is not known",
-        "The recorder wrote 0 for them, which is no value, and the properties of the device or the"
+        "The recorder wrote 0 there, which is no value, and the properties of the device or the"
         " launch, from which it could be computed, are not in the file. No mean counts them.",
     ),
     "unknown_categories": harmless(
@@ -548,7 +548,7 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "derived_rows": harmless(
         "{count} rows derived by the exporter",
-        "They repeat what other rows say (overlap analysis) and are in no figure.",
+        "Other rows say the same (overlap analysis): left out of every figure.",
     ),
 }
 

@@ -20,6 +20,7 @@ from kinetoscope.analysis.summarize import summarize
 from kinetoscope.base.units import NBSP
 from kinetoscope.trace.read import read
 from tests.drawing import LOADER, draw, draw_at
+from tests.trace.drawn import annotation, drawn, x
 
 
 def of(picture: str, **names: str) -> Sentence:
@@ -182,7 +183,17 @@ def test_several_devices_are_named() -> None:
 
 
 def test_nothing_recorded() -> None:
-    assert of("").headline == "Nothing was recorded that takes time."
+    said = of("")
+    assert said.headline == "Nothing was recorded that takes time."
+    assert said.detail.startswith("The file holds no op")
+
+
+def test_what_was_recorded_lasts_nothing() -> None:
+    facts = summarize(drawn(x("aten::mm", 5, 0)))
+    assert headline(select(facts)).detail == "All events of the file last 0 ns."
+    facts = summarize(drawn(annotation("ProfilerStep#1", 5, 0), annotation("ProfilerStep#2", 5, 9)))
+    said = headline(select(facts, "1")).detail.replace(NBSP, " ")
+    assert said == "The chosen step lasts 0 ns."
 
 
 def test_the_capture_of_a_graph_is_no_idle_device() -> None:

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from kinetoscope.analysis.summarize import summarize
 from kinetoscope.trace.model import Trace
-from tests.analysis.rules.checks import finding, needs, plain
+from tests.analysis.rules.checks import NCCL, finding, needs, plain
 from tests.drawing import LOADER, V100, draw, memory
+from tests.trace.drawn import drawn, kernel
 
 GIB = 1 << 30
 
@@ -223,3 +225,20 @@ class TestMemoryCapacity:
         assert "profile_memory=True" in needs(self.of(), "ME1")
         unknown = draw(self.PICTURE, events=[memory(1, GIB, GIB)])
         assert "memory size" in needs(unknown, "ME1")
+
+
+def test_a_recording_of_the_device_alone_is_told_to_record_the_host() -> None:
+    alone = finding(draw("gpu |aa      bb|"), "UT1")
+    assert alone is not None
+    assert alone.action.startswith("Record the host, too (`ProfilerActivity.CPU`)")
+    both = finding(draw("op |mm       m|\ngpu |aa      bb|"), "UT1")
+    assert both is not None
+    assert "Record the host" not in both.text
+
+
+def test_kernels_without_a_length_beside_a_collective() -> None:
+    """Rounded to whole microseconds they may all last 0, and nothing covers them."""
+    grid = {"grid": [8, 1, 1]}
+    kernels = [kernel("gemm", at, 0, **grid) for at in range(0, 60, 10)]
+    facts = summarize(drawn(kernels, kernel(NCCL, 5, 0, **grid)))
+    assert not [found for found in facts.patterns.found if found.kind == "contention"]
