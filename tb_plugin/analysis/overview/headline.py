@@ -53,9 +53,7 @@ def headline(selection: Selection, findings: Sequence[Finding] = ()) -> Sentence
     the code, and a part of the step does not.
     """
     if not selection.total_ns:
-        return Sentence(
-            "Nothing was recorded that takes time.", _nothing(selection), cause=NOTHING
-        )
+        return Sentence("Nothing was recorded that takes time.", _nothing(selection), cause=NOTHING)
     if selection.cut:
         return _cut_sentence(selection)
     if why := selection.facts.unavailable.get("kernels"):

@@ -231,7 +231,7 @@ PEAKS = Need(
     lasting=True,
 )
 COLLECTIVES = Need(
-    "sizes of collectives, which this recorder does not write",
+    "sizes of messages beside the kernels of collectives, which this recorder does not write",
     # Without any collective there is nothing to ask.
     lambda chosen: chosen.facts.recording.messages or not chosen.facts.traits.collective_ns,
     lasting=True,

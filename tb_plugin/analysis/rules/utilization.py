@@ -223,8 +223,8 @@ NO_STACKS = Fact(
 )
 ALONE = Fact(
     "nothing of the host was recorded",
-    lambda chosen: not any(
-        chosen.facts.counts.get(kind) for kind in ("op", "runtime", "python", "module")
+    lambda chosen: (
+        not any(chosen.facts.counts.get(kind) for kind in ("op", "runtime", "python", "module"))
     ),
 )
 HAS_OPS = Fact("ops were recorded", lambda chosen: chosen.facts.counts.get("op", 0) > 0)

@@ -223,14 +223,14 @@ FILE: Mapping[str, NoteKind] = {
         _AGAIN,
         counts_as="skipped",
     ),
-    "not_an_event": _skipped(
-        "{count} members of the event list are not events", "Left out.", ""
-    ),
+    "not_an_event": _skipped("{count} members of the event list are not events", "Left out.", ""),
     "odd_field": harmless("Fields of an unusual type", "They were read as their text."),
     "odd_args": harmless("Arguments that are not an object", "They were ignored."),
     "odd_arg": harmless("Arguments of an unusual type", "They are shown with the event only."),
     "bad_ts": _uncertain("{count} events with an unreadable time", "Left out of every figure."),
-    "bad_dur": _uncertain("{count} events with an unreadable duration", "Each counts as 0 ns long."),
+    "bad_dur": _uncertain(
+        "{count} events with an unreadable duration", "Each counts as 0 ns long."
+    ),
     "wide_int": harmless("Numbers wider than 64 bits", "They are shown with the event only."),
     "complete": NoteKind(
         "good", "Read completely", "Events: {count}. Nothing was skipped or repaired."
@@ -259,7 +259,9 @@ TIME: Mapping[str, NoteKind] = {
         "{count} events last far beyond the recording",
         "Such a duration cannot be right; each counts as 0 ns long.",
     ),
-    "missing_duration": _uncertain("{count} events without a duration", "Each counts as 0 ns long."),
+    "missing_duration": _uncertain(
+        "{count} events without a duration", "Each counts as 0 ns long."
+    ),
     "unfinished": NoteKind(
         "info",
         "{count} ranges never ended",
