@@ -105,7 +105,7 @@ def test_an_event_has_one_note_for_its_time() -> None:
     trace = trace_of([OP, {**OP, "ts": "noon"}, {**OP, "dur": "long"}])
     assert {"bad_ts", "bad_dur"} < set(kinds(trace))
     assert not {"no_time", "missing_duration"} & set(kinds(trace))
-    assert find(trace, "bad_dur").consequence == "Each counts as 0 ns long."
+    assert find(trace, "bad_dur").consequence == "Each counts as 0 ns."
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CATALOG if "{count}" in CATALOG[kind].title])

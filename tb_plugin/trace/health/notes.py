@@ -228,9 +228,7 @@ FILE: Mapping[str, NoteKind] = {
     "odd_args": harmless("Arguments that are not an object", "They were ignored."),
     "odd_arg": harmless("Arguments of an unusual type", "They are shown with the event only."),
     "bad_ts": _uncertain("{count} events with an unreadable time", "Left out of every figure."),
-    "bad_dur": _uncertain(
-        "{count} events with an unreadable duration", "Each counts as 0 ns long."
-    ),
+    "bad_dur": _uncertain("{count} events with an unreadable duration", "Each counts as 0 ns."),
     "wide_int": harmless("Numbers wider than 64 bits", "They are shown with the event only."),
     "complete": NoteKind(
         "good", "Read completely", "Events: {count}. Nothing was skipped or repaired."
@@ -252,16 +250,12 @@ TIME: Mapping[str, NoteKind] = {
         "Record with another version of torch than 2.12.0.",
     ),
     "no_time": _uncertain("{count} events without a time", "Left out of every figure."),
-    "negative_duration": _uncertain(
-        "{count} events end before they start", "Each counts as 0 ns long."
-    ),
+    "negative_duration": _uncertain("{count} events end before they start", "Each counts as 0 ns."),
     "absurd_duration": _uncertain(
         "{count} events last far beyond the recording",
-        "Such a duration cannot be right; each counts as 0 ns long.",
+        "Such a duration cannot be right; each counts as 0 ns.",
     ),
-    "missing_duration": _uncertain(
-        "{count} events without a duration", "Each counts as 0 ns long."
-    ),
+    "missing_duration": _uncertain("{count} events without a duration", "Each counts as 0 ns."),
     "unfinished": NoteKind(
         "info",
         "{count} ranges never ended",
