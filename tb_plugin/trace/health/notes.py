@@ -337,7 +337,7 @@ LINKS: Mapping[str, NoteKind] = {
     ),
     "graph_dependencies": harmless(
         "{count} arrows say what waits for what inside graphs",
-        "Such an arrow is no launch. Idle time inside a graph and the critical path follow them. A node"
+        "Such an arrow is no launch. Idle time inside a graph and the critical path follow it. A node"
         " that starts a little before the one it waits for ends has an arrow back in time.",
     ),
     "external_id_ignored": harmless(
@@ -460,7 +460,7 @@ CONTENT: Mapping[str, NoteKind] = {
     ),
     "graph_nodes": harmless(
         "{count} nodes of graphs are not device work",
-        "Such a node calls the host or marks an event. Trace lists it among the waits of its device;"
+        "Such a node calls the host or marks an event. Trace lists it among waits of its device;"
         " it counts neither as a kernel nor as busy time.",
     ),
     "cuspy": harmless(
