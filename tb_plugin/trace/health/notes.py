@@ -337,8 +337,8 @@ LINKS: Mapping[str, NoteKind] = {
     ),
     "graph_dependencies": harmless(
         "{count} arrows say what waits for what inside graphs",
-        "Such an arrow is no launch. Idle time inside a graph and the critical path follow it. A node"
-        " that starts a little before the one it waits for ends has an arrow back in time.",
+        "Such an arrow is no launch. Idle time inside a graph and the critical path follow it."
+        " A node that starts a little before the one it waits for ends has an arrow back in time.",
     ),
     "external_id_ignored": harmless(
         "External ids repeat the correlation",
