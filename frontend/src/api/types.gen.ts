@@ -3,7 +3,7 @@
 /** The program this page is of. */
 export const VERSION = "0.1.0";
 /** A key of all types below, which the server has as well. */
-export const CONTRACT = "31d0adb4";
+export const CONTRACT = "0286d5a8";
 
 export type CallKindName = "op" | "annotation" | "python" | "module" | "runtime" | "other";
 
@@ -2539,7 +2539,7 @@ export interface PiecesQuery extends DiffQuery {
 /** One stage of a pipeline. */
 export interface PipelineStage {
   readonly ranks: string;
-  /** in send and receive while nothing computes, per step; mean of its ranks */
+  /** in send and receive, and idle around its work; per step, mean */
   readonly bubble_ns: number | null;
   /** of the step */
   readonly bubble_ratio: number | null;

@@ -328,9 +328,9 @@ def _bubbles(run: Comparison, length: float) -> list[Finding | Unchecked]:
     said = _Said(
         title="Stages of the pipeline stand idle",
         text=(
-            f"The {len(one.stages)} stages wait for one another for {share(mean)} of a "
-            f"step ({duration(mean * length)}); {one.micro_batches} parts of the batch "
-            f"allow {share(one.theory)}{others}."
+            f"The {len(one.stages)} stages stand idle for {share(mean)} of a step "
+            f"({duration(mean * length)}), at its ends or waiting for one another; "
+            f"{one.micro_batches} parts of the batch allow {share(one.theory)}{others}."
         ),
         action="More and smaller parts of the batch, or stages of equal length, shrink it.",
         verify="Record again: the bubble is near what the number of parts allows.",

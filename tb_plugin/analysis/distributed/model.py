@@ -95,6 +95,7 @@ class DigestSteps(ColumnTable):
     overlap_ns: I64  # communication under compute; no part of the sum
     communication_ns: I64  # union
     loader_ns: I64  # idle while the DataLoader ran; on the host its whole time
+    idle_around_ns: I64  # before the first and after the last work, while no DataLoader ran
     idle_causes: I64  # (n, causes): idle time by ``IDLE_CAUSES``; zeros without a device
 
 

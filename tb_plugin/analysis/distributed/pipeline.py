@@ -1,9 +1,11 @@
 """How long do the stages of a pipeline stand idle, and does data wait or its receiver?
 
 The ranks of a group that sends and receives are its stages, in their order. The *bubble* of a stage
-is the time in which it receives or sends and computes nothing. GPipe and 1F1B with p stages and m
-parts of the batch cannot be below (p − 1) / (m + p − 1). The *slack* of a message is when the
-receiver was ready minus when the sender was: positive, the data waited; negative, the receiver did.
+is the time in which it receives or sends and computes nothing, and in which it is idle before the
+first and after the last work of a step; what the DataLoader held up there is none. GPipe and 1F1B
+with p stages and m parts of the batch cannot be below (p − 1) / (m + p − 1). The *slack* of a
+message is when the receiver was ready minus when the sender was: positive, the data waited;
+negative, the receiver did.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ def pipelines(
                 and one.calls.step[row] in usual
             ]
             silent += not any(one.text(int(kind)) in POINT_TO_POINT for kind in one.calls.kind)
-            bubble.append(int(one.calls.exposed_ns[paired].sum()) // max(len(usual), 1))
+            idle = one.calls.exposed_ns[paired].sum() + one.steps.idle_around_ns[usual].sum()
+            bubble.append(int(idle) // max(len(usual), 1))
             spans = (one.steps.end_ns - one.steps.start_ns)[usual]
             lengths.append(int(spans.mean()) if len(spans) else 0)
         if silent:

@@ -203,7 +203,7 @@ class PipelineStage(Struct, frozen=True):
     """One stage of a pipeline."""
 
     ranks: str
-    bubble_ns: int | None  # in send and receive while nothing computes, per step; mean of its ranks
+    bubble_ns: int | None  # in send and receive, and idle around its work; per step, mean
     bubble_ratio: float | None  # of the step
     slack_ns: int | None  # median of what it receives: when it was ready − when the sender was
     waited_ratio: float | None  # share of what it receives for which it waited

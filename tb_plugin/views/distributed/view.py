@@ -61,7 +61,8 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "node_cost": "What ranks of other nodes waited in collectives that one of its ranks"
         " started last, per step.",
         "node_lost": "What its ranks waited for ranks of other nodes, per step.",
-        "bubble": "Time in send and receive while nothing computes, per step; mean of the stage's"
+        "bubble": "Time in send and receive while nothing computes, and idle before the first and"
+        " after the last work of a step unless the DataLoader ran; per step, mean of the stage's"
         " ranks.",
         "least": "The least bubble of GPipe and 1F1B, (p − 1) / (m + p − 1) for p stages and m"
         " parts of the batch. Below it the schedule is another, or the stage waits elsewhere.",

@@ -76,6 +76,7 @@ def rank(
     on_device: bool = True,
     steps: Sequence[int] = (0,),
     length: int = 1000,
+    idle_around: int = 0,
 ) -> RankDigest:
     """The digest of a rank; each step is ``length`` µs long. Work leads from call to call."""
     strings = [""]
@@ -159,6 +160,7 @@ def rank(
                  "idle_ns", "overlap_ns", "communication_ns", "loader_ns"),
                 empty,
             ),
+            idle_around_ns=np.full(len(steps), idle_around * US, np.int64),
             idle_causes=np.zeros((len(steps), len(IDLE_CAUSES)), np.int64),
         ),
         sums=DigestSums(none, none, none, nothing, nothing, nothing, nothing, nothing, nothing,

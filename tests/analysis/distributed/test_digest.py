@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
 import pytest
 
-from kinetoscope.analysis.distributed.rank.digest import decode, encode
+from kinetoscope.analysis.distributed.rank.digest import decode, digest_of, encode
 from kinetoscope.base.columnar import DamagedError
+from kinetoscope.trace.read import read
 from tests.conftest import requires_traces
 
-from .drawn import call, rank
+from .drawn import US, call, rank
 from .sets import digests
 
 FOLDERS = ("dlrm_8rank_v100", "fresh_torch2.13/fsdp2_gpt", "hta/trace_filter")
@@ -62,6 +67,48 @@ def test_the_recorded_time_of_a_junction_is_reached_by_an_edge() -> None:
         for target, value in zip(edges.target.tolist(), reach.tolist(), strict=True):
             latest[target] = max(latest[target], value)
         assert all(time[target] == value for target, value in latest.items())
+
+
+def test_what_is_idle_before_the_first_and_after_the_last_work_of_a_step(tmp_path: Path) -> None:
+    """Steps of 1000 µs; the second has no work, and in the first a DataLoader holds it up.
+
+    0        100     300   400     600     650   750        1000                2000
+    ├ step 1 ──────────────────────────────────────────────────┼ step 2 ─────────┤
+             DataLoader    gemm            recv
+    ░░░░░░░░░        ░░░░░░                      ░░░░░░░░░░░░░░ ░░░░░░░░░░░░░░░░░░
+    """
+    events = [
+        drawn_event("user_annotation", "ProfilerStep#1", 0, 1000),
+        drawn_event("user_annotation", "ProfilerStep#2", 1000, 1000),
+        drawn_event("cpu_op", "enumerate(DataLoader)#_Iter.__next__", 100, 200),
+        *launched(320, "gemm", 400, 200, 1),
+        *launched(330, "ncclDevKernel_SendRecv(ncclDevKernelArgs)", 650, 100, 2),
+    ]
+    device = {"id": 0, "name": "NVIDIA H100", "numSms": 132}
+    file = tmp_path / "one.json"
+    file.write_text(
+        json.dumps({"schemaVersion": 1, "deviceProperties": [device], "traceEvents": events})
+    )
+    steps = digest_of(read(file)).steps
+    assert (steps.idle_around_ns // US).tolist() == [100 + 100 + 250, 1000]
+    assert (steps.idle_ns // US).tolist() == [700, 1000]
+
+
+def drawn_event(
+    category: str, name: str, ts: int, dur: int, args: Mapping[str, int] | None = None,
+    place: tuple[int, int] = (99, 1),
+) -> dict[str, object]:  # fmt: skip
+    pid, tid = place
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur,
+            "args": args or {}}  # fmt: skip
+
+
+def launched(call_ts: int, name: str, ts: int, dur: int, number: int) -> list[dict[str, object]]:
+    where = {"device": 0, "stream": 7, "correlation": number}
+    return [
+        drawn_event("cuda_runtime", "cudaLaunchKernel", call_ts, 5, {"correlation": number}),
+        drawn_event("kernel", name, ts, dur, where, (0, 7)),
+    ]
 
 
 @pytest.mark.parametrize("damage", [b"", b"no digest", b"x\x9c\x03\x00\x00\x00\x00\x01"])

@@ -22,12 +22,13 @@ def run_of(
     steps: Sequence[int] = (0,),
     length: int = LENGTH,
     hosts: str = "",
+    idle_around: int = 0,
 ) -> Comparison:
     """One rank for each list of calls."""
     world = len(calls)
     ranks = [
         rank(number, mine, world=world, host=(hosts or "a" * world)[number], steps=steps,
-             length=length)
+             length=length, idle_around=idle_around)
         for number, mine in enumerate(calls)
     ]  # fmt: skip
     return compare(ranks, [str(number) for number in range(world)])
@@ -263,7 +264,7 @@ def test_an_exchange_without_sizes_of_its_parts_is_not_judged() -> None:
 # --- PP1: bubbles ---------------------------------------------------------------------------------
 
 
-def pipeline(messages: int, waits: int) -> Comparison:
+def pipeline(messages: int, waits: int, idle_around: int = 0) -> Comparison:
     """Two stages; the second receives so many parts of the batch and waits for each."""
     room = LENGTH // messages
     sends = [call("send", n * room, n * room + 5, peer=1) for n in range(messages)]
@@ -272,7 +273,7 @@ def pipeline(messages: int, waits: int) -> Comparison:
         call("recv", 0, 5, peer=0)
         for n in range(messages)
     ]  # fmt: skip
-    return run_of([sends, receives])
+    return run_of([sends, receives], idle_around=idle_around)
 
 
 def test_stages_that_wait_longer_than_they_must() -> None:
@@ -285,6 +286,16 @@ def test_stages_that_wait_longer_than_they_must() -> None:
     assert "4 parts of the batch" in found["PP1"].text
     assert line.receiver_waited == 0.75  # all but the first
     assert (line.slack_ns // US).tolist() == [0, -195, -195, -195]
+
+
+def test_idle_before_the_first_and_after_the_last_work_is_bubble() -> None:
+    """Each stage is idle for 260 µs around its work; a fifth of 1000 µs is what the parts allow."""
+    run = pipeline(4, 15, idle_around=260)
+    (line,) = run.pipelines
+    assert (line.bubble_ns // US).tolist() == [260 + 4 * 5, 260 + 5 + 3 * 15]
+    (found,) = (one for one in findings(run).found if one.id == "PP1")
+    assert found.text.startswith("The 2 stages stand idle for 29.5\u00a0% of a step (295\u00a0µs)")
+    assert "PP1" not in said(pipeline(4, 15))[0]
 
 
 def test_stages_within_what_the_parts_of_the_batch_allow() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from ....base.arrays import I64, ColumnTable, cells
 from ....base.artifact_spec import ArtifactSpec
 from ....base.columnar import DamagedError
-from ....base.intervals import Intervals, intersect, length_within, union
+from ....base.intervals import Intervals, intersect, length_within, merge, subtract, union
 from ....trace.model import DeviceClass, Link, Trace
 from ...facts import IDLE_CAUSES
 from ...host_activity import Hosts, hosts_of
@@ -46,7 +46,7 @@ from .exposure import Exposure, computing, exposure
 from .graph import Graph, build_graph, steps_of
 
 SUMMARY, TIMING = "summary.msgpack", "timing.msgpack"
-FORMAT = 2
+FORMAT = 3
 LONG_LIST = 8
 """Numbers beyond which a list is stored as a column: a group may have thousands of ranks."""
 
@@ -188,6 +188,8 @@ def _steps(
         }  # fmt: skip
         idle = {"loader_ns": column("idle_dataloader_ns"), "idle_causes": table.ns}
         under_way = columns["exposed_communication_ns"] + columns["overlap_ns"]
+        mine = trace.device.rows_of(row)
+        work = union(trace.device.ts[mine], trace.device.ts[mine] + trace.device.dur[mine])
     else:
         compute = length_within(busy, start, end)
         columns = {
@@ -203,15 +205,30 @@ def _steps(
             "loader_ns": loader,
             "idle_causes": np.zeros((len(windows), len(IDLE_CAUSES)), np.int64),
         }
+        work = merge(busy, communication)
     return DigestSteps(
         number=trace.steps.number[: len(windows)].astype(np.int64),
         start_ns=start,
         end_ns=end,
         excluded=np.array([why is not None for why in windows.excluded], np.int8),
         communication_ns=under_way,
+        idle_around_ns=_idle_around(windows, work, hosts.ranges(hosts.loader)),
         **columns,
         **idle,
     )
+
+
+def _idle_around(windows: Windows, work: Intervals, loader: Intervals) -> I64:
+    """Of each step what lies before its first and after its last work, without the DataLoader."""
+    start, end = windows.start, windows.end
+    around = union(start, end)
+    if len(work):
+        # Without any work in a step the next and the one before lie beyond it: all of it counts.
+        first = work.start[np.minimum(np.searchsorted(work.end, start, "right"), len(work) - 1)]
+        last = work.end[np.maximum(np.searchsorted(work.start, end) - 1, 0)]
+        before, after = np.clip(first, start, end), np.clip(last, start, end)
+        around = union(np.concatenate([start, after]), np.concatenate([before, end]))
+    return length_within(subtract(around, loader), start, end)
 
 
 def _busiest(trace: Trace, used: list[int]) -> int:
